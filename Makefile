@@ -1,0 +1,63 @@
+# One word, one act. `make` alone lists the words.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check test bench format clean java
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BENCHMARKS := $(sort $(wildcard benchmarks/bench_*.py))
+
+# The first Python that is recent enough; `make setup PYTHON=...` takes another one.
+IS_RECENT := -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+NAMES := python3 python3.13 python3.12 python3.11
+PYTHON ?= $(firstword $(foreach name,$(NAMES),$(shell $(name) $(IS_RECENT) && echo $(name))) python3)
+
+help: ## list the words
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+
+setup: $(STAMP) ## create .venv and install the package into it, with the tools to develop it
+
+check: $(STAMP) ## check format, lint, types, import rules and the examples in docstrings
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q --doctest-modules rsp_engine
+
+test: $(STAMP) java ## run all tests (needs Java 17 or later: see scripts/java)
+	$(BIN)/pytest
+
+bench: $(STAMP) java ## run the benchmarks, one after the other
+	@test -n "$(BENCHMARKS)" || { echo "There is no benchmarks/bench_*.py to run." >&2; exit 1; }
+	@set -e; for script in $(BENCHMARKS); do \
+		echo "$$script"; $(BIN)/python "$$script"; \
+	done
+
+format: $(STAMP) ## format the code and mend what can be mended by machine
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+clean: ## remove .venv, caches and builds
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+java:
+	@scripts/java
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) $(IS_RECENT) || { \
+		echo "$(PYTHON) is missing or older than Python 3.11. Install a later one:"; \
+		echo "    sudo apt-get install python3 python3-venv          (Debian 12, Ubuntu 24.04 or later)"; \
+		echo "    sudo apt-get install python3.11 python3.11-venv    (Ubuntu 22.04)"; \
+		echo "or name one that you have: make setup PYTHON=/path/to/python"; \
+		exit 1; } >&2
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		version=$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+		echo "$(PYTHON) lacks the module venv. Install it:"; \
+		echo "    sudo apt-get install python$$version-venv"; \
+		exit 1; } >&2
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@echo "Installing into $(VENV). The first time, this takes a minute or two."
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
+	@touch $@

@@ -1,0 +1,132 @@
+"""The command `rsp`.
+
+Output for machines goes to standard output, talk to standard error. Exit codes: 0 all is well,
+2 what the user gave is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rsp_engine import __version__
+from rsp_engine.errors import Diagnostic, QueryError, QueryFileError, Span, position, render
+from rsp_engine.grammar import Validation, validate
+from rsp_engine.grammar.files import read_query
+from rsp_engine.grammar.summary import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="rsp",
+    help="Continuous top-k queries in RSP-QL over RDF streams and remote SPARQL data.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    text = "text"
+    json = "json"
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"rsp-engine {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Continuous top-k queries in RSP-QL over RDF streams and remote SPARQL data."""
+
+
+@app.command("validate")
+def validate_files(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="RSP-QL files; - is standard input.")
+    ],
+    output: Annotated[
+        Format, typer.Option("--format", help="text for people, json for editors.")
+    ] = Format.text,
+) -> None:
+    """Check queries without running them: exit 0 if all are good, 2 if one is not.
+
+    With --format json one array is printed, with an object per file:
+    {file, ok, errors: [{kind, line, column, message, hint}], warnings: [...]}.
+    A file that cannot be read has one error of kind "syntax" at line 1, column 1.
+    """
+    rows = []
+    for file in files:
+        text, result = _validate(file)
+        rows.append(_as_json(file, text, result))
+        if output is Format.text:
+            _print(file, text, result)
+    if output is Format.json:
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+    if not all(row["ok"] for row in rows):
+        raise typer.Exit(2)
+
+
+def _validate(file: str) -> tuple[str | None, Validation]:
+    """Return the text of a file, nothing if it cannot be read, and what there is to say of it."""
+    try:
+        text = read_query(file)
+    except QueryFileError as error:
+        wrong = Diagnostic("syntax", error.message, Span(0, 0), error.hint)
+        return None, Validation(None, (wrong,))
+    except QueryError as error:
+        return error.text, Validation(None, error.diagnostics)
+    return text, validate(text)
+
+
+def _as_json(file: str, text: str | None, result: Validation) -> dict[str, Any]:
+    def shown(diagnostic: Diagnostic) -> dict[str, Any]:
+        place = position(text or "", diagnostic.span.start)
+        return {
+            "kind": diagnostic.kind,
+            "line": place.line,
+            "column": place.column,
+            "message": diagnostic.message,
+            "hint": diagnostic.hint,
+        }
+
+    return {
+        "file": file,
+        "ok": not result.errors,
+        "errors": [shown(d) for d in result.errors],
+        "warnings": [shown(d) for d in result.warnings],
+    }
+
+
+def _print(file: str, text: str | None, result: Validation) -> None:
+    for diagnostic in result.errors:
+        if text is None:
+            hint = "" if diagnostic.hint is None else f"\n  = hint: {diagnostic.hint}"
+            typer.echo(f"{file}: error: {diagnostic.message}{hint}", err=True)
+        else:
+            typer.echo(render(diagnostic, text, file), err=True)
+    for diagnostic in result.warnings:
+        typer.echo(render(diagnostic, text or "", file, "warning"), err=True)
+    if result.query is not None and not result.errors:
+        typer.echo(f"{file}: ok: {summary(result.query)}")
+
+
+main: Callable[[], None] = app
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""Query files: read whole, as UTF-8, and never more than a query can need."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rsp_engine.errors import Diagnostic, QueryFileError, QuerySyntaxError, Span
+
+__all__ = ["LARGEST", "read_query"]
+
+LARGEST = 2 * 1024 * 1024
+"""The largest query, in bytes."""
+
+
+def read_query(path: str) -> str:
+    """Return the text of a query file, or of the standard input for `-`."""
+    data = _read(path)
+    if len(data) > LARGEST:
+        size = f"{LARGEST // 1024 // 1024} MB"
+        raise QueryFileError(f"it is larger than {size}", "a query this long is probably data")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        text = data.decode("utf-8-sig", errors="replace")
+        place = len(data[: error.start].decode("utf-8-sig"))
+        message = f"the text is not UTF-8: byte 0x{data[error.start]:02x} cannot stand here"
+        hint = "save the file as UTF-8"
+        wrong = Diagnostic("syntax", message, Span(place, place + 1), hint)
+        raise QuerySyntaxError([wrong], text, path) from None
+
+
+def _read(path: str) -> bytes:
+    if path == "-":
+        return sys.stdin.buffer.read(LARGEST + 1)
+    file = Path(path)
+    try:
+        with file.open("rb") as stream:
+            return stream.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise QueryFileError("there is no such file", "check the path") from None
+    except IsADirectoryError:
+        hint = f"name the files in it: {file / '*.rspql'}"
+        raise QueryFileError("it is a folder, not a query", hint) from None
+    except OSError as error:
+        raise QueryFileError(f"it cannot be read: {error.strerror or error}") from None

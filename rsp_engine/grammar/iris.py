@@ -1,0 +1,77 @@
+"""IRIs: resolution of relative references (RFC 3986, section 5.2; RFC 3987)."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["is_absolute", "resolve"]
+
+_PARTS = re.compile(
+    r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL
+)
+
+
+def is_absolute(iri: str) -> bool:
+    """Tell whether an IRI has a scheme.
+
+    >>> is_absolute("urn:a"), is_absolute("a/b:c")
+    (True, False)
+    """
+    return _split(iri)[0] is not None
+
+
+def resolve(base: str, reference: str) -> str:
+    """Resolve a reference against a base.
+
+    >>> resolve("http://a/b/c/d;p?q", "../g?y#s")
+    'http://a/b/g?y#s'
+    """
+    scheme, authority, path, query, fragment = _split(reference)
+    if scheme is not None:
+        return _join(scheme, authority, _without_dots(path), query, fragment)
+    base_scheme, base_authority, base_path, base_query, _ = _split(base)
+    if authority is not None:
+        return _join(base_scheme, authority, _without_dots(path), query, fragment)
+    if not path:
+        return _join(base_scheme, base_authority, base_path, query or base_query, fragment)
+    if not path.startswith("/"):
+        path = _merge(base_authority, base_path, path)
+    return _join(base_scheme, base_authority, _without_dots(path), query, fragment)
+
+
+def _split(iri: str) -> tuple[str | None, str | None, str, str | None, str | None]:
+    match = _PARTS.fullmatch(iri)
+    assert match is not None, "every string has these parts"  # noqa: S101
+    scheme, authority, path, query, fragment = match.groups()
+    return scheme, authority, path, query, fragment
+
+
+def _join(
+    scheme: str | None, authority: str | None, path: str, query: str | None, fragment: str | None
+) -> str:
+    head = "" if scheme is None else f"{scheme}:"
+    host = "" if authority is None else f"//{authority}"
+    return f"{head}{host}{path}{query or ''}{fragment or ''}"
+
+
+def _merge(authority: str | None, base_path: str, path: str) -> str:
+    if authority is not None and not base_path:
+        return f"/{path}"
+    return base_path[: base_path.rfind("/") + 1] + path
+
+
+def _without_dots(path: str) -> str:
+    """Remove `.` and `..` (section 5.2.4)."""
+    kept: list[str] = []
+    segments = path.split("/")
+    for place, segment in enumerate(segments):
+        last = place == len(segments) - 1
+        if segment == "..":
+            if len(kept) > 1 or (kept and kept[0]):
+                kept.pop()
+            kept += [""] * last
+        elif segment == ".":
+            kept += [""] * last
+        else:
+            kept.append(segment)
+    return "/".join(kept)

@@ -1,0 +1,72 @@
+"""The LALR tables of `rspql.lark`: made once per version, kept in the user's cache folder.
+
+The file name says for which grammar, Lark and Python the tables are, so a stale one is never
+read. `RSP_CACHE_DIR` names another folder. Without a usable one the tables are made in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+import tempfile
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import lark
+
+__all__ = ["tables"]
+
+
+@cache
+def tables() -> lark.Lark:
+    """Return the parser, from the cache when it is there."""
+    grammar = files("rsp_engine.grammar").joinpath("rspql.lark").read_text(encoding="utf-8")
+    folder = _cache_folder()
+    if folder is None:
+        return _make(grammar)
+    version = f"{grammar}\0{lark.__version__}\0{sys.version_info[:2]}"
+    path = folder / f"rspql-{hashlib.sha256(version.encode()).hexdigest()[:16]}.tables"
+    # A file that is absent or damaged, in whatever way, is made again.
+    with contextlib.suppress(Exception):
+        return _load(path)
+    parser = _make(grammar)
+    with contextlib.suppress(OSError):
+        _save(parser, path)
+    return parser
+
+
+def _cache_folder() -> Path | None:
+    if chosen := os.environ.get("RSP_CACHE_DIR"):
+        return Path(chosen)
+    if chosen := os.environ.get("XDG_CACHE_HOME"):
+        return Path(chosen) / "rsp-engine"
+    with contextlib.suppress(RuntimeError):
+        return Path.home() / ".cache" / "rsp-engine"
+    return None
+
+
+def _make(grammar: str) -> lark.Lark:
+    return lark.Lark(
+        grammar,
+        start="unit",
+        parser="lalr",
+        lexer="basic",
+        propagate_positions=True,
+        maybe_placeholders=True,
+    )
+
+
+def _load(path: Path) -> lark.Lark:
+    with path.open("rb") as file:
+        return lark.Lark.load(file)
+
+
+def _save(parser: lark.Lark, path: Path) -> None:
+    """Write beside the place and rename: another process sees the whole file or none."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        parser.save(file)
+    Path(file.name).replace(path)

@@ -1,0 +1,60 @@
+"""The rules of RSP-QL: what a query that can be read must keep to have a meaning.
+
+A rule is a function from a query to its findings; `RULES` is all of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rsp_engine.grammar.rules.answers import (
+    default_graph_has_content,
+    describe_is_not_streamable,
+    limit_ranks,
+    variables_are_bound,
+)
+from rsp_engine.grammar.rules.finding import Finding
+from rsp_engine.grammar.rules.names import (
+    functions_are_spelt,
+    graph_is_static,
+    iris_are_absolute,
+    names_are_distinct,
+    prefix_is_declared_once,
+    query_does_not_read_itself,
+)
+from rsp_engine.grammar.rules.windows import (
+    query_reads_a_stream,
+    window_has_a_size,
+    window_has_units,
+    window_is_declared,
+    window_is_not_remote,
+    window_is_used,
+    window_leaves_no_gap,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rsp_engine.grammar.tree import Query
+
+__all__ = ["RULES", "Finding"]
+
+RULES: tuple[Callable[[Query], Iterator[Finding]], ...] = (
+    describe_is_not_streamable,
+    query_reads_a_stream,
+    query_does_not_read_itself,
+    names_are_distinct,
+    prefix_is_declared_once,
+    window_is_declared,
+    window_is_used,
+    window_has_a_size,
+    window_has_units,
+    window_leaves_no_gap,
+    window_is_not_remote,
+    graph_is_static,
+    default_graph_has_content,
+    limit_ranks,
+    variables_are_bound,
+    functions_are_spelt,
+    iris_are_absolute,
+)

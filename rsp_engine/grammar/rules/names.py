@@ -1,0 +1,111 @@
+"""Rules about names: prefixes, graphs, streams, functions."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from rsp_engine.grammar.builtins import BUILTINS
+from rsp_engine.grammar.iris import is_absolute
+from rsp_engine.grammar.rules.finding import Finding, error, short, warning
+from rsp_engine.grammar.tree import (
+    From,
+    FromNamed,
+    FromWindow,
+    Graph,
+    Iri,
+    NamedCall,
+    PrefixDecl,
+    Query,
+    Service,
+    find,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "functions_are_spelt",
+    "graph_is_static",
+    "iris_are_absolute",
+    "names_are_distinct",
+    "prefix_is_declared_once",
+    "query_does_not_read_itself",
+]
+
+
+def names_are_distinct(query: Query) -> Iterator[Finding]:
+    """A name stands for one window or one graph."""
+    seen: dict[str, str] = {}
+    for clause in query.form.dataset:
+        if isinstance(clause, From):
+            continue
+        if isinstance(clause, FromWindow):
+            name, kind = clause.window, "window"
+        else:
+            name, kind = clause.graph, "graph"
+        earlier = seen.get(name.value)
+        if earlier == kind:
+            yield error(f"{kind} {short(query, name)} is declared twice", name)
+        elif earlier is not None:
+            yield error(f"{short(query, name)} is both a {earlier} and a {kind}", name)
+        seen[name.value] = kind
+
+
+def query_does_not_read_itself(query: Query) -> Iterator[Finding]:
+    """A query whose input is its own answer would never end."""
+    if query.register is None or not isinstance(query.register.name, Iri):
+        return
+    for clause in query.windows:
+        if clause.stream == query.register.name:
+            message = f"the query reads {short(query, clause.stream)}, its own answer"
+            yield error(message, clause.stream)
+
+
+def prefix_is_declared_once(query: Query) -> Iterator[Finding]:
+    """The last of two declarations holds for the whole query, also for what stands before it."""
+    seen: dict[str, str] = {}
+    for declaration in query.prologue:
+        if not isinstance(declaration, PrefixDecl):
+            continue
+        earlier = seen.setdefault(declaration.prefix, declaration.iri.value)
+        if earlier != declaration.iri.value:
+            message = f"prefix `{declaration.prefix}:` is declared again with another IRI"
+            yield warning(message, declaration, "this one holds for the whole query")
+
+
+def graph_is_static(query: Query) -> Iterator[Finding]:
+    """`GRAPH` reads static graphs that the query names, never a window."""
+    windows = {clause.window.value for clause in query.windows}
+    named = {c.graph.value for c in query.form.dataset if isinstance(c, FromNamed)}
+    remote = {id(graph) for service in find(query, Service) for graph in find(service, Graph)}
+    for pattern in find(query, Graph):
+        if (
+            id(pattern) in remote
+            or not isinstance(pattern.name, Iri)
+            or pattern.name.value in named
+        ):
+            continue
+        shown = short(query, pattern.name)
+        if pattern.name.value in windows:
+            hint = f"write WINDOW {shown} {{ ... }}"
+            yield error(f"{shown} is a window: GRAPH reads static graphs only", pattern.name, hint)
+        else:
+            hint = f"declare it: FROM NAMED {shown}"
+            yield warning(f"graph {shown} is not declared, so it is empty", pattern.name, hint)
+
+
+def functions_are_spelt(query: Query) -> Iterator[Finding]:
+    """A bare name that is nearly a built-in is probably meant to be one."""
+    for call in find(query, NamedCall):
+        if close := get_close_matches(call.name.upper(), BUILTINS, n=1, cutoff=0.8):
+            message = f"{call.name} is not a function of SPARQL: it must be registered"
+            yield warning(message, call, f"did you mean {close[0]}?")
+
+
+def iris_are_absolute(query: Query) -> Iterator[Finding]:
+    """A relative IRI has no meaning of its own; in FROM it is the path of a file."""
+    files = {id(c.graph) for c in query.form.dataset if not isinstance(c, FromWindow)}
+    for iri in find(query, Iri):
+        if id(iri) not in files and not is_absolute(iri.value):
+            yield warning(f"<{iri.value}> is relative, and there is no BASE", iri)

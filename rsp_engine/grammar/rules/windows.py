@@ -1,0 +1,141 @@
+"""Rules about windows: their names, their sizes, and where they stand."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from rsp_engine.grammar.rules.finding import Finding, error, short, warning
+from rsp_engine.grammar.tree import (
+    CountWindow,
+    Describe,
+    Duration,
+    FromWindow,
+    Iri,
+    Node,
+    Query,
+    Service,
+    Window,
+    find,
+)
+from rsp_engine.model.durations import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "query_reads_a_stream",
+    "window_has_a_size",
+    "window_has_units",
+    "window_is_declared",
+    "window_is_not_remote",
+    "window_is_used",
+    "window_leaves_no_gap",
+]
+
+
+def window_is_declared(query: Query) -> Iterator[Finding]:
+    """`WINDOW :w` needs a FROM NAMED WINDOW :w."""
+    declared = {clause.window.value for clause in query.windows}
+    streams = {clause.stream.value: clause.window for clause in query.windows}
+    for pattern in find(query, Window):
+        name = pattern.name
+        if not isinstance(name, Iri) or name.value in declared:
+            continue
+        shown = short(query, name)
+        if name.value in streams:
+            window = short(query, streams[name.value])
+            hint = f"write the window over it: WINDOW {window} {{ ... }}"
+            yield error(f"{shown} is a stream, not a window", name, hint)
+            continue
+        close = get_close_matches(name.value, declared, n=1, cutoff=0.8)
+        hint = (
+            f"did you mean {short(query, Iri(close[0]))}?"
+            if close
+            else f"declare it: FROM NAMED WINDOW {shown} ON STREAM :s [RANGE 9m STEP 3m]"
+        )
+        yield error(f"window {shown} is not declared", name, hint)
+
+
+def window_is_used(query: Query) -> Iterator[Finding]:
+    """A window that no WINDOW clause reads costs and gives nothing."""
+    used = {p.name.value if isinstance(p.name, Iri) else None for p in find(query, Window)}
+    for clause in query.windows:
+        if None not in used and clause.window.value not in used:
+            shown = short(query, clause.window)
+            hint = f"read it with WINDOW {shown} {{ ... }}, or remove it"
+            yield warning(f"window {shown} is declared but never read", clause.window, hint)
+
+
+def query_reads_a_stream(query: Query) -> Iterator[Finding]:
+    """A query without a window is never evaluated."""
+    if not query.windows and not isinstance(query.form, Describe):
+        hint = "declare one: FROM NAMED WINDOW :w ON STREAM :s [RANGE 9m STEP 3m]"
+        yield warning("the query has no window, so it reads no stream", query.form, hint)
+
+
+def window_has_a_size(query: Query) -> Iterator[Finding]:
+    """Sizes and steps are positive."""
+    for clause in query.windows:
+        for word, node, amount in _sizes(clause):
+            if amount <= 0:
+                yield error(f"{word} must be more than zero", node)
+
+
+def _sizes(clause: FromWindow) -> Iterator[tuple[str, Node, int]]:
+    frame = clause.frame
+    if isinstance(frame, CountWindow):
+        counts = ((frame.unit, frame.size), ("STEP", frame.step))
+        yield from ((word, c, c.value) for word, c in counts if c is not None)
+    else:
+        durations = (("RANGE", frame.range), ("STEP", frame.step))
+        yield from ((word, d, d.milliseconds) for word, d in durations if d is not None)
+
+
+def window_leaves_no_gap(query: Query) -> Iterator[Finding]:
+    """With a step that is larger than the window, some elements are in no window."""
+    for clause in query.windows:
+        match list(_sizes(clause)):
+            case [(word, size_node, size), (_, step_node, step)] if step > size > 0:
+                if _is_bare(size_node) and not _is_bare(step_node):
+                    unit = format_duration(step).lstrip("0123456789")
+                    yield error(
+                        f"{word} {size} has no unit, so it means {size} milliseconds, "
+                        f"less than STEP {format_duration(step)}",
+                        size_node,
+                        f"write {word} {size}{unit}, or {word} {size}ms if it is meant",
+                    )
+                else:
+                    yield warning(
+                        f"STEP is larger than {word}: elements between two windows are never read",
+                        step_node,
+                    )
+            case _:
+                continue
+
+
+def window_has_units(query: Query) -> Iterator[Finding]:
+    """A bare number beside one with a unit is seldom meant as milliseconds."""
+    for clause in query.windows:
+        match list(_sizes(clause)):
+            case [(_, size_node, size), (_, step_node, step)]:
+                if _is_bare(step_node) and not _is_bare(size_node) and step > 0:
+                    hint = f"write STEP {step}ms, or with the unit that you mean"
+                    yield warning(f"STEP {step} has no unit: it is {step} ms", step_node, hint)
+                elif _is_bare(size_node) and not _is_bare(step_node) and size >= step:
+                    hint = f"write RANGE {size}ms, or with the unit that you mean"
+                    yield warning(f"RANGE {size} has no unit: it is {size} ms", size_node, hint)
+            case _:
+                continue
+
+
+def _is_bare(node: Node) -> bool:
+    return isinstance(node, Duration) and node.bare
+
+
+def window_is_not_remote(query: Query) -> Iterator[Finding]:
+    """What stands inside SERVICE is evaluated elsewhere, where nobody knows the windows."""
+    for service in find(query, Service):
+        for window in find(service, Window):
+            hint = "close the SERVICE first; the two are joined by the variables they share"
+            yield error("WINDOW cannot stand inside SERVICE", window, hint)

@@ -1,0 +1,235 @@
+"""What the notes of the SPARQL 1.1 grammar demand and a grammar cannot say (section 19.8).
+
+Note 12 and section 18.2.1: the variable of `(... AS ?v)` and BIND must be new. Section 11.4: with
+grouping, only keys and aggregates can be projected. Note 14: aggregates stand in SELECT, HAVING
+and ORDER BY only. Section 5.1.1: a blank node label belongs to one basic graph pattern.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from rsp_engine.errors import Diagnostic
+from rsp_engine.grammar.expressions import aggregates, is_aggregate, parts, ungrouped_variables
+from rsp_engine.grammar.tree import (
+    Ask,
+    Bind,
+    BlankNode,
+    Construct,
+    Describe,
+    Exists,
+    Expression,
+    Filter,
+    Graph,
+    Group,
+    InlineData,
+    Minus,
+    Modifiers,
+    Node,
+    Optional,
+    Pattern,
+    Query,
+    Select,
+    SelectAs,
+    SelectClause,
+    Service,
+    SubSelect,
+    TriplesBlock,
+    Union,
+    Var,
+    Window,
+    children,
+    walk,
+)
+
+__all__ = ["Scopes", "group_keys"]
+
+
+class Scopes:
+    """The scopes of one query: what is visible where, and what breaks the notes."""
+
+    def __init__(self, query: Query) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self._labels: dict[str, object] = {}
+        self.visible: set[str] = self._form(query)
+        """The variables that the WHERE clause, GROUP BY and VALUES bind."""
+
+    def _refuse(self, message: str, node: Node, hint: str | None = None) -> None:
+        self.diagnostics.append(Diagnostic("syntax", message, node.span, hint))
+
+    def _form(self, query: Query) -> set[str]:
+        match query.form:
+            case Select(clause, _, where, modifiers):
+                return self._select(clause, where, modifiers, query.values)
+            case Construct(_, _, where, modifiers) | Ask(_, where, modifiers):
+                return self._solutions(where, modifiers, query.values)
+            case Describe(_, _, where, modifiers):
+                return self._solutions(where or Group(()), modifiers, query.values)
+            case _ as unreachable:
+                assert_never(unreachable)
+
+    def _select(
+        self,
+        clause: SelectClause,
+        where: Group,
+        modifiers: Modifiers,
+        values: InlineData | None,
+    ) -> set[str]:
+        """Check a SELECT, and return what is visible to its projection."""
+        visible = self._solutions(where, modifiers, values)
+        named: set[str] = set()
+        grouped = _is_grouped(clause, modifiers)
+        if grouped and not clause.items:
+            self._refuse(
+                "SELECT * cannot be used with GROUP BY or an aggregate",
+                clause,
+                "name the variables and aggregates that you want",
+            )
+        for item in clause.items:
+            expression = item.expression if isinstance(item, SelectAs) else item
+            if grouped:
+                self._check_grouped(expression, group_keys(modifiers) | named, visible)
+            if isinstance(item, SelectAs):
+                self._check_projected(item, visible | named)
+                named.add(item.variable.name)
+            elif not grouped:
+                named.add(item.name)
+        return visible
+
+    def _check_projected(self, item: SelectAs, taken: set[str]) -> None:
+        self._check_new(item.variable, taken)
+        self._patterns_of(item.expression)
+        self._check_nesting(item.expression)
+
+    def _check_grouped(self, expression: Expression, keys: set[str], visible: set[str]) -> None:
+        for variable in ungrouped_variables(expression):
+            if variable.name not in keys:
+                known = "" if variable.name in visible else ", and nothing binds it"
+                self._refuse(
+                    f"?{variable.name} is neither in GROUP BY nor inside an aggregate{known}",
+                    variable,
+                    f"add ?{variable.name} to GROUP BY, or write SAMPLE(?{variable.name})",
+                )
+
+    def _check_new(self, variable: Var, taken: set[str]) -> None:
+        if variable.name in taken:
+            self._refuse(
+                f"?{variable.name} already has a value here: AS must name a new variable",
+                variable,
+                "choose another name",
+            )
+
+    def _solutions(self, where: Group, modifiers: Modifiers, values: InlineData | None) -> set[str]:
+        """Check a pattern and its modifiers, and return what is visible after them."""
+        visible = self._group(where)
+        for key in modifiers.group_by:
+            self._forbid_aggregates(key.expression, "GROUP BY")
+            self._patterns_of(key.expression)
+            if key.variable is not None:
+                self._check_new(key.variable, visible)
+                visible.add(key.variable.name)
+        for expression in (*modifiers.having, *(o.expression for o in modifiers.order_by)):
+            self._patterns_of(expression)
+            self._check_nesting(expression)
+        if values is not None:
+            visible |= {variable.name for variable in values.variables}
+        return visible
+
+    def _group(self, group: Group) -> set[str]:
+        """Check a group, and return the variables in scope at its end."""
+        visible: set[str] = set()
+        basic_pattern = object()
+        for element in group.elements:
+            if isinstance(element, TriplesBlock):
+                self._check_labels(element, basic_pattern)
+            elif not isinstance(element, Filter):
+                basic_pattern = object()
+            if isinstance(element, Bind):
+                self._check_new(element.variable, visible)
+            visible |= self._element(element)
+        return visible
+
+    def _element(self, element: Pattern | SubSelect) -> set[str]:
+        """Check one element of a group, and return the variables that it brings into scope."""
+        match element:
+            case TriplesBlock():
+                return {node.name for node in walk(element) if isinstance(node, Var)}
+            case Group():
+                return self._group(element)
+            case Union(groups):
+                return set().union(*map(self._group, groups))
+            case Optional(group):
+                return self._group(group)
+            case Minus(group):
+                self._group(group)
+                return set()
+            case Graph(name, group) | Window(name, group) | Service(name, group):
+                return self._group(group) | ({name.name} if isinstance(name, Var) else set())
+            case Filter(condition):
+                self._patterns_of(condition)
+                self._forbid_aggregates(condition, "FILTER")
+                return set()
+            case Bind(expression, variable):
+                self._patterns_of(expression)
+                self._forbid_aggregates(expression, "BIND")
+                return {variable.name}
+            case InlineData(variables, _):
+                return {variable.name for variable in variables}
+            case SubSelect(clause, where, modifiers, values):
+                visible = self._select(clause, where, modifiers, values)
+                return _projected(clause) or visible
+            case _ as unreachable:
+                assert_never(unreachable)
+
+    def _patterns_of(self, expression: Expression) -> None:
+        """Check the patterns of EXISTS inside an expression."""
+        for part in parts(expression):
+            if isinstance(part, Exists):
+                self._group(part.group)
+
+    def _check_nesting(self, expression: Expression) -> None:
+        for aggregate in aggregates(expression):
+            for below in children(aggregate):
+                if inner := next(aggregates(below), None):
+                    hint = "compute the inner one in a sub-query"
+                    self._refuse("an aggregate cannot stand inside another", inner, hint)
+
+    def _forbid_aggregates(self, expression: Expression, clause: str) -> None:
+        for part in parts(expression):
+            if is_aggregate(part):
+                self._refuse(
+                    f"an aggregate cannot stand in {clause}",
+                    part,
+                    "aggregates belong in SELECT, HAVING or ORDER BY; a sub-query can hold one",
+                )
+
+    def _check_labels(self, block: TriplesBlock, basic_pattern: object) -> None:
+        for node in walk(block):
+            if not isinstance(node, BlankNode):
+                continue
+            if self._labels.setdefault(node.label, basic_pattern) is not basic_pattern:
+                self._refuse(
+                    f"the blank node _:{node.label} is already used in another part of the pattern",
+                    node,
+                    "use a variable to say that both are the same",
+                )
+
+
+def _is_grouped(clause: SelectClause, modifiers: Modifiers) -> bool:
+    expressions = (
+        *(item for item in clause.items if isinstance(item, SelectAs)),
+        *modifiers.having,
+        *modifiers.order_by,
+    )
+    return bool(modifiers.group_by) or any(any(aggregates(e)) for e in expressions)
+
+
+def group_keys(modifiers: Modifiers) -> set[str]:
+    """Return the variables that have one value per group."""
+    named = {key.variable.name for key in modifiers.group_by if key.variable is not None}
+    plain = (key.expression for key in modifiers.group_by)
+    return named | {variable.name for variable in plain if isinstance(variable, Var)}
+
+
+def _projected(clause: SelectClause) -> set[str]:
+    return {(i.variable if isinstance(i, SelectAs) else i).name for i in clause.items}

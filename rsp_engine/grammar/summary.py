@@ -1,0 +1,52 @@
+"""A query in one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rsp_engine.grammar.tree import NamedCall, Service, find
+from rsp_engine.grammar.write.expressions import WriteExpressions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rsp_engine.grammar.tree import Query
+
+__all__ = ["summary"]
+
+
+def summary(query: Query) -> str:
+    """Say what a query does in one line.
+
+    >>> from rsp_engine.grammar import parse
+    >>> summary(parse('''
+    ...     PREFIX : <http://example.org/>
+    ...     REGISTER ISTREAM :out AS SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE 9m STEP 3m]
+    ...     WHERE { WINDOW :w { ?x :p ?y } } ORDER BY DESC(F(?y)) LIMIT 3'''))
+    'ISTREAM of a SELECT, 1 window on 1 stream, top 3 by DESC F(?y), needs function F'
+    """
+    return ", ".join(_parts(query))
+
+
+def _parts(query: Query) -> Iterator[str]:
+    r2s = "" if query.register is None else f"{query.register.r2s} of a "
+    yield f"{r2s}{type(query.form).__name__.upper()}"
+    if windows := query.windows:
+        streams = len({window.stream for window in windows})
+        yield f"{_count(len(windows), 'window')} on {_count(streams, 'stream')}"
+    if services := len(list(find(query, Service))):
+        yield _count(services, "service")
+    modifiers = query.form.modifiers
+    if modifiers.limit is not None and modifiers.order_by:
+        writer = WriteExpressions(query.prefixes)
+        keys = (
+            f"{'DESC' if o.descending else 'ASC'} {writer.expression(o.expression)}"
+            for o in modifiers.order_by
+        )
+        yield f"top {modifiers.limit.value} by {' then '.join(keys)}"
+    if functions := sorted({call.name for call in find(query, NamedCall)}):
+        yield f"needs function{'s' * (len(functions) > 1)} {' and '.join(functions)}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"

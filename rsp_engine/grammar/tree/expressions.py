@@ -1,0 +1,156 @@
+"""Expressions (SPARQL 1.1, section 17). Brackets are not kept: the shape of the tree says them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Literal as OneOf
+
+from rsp_engine.grammar.tree.node import Node
+from rsp_engine.grammar.tree.terms import Iri, Literal, Var
+
+if TYPE_CHECKING:
+    from rsp_engine.grammar.tree.patterns import Group
+
+__all__ = [
+    "AGGREGATES",
+    "Addend",
+    "Aggregate",
+    "And",
+    "BuiltInCall",
+    "Comparison",
+    "Exists",
+    "Expression",
+    "Factor",
+    "FunctionCall",
+    "In",
+    "NamedCall",
+    "Or",
+    "Product",
+    "Sum",
+    "Unary",
+]
+
+AggregateName = OneOf["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"]
+AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Node):
+    """`x || y || ...`, two or more."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class And(Node):
+    """`x && y && ...`, two or more."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Node):
+    """`x < y` and its kin."""
+
+    operator: OneOf["=", "!=", "<", ">", "<=", ">="]
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class In(Node):
+    """`x IN (y, ...)` or `x NOT IN (y, ...)`."""
+
+    operand: Expression
+    choices: tuple[Expression, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Addend(Node):
+    """A further part of a sum, with the sign before it."""
+
+    sign: OneOf["+", "-"]
+    term: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(Node):
+    """`x + y - ...`; `?x -1` is the same as `?x - 1`."""
+
+    first: Expression
+    rest: tuple[Addend, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Factor(Node):
+    """A further part of a product, with the operator before it."""
+
+    operator: OneOf["*", "/"]
+    term: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Product(Node):
+    """`x * y / ...`."""
+
+    first: Expression
+    rest: tuple[Factor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Node):
+    """`!x`, `+x` or `-x`."""
+
+    operator: OneOf["!", "+", "-"]
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltInCall(Node):
+    """A function of SPARQL itself, by its name in capitals."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall(Node):
+    """A function by its IRI; with DISTINCT it is an aggregate of somebody's own."""
+
+    function: Iri
+    arguments: tuple[Expression, ...]
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCall(Node):
+    """A function by a bare name, as registered: `F(?a, ?b)` (AcquaTop, Listing 1)."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Node):
+    """`COUNT(DISTINCT ?x)` and its kin; no argument stands for `*`."""
+
+    function: AggregateName
+    argument: Expression | None
+    distinct: bool = False
+    separator: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Node):
+    """`EXISTS { ... }` or `NOT EXISTS { ... }`."""
+
+    group: Group
+    negated: bool = False
+
+
+Expression = (
+    Var | Iri | Literal | Or | And | Comparison | In | Sum | Product | Unary
+    | BuiltInCall | FunctionCall | NamedCall | Aggregate | Exists
+)  # fmt: skip

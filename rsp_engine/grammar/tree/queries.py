@@ -1,0 +1,249 @@
+"""Queries: the SPARQL 1.1 query forms, and RSP-QL's REGISTER and FROM NAMED WINDOW."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+
+from rsp_engine.grammar.tree.expressions import Expression
+from rsp_engine.grammar.tree.node import Node
+from rsp_engine.grammar.tree.patterns import Group, InlineData, TriplesBlock
+from rsp_engine.grammar.tree.terms import Iri, Var
+
+__all__ = [
+    "R2S",
+    "Ask",
+    "BareName",
+    "BaseDecl",
+    "Construct",
+    "Count",
+    "CountWindow",
+    "DatasetClause",
+    "Describe",
+    "Duration",
+    "Form",
+    "From",
+    "FromNamed",
+    "FromWindow",
+    "GroupKey",
+    "Modifiers",
+    "OrderCondition",
+    "PrefixDecl",
+    "Query",
+    "Register",
+    "Select",
+    "SelectAs",
+    "SelectClause",
+    "SubSelect",
+    "TimeWindow",
+]
+
+R2S = OneOf["RSTREAM", "ISTREAM", "DSTREAM"]
+
+
+@dataclass(frozen=True, slots=True)
+class BaseDecl(Node):
+    """`BASE <iri>`."""
+
+    iri: Iri
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixDecl(Node):
+    """`PREFIX name: <iri>`; the name is without its colon."""
+
+    prefix: str
+    iri: Iri
+
+
+@dataclass(frozen=True, slots=True)
+class BareName(Node):
+    """A name that is just a word."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Register(Node):
+    """`REGISTER [RSTREAM | ISTREAM | DSTREAM | STREAM | QUERY] name AS`."""
+
+    name: Iri | BareName
+    kind: OneOf["RSTREAM", "ISTREAM", "DSTREAM", "STREAM", "QUERY"] | None = None
+
+    @property
+    def r2s(self) -> R2S:
+        """What leaves the query at an evaluation: all rows, new ones, or those that are gone."""
+        return self.kind if self.kind in ("ISTREAM", "DSTREAM") else "RSTREAM"
+
+
+@dataclass(frozen=True, slots=True)
+class Duration(Node):
+    """A length of time; `bare` when it was written without a unit, which changes nothing."""
+
+    milliseconds: int
+    bare: bool = field(default=False, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Count(Node):
+    """A number of things: elements of a window, or rows of an answer."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow(Node):
+    """`[RANGE r STEP b]`; without a step it tumbles."""
+
+    range: Duration
+    step: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountWindow(Node):
+    """`[ELEMENTS n STEP m]`; without a step it tumbles."""
+
+    unit: OneOf["ELEMENTS", "TRIPLES", "ROWS"]
+    size: Count
+    step: Count | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class From(Node):
+    """`FROM <graph>`: a static graph, part of the default graph."""
+
+    graph: Iri
+
+
+@dataclass(frozen=True, slots=True)
+class FromNamed(Node):
+    """`FROM NAMED <graph>`: a static graph, by its name."""
+
+    graph: Iri
+
+
+@dataclass(frozen=True, slots=True)
+class FromWindow(Node):
+    """`FROM NAMED WINDOW :w ON STREAM :s [...]`."""
+
+    window: Iri
+    stream: Iri
+    frame: TimeWindow | CountWindow
+
+
+DatasetClause = From | FromNamed | FromWindow
+
+
+@dataclass(frozen=True, slots=True)
+class SelectAs(Node):
+    """`(expression AS ?v)` in SELECT."""
+
+    expression: Expression
+    variable: Var
+
+
+@dataclass(frozen=True, slots=True)
+class SelectClause(Node):
+    """`SELECT [DISTINCT | REDUCED] ...`; no items stand for `*`."""
+
+    items: tuple[Var | SelectAs, ...]
+    modifier: OneOf["DISTINCT", "REDUCED"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey(Node):
+    """One condition of GROUP BY."""
+
+    expression: Expression
+    variable: Var | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderCondition(Node):
+    """One condition of ORDER BY."""
+
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Modifiers(Node):
+    """What is done to the solutions: GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET."""
+
+    group_by: tuple[GroupKey, ...] = ()
+    having: tuple[Expression, ...] = ()
+    order_by: tuple[OrderCondition, ...] = ()
+    limit: Count | None = None
+    offset: Count | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """A SELECT query."""
+
+    clause: SelectClause
+    dataset: tuple[DatasetClause, ...]
+    where: Group
+    modifiers: Modifiers
+
+
+@dataclass(frozen=True, slots=True)
+class SubSelect(Node):
+    """A SELECT query inside a group."""
+
+    clause: SelectClause
+    where: Group
+    modifiers: Modifiers
+    values: InlineData | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Construct(Node):
+    """A CONSTRUCT query. `CONSTRUCT WHERE { ... }` has its pattern as template as well."""
+
+    template: TriplesBlock | None
+    dataset: tuple[DatasetClause, ...]
+    where: Group
+    modifiers: Modifiers
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Node):
+    """An ASK query."""
+
+    dataset: tuple[DatasetClause, ...]
+    where: Group
+    modifiers: Modifiers
+
+
+@dataclass(frozen=True, slots=True)
+class Describe(Node):
+    """A DESCRIBE query; no targets stand for `*`."""
+
+    targets: tuple[Var | Iri, ...]
+    dataset: tuple[DatasetClause, ...]
+    where: Group | None
+    modifiers: Modifiers
+
+
+Form = Select | Construct | Ask | Describe
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Node):
+    """A whole text: prologue, registration, the query, and the VALUES after it."""
+
+    prologue: tuple[BaseDecl | PrefixDecl, ...]
+    register: Register | None
+    form: Form
+    values: InlineData | None = None
+
+    @property
+    def windows(self) -> tuple[FromWindow, ...]:
+        """The windows that the query declares."""
+        return tuple(c for c in self.form.dataset if isinstance(c, FromWindow))
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The prefixes that the query declares; the last declaration of a name holds."""
+        return {d.prefix: d.iri.value for d in self.prologue if isinstance(d, PrefixDecl)}

@@ -1,0 +1,57 @@
+"""RDF terms and variables (SPARQL 1.1, section 4.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rsp_engine.grammar.tree.node import Node
+
+__all__ = [
+    "RDF_LANG_STRING",
+    "RDF_TYPE",
+    "XSD",
+    "XSD_STRING",
+    "BlankNode",
+    "Iri",
+    "Literal",
+    "Term",
+    "Var",
+]
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+XSD_STRING = XSD + "string"
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+
+
+@dataclass(frozen=True, slots=True)
+class Iri(Node):
+    """An IRI, with its prefix and base resolved. It is relative only where no BASE was given."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Node):
+    """A literal: `1` and `"1"^^xsd:integer` are the same. A language implies `rdf:langString`."""
+
+    lexical: str
+    datatype: str = XSD_STRING
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlankNode(Node):
+    """A blank node with a label, `_:b`."""
+
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Var(Node):
+    """A variable; the name is without its `?` or `$`."""
+
+    name: str
+
+
+Term = Iri | Literal | BlankNode

@@ -1,0 +1,77 @@
+"""From a text to a query that can be trusted, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rsp_engine.errors import Diagnostic, QuerySemanticError, QuerySyntaxError
+from rsp_engine.grammar.parser import read
+from rsp_engine.grammar.rules import RULES
+from rsp_engine.grammar.scope import Scopes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rsp_engine.grammar.tree import Query
+
+__all__ = ["Validation", "check", "parse", "validate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What there is to say about a text. The query is there if it parses, rules kept or not."""
+
+    query: Query | None
+    errors: tuple[Diagnostic, ...]
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+def parse(text: str, source: str = "<query>") -> Query:
+    """Return the syntax tree of an RSP-QL text, or raise a `QuerySyntaxError`.
+
+    >>> parse("ASK { }").form
+    Ask(dataset=(), where=Group(elements=()), modifiers=Modifiers(group_by=(), having=(), ...
+    """
+    query, diagnostics = _syntax(text)
+    if query is None or diagnostics:
+        raise QuerySyntaxError(diagnostics, text, source)
+    return query
+
+
+def validate(text: str) -> Validation:
+    """Check a text against the grammar and its notes, and then against the rules of RSP-QL.
+
+    >>> [warning.message for warning in validate("ASK { ?s ?p ?o }").warnings]
+    ['the query has no window, so it reads no stream']
+    """
+    query, diagnostics = _syntax(text)
+    if query is None or diagnostics:
+        return Validation(None, tuple(diagnostics))
+    findings = [finding for rule in RULES for finding in rule(query)]
+    return Validation(
+        query,
+        tuple(_sorted(f.diagnostic for f in findings if f.is_error)),
+        tuple(_sorted(f.diagnostic for f in findings if not f.is_error)),
+    )
+
+
+def check(text: str, source: str = "<query>") -> Query:
+    """Return the tree of a text that keeps all rules, or raise what is wrong with it."""
+    result = validate(text)
+    if result.query is None:
+        raise QuerySyntaxError(result.errors, text, source)
+    if result.errors:
+        raise QuerySemanticError(result.errors, text, source)
+    return result.query
+
+
+def _syntax(text: str) -> tuple[Query | None, list[Diagnostic]]:
+    query, diagnostics = read(text)
+    if query is not None:
+        diagnostics += Scopes(query).diagnostics
+    return query, _sorted(diagnostics)
+
+
+def _sorted(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    return sorted(diagnostics, key=lambda d: (d.span.start, d.span.end))

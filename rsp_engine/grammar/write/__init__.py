@@ -1,0 +1,82 @@
+"""The serialiser: any syntax tree as RSP-QL, and a query's pattern as plain SPARQL."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rsp_engine.grammar.tree import (
+    FunctionCall,
+    Graph,
+    Group,
+    Iri,
+    NamedCall,
+    Node,
+    Query,
+    Window,
+    rewrite,
+)
+from rsp_engine.grammar.write.queries import WriteQueries
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["FUNCTIONS", "serialise", "to_sparql"]
+
+FUNCTIONS = "urn:rsp-engine:function:"
+"""Where functions that are registered by a bare name have their IRI."""
+
+
+def serialise(query: Query) -> str:
+    """Write a query as RSP-QL; parsed again, it gives the same tree.
+
+    >>> from rsp_engine.grammar import parse
+    >>> print(serialise(parse("select ?s where{?s ?p 1}limit 2")), end="")
+    SELECT ?s
+    WHERE {
+      ?s ?p 1 .
+    }
+    LIMIT 2
+    """
+    return WriteQueries(query.prefixes).query(query)
+
+
+def to_sparql(query: Query) -> str:
+    """Write a query as the SPARQL that is asked of the content of its windows.
+
+    WINDOW becomes GRAPH, a function's bare name its IRI; REGISTER and the dataset are left out,
+    since whoever evaluates the query lays out the dataset.
+
+    >>> from rsp_engine.grammar import parse
+    >>> print(to_sparql(parse('''
+    ...     PREFIX : <http://example.org/>
+    ...     REGISTER RSTREAM :out AS SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE 9m STEP 3m]
+    ...     WHERE { WINDOW :w { ?x a :Y } }''')), end="")
+    PREFIX : <http://example.org/>
+    SELECT ?x
+    WHERE {
+      GRAPH :w {
+        ?x a :Y .
+      }
+    }
+    """
+    plain = rewrite(query, _plain)
+    assert isinstance(plain, Query), "rewriting keeps the kind of the root"  # noqa: S101
+    return serialise(replace(plain, register=None, form=replace(plain.form, dataset=())))
+
+
+def group_to_sparql(group: Group, prefixes: Mapping[str, str]) -> str:
+    """Write a group graph pattern as SPARQL, with WINDOW turned into GRAPH."""
+    plain = rewrite(group, _plain)
+    assert isinstance(plain, Group), "rewriting keeps the kind of the root"  # noqa: S101
+    return WriteQueries(prefixes).group(plain)
+
+
+def _plain(node: Node) -> Node:
+    match node:
+        case Window(name, group):
+            return Graph(name, group, span=node.span)
+        case NamedCall(name, arguments):
+            return FunctionCall(Iri(FUNCTIONS + name), arguments, span=node.span)
+        case _:
+            return node

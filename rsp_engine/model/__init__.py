@@ -1,0 +1,1 @@
+"""The values that all rooms share: frozen, slotted, typed, and free of any act."""

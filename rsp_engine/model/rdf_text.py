@@ -1,0 +1,101 @@
+"""RDF terms as SPARQL text: the only place that writes them, and it writes none that is not valid.
+
+A term that comes from a stream or a server can hold anything. What is written here reads back as
+the same term and can never end early and become part of a query around it.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["blank_node_text", "iri_text", "literal_text", "string_text", "variable_text"]
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_IRI = re.compile(r'[^\x00-\x20<>"{}|^`\\\ud800-\udfff]*')
+_LANGUAGE = re.compile(r"[A-Za-z]+(-[0-9A-Za-z]+)*")
+_NAME = re.compile(r"\w[\w.-]*(?<!\.)")
+_VARIABLE = re.compile(r"\w+")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_ESCAPED = re.compile(r'["\x00-\x1f\x7f]|\\[uU]?')
+_ESCAPES = {'"': '\\"', "\t": "\\t", "\b": "\\b", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
+_BARE = {
+    _XSD + "integer": re.compile(r"[+-]?[0-9]+"),
+    _XSD + "decimal": re.compile(r"[+-]?[0-9]*\.[0-9]+"),
+    _XSD + "double": re.compile(r"[+-]?([0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+"),
+    _XSD + "boolean": re.compile(r"true|false"),
+}
+
+
+def iri_text(value: str) -> str:
+    """Write an IRI.
+
+    >>> iri_text("http://example.org/a")
+    '<http://example.org/a>'
+    >>> iri_text("http://example.org/> . } #")
+    Traceback (most recent call last):
+    ValueError: not an IRI: 'http://example.org/> . } #'
+    """
+    if _IRI.fullmatch(value) is None:
+        raise ValueError(f"not an IRI: {value!r}")
+    return f"<{value}>"
+
+
+def string_text(value: str) -> str:
+    r"""Write a string in double quotes.
+
+    A backslash before a `u` is written so that no reader can take the two for an escape.
+
+    >>> print(string_text('say "hi"\n'), string_text("\\u0041"))
+    "say \"hi\"\n" "\\\u00750041"
+    """
+    if _SURROGATE.search(value):
+        raise ValueError(f"not text: {value!r} holds half a character")
+    return f'"{_ESCAPED.sub(_escape, value)}"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    found = match[0]
+    if found[0] == "\\":
+        return "\\\\" + "".join(f"\\u{ord(c):04x}" for c in found[1:])
+    return _ESCAPES.get(found) or f"\\u{ord(found):04x}"
+
+
+def literal_text(lexical: str, datatype: str = _XSD + "string", language: str | None = None) -> str:
+    """Write a literal, a number or a truth value without quotes where it reads back the same.
+
+    >>> print(literal_text("7", "http://www.w3.org/2001/XMLSchema#integer"))
+    7
+    >>> print(literal_text("chat", language="fr"))
+    "chat"@fr
+    """
+    if language is not None:
+        if _LANGUAGE.fullmatch(language) is None:
+            raise ValueError(f"not a language tag: {language!r}")
+        return f"{string_text(lexical)}@{language}"
+    if datatype == _XSD + "string":
+        return string_text(lexical)
+    if datatype in _BARE and _BARE[datatype].fullmatch(lexical):
+        return lexical
+    return f"{string_text(lexical)}^^{iri_text(datatype)}"
+
+
+def blank_node_text(label: str) -> str:
+    """Write a blank node.
+
+    >>> blank_node_text("b0")
+    '_:b0'
+    """
+    if _NAME.fullmatch(label) is None:
+        raise ValueError(f"not a blank node label: {label!r}")
+    return f"_:{label}"
+
+
+def variable_text(name: str) -> str:
+    """Write a variable.
+
+    >>> variable_text("score")
+    '?score'
+    """
+    if _VARIABLE.fullmatch(name) is None:
+        raise ValueError(f"not a variable: {name!r}")
+    return f"?{name}"

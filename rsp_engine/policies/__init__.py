@@ -1,0 +1,1 @@
+"""The room of the refresh policies: each elects, within a budget, the keys to fetch anew."""
