@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_SHOWN_BEFORE, _SHOWN_AFTER = 60, 40
+_SHOWN = 100
 _MARK = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -144,8 +144,10 @@ def _excerpt(text: str, span: Span, place: Position) -> tuple[str, str]:
     line_start = span.start - place.column + 1
     end_match = _LINE_END.search(text, span.start)
     line_end = end_match.start() if end_match else len(text)
-    start = max(line_start, span.start - _SHOWN_BEFORE)
-    end = min(line_end, span.start + _SHOWN_AFTER)
+    start = line_start
+    if line_end - line_start > _SHOWN:
+        start = max(line_start, min(span.start - _SHOWN // 2, line_end - _SHOWN))
+    end = min(line_end, start + _SHOWN)
     before = _visible(text[start : span.start])
     marked = _visible(text[span.start : max(span.start, min(span.end, end))])
     after = _visible(text[span.start : end])[len(marked) :]

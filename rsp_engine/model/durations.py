@@ -12,10 +12,10 @@ from fractions import Fraction
 __all__ = ["format_duration", "has_unit", "parse_duration"]
 
 _UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
-_SHORT = re.compile(r"([+-]?)(\d+(?:\.\d+)?)(ms|s|m|h|d)?")
+_SHORT = re.compile(r"([+-]?)(\d+(?:\.\d+)?)(ms|s|m|h|d)?", re.ASCII)
 _XSD = re.compile(
     r"(-?)P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 
 

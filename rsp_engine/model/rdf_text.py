@@ -13,8 +13,13 @@ __all__ = ["blank_node_text", "iri_text", "literal_text", "string_text", "variab
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _IRI = re.compile(r'[^\x00-\x20<>"{}|^`\\\ud800-\udfff]*')
 _LANGUAGE = re.compile(r"[A-Za-z]+(-[0-9A-Za-z]+)*")
-_NAME = re.compile(r"\w[\w.-]*(?<!\.)")
-_VARIABLE = re.compile(r"\w+")
+_LETTER = (
+    r"A-Z_a-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u1FFF\u200C\u200D"
+    r"\u2070-\u218F\u2C00-\u2FEF\u3001-\uD7FF\uF900-\uFDCF\uFDF0-\uFFFD\U00010000-\U000EFFFF"
+)
+_LATER = r"\u00B7\u0300-\u036F\u203F\u2040"
+_LABEL = re.compile(f"[0-9{_LETTER}](?:[-.0-9{_LETTER}{_LATER}]*[-0-9{_LETTER}{_LATER}])?")
+_VARIABLE = re.compile(f"[0-9{_LETTER}][0-9{_LETTER}{_LATER}]*")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ESCAPED = re.compile(r'["\x00-\x1f\x7f]|\\[uU]?')
 _ESCAPES = {'"': '\\"', "\t": "\\t", "\b": "\\b", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
@@ -85,7 +90,7 @@ def blank_node_text(label: str) -> str:
     >>> blank_node_text("b0")
     '_:b0'
     """
-    if _NAME.fullmatch(label) is None:
+    if _LABEL.fullmatch(label) is None:
         raise ValueError(f"not a blank node label: {label!r}")
     return f"_:{label}"
 

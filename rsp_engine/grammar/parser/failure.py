@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
@@ -46,7 +46,7 @@ class Failure:
         """Collect what is known about an error of the parser."""
         token = error.token if isinstance(error, UnexpectedToken) else None
         found = None if token is None else token.type
-        start = len(text) if found == END else (error.pos_in_stream or 0)
+        start = len(text) if found == END else cast("int", error.pos_in_stream)
         before = list(takewhile(lambda t: (t.start_pos or 0) < start, _tokens(parser, text)))
         if found == END and before:
             start = before[-1].end_pos or 0

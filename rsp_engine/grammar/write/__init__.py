@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rsp_engine.grammar.tree import (
     FunctionCall,
     Graph,
-    Group,
     Iri,
     NamedCall,
     Node,
     Query,
+    SelectAs,
+    SelectClause,
+    Var,
     Window,
     rewrite,
 )
 from rsp_engine.grammar.write.queries import WriteQueries
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["FUNCTIONS", "serialise", "to_sparql"]
 
@@ -44,8 +42,9 @@ def serialise(query: Query) -> str:
 def to_sparql(query: Query) -> str:
     """Write a query as the SPARQL that is asked of the content of its windows.
 
-    WINDOW becomes GRAPH, a function's bare name its IRI; REGISTER and the dataset are left out,
-    since whoever evaluates the query lays out the dataset.
+    WINDOW becomes GRAPH, a function's bare name its IRI, and a variable is projected once however
+    often it is named. REGISTER and the dataset are left out, since whoever evaluates the query
+    lays out the dataset.
 
     >>> from rsp_engine.grammar import parse
     >>> print(to_sparql(parse('''
@@ -65,18 +64,18 @@ def to_sparql(query: Query) -> str:
     return serialise(replace(plain, register=None, form=replace(plain.form, dataset=())))
 
 
-def group_to_sparql(group: Group, prefixes: Mapping[str, str]) -> str:
-    """Write a group graph pattern as SPARQL, with WINDOW turned into GRAPH."""
-    plain = rewrite(group, _plain)
-    assert isinstance(plain, Group), "rewriting keeps the kind of the root"  # noqa: S101
-    return WriteQueries(prefixes).group(plain)
-
-
 def _plain(node: Node) -> Node:
     match node:
         case Window(name, group):
             return Graph(name, group, span=node.span)
         case NamedCall(name, arguments):
             return FunctionCall(Iri(FUNCTIONS + name), arguments, span=node.span)
+        case SelectClause(items):
+            return replace(node, items=_once_each(items))
         case _:
             return node
+
+
+def _once_each(items: tuple[Var | SelectAs, ...]) -> tuple[Var | SelectAs, ...]:
+    named = {(item.variable if isinstance(item, SelectAs) else item): item for item in items}
+    return tuple(dict.fromkeys(named.values()))

@@ -1,0 +1,18 @@
+"""Where the real data stands that some tests read: `RSP_DATA`, or `../shared/data`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+
+def real_data(folder: str) -> Path:
+    """Return a folder of the real data, or skip the test that asks for it."""
+    path = Path(os.environ.get("RSP_DATA", PROJECT.parent / "shared" / "data")) / folder
+    if not path.is_dir():
+        pytest.skip(f"the data folder {folder} is not there; RSP_DATA says where to look")
+    return path
