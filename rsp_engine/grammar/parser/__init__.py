@@ -8,6 +8,8 @@ grouping) is checked on the tree by `rsp_engine.grammar.scope`.
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lark import Token, Tree
@@ -22,6 +24,8 @@ from rsp_engine.grammar.parser.names import Names
 from rsp_engine.grammar.parser.tables import tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rsp_engine.grammar.tree import Query
 
 __all__ = ["DEEPEST", "read"]
@@ -35,6 +39,23 @@ def read(written: str) -> tuple[Query | None, list[Diagnostic]]:
 
     A tree that comes with diagnostics must not be used: it is there to find more of them.
     """
+    with _no_garbage_collection():
+        return _read(written)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Let the garbage collector rest: trees have no cycles, and it would walk them for nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _read(written: str) -> tuple[Query | None, list[Diagnostic]]:
     text, places, diagnostics = undo_codepoint_escapes(written)
     try:
         raw = tables().parse(text)
