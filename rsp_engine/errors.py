@@ -2,9 +2,13 @@
 
     RspError                    anything the engine refuses: a message and, if one helps, a hint
     ├── QueryFileError          a query file cannot be read: missing, a folder, too large
-    └── QueryError              the text of a query is wrong; holds every diagnostic, with its place
-        ├── QuerySyntaxError    ... by the SPARQL 1.1 grammar, its notes, or the clauses of RSP-QL
-        └── QuerySemanticError  ... by the rules of RSP-QL: it can be read, but has no meaning
+    ├── QueryError              the text of a query is wrong; holds every diagnostic, with its place
+    │   ├── QuerySyntaxError    ... by the SPARQL 1.1 grammar, its notes, or the clauses of RSP-QL
+    │   ├── QuerySemanticError  ... by the rules of RSP-QL: it can be read, but has no meaning
+    │   └── PlanError           ... by what the engine can do: it has a meaning, but no way to run
+    ├── BindingError            a stream or graph of a query has no source, or a source no use
+    ├── SourceError             a source cannot be opened: missing, unreadable, of unknown format
+    └── SinkError               answers cannot be written: a bad path, a format of another form
 
 A `Diagnostic` is one thing that is wrong, or suspicious, at one place of a query.
 """
@@ -20,13 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
+    "BindingError",
     "Diagnostic",
+    "PlanError",
     "Position",
     "QueryError",
     "QueryFileError",
     "QuerySemanticError",
     "QuerySyntaxError",
     "RspError",
+    "SinkError",
+    "SourceError",
     "Span",
     "position",
     "render",
@@ -98,6 +106,22 @@ class QuerySyntaxError(QueryError):
 
 class QuerySemanticError(QueryError):
     """The text is RSP-QL, but what it says cannot be."""
+
+
+class PlanError(QueryError):
+    """The query is good, but the engine has no way to run it."""
+
+
+class BindingError(RspError):
+    """A query and what it is bound to do not fit."""
+
+
+class SourceError(RspError):
+    """A source cannot be opened."""
+
+
+class SinkError(RspError):
+    """Answers cannot be written."""
 
 
 def position(text: str, offset: int) -> Position:

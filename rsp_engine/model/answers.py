@@ -1,0 +1,67 @@
+"""What a query answers at one evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyoxigraph import BlankNode, Literal, NamedNode, Triple
+
+__all__ = ["Answer", "Boolean", "Graph", "Interval", "Row", "Solutions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The window that was evaluated, in integer milliseconds."""
+
+    open: int
+    close: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A solution: the terms of its variables, and its place where the query ranks.
+
+    A variable without a value is absent from `bindings`. The score is the value of the first
+    condition of ORDER BY, nothing where that is not a number.
+    """
+
+    bindings: Mapping[str, NamedNode | BlankNode | Literal]
+    rank: int | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Solutions:
+    """The answer of a SELECT; `ranked` when it has ORDER BY and LIMIT."""
+
+    variables: tuple[str, ...]
+    rows: tuple[Row, ...]
+    ranked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The answer of a CONSTRUCT: triples, each once, in term order."""
+
+    triples: tuple[Triple, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """The answer of an ASK; nothing when ISTREAM or DSTREAM has nothing to say."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What leaves a query at one evaluation. `stats` holds deterministic facts about it only."""
+
+    query: str
+    window: Interval
+    content: Solutions | Graph | Boolean
+    stats: Mapping[str, int | bool]

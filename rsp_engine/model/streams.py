@@ -1,0 +1,43 @@
+"""What a stream is made of: elements, and what could not become one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyoxigraph import Triple
+
+__all__ = ["DeadLetter", "Element"]
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A set of triples with one timestamp, in integer milliseconds of event time.
+
+    `source`, `position` and `raw` say where it came from and how it was written, in case it has
+    to be set aside.
+    """
+
+    timestamp: int
+    triples: tuple[Triple, ...]
+    source: str
+    position: int
+    raw: bytes
+
+    def set_aside(self, reason: str) -> DeadLetter:
+        """Return the element as a dead letter."""
+        return DeadLetter(self.source, self.position, self.raw, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """Input that was set aside: where it was, what it was, and why.
+
+    The position is the number of its line, from 1, or of its file's first line.
+    """
+
+    source: str
+    position: int
+    raw: bytes
+    reason: str
