@@ -193,6 +193,10 @@ def _is_control(character: str) -> bool:
 def _width(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
     return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "FW" else 1
+        0
+        if unicodedata.category(c) in ("Mn", "Me")
+        else 2
+        if unicodedata.east_asian_width(c) in "FW"
+        else 1
         for c in text
     )

@@ -7,6 +7,7 @@ and ORDER BY only. Section 5.1.1: a blank node label belongs to one basic graph 
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import assert_never
 
 from rsp_engine.errors import Diagnostic
@@ -104,11 +105,14 @@ class Scopes:
     def _check_grouped(self, expression: Expression, keys: set[str], visible: set[str]) -> None:
         for variable in ungrouped_variables(expression):
             if variable.name not in keys:
-                known = "" if variable.name in visible else ", and nothing binds it"
+                known = variable.name in visible
+                close = [] if known else get_close_matches(variable.name, sorted(visible), n=1)
+                add = f"add ?{variable.name} to GROUP BY, or write SAMPLE(?{variable.name})"
                 self._refuse(
-                    f"?{variable.name} is neither in GROUP BY nor inside an aggregate{known}",
+                    f"?{variable.name} is neither in GROUP BY nor inside an aggregate"
+                    + ("" if known else ", and nothing binds it"),
                     variable,
-                    f"add ?{variable.name} to GROUP BY, or write SAMPLE(?{variable.name})",
+                    f"did you mean ?{close[0]}?" if close else add if known else None,
                 )
 
     def _check_new(self, variable: Var, taken: set[str]) -> None:
@@ -211,7 +215,7 @@ class Scopes:
                 self._refuse(
                     f"the blank node _:{node.label} is already used in another part of the pattern",
                     node,
-                    "use a variable to say that both are the same",
+                    "write a variable if both are the same, another label if not",
                 )
 
 

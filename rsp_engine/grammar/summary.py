@@ -29,8 +29,9 @@ def summary(query: Query) -> str:
 
 
 def _parts(query: Query) -> Iterator[str]:
-    r2s = "" if query.register is None else f"{query.register.r2s} of a "
-    yield f"{r2s}{type(query.form).__name__.upper()}"
+    form = type(query.form).__name__.upper()
+    article = "an" if form == "ASK" else "a"
+    yield form if query.register is None else f"{query.register.r2s} of {article} {form}"
     if windows := query.windows:
         streams = len({window.stream for window in windows})
         yield f"{_count(len(windows), 'window')} on {_count(streams, 'stream')}"

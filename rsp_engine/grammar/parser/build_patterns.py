@@ -106,9 +106,11 @@ class BuildPatterns(BuildExpressions):
         variables, *rows = c
         for row_span, row in rows:
             if len(row) != len(variables):
+                values = f"{len(row)} value{'s' * (len(row) != 1)}"
                 expected = f"{len(variables)} variable{'s' * (len(variables) != 1)}"
-                message = f"this row of VALUES has {len(row)} values for {expected}"
-                self.refuse(message, row_span, "UNDEF stands for a value that is not given")
+                missing = "UNDEF stands for a value that is not given"
+                hint = missing if len(row) < len(variables) else None
+                self.refuse(f"this row of VALUES has {values} for {expected}", row_span, hint)
         return InlineData(variables, tuple(tuple(row) for _, row in rows), span=span)
 
     def inline_values(self, span: Span, c: Children) -> InlineData:

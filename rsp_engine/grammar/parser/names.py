@@ -74,7 +74,8 @@ class Names:
             yield Diagnostic("syntax", message, span, self._hint(prefix))
 
     def _hint(self, prefix: str) -> str:
-        if close := get_close_matches(prefix, self._prefixes, n=1):
+        close = get_close_matches(prefix, self._prefixes, n=1)
+        if close and prefix not in WELL_KNOWN:
             return f"did you mean `{close[0]}:`?"
         iri = WELL_KNOWN.get(prefix, "http://...")
         return f"declare it before it is used: PREFIX {prefix}: <{iri}>"

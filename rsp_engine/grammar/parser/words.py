@@ -80,6 +80,17 @@ _WORDS = {
     "A": "`a`",
 }
 
+# Terminals that no fixed word stands for.
+_NO_KEYWORDS = (
+    _NUMBER
+    | _STRING
+    | _IRI
+    | {
+        *("$END", "VAR", "NAME", "DURATION", "XSD_DURATION", "LANGTAG", "DATATYPE"),
+        *("BLANK_NODE_LABEL", "A"),
+    }
+)
+
 _SIGNS = {
     "AND": "&&",
     "AT_LEAST": ">=",
@@ -142,4 +153,4 @@ def _word(terminal: str) -> str:
 
 def keywords(terminals: frozenset[str]) -> frozenset[str]:
     """Return the terminals that are keywords."""
-    return frozenset(t for t in terminals if t not in _SIGNS and t not in _WORDS and t.isalpha())
+    return frozenset(t for t in terminals if t not in _SIGNS and t not in _NO_KEYWORDS)

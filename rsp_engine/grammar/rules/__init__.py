@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rsp_engine.grammar.rules.answers import (
+    conditions_are_bound,
     default_graph_has_content,
     describe_is_not_streamable,
+    groups_have_one_value,
     limit_ranks,
     variables_are_bound,
 )
@@ -55,6 +57,8 @@ RULES: tuple[Callable[[Query], Iterator[Finding]], ...] = (
     default_graph_has_content,
     limit_ranks,
     variables_are_bound,
+    conditions_are_bound,
+    groups_have_one_value,
     functions_are_spelt,
     iris_are_absolute,
 )

@@ -5,15 +5,19 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from rsp_engine.grammar.expressions import ungrouped_variables
+from rsp_engine.grammar.expressions import parts, ungrouped_variables
 from rsp_engine.grammar.rules.finding import Finding, error, warning
 from rsp_engine.grammar.scope import Scopes, group_keys
 from rsp_engine.grammar.tree import (
+    Bind,
     Construct,
     Describe,
+    Filter,
     From,
     Graph,
     Group,
+    GroupKey,
+    InlineData,
     Node,
     Query,
     Select,
@@ -24,6 +28,7 @@ from rsp_engine.grammar.tree import (
     Var,
     Window,
     children,
+    find,
     walk,
 )
 
@@ -31,8 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
+    "conditions_are_bound",
     "default_graph_has_content",
     "describe_is_not_streamable",
+    "groups_have_one_value",
     "limit_ranks",
     "variables_are_bound",
 ]
@@ -67,7 +74,9 @@ def _blocks_of_default_graph(where: Group | None) -> Iterator[TriplesBlock]:
 def limit_ranks(query: Query) -> Iterator[Finding]:
     """The first k of solutions in no order are any k."""
     for node in walk(query):
-        if isinstance(node, Select | SubSelect) and (limit := node.modifiers.limit) is not None:
+        if not isinstance(node, Select | SubSelect | Construct):
+            continue
+        if (limit := node.modifiers.limit) is not None:
             if not node.modifiers.order_by:
                 hint = "rank them: ORDER BY DESC(?score)"
                 yield warning("LIMIT without ORDER BY keeps any rows", limit, hint)
@@ -83,9 +92,43 @@ def variables_are_bound(query: Query) -> Iterator[Finding]:
     named: set[str] = set()
     for variable in _answered(query, named):
         if variable.name not in visible | named:
-            close = get_close_matches(variable.name, sorted(visible | named), n=1)
-            hint = f"did you mean ?{close[0]}?" if close else None
-            yield warning(f"nothing binds ?{variable.name}", variable, hint)
+            yield _unbound(variable, visible | named)
+
+
+def conditions_are_bound(query: Query) -> Iterator[Finding]:
+    """A condition on a variable that nothing binds fails for every solution."""
+    nodes = list(walk(query))
+    named = {n.variable.name for n in nodes if isinstance(n, Bind | SelectAs)}
+    named |= {n.variable.name for n in nodes if isinstance(n, GroupKey) and n.variable}
+    binding = [n for n in nodes if isinstance(n, TriplesBlock | InlineData)]
+    names = [n.name for n in nodes if isinstance(n, Window | Graph | Service)]
+    bound = named | {v.name for node in (*binding, *names) for v in find(node, Var)}
+    for node in nodes:
+        if isinstance(node, Filter | Bind):
+            condition = node.condition if isinstance(node, Filter) else node.expression
+            for variable in (v for v in parts(condition) if isinstance(v, Var)):
+                if variable.name not in bound:
+                    yield _unbound(variable, bound)
+
+
+def _unbound(variable: Var, bound: set[str]) -> Finding:
+    close = get_close_matches(variable.name, sorted(bound), n=1)
+    hint = f"did you mean ?{close[0]}?" if close else None
+    return warning(f"nothing binds ?{variable.name}", variable, hint)
+
+
+def groups_have_one_value(query: Query) -> Iterator[Finding]:
+    """A group has no value for a variable that is not in GROUP BY, so it cannot be ranked by it."""
+    bound = Scopes(query).visible
+    for node in walk(query):
+        if not isinstance(node, Select | SubSelect) or not node.modifiers.group_by:
+            continue
+        named = {item.variable.name for item in node.clause.items if isinstance(item, SelectAs)}
+        conditions = (*node.modifiers.having, *(o.expression for o in node.modifiers.order_by))
+        for variable in (v for c in conditions for v in ungrouped_variables(c)):
+            if variable.name in bound - group_keys(node.modifiers) - named:
+                hint = f"add ?{variable.name} to GROUP BY, or write MAX(?{variable.name})"
+                yield warning(f"?{variable.name} has no value in a group", variable, hint)
 
 
 def _answered(query: Query, named: set[str]) -> Iterator[Var]:

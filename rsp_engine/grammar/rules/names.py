@@ -9,6 +9,7 @@ from rsp_engine.grammar.builtins import BUILTINS
 from rsp_engine.grammar.iris import is_absolute
 from rsp_engine.grammar.rules.finding import Finding, error, short, warning
 from rsp_engine.grammar.tree import (
+    AGGREGATES,
     From,
     FromNamed,
     FromWindow,
@@ -18,6 +19,7 @@ from rsp_engine.grammar.tree import (
     PrefixDecl,
     Query,
     Service,
+    Var,
     find,
 )
 
@@ -33,6 +35,15 @@ __all__ = [
     "query_does_not_read_itself",
 ]
 
+_ELSEWHERE = {
+    "AVERAGE": "AVG",
+    "ISNULL": "!BOUND",
+    "LENGTH": "STRLEN",
+    "LOWER": "LCASE",
+    "MEAN": "AVG",
+    "UPPER": "UCASE",
+}
+
 
 def names_are_distinct(query: Query) -> Iterator[Finding]:
     """A name stands for one window or one graph."""
@@ -45,8 +56,11 @@ def names_are_distinct(query: Query) -> Iterator[Finding]:
         else:
             name, kind = clause.graph, "graph"
         earlier = seen.get(name.value)
-        if earlier == kind:
-            yield error(f"{kind} {short(query, name)} is declared twice", name)
+        if earlier == kind == "window":
+            hint = "give this window another name"
+            yield error(f"window {short(query, name)} is declared twice", name, hint)
+        elif earlier == kind:
+            yield warning(f"graph {short(query, name)} is declared twice", name)
         elif earlier is not None:
             yield error(f"{short(query, name)} is both a {earlier} and a {kind}", name)
         seen[name.value] = kind
@@ -79,33 +93,39 @@ def graph_is_static(query: Query) -> Iterator[Finding]:
     windows = {clause.window.value for clause in query.windows}
     named = {c.graph.value for c in query.form.dataset if isinstance(c, FromNamed)}
     remote = {id(graph) for service in find(query, Service) for graph in find(service, Graph)}
-    for pattern in find(query, Graph):
-        if (
-            id(pattern) in remote
-            or not isinstance(pattern.name, Iri)
-            or pattern.name.value in named
-        ):
-            continue
-        shown = short(query, pattern.name)
-        if pattern.name.value in windows:
+    for name in (g.name for g in find(query, Graph) if id(g) not in remote):
+        if isinstance(name, Var):
+            if not named:
+                hint = "declare a graph with FROM NAMED <...>; WINDOW ?w reads the windows"
+                yield warning("no graph is declared, so GRAPH reads nothing", name, hint)
+        elif name.value in windows:
+            shown = short(query, name)
             hint = f"write WINDOW {shown} {{ ... }}"
-            yield error(f"{shown} is a window: GRAPH reads static graphs only", pattern.name, hint)
-        else:
+            yield error(f"{shown} is a window: GRAPH reads static graphs only", name, hint)
+        elif name.value not in named:
+            shown = short(query, name)
             hint = f"declare it: FROM NAMED {shown}"
-            yield warning(f"graph {shown} is not declared, so it is empty", pattern.name, hint)
+            yield warning(f"graph {shown} is not declared, so it is empty", name, hint)
 
 
 def functions_are_spelt(query: Query) -> Iterator[Finding]:
-    """A bare name that is nearly a built-in is probably meant to be one."""
+    """A bare name that is nearly a built-in, or one of another language, is probably meant so."""
     for call in find(query, NamedCall):
-        if close := get_close_matches(call.name.upper(), BUILTINS, n=1, cutoff=0.8):
+        name = call.name.upper()
+        close = get_close_matches(name, (*BUILTINS, *AGGREGATES), n=1, cutoff=0.8)
+        if meant := _ELSEWHERE.get(name) or next(iter(close), None):
             message = f"{call.name} is not a function of SPARQL: it must be registered"
-            yield warning(message, call, f"did you mean {close[0]}?")
+            yield warning(message, call, f"did you mean {meant}?")
 
 
 def iris_are_absolute(query: Query) -> Iterator[Finding]:
     """A relative IRI has no meaning of its own; in FROM it is the path of a file."""
     files = {id(c.graph) for c in query.form.dataset if not isinstance(c, FromWindow)}
+    named = {c.graph.value for c in query.form.dataset if isinstance(c, FromNamed)}
+    files |= {
+        id(g.name) for g in find(query, Graph) if isinstance(g.name, Iri) and g.name.value in named
+    }
     for iri in find(query, Iri):
         if id(iri) not in files and not is_absolute(iri.value):
-            yield warning(f"<{iri.value}> is relative, and there is no BASE", iri)
+            hint = "write the whole IRI, or BASE <http://...> on top"
+            yield warning(f"<{iri.value}> is relative, and there is no BASE", iri, hint)

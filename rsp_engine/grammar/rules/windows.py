@@ -11,6 +11,7 @@ from rsp_engine.grammar.tree import (
     Describe,
     Duration,
     FromWindow,
+    Graph,
     Iri,
     Node,
     Query,
@@ -48,9 +49,10 @@ def window_is_declared(query: Query) -> Iterator[Finding]:
             hint = f"write the window over it: WINDOW {window} {{ ... }}"
             yield error(f"{shown} is a stream, not a window", name, hint)
             continue
-        close = get_close_matches(name.value, declared, n=1, cutoff=0.8)
+        # Compared as written: the IRIs of one namespace are all alike.
+        close = get_close_matches(shown, [short(query, w.window) for w in query.windows], n=1)
         hint = (
-            f"did you mean {short(query, Iri(close[0]))}?"
+            f"did you mean {close[0]}?"
             if close
             else f"declare it: FROM NAMED WINDOW {shown} ON STREAM :s [RANGE 9m STEP 3m]"
         )
@@ -59,17 +61,27 @@ def window_is_declared(query: Query) -> Iterator[Finding]:
 
 def window_is_used(query: Query) -> Iterator[Finding]:
     """A window that no WINDOW clause reads costs and gives nothing."""
-    used = {p.name.value if isinstance(p.name, Iri) else None for p in find(query, Window)}
+    read: list[Window | Graph] = [*find(query, Window), *find(query, Graph)]
+    used = {pattern.name.value if isinstance(pattern.name, Iri) else None for pattern in read}
+    windows = {clause.window.value for clause in query.windows}
+    # `WINDOW ?w` reads them all; where a WINDOW names none of them, that is said already.
+    if any(isinstance(p, Window) and _name(p) not in windows for p in read):
+        return
     for clause in query.windows:
-        if None not in used and clause.window.value not in used:
+        if clause.window.value not in used:
             shown = short(query, clause.window)
             hint = f"read it with WINDOW {shown} {{ ... }}, or remove it"
             yield warning(f"window {shown} is declared but never read", clause.window, hint)
 
 
+def _name(window: Window) -> str | None:
+    return window.name.value if isinstance(window.name, Iri) else None
+
+
 def query_reads_a_stream(query: Query) -> Iterator[Finding]:
     """A query without a window is never evaluated."""
-    if not query.windows and not isinstance(query.form, Describe):
+    reads = next(find(query, Window), None)  # an undeclared window is an error of its own
+    if not query.windows and reads is None and not isinstance(query.form, Describe):
         hint = "declare one: FROM NAMED WINDOW :w ON STREAM :s [RANGE 9m STEP 3m]"
         yield warning("the query has no window, so it reads no stream", query.form, hint)
 
@@ -120,7 +132,8 @@ def window_has_units(query: Query) -> Iterator[Finding]:
         match list(_sizes(clause)):
             case [(_, size_node, size), (_, step_node, step)]:
                 if _is_bare(step_node) and not _is_bare(size_node) and step > 0:
-                    hint = f"write STEP {step}ms, or with the unit that you mean"
+                    unit = format_duration(size).lstrip("0123456789")
+                    hint = f"write STEP {step}{unit}, or STEP {step}ms if it is meant"
                     yield warning(f"STEP {step} has no unit: it is {step} ms", step_node, hint)
                 elif _is_bare(size_node) and not _is_bare(step_node) and size >= step:
                     hint = f"write RANGE {size}ms, or with the unit that you mean"

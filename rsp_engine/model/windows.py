@@ -1,0 +1,101 @@
+"""Windows over event time, and the panes between their edges.
+
+Window i of `[RANGE w STEP b]` goes from `t0 + i*b` to `t0 + i*b + w`, for i >= 0. With the bounds
+`(]` it is open on the left and closed on the right, as in RSP-QL; with `[)` the other way round.
+
+    t0        b         2b        3b
+    |---------|---------|---------|------
+    (      W0        ]
+              (      W1        ]
+                        (      W2        ]
+    |  pane   |  pane  ||  pane  ||
+
+A pane is what lies between two neighbouring edges: all its elements are in the same windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rsp_engine.model.answers import Interval
+
+__all__ = ["Bounds", "CountFrame", "Pane", "TimeFrame"]
+
+Bounds = Literal["(]", "[)"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """The windows, from the first to the last, that hold all elements of a pane."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeFrame:
+    """`[RANGE range STEP step]`, in milliseconds."""
+
+    range: int
+    step: int
+    t0: int = 0
+    bounds: Bounds = "(]"
+
+    def __post_init__(self) -> None:
+        if self.range <= 0 or self.step <= 0:
+            raise ValueError("RANGE and STEP must be more than zero")
+
+    def interval(self, index: int) -> Interval:
+        """Return the edges of a window.
+
+        >>> TimeFrame(9, 3, t0=1).interval(1)
+        Interval(open=4, close=13)
+        """
+        start = self.t0 + index * self.step
+        return Interval(start, start + self.range)
+
+    def pane(self, timestamp: int) -> Pane | None:
+        """Return the pane of an instant; nothing if it is in no window.
+
+        >>> TimeFrame(9, 3, t0=1).pane(10), TimeFrame(9, 3, t0=1, bounds="[)").pane(10)
+        (Pane(first=0, last=2), Pane(first=1, last=3))
+        """
+        since = timestamp - self.t0
+        if self.bounds == "(]":
+            first, last = -((self.range - since) // self.step), -(-since // self.step) - 1
+        else:
+            first, last = (since - self.range) // self.step + 1, since // self.step
+        first = max(first, 0)
+        return Pane(first, last) if first <= last else None
+
+    def is_before_t0(self, timestamp: int) -> bool:
+        """Tell whether an instant is before the first window."""
+        return timestamp <= self.t0 if self.bounds == "(]" else timestamp < self.t0
+
+    def last_closed(self, watermark: float) -> float:
+        """Return the index of the last window that is closed, -1 or less if there is none.
+
+        `(o, c]` closes when the watermark is more than c, `[o, c)` when it is at least c.
+        """
+        since = watermark - self.t0 - self.range
+        if self.bounds == "(]":
+            return -(-since // self.step) - 1
+        return since // self.step
+
+
+@dataclass(frozen=True, slots=True)
+class CountFrame:
+    """`[ELEMENTS size STEP step]`: window i holds the things from i*step, `size` of them.
+
+    Elements are counted in the order of their timestamps, those with equal timestamps in term
+    order; ROWS are elements as well. TRIPLES counts the triples of the elements in that order.
+    """
+
+    size: int
+    step: int
+    unit: Literal["ELEMENTS", "TRIPLES", "ROWS"] = "ELEMENTS"
+
+    def __post_init__(self) -> None:
+        if self.size <= 0 or self.step <= 0:
+            raise ValueError("the size and the step of a window must be more than zero")

@@ -1,0 +1,109 @@
+"""Windows over the last so many elements or triples, in the order of their timestamps."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from dataclasses import dataclass, field
+from itertools import count
+from math import inf
+from typing import TYPE_CHECKING
+
+from rsp_engine.model.answers import Interval
+from rsp_engine.operators.scan import LATE, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyoxigraph import Triple
+
+    from rsp_engine.model.windows import CountFrame
+
+__all__ = ["CountScan"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Waiting:
+    """An element of a count window that others may still precede."""
+
+    timestamp: int
+    key: str
+    number: int
+    triples: Sequence[Triple] = field(compare=False)
+
+
+class CountScan:
+    """A window over the last so many elements or triples. Memory: the elements of open windows."""
+
+    def __init__(self, frame: CountFrame) -> None:
+        self.frame = frame
+        self.closed = -1
+        self.has_news = False
+        self._waiting: list[_Waiting] = []
+        self._numbers = count()
+        self._settled: deque[tuple[int, Sequence[Triple]]] = deque()
+        self._dropped = 0
+        self._watermark = -inf
+
+    def take(self, timestamp: int, triples: Sequence[Triple], watermark: float) -> Refusal | None:
+        """Let an element wait until no other can come before it."""
+        if timestamp < max(watermark, self._watermark):
+            return LATE
+        key = "\n".join(sorted(map(str, triples)))
+        heapq.heappush(self._waiting, _Waiting(timestamp, key, next(self._numbers), triples))
+        return None
+
+    def settle(self, watermark: float) -> None:
+        self.has_news = self.has_news or (watermark == inf != self._watermark)
+        self._watermark = max(self._watermark, watermark)
+        while self._waiting and self._waiting[0].timestamp < watermark:
+            element = heapq.heappop(self._waiting)
+            self.has_news = True
+            if self.frame.unit == "TRIPLES":
+                ordered = sorted(element.triples, key=str)
+                self._settled.extend((element.timestamp, (triple,)) for triple in ordered)
+            else:
+                self._settled.append((element.timestamp, element.triples))
+
+    def _window(self, index: int) -> tuple[int, int]:
+        """Return where a window begins and ends in what is settled."""
+        start = index * self.frame.step - self._dropped
+        return start, min(start + self.frame.size, len(self._settled))
+
+    def next(self, *, skip_empty: bool) -> tuple[int, int] | None:
+        """Return the next full window; at the end of the stream one that is not full will do.
+
+        None is empty, so there is nothing to skip.
+        """
+        start, end = self._window(self.closed + 1)
+        if start >= end or (end - start < self.frame.size and self._watermark != inf):
+            return None
+        return self.closed + 1, self._settled[end - 1][0]
+
+    def last_content(self) -> float:
+        return self._settled[-1][0] if self._settled else -inf
+
+    def close(self, index: int) -> None:
+        self.closed = index
+        start, _ = self._window(index)
+        for _ in range(min(start, len(self._settled))):
+            self._settled.popleft()
+            self._dropped += 1
+
+    def close_until(self, instant: int) -> None:
+        while (coming := self.next(skip_empty=False)) is not None and coming[1] <= instant:
+            self.close(coming[0])
+
+    def interval(self) -> Interval:
+        start, end = self._window(self.closed)
+        return Interval(self._settled[start][0], self._settled[end - 1][0])
+
+    def content(self) -> Iterable[tuple[int, Sequence[Triple]]]:
+        if self.closed < 0:
+            return
+        start, end = self._window(self.closed)
+        for place in range(start, end):
+            yield self._dropped + place, self._settled[place][1]
+
+    def is_empty(self) -> bool:
+        return self.closed < 0

@@ -1,0 +1,84 @@
+"""Windows over event time: one list of triples per pane."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from rsp_engine.model.windows import Pane
+from rsp_engine.operators.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyoxigraph import Triple
+
+    from rsp_engine.model.answers import Interval
+    from rsp_engine.model.windows import TimeFrame
+
+__all__ = ["TimeScan"]
+
+
+class TimeScan:
+    """A window over event time. Memory: the triples of the windows that are open."""
+
+    def __init__(self, frame: TimeFrame) -> None:
+        self.frame = frame
+        self.closed = -1
+        self.has_news = False
+        self._panes: dict[Pane, list[Triple]] = {}
+        self._last = -1
+
+    def take(self, timestamp: int, triples: Sequence[Triple], watermark: float) -> Refusal | None:
+        """Put an element into its pane; of its windows those that are closed do not count."""
+        pane = self.frame.pane(timestamp)
+        if pane is None:
+            return BEFORE_T0 if self.frame.is_before_t0(timestamp) else BETWEEN_WINDOWS
+        closed = max(self.closed, self._last_closed(watermark))
+        if pane.last <= closed:
+            return LATE
+        if pane.first <= closed:
+            pane = Pane(int(closed) + 1, pane.last)
+        if (known := self._panes.get(pane)) is not None:
+            known.extend(triples)
+        else:
+            self._panes[pane] = list(triples)
+            self._last = max(self._last, pane.last)
+            self.has_news = True
+        return None
+
+    def _last_closed(self, watermark: float) -> float:
+        return -inf if watermark == -inf else self.frame.last_closed(watermark)
+
+    def settle(self, watermark: float) -> None:
+        """Do nothing: the instants of time windows are known beforehand."""
+
+    def next(self, *, skip_empty: bool) -> tuple[int, int] | None:
+        index = self.closed + 1
+        if skip_empty:
+            coming = [max(pane.first, index) for pane in self._panes if pane.last >= index]
+            if not coming:
+                return None
+            index = min(coming)
+        return index, self.frame.interval(index).close
+
+    def last_content(self) -> float:
+        return -inf if self._last < 0 else self.frame.interval(self._last).close
+
+    def close(self, index: int) -> None:
+        self.closed = index
+        for pane in [pane for pane in self._panes if pane.last < index]:
+            del self._panes[pane]
+
+    def close_until(self, instant: int) -> None:
+        frame = self.frame
+        self.close(max(self.closed, (instant - frame.t0 - frame.range) // frame.step))
+
+    def interval(self) -> Interval:
+        return self.frame.interval(self.closed)
+
+    def content(self) -> Iterable[tuple[Pane, list[Triple]]]:
+        return ((p, c) for p, c in self._panes.items() if p.first <= self.closed <= p.last)
+
+    def is_empty(self) -> bool:
+        return not any(True for _ in self.content())
