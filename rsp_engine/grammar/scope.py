@@ -43,7 +43,7 @@ from rsp_engine.grammar.tree import (
     walk,
 )
 
-__all__ = ["Scopes", "group_keys"]
+__all__ = ["Scopes", "group_keys", "is_grouped", "projected_variables"]
 
 
 class Scopes:
@@ -79,7 +79,7 @@ class Scopes:
         """Check a SELECT, and return what is visible to its projection."""
         visible = self._solutions(where, modifiers, values)
         named: set[str] = set()
-        grouped = _is_grouped(clause, modifiers)
+        grouped = is_grouped(clause, modifiers)
         if grouped and not clause.items:
             self._refuse(
                 "SELECT * cannot be used with GROUP BY or an aggregate",
@@ -219,7 +219,19 @@ class Scopes:
                 )
 
 
-def _is_grouped(clause: SelectClause, modifiers: Modifiers) -> bool:
+def projected_variables(
+    clause: SelectClause, where: Group, modifiers: Modifiers, values: InlineData | None = None
+) -> tuple[str, ...]:
+    """Return the variables of an answer, each once; those of `SELECT *` by name."""
+    if clause.items:
+        named = ((i.variable if isinstance(i, SelectAs) else i).name for i in clause.items)
+        return tuple(dict.fromkeys(named))
+    query = Query((), None, Select(clause, (), where, modifiers), values)
+    return tuple(sorted(Scopes(query).visible))
+
+
+def is_grouped(clause: SelectClause, modifiers: Modifiers) -> bool:
+    """Tell whether a SELECT puts solutions together: by GROUP BY, or by an aggregate alone."""
     expressions = (
         *(item for item in clause.items if isinstance(item, SelectAs)),
         *modifiers.having,

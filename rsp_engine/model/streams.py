@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pyoxigraph import Triple
@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["DeadLetter", "Element"]
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(NamedTuple):
     """A set of triples with one timestamp, in integer milliseconds of event time.
 
     `source`, `position` and `raw` say where it came from and how it was written, in case it has

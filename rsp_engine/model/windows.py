@@ -69,6 +69,17 @@ class TimeFrame:
         first = max(first, 0)
         return Pane(first, last) if first <= last else None
 
+    def edges(self, pane: Pane) -> Interval:
+        """Return the edges of a pane; which of them belongs to it, the bounds say.
+
+        >>> TimeFrame(9, 3).edges(Pane(1, 3)), TimeFrame(10, 4).edges(Pane(0, 2))
+        (Interval(open=9, close=12), Interval(open=8, close=10))
+        """
+        return Interval(
+            max(self.interval(pane.last).open, self.interval(pane.first - 1).close),
+            min(self.interval(pane.last + 1).open, self.interval(pane.first).close),
+        )
+
     def is_before_t0(self, timestamp: int) -> bool:
         """Tell whether an instant is before the first window."""
         return timestamp <= self.t0 if self.bounds == "(]" else timestamp < self.t0

@@ -49,19 +49,18 @@ class CountScan:
         """Let an element wait until no other can come before it."""
         if timestamp < max(watermark, self._watermark):
             return LATE
-        key = "\n".join(sorted(map(str, triples)))
+        triples = tuple(sorted(set(triples), key=str))
+        key = "\n".join(map(str, triples))
         heapq.heappush(self._waiting, _Waiting(timestamp, key, next(self._numbers), triples))
+        self.has_news = True
         return None
 
     def settle(self, watermark: float) -> None:
-        self.has_news = self.has_news or (watermark == inf != self._watermark)
         self._watermark = max(self._watermark, watermark)
         while self._waiting and self._waiting[0].timestamp < watermark:
             element = heapq.heappop(self._waiting)
-            self.has_news = True
             if self.frame.unit == "TRIPLES":
-                ordered = sorted(element.triples, key=str)
-                self._settled.extend((element.timestamp, (triple,)) for triple in ordered)
+                self._settled.extend((element.timestamp, (t,)) for t in element.triples)
             else:
                 self._settled.append((element.timestamp, element.triples))
 

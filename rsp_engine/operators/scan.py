@@ -40,7 +40,7 @@ class Scan(Protocol):
     """The last window that was closed, -1 before the first."""
 
     has_news: bool
-    """Whether `next` may answer otherwise than when this was last set to false."""
+    """Whether a window may be due that was not when this was last set to false."""
 
     def take(self, timestamp: int, triples: Sequence[Triple], watermark: float) -> Refusal | None:
         """Take an element, or say why not."""

@@ -28,9 +28,18 @@ class TimeScan:
         self.has_news = False
         self._panes: dict[Pane, list[Triple]] = {}
         self._last = -1
+        # The pane of the element before: mostly the next one belongs to it as well. With `[)` all
+        # edges are one later in terms of `(]`, times being integers.
+        self._shift = 0 if frame.bounds == "(]" else 1
+        self._low, self._high, self._until = 0, -1, 0
+        self._current: list[Triple] = []
 
     def take(self, timestamp: int, triples: Sequence[Triple], watermark: float) -> Refusal | None:
         """Put an element into its pane; of its windows those that are closed do not count."""
+        shift = self._shift
+        if self._low < timestamp + shift <= self._high and watermark + shift <= self._until:
+            self._current.extend(triples)
+            return None
         pane = self.frame.pane(timestamp)
         if pane is None:
             return BEFORE_T0 if self.frame.is_before_t0(timestamp) else BETWEEN_WINDOWS
@@ -38,14 +47,21 @@ class TimeScan:
         if pane.last <= closed:
             return LATE
         if pane.first <= closed:
-            pane = Pane(int(closed) + 1, pane.last)
-        if (known := self._panes.get(pane)) is not None:
-            known.extend(triples)
-        else:
-            self._panes[pane] = list(triples)
+            self._pane(Pane(int(closed) + 1, pane.last)).extend(triples)
+            return None
+        edges = self.frame.edges(pane)
+        self._low, self._high = edges.open, edges.close
+        self._until = self.frame.interval(pane.first).close
+        self._current = self._pane(pane)
+        self._current.extend(triples)
+        return None
+
+    def _pane(self, pane: Pane) -> list[Triple]:
+        if pane not in self._panes:
+            self._panes[pane] = []
             self._last = max(self._last, pane.last)
             self.has_news = True
-        return None
+        return self._panes[pane]
 
     def _last_closed(self, watermark: float) -> float:
         return -inf if watermark == -inf else self.frame.last_closed(watermark)

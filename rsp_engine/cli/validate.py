@@ -1,36 +1,20 @@
-"""The command `rsp`.
-
-Output for machines goes to standard output, talk to standard error. Exit codes: 0 all is well,
-2 what the user gave is wrong.
-"""
+"""`rsp validate`: check queries without running them."""
 
 from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from rsp_engine import __version__
+from rsp_engine.cli.app import USERS_FAULT, app
 from rsp_engine.errors import Diagnostic, QueryError, QueryFileError, Span, position, render
 from rsp_engine.grammar import Validation, validate
 from rsp_engine.grammar.files import read_query
 from rsp_engine.grammar.summary import summary
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["app", "main"]
-
-app = typer.Typer(
-    name="rsp",
-    help="Continuous top-k queries in RSP-QL over RDF streams and remote SPARQL data.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+__all__ = ["validate_files"]
 
 
 class Format(StrEnum):
@@ -38,21 +22,6 @@ class Format(StrEnum):
 
     text = "text"
     json = "json"
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"rsp-engine {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Continuous top-k queries in RSP-QL over RDF streams and remote SPARQL data."""
 
 
 @app.command("validate")
@@ -79,7 +48,7 @@ def validate_files(
     if output is Format.json:
         typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
     if not all(row["ok"] for row in rows):
-        raise typer.Exit(2)
+        raise typer.Exit(USERS_FAULT)
 
 
 def _validate(file: str) -> tuple[str | None, Validation]:
@@ -124,9 +93,3 @@ def _print(file: str, text: str | None, result: Validation) -> None:
         typer.echo(render(diagnostic, text or "", file, "warning"), err=True)
     if result.query is not None and not result.errors:
         typer.echo(f"{file}: ok: {summary(result.query)}")
-
-
-main: Callable[[], None] = app
-
-if __name__ == "__main__":
-    main()

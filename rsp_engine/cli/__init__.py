@@ -1,0 +1,11 @@
+"""The command line: `rsp` and its words, one to a file."""
+
+from rsp_engine.cli import explain as _explain
+from rsp_engine.cli import run as _run
+from rsp_engine.cli import validate as _validate
+from rsp_engine.cli.app import app
+
+__all__ = ["app", "main"]
+
+WORDS = (_validate, _explain, _run)
+main = app

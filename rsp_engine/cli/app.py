@@ -1,0 +1,60 @@
+"""The command `rsp` and what all its words share.
+
+Output for machines goes to standard output, talk to standard error. Exit codes: 0 all is well,
+2 what the user gave is wrong, 3 something else failed.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rsp_engine import __version__
+from rsp_engine.errors import QueryError, RspError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["USERS_FAULT", "WORLDS_FAULT", "app", "failures"]
+
+USERS_FAULT, WORLDS_FAULT = 2, 3
+
+app = typer.Typer(
+    name="rsp",
+    help="Continuous top-k queries in RSP-QL over RDF streams and remote SPARQL data.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"rsp-engine {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Continuous top-k queries in RSP-QL over RDF streams and remote SPARQL data."""
+
+
+@contextmanager
+def failures(code: int = USERS_FAULT) -> Iterator[None]:
+    """Tell what the engine refuses in a few lines, and end with an exit code."""
+    try:
+        yield
+    except QueryError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code) from None
+    except RspError as error:
+        hint = "" if error.hint is None else f"\n  = hint: {error.hint}"
+        typer.echo(f"error: {error.message}{hint}", err=True)
+        raise typer.Exit(code) from None

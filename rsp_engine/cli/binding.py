@@ -1,0 +1,42 @@
+"""`IRI=VALUE`, as users bind streams and graphs on the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rsp_engine.errors import BindingError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+__all__ = ["bindings"]
+
+
+def bindings(
+    given: list[str], known: Collection[str], prefixes: Mapping[str, str], flag: str
+) -> list[tuple[str, str]]:
+    """Split each `IRI=VALUE`; the IRI may be written as in the query.
+
+    An IRI can hold an equals sign, so the names that the queries know are tried first.
+
+    >>> given = [":s=a.nq", "http://e/?x=1=b.nq"]
+    >>> bindings(given, ["http://e/?x=1"], {"": "http://e/"}, "--stream")
+    [('http://e/s', 'a.nq'), ('http://e/?x=1', 'b.nq')]
+    """
+    return [_binding(text, known, prefixes, flag) for text in given]
+
+
+def _binding(
+    text: str, known: Collection[str], prefixes: Mapping[str, str], flag: str
+) -> tuple[str, str]:
+    for iri in known:
+        for written in (iri, f"<{iri}>"):
+            if text.startswith(f"{written}="):
+                return iri, text[len(written) + 1 :]
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise BindingError(f"{flag} {text} is not of the form IRI=VALUE")
+    prefix, colon, local = name.partition(":")
+    if colon and prefix in prefixes and not local.startswith("//"):
+        return prefixes[prefix] + local, value
+    return name.removeprefix("<").removesuffix(">"), value

@@ -1,0 +1,161 @@
+"""`rsp run`: run queries over streams."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rsp_engine.cli.app import WORLDS_FAULT, app, failures
+from rsp_engine.errors import BindingError
+from rsp_engine.model.durations import parse_duration
+
+if TYPE_CHECKING:
+    from rsp_engine.engine import Engine
+    from rsp_engine.runtime.local import Counts
+
+__all__ = ["run_files"]
+
+_ONE_TABLE = ("csv", "tsv", "sparql-json", "sparql-xml")
+
+
+class Runner(StrEnum):
+    """What runs the queries."""
+
+    local = "local"
+
+
+class Report(StrEnum):
+    """Which windows are evaluated."""
+
+    nonempty = "nonempty"
+    every = "every"
+
+
+class Bounds(StrEnum):
+    """Which edge of a window belongs to it."""
+
+    right = "(]"
+    left = "[)"
+
+
+@app.command("run")
+def run_files(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="RSP-QL files; several run side by side.")
+    ],
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="IRI=SOURCE",
+            help="A stream and where it comes from: a path, - or a URL, with ?format=... where the"
+            " name does not tell (repeatable; several sources of one stream are merged by time).",
+        ),
+    ] = None,
+    graph: Annotated[
+        list[str] | None,
+        typer.Option(metavar="IRI=FILE", help="The file of a static graph (repeatable)."),
+    ] = None,
+    runner: Annotated[Runner, typer.Option(help="What runs the queries.")] = Runner.local,
+    bounds: Annotated[
+        Bounds, typer.Option(help="Which edge of a window belongs to it: (] as in RSP-QL.")
+    ] = Bounds.right,
+    t0: Annotated[int, typer.Option(help="Where the first window opens, in milliseconds.")] = 0,
+    report: Annotated[
+        Report,
+        typer.Option(help="Which windows are evaluated: those that hold something, or every one."),
+    ] = Report.nonempty,
+    max_delay: Annotated[
+        str, typer.Option(metavar="DURATION", help="How late an element may come: 5s, PT5S, 5000.")
+    ] = "0",
+    output_format: Annotated[
+        str, typer.Option("--format", help="jsonl, csv, tsv, sparql-json, sparql-xml or nquads.")
+    ] = "jsonl",
+    output: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Where answers go; standard output if left out."),
+    ] = None,
+    dead_letters: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where input goes that is malformed or late, as jsonl."),
+    ] = None,
+) -> None:
+    """Run queries over streams, and print an answer for each window that closes."""
+    from rsp_engine.engine import Engine
+    from rsp_engine.runtime.sinks import FORMATS, DeadLetterFile, open_sink
+
+    with failures():
+        letters = None if dead_letters is None else DeadLetterFile(dead_letters)
+        engine = Engine(
+            bounds=bounds.value,
+            t0=t0,
+            report=report.value,
+            max_delay=_delay(max_delay),
+            dead_letter=None if letters is None else letters.write,
+        )
+        _bind(engine, files, stream or [], graph or [])
+        forms = engine.forms
+        if len(forms) > 1 and output_format in _ONE_TABLE:
+            hint = "take jsonl, or run each query by itself"
+            raise BindingError(f"{output_format} holds the answers of one query", hint)
+        for form in forms:
+            if output_format in FORMATS:
+                FORMATS[output_format].check(form)
+        answers = engine.run()
+        sink = open_sink(output_format, output, forms[0])
+    try:
+        with failures(WORLDS_FAULT):
+            for answer in answers:
+                sink.write(answer)
+    except BrokenPipeError:
+        pass
+    finally:
+        sink.close()
+        if letters is not None:
+            letters.close()
+    _tell(engine.counts, dead_letters)
+
+
+def _delay(text: str) -> int:
+    try:
+        delay = parse_duration(text)
+    except ValueError as reason:
+        raise BindingError(f"--max-delay {text}: {reason}") from None
+    if delay < 0:
+        raise BindingError(f"--max-delay {text}: it must not be negative")
+    return delay
+
+
+def _bind(engine: Engine, files: list[str], streams: list[str], graphs: list[str]) -> None:
+    from rsp_engine.cli.binding import bindings
+    from rsp_engine.grammar import check
+    from rsp_engine.grammar.files import read_query
+
+    texts = [(file, read_query(file)) for file in files]
+    queries = [check(text, file) for file, text in texts]
+    prefixes = {name: iri for query in queries for name, iri in query.prefixes.items()}
+    for iri, path in bindings(graphs, (), prefixes, "--graph"):
+        engine.graph(iri, path)
+    for file, text in texts:
+        engine.register(text, file, Path(file).parent)
+    known = {window.stream.value for query in queries for window in query.windows}
+    for iri, source in bindings(streams, known, prefixes, "--stream"):
+        engine.bind(iri, source)
+
+
+def _tell(counts: Counts, dead_letters: str | None) -> None:
+    """Say on standard error what happened, where somebody looks or something was set aside."""
+    dead = sum(counts.dead.values())
+    if not dead and not sys.stderr.isatty():
+        return
+    said = f"{counts.elements} elements, {counts.triples} triples, {counts.answers} answers"
+    if counts.between_windows:
+        said += f", {counts.between_windows} elements between windows"
+    typer.echo(said, err=True)
+    if dead:
+        kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(counts.dead.items()))
+        where = f"in {dead_letters}" if dead_letters else "--dead-letters FILE keeps them"
+        typer.echo(f"{dead} set aside ({kinds}); {where}", err=True)

@@ -1,0 +1,133 @@
+"""The engine: register queries, bind their streams, and iterate over the answers.
+
+>>> engine = Engine()
+>>> _ = engine.register('''
+...     PREFIX : <http://example.org/>
+...     REGISTER RSTREAM :warm AS SELECT ?room ?t FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 10s]
+...     WHERE { WINDOW :w { ?room :temperature ?t } } ORDER BY DESC(?t) LIMIT 1''')
+>>> engine.bind("http://example.org/s", [
+...     (1_000, '<http://example.org/a> <http://example.org/temperature> 20 .'),
+...     (2_000, '<http://example.org/b> <http://example.org/temperature> 25 .')])
+>>> for answer in engine.run():
+...     for row in answer.content.rows:
+...         print(answer.window.close, row.rank, row.bindings["room"].value, row.score)
+10000 1 http://example.org/b 25.0
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from rsp_engine.errors import BindingError
+from rsp_engine.grammar import check
+from rsp_engine.grammar.files import read_query
+from rsp_engine.plan.explain import explain
+from rsp_engine.plan.options import Options
+from rsp_engine.plan.planner import Plan, plan
+from rsp_engine.runtime.functions import as_sparql
+from rsp_engine.runtime.local import Counts, LocalDriver
+from rsp_engine.runtime.memory import MemorySource
+from rsp_engine.runtime.sources import open_source
+from rsp_engine.runtime.step import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from rsp_engine.model.answers import Answer
+    from rsp_engine.model.streams import DeadLetter
+    from rsp_engine.model.windows import Bounds
+    from rsp_engine.operators.report import ReportKind
+    from rsp_engine.runtime.sources import Source
+
+__all__ = ["Engine"]
+
+
+class Engine:
+    """Runs registered queries over bound streams on the local driver."""
+
+    def __init__(
+        self,
+        *,
+        bounds: Bounds = "(]",
+        t0: int = 0,
+        report: ReportKind = "nonempty",
+        max_delay: int = 0,
+        dead_letter: Callable[[DeadLetter], None] | None = None,
+    ) -> None:
+        self._options = Options(bounds, t0, report)
+        self._max_delay = max_delay
+        self._dead_letter = dead_letter or (lambda _: None)
+        self._plans: list[Plan] = []
+        self._sources: dict[str, list[Source]] = {}
+        self.counts = Counts()
+
+    def function(self, name: str, call: Callable[..., Any]) -> None:
+        """Register a function, by a bare name or an IRI, before the queries that call it."""
+        functions = {**self._options.functions, name: as_sparql(call)}
+        self._options = replace(self._options, functions=functions)
+
+    def graph(self, iri: str, path: str | Path) -> None:
+        """Say which file a static graph is, before the queries that read it."""
+        graphs = {**self._options.graphs, iri: Path(path)}
+        self._options = replace(self._options, graphs=graphs)
+
+    def register(self, text: str, source: str = "<query>", folder: Path | None = None) -> Plan:
+        """Register a query. Relative IRIs in FROM are files in `folder`."""
+        options = replace(self._options, folder=folder or Path())
+        made = plan(check(text, source), text, source, options)
+        if made.physical.name in (p.physical.name for p in self._plans):
+            raise BindingError(
+                f"two queries are called {made.physical.name}", "give each a name with REGISTER"
+            )
+        self._plans.append(made)
+        return made
+
+    def register_file(self, path: str) -> Plan:
+        """Register the query of a file."""
+        return self.register(read_query(path), path, Path(path).parent)
+
+    def explain(self) -> str:
+        """Return what will be done, query by query."""
+        return "\n".join(map(explain, self._plans))
+
+    @property
+    def forms(self) -> list[Literal["SELECT", "CONSTRUCT", "ASK"]]:
+        """The forms of the registered queries."""
+        return [made.physical.operator.form for made in self._plans]
+
+    def bind(self, stream: str, source: str | Source | Iterable[tuple[int, str]]) -> None:
+        """Bind a stream to a source: a path, a URL, `-`, or pairs of a time and a Turtle text.
+
+        A stream that is bound several times is all of its sources, merged by time.
+        """
+        if isinstance(source, str):
+            opened = open_source(source)
+        elif hasattr(source, "blank_node_scope"):
+            opened = cast("Source", source)
+        else:
+            opened = MemorySource(source)
+        self._sources.setdefault(stream, []).append(opened)
+
+    def run(self) -> Iterator[Answer]:
+        """Yield the answers of all queries until the sources end."""
+        self._check_bindings()
+        steps = [Step(made.physical) for made in self._plans]
+        driver = LocalDriver(steps, self._sources, self._dead_letter, self._max_delay)
+        self.counts = driver.counts
+        return driver.run()
+
+    def _check_bindings(self) -> None:
+        if not self._plans:
+            raise BindingError("no query is registered")
+        read = {scan.stream for made in self._plans for scan in made.physical.scans}
+        made_here = {made.physical.feeds for made in self._plans}
+        for stream in sorted(read - set(self._sources) - made_here):
+            hint = f"bind it: --stream {stream}=SOURCE"
+            raise BindingError(f"stream <{stream}> has no source", hint)
+        for stream in sorted(set(self._sources) - read):
+            hint = f"the queries read {', '.join(f'<{name}>' for name in sorted(read))}"
+            raise BindingError(f"no query reads stream <{stream}>", hint)
+        for stream in sorted(set(self._sources) & made_here):
+            raise BindingError(f"stream <{stream}> is the answer of a query: it needs no source")

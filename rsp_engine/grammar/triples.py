@@ -1,0 +1,77 @@
+"""Triples without their short forms: lists and property lists spelt out (SPARQL 1.1, 4.2)."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from rsp_engine.grammar.tree import (
+    BlankNode,
+    BlankNodeProperties,
+    Collection,
+    Iri,
+    Literal,
+    Path,
+    Property,
+    TriplesBlock,
+    TriplesNode,
+    Var,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["PlainTriple", "plain_triples"]
+
+_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+Node = Var | Iri | Literal | BlankNode
+PlainTriple = tuple[Node, Var | Path, Node]
+
+
+def plain_triples(block: TriplesBlock, labels: Iterator[int] | None = None) -> list[PlainTriple]:
+    """Return the triples of a block; nodes without a name get labels that no query can write.
+
+    Blocks that are to share no label take their numbers from one iterator.
+
+    >>> from rsp_engine.grammar import parse
+    >>> [block] = parse("ASK { ?s ?p [ ?q 1 ], 2 }").form.where.elements
+    >>> [value for _, _, value in plain_triples(block)]
+    [BlankNode(label='.0'), Literal(lexical='1', ...), Literal(lexical='2', ...)]
+    """
+    return _Spelling(count() if labels is None else labels).block(block)
+
+
+class _Spelling:
+    def __init__(self, labels: Iterator[int]) -> None:
+        self._labels = labels
+        self._triples: list[PlainTriple] = []
+
+    def block(self, block: TriplesBlock) -> list[PlainTriple]:
+        for subject in block.subjects:
+            self._properties(self._node(subject.subject), subject.properties)
+        return self._triples
+
+    def _properties(self, subject: Node, properties: tuple[Property, ...]) -> None:
+        for pattern in properties:
+            for value in pattern.objects:
+                place = len(self._triples)
+                node = self._node(value)
+                self._triples.insert(place, (subject, pattern.verb, node))
+
+    def _node(self, node: TriplesNode) -> Node:
+        if isinstance(node, BlankNodeProperties):
+            fresh = self._fresh()
+            self._properties(fresh, node.properties)
+            return fresh
+        return self._list(node.items) if isinstance(node, Collection) else node
+
+    def _list(self, items: tuple[TriplesNode, ...]) -> Node:
+        cells: list[Node] = [self._fresh() for _ in items]
+        cells.append(Iri(_RDF + "nil"))
+        for cell, item, rest in zip(cells, items, cells[1:], strict=False):
+            self._triples.append((cell, Iri(_RDF + "first"), self._node(item)))
+            self._triples.append((cell, Iri(_RDF + "rest"), rest))
+        return cells[0]
+
+    def _fresh(self) -> BlankNode:
+        return BlankNode(f".{next(self._labels)}")

@@ -1,0 +1,74 @@
+"""Watermarks: how far the event time of streams has come.
+
+The watermark of a stream is the largest timestamp seen, less `max_delay`; no element before it is
+waited for. A query has the least watermark of its streams. A live stream that has been silent for
+`idle_timeout` does not hold the others up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Watermarks"]
+
+
+@dataclass(slots=True)
+class _Progress:
+    watermark: float = -inf
+    last_seen: float = -inf
+
+
+class Watermarks:
+    """The watermarks of all streams. Times of the wall clock are given, never asked for.
+
+    >>> marks = Watermarks(["a", "b"], max_delay=5)
+    >>> marks.see("a", 100), marks.see("b", 20), marks.see("b", 10)
+    (True, True, False)
+    >>> marks.of(["a"]), marks.of(["a", "b"])
+    (95, 15)
+    """
+
+    def __init__(
+        self, streams: Iterable[str], max_delay: int = 0, idle_timeout: float = inf
+    ) -> None:
+        if max_delay < 0:
+            raise ValueError("max_delay must not be negative")
+        self._max_delay = max_delay
+        self._idle_timeout = idle_timeout
+        self._streams = {stream: _Progress() for stream in streams}
+
+    def see(self, stream: str, timestamp: int, now: float = -inf) -> bool:
+        """Learn of an element, and tell whether the watermark of its stream rises."""
+        progress = self._streams[stream]
+        progress.last_seen = now
+        watermark = timestamp - self._max_delay
+        if watermark <= progress.watermark:
+            return False
+        progress.watermark = watermark
+        return True
+
+    def raise_to(self, stream: str, watermark: float) -> None:
+        """Learn that no element of a stream before the watermark is still to come."""
+        progress = self._streams[stream]
+        progress.watermark = max(progress.watermark, watermark)
+
+    def end(self, stream: str) -> None:
+        """Learn that a stream has ended."""
+        self.raise_to(stream, inf)
+
+    def of(self, streams: Sequence[str], now: float = -inf) -> float:
+        """Return the watermark of a query over these streams.
+
+        Where all are idle, the one that came furthest counts: nothing else is waited for.
+        """
+        if len(streams) == 1:
+            return self._streams[streams[0]].watermark
+        progress = [self._streams[stream] for stream in streams]
+        since = now - self._idle_timeout
+        awake = [p.watermark for p in progress if p.last_seen >= since]
+        return min(awake) if awake else max(p.watermark for p in progress)

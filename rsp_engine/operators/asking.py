@@ -1,0 +1,113 @@
+"""SPARQL asked of an Oxigraph store, at an instant, with the same answer in every run."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+
+import pyoxigraph as ox
+
+from rsp_engine.model.answers import Graph, Row, Solutions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rsp_engine.operators.template import Template
+
+__all__ = ["BUILTINS", "Asking", "GeneralConfig", "Term", "as_row", "content_of"]
+
+Term = ox.NamedNode | ox.BlankNode | ox.Literal
+Functions = dict[ox.NamedNode, "Callable[..., Term | ox.Triple | None]"]
+BUILTINS = "urn:rsp-engine:builtin:"
+"""Where NOW and its kin have their IRI: they must give the same answer in every run."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralConfig:
+    """What is asked: SPARQL text over the windows as named graphs, and what becomes of its rows.
+
+    `score` is the variable that holds the score where the query ranks; `is_ordered` says that the
+    text orders its rows, `needs_order` that the answer depends on the order of the triples.
+    """
+
+    sparql: str
+    form: Literal["SELECT", "CONSTRUCT", "ASK"]
+    variables: tuple[str, ...] = ()
+    is_ordered: bool = False
+    score: str | None = None
+    is_ranked: bool = False
+    template: Template | None = None
+    needs_order: bool = False
+    functions: Mapping[str, Callable[..., Term | None]] = field(default_factory=dict)
+
+
+class Asking:
+    """Asks one text. NOW is the instant of the evaluation, and chance begins anew with it."""
+
+    def __init__(self, config: GeneralConfig) -> None:
+        self._sparql = config.sparql
+        self._now = 0
+        self._chance = random.Random()  # noqa: S311 - repeatable on purpose
+        given = {ox.NamedNode(iri): call for iri, call in config.functions.items()}
+        self._functions: Functions = {**given, **self._builtins()}
+
+    def _builtins(self) -> Functions:
+        made: dict[str, Callable[..., Term | ox.Triple | None]] = {
+            "NOW": lambda: _date_time(self._now),
+            "RAND": lambda: ox.Literal(self._chance.random()),
+            "UUID": lambda: ox.NamedNode(f"urn:uuid:{self._uuid()}"),
+            "STRUUID": lambda: ox.Literal(str(self._uuid())),
+        }
+        return {ox.NamedNode(BUILTINS + name): call for name, call in made.items()}
+
+    def _uuid(self) -> uuid.UUID:
+        return uuid.UUID(int=self._chance.getrandbits(128), version=4)
+
+    def ask(self, store: ox.Store, now: int) -> ox.QuerySolutions | ox.QueryBoolean:
+        """Ask a store, at an instant."""
+        self._now = now
+        self._chance.seed(now)
+        result = store.query(self._sparql, custom_functions=self._functions)
+        assert not isinstance(result, ox.QueryTriples), "the planner asks for rows"  # noqa: S101
+        return result
+
+
+def as_row(config: GeneralConfig, terms: Sequence[Term | None]) -> Row:
+    """Return a solution as a row, with its score if the query ranks."""
+    names = config.variables
+    bindings = {n: t for n, t in zip(names, terms, strict=False) if t is not None}
+    if config.score is None:
+        return Row(bindings)
+    place = names.index(config.score) if config.score in names else len(names)
+    return Row(bindings, None, _number(terms[place]))
+
+
+def content_of(config: GeneralConfig, rows: Sequence[Row]) -> Solutions | Graph:
+    """Return rows in order as the answer that the query's form asks for."""
+    if config.template is not None:
+        triples = set(config.template.fill([row.bindings for row in rows]))
+        return Graph(tuple(sorted(triples, key=str)))
+    if not config.is_ranked:
+        return Solutions(config.variables, tuple(rows))
+    ranked = (Row(row.bindings, rank, row.score) for rank, row in enumerate(rows, start=1))
+    return Solutions(config.variables, tuple(ranked), ranked=True)
+
+
+def _number(term: object) -> float | None:
+    """Return a term as a score: numbers as they are, dates and durations in milliseconds."""
+    if not isinstance(term, ox.Literal):
+        return None
+    try:
+        return float(term.value)
+    except ValueError:
+        return None
+
+
+def _date_time(milliseconds: int) -> ox.Literal:
+    text = (_EPOCH + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds")
+    kind = ox.NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
+    return ox.Literal(text.replace("+00:00", "Z"), datatype=kind)

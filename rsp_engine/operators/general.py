@@ -1,0 +1,75 @@
+"""R2R on the general path: the content of the windows, asked by Oxigraph in full SPARQL 1.1.
+
+The order of rows is part of the answer: Oxigraph's order among ties is arbitrary, so an ordered
+query carries conditions that leave no ties, and rows of any other are sorted here: by their text
+in the SPARQL 1.1 TSV format.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+
+from rsp_engine.model.answers import Boolean, Graph, Row, Solutions
+from rsp_engine.operators.asking import Asking, GeneralConfig, as_row, content_of
+from rsp_engine.operators.dataset import WindowGraph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rsp_engine.operators.scan import Scan
+
+__all__ = ["General"]
+
+
+class General:
+    """Evaluates a query over the windows as named graphs of a store, beside the static ones."""
+
+    def __init__(self, config: GeneralConfig, store: ox.Store, windows: Sequence[str]) -> None:
+        self.config = config
+        self.may_give_blank_nodes = config.template is not None
+        self._store = store
+        self._asking = Asking(config)
+        order = config.needs_order
+        self._graphs = [WindowGraph(store, name, in_order=order) for name in windows]
+        self._known: dict[str, Row] = {}
+
+    @property
+    def triples(self) -> int:
+        """How many triples the windows hold, each window by itself."""
+        return sum(map(len, self._graphs))
+
+    def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph | Boolean:
+        """Return the answer over the content of the scans, at an instant."""
+        for graph, scan in zip(self._graphs, scans, strict=True):
+            graph.move(scan.content())
+        result = self._asking.ask(self._store, now)
+        if isinstance(result, ox.QueryBoolean):
+            return Boolean(bool(result))
+        return content_of(self.config, self._rows(result))
+
+    def _rows(self, solutions: ox.QuerySolutions) -> list[Row]:
+        """Return the solutions in order.
+
+        Oxigraph writes them as text much faster than it hands them over, and windows overlap: only
+        lines that the evaluation before did not have are read.
+        """
+        if not solutions.variables:
+            return [Row({}) for _ in solutions]
+        text = (solutions.serialize(format=ox.QueryResultsFormat.TSV) or b"").decode()
+        self.may_give_blank_nodes |= "\n_:" in text or "\t_:" in text
+        header, *lines = text[:-1].split("\n")
+        if not self.config.is_ordered:
+            lines.sort()
+        known = self._known
+        unknown = dict.fromkeys(line for line in lines if line not in known)
+        fresh = dict(zip(unknown, self._read(header, unknown), strict=True))
+        self._known = {line: known.get(line) or fresh[line] for line in lines}
+        return list(map(self._known.__getitem__, lines))
+
+    def _read(self, header: str, lines: Iterable[str]) -> Iterator[Row]:
+        table = "\n".join([header, *lines, ""]).encode()
+        read = ox.parse_query_results(table, format=ox.QueryResultsFormat.TSV)
+        assert isinstance(read, ox.QuerySolutions), "a table holds solutions"  # noqa: S101
+        return (as_row(self.config, tuple(solution)) for solution in read)

@@ -1,0 +1,107 @@
+"""The report: at which instants a query is evaluated, each window once and in order.
+
+(SECRET: Botan, Derakhshan, Dindar, Haas, Miller, Tatbul, PVLDB 3(1), 2010: a report says when
+the content of windows becomes visible; here always when one of them closes.)
+
+    nonempty   an instant counts if one of the windows holds something; ISTREAM and DSTREAM also
+               see the first empty one after it, since rows end there
+    every      all instants from the first to the last at which one of the windows holds something
+
+With several windows, an instant is one at which one of them closes; each of the others counts
+with the content it had when it last closed, and nothing counts before each has closed once.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rsp_engine.model.windows import Bounds
+    from rsp_engine.operators.r2s import R2S
+    from rsp_engine.operators.scan import Scan
+
+__all__ = ["Report", "ReportKind"]
+
+ReportKind = Literal["nonempty", "every"]
+
+
+class Report:
+    """Moves the scans of a query from one instant of evaluation to the next."""
+
+    def __init__(self, scans: Sequence[Scan], kind: ReportKind, r2s: R2S, bounds: Bounds) -> None:
+        self._scans = scans
+        self._kind = kind
+        self._sees_ends = r2s != "RSTREAM"
+        self._bounds = bounds
+        self._has_started = False
+        self._was_empty = True
+        self._nothing_before: float = -inf
+
+    def due(self, watermark: float) -> Iterator[int]:
+        """Yield the instants that the watermark has passed, the scans moved to each.
+
+        The content of the scans is that of the instant until the next one is asked for.
+        """
+        for scan in self._scans:
+            scan.settle(watermark)
+            scan.has_news = False
+        while (instant := self._next(watermark)) is not None:
+            if self._is_reported():
+                yield instant
+
+    def may_be_due(self, watermark: float) -> bool:
+        """Tell, without looking closer, whether anything may be due."""
+        if self._has_passed(self._nothing_before, watermark):
+            return True
+        for scan in self._scans:  # noqa: SIM110 - asked for every element, and `any` is slower
+            if scan.has_news:
+                return True
+        return False
+
+    def _has_passed(self, instant: float, watermark: float) -> bool:
+        return watermark > instant if self._bounds == "(]" else watermark >= instant
+
+    def _next(self, watermark: float) -> int | None:
+        """Move to the next instant, if it is known to be over."""
+        coming = [scan.next(skip_empty=self._may_skip()) for scan in self._scans]
+        instants = [window[1] for window in coming if window is not None]
+        self._nothing_before = min(instants, default=inf)
+        if not instants or not self._has_passed(self._nothing_before, watermark):
+            return None
+        instant = min(instants)
+        # Past the last content nothing is due: not at the end of a stream, and not before the
+        # windows in between are known to be in between.
+        waits = self._kind == "every" or watermark == inf
+        if waits and instant > max(scan.last_content() for scan in self._scans):
+            self._nothing_before = inf
+            return None
+        self._move(instant, coming)
+        return instant
+
+    def _may_skip(self) -> bool:
+        """Tell whether windows may be passed over until one holds something."""
+        if self._kind == "every" and self._has_started:
+            return False
+        is_over = self._was_empty or not self._sees_ends
+        return is_over and all(scan.is_empty() for scan in self._scans)
+
+    def _move(self, instant: int, coming: Sequence[tuple[int, int] | None]) -> None:
+        if len(self._scans) == 1 and coming[0] is not None:
+            self._scans[0].close(coming[0][0])
+        else:
+            for scan in self._scans:
+                scan.close_until(instant)
+
+    def _is_reported(self) -> bool:
+        if any(scan.closed < 0 for scan in self._scans):
+            return False
+        is_empty = all(scan.is_empty() for scan in self._scans)
+        ends = self._sees_ends and not self._was_empty
+        if is_empty and not ends and not (self._kind == "every" and self._has_started):
+            return False
+        self._has_started = True
+        self._was_empty = is_empty
+        return True

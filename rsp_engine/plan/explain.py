@@ -1,0 +1,190 @@
+"""Plans as people and as programs read them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from rsp_engine.grammar import tree
+from rsp_engine.grammar.write.patterns import WritePatterns
+from rsp_engine.model.durations import format_duration
+from rsp_engine.model.windows import TimeFrame
+from rsp_engine.operators.pane_wise import PaneWiseConfig
+from rsp_engine.plan import logical
+from rsp_engine.plan.logical import Logical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rsp_engine.plan.physical import WindowScan
+    from rsp_engine.plan.planner import Plan
+
+__all__ = ["explain", "explain_json"]
+
+
+def explain(plan: Plan) -> str:
+    """Return the logical plan, the physical plan, and what is evaluated where and why."""
+    return "\n".join(
+        [
+            f"query {plan.physical.name}",
+            "",
+            "Logical plan",
+            *_tree(plan.logical, _Describe(plan.query.prefixes)),
+            "",
+            "Physical plan",
+            *(f"  {line}" for line in _physical(plan)),
+            "",
+        ]
+    )
+
+
+def explain_json(plan: Plan) -> dict[str, Any]:
+    """Return the same as data."""
+    physical = plan.physical
+    return {
+        "query": physical.name,
+        "logical": _as_data(plan.logical, _Describe(plan.query.prefixes)),
+        "physical": {
+            "operator": _operator(plan),
+            "why": physical.why,
+            "evaluated_by": "Oxigraph",
+            "sparql": physical.operator.sparql,
+            "windows": [
+                {"window": s.window, "stream": s.stream, "size": _size(s)} for s in physical.scans
+            ],
+            "graphs": [{"name": g.name, "file": str(g.path)} for g in physical.graphs],
+            "r2s": physical.r2s,
+            "report": physical.report,
+            "bounds": physical.bounds,
+            "feeds": physical.feeds,
+        },
+    }
+
+
+def _physical(plan: Plan) -> Iterator[str]:
+    physical = plan.physical
+    for scan in physical.scans:
+        yield f"window   <{scan.window}> on stream <{scan.stream}>: {_size(scan)}"
+    for graph in physical.graphs:
+        name = "the default graph" if graph.name is None else f"graph <{graph.name}>"
+        yield f"static   {name}: {graph.path}, read once"
+    what = {"nonempty": "that hold something", "every": "from the first to the last with content"}
+    yield f"report   when a window closes; windows {what[physical.report]}"
+    yield f"operator {_operator(plan)}, evaluated by Oxigraph"
+    yield f"why      {physical.why}"
+    yield from (f"         {line}" for line in physical.operator.sparql.splitlines())
+    if physical.operator.template is not None:
+        yield "then     the template is filled once per solution"
+    if not physical.operator.is_ordered and physical.operator.form == "SELECT":
+        yield "then     rows are sorted by their terms"
+    yield f"answers  {_leaving(physical.r2s)}"
+    if physical.feeds is not None:
+        yield f"feeds    stream <{physical.feeds}>"
+
+
+def _operator(plan: Plan) -> str:
+    is_pane_wise = isinstance(plan.physical.operator, PaneWiseConfig)
+    return "pane by pane" if is_pane_wise else "general path"
+
+
+def _size(scan: WindowScan) -> str:
+    frame = scan.frame
+    if isinstance(frame, TimeFrame):
+        left, right = frame.bounds
+        size = f"RANGE {format_duration(frame.range)} STEP {format_duration(frame.step)}"
+        return f"{size}, {left}open, close{right} from {frame.t0}"
+    return f"{frame.unit} {frame.size} STEP {frame.step}"
+
+
+def _leaving(r2s: str) -> str:
+    return {
+        "RSTREAM": "RSTREAM: all rows",
+        "ISTREAM": "ISTREAM: rows that the answer before did not have",
+        "DSTREAM": "DSTREAM: rows of the answer before that are gone",
+    }[r2s]
+
+
+def _inputs(node: Logical) -> list[Logical]:
+    values = (getattr(node, f.name) for f in fields(node))
+    return [value for value in values if isinstance(value, Logical)]
+
+
+def _tree(node: Logical, describe: _Describe, lead: str = "  ", below: str = "  ") -> Iterator[str]:
+    first, *more = describe.lines(node)
+    inputs = _inputs(node)
+    yield f"{lead}{first}"
+    yield from (f"{below}{'│' if inputs else ' '}    {line}" for line in more)
+    for place, child in enumerate(inputs):
+        last = place == len(inputs) - 1
+        yield from _tree(
+            child, describe, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")
+        )
+
+
+def _as_data(node: Logical, describe: _Describe) -> dict[str, Any]:
+    name, *details = describe.lines(node)
+    operator, _, detail = name.partition(" ")
+    data: dict[str, Any] = {"operator": operator}
+    if text := "\n".join(filter(None, [detail, *details])):
+        data["detail"] = text
+    if inputs := _inputs(node):
+        data["inputs"] = [_as_data(child, describe) for child in inputs]
+    return data
+
+
+class _Describe(WritePatterns):
+    """Writes a node of the plan in a line or a few."""
+
+    def lines(self, node: Logical) -> list[str]:
+        name = type(node).__name__
+        match node:
+            case logical.Bgp(triples):
+                return [f"{name} {'(empty)' * (not triples)}".rstrip(), *map(self._triple, triples)]
+            case logical.Construct(template, _):
+                return [name, *map(self._triple, template)]
+            case logical.LeftJoin(_, _, conditions) | logical.Filter(conditions, _):
+                return [" ".join([name, *map(self._bracketed, conditions)])]
+            case logical.Extend(_, variable, expression):
+                return [f"{name} {self.term(variable)} := {self.expression(expression)}"]
+            case logical.Values(data):
+                return [f"{name} {self.values(data).removeprefix('VALUES ')}"]
+            case logical.Graph(term, _) | logical.Window(term, _):
+                return [f"{name} {self.term(term)}"]
+            case logical.Service(term, _, silent):
+                return [f"{name} {'SILENT ' * silent}{self.term(term)}"]
+            case logical.Group(keys, _):
+                return [" ".join([name, *map(self._key, keys)])]
+            case logical.OrderBy(conditions, _):
+                return [" ".join([name, *map(self._order, conditions)])]
+            case logical.Project(variables, _):
+                return [" ".join([name, *(f"?{v}" for v in variables)])]
+            case logical.Slice(_, offset, limit):
+                return [f"{name} offset {offset} limit {'none' if limit is None else limit}"]
+            case logical.Stream(register, _):
+                kind = "RSTREAM" if register is None else register.r2s
+                return [f"{name} {kind}"]
+            case _:
+                return [name]
+
+    def _triple(self, triple: tuple[Any, Any, Any]) -> str:
+        subject, verb, value = triple
+        return f"{self._plain(subject)} {self.verb(verb)} {self._plain(value)}"
+
+    def _plain(self, node: tree.Var | tree.Iri | tree.Literal | tree.BlankNode) -> str:
+        if isinstance(node, tree.BlankNode) and node.label.startswith("."):
+            return f"[{node.label[1:]}]"
+        return self.term(node)
+
+    def _bracketed(self, expression: tree.Expression) -> str:
+        return f"({' '.join(self.expression(expression).split())})"
+
+    def _key(self, key: tree.GroupKey) -> str:
+        text = self.expression(key.expression)
+        return text if key.variable is None else f"({text} AS {self.term(key.variable)})"
+
+    def _order(self, condition: tree.OrderCondition) -> str:
+        word = "DESC" if condition.descending else "ASC"
+        return f"{word}({self.expression(condition.expression)})"
+
+    def sub_select(self, query: tree.SubSelect) -> str:
+        return f"SELECT ... WHERE {self.group(query.where)}"

@@ -1,0 +1,185 @@
+"""From a query to its physical plan.
+
+The planner asks each of `CHOICES` in turn whether it can run the query; the first that can, does.
+The general path comes last and takes every query that is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+import pyoxigraph as ox
+
+from rsp_engine.errors import Diagnostic, PlanError
+from rsp_engine.grammar import tree
+from rsp_engine.grammar.expressions import is_aggregate
+from rsp_engine.model.windows import CountFrame, TimeFrame
+from rsp_engine.operators.asking import Asking
+from rsp_engine.plan.general import general_path
+from rsp_engine.plan.options import Options
+from rsp_engine.plan.pane_wise import pane_wise_path
+from rsp_engine.plan.physical import PhysicalPlan, StaticGraph, WindowScan
+from rsp_engine.plan.rules import rewrite
+from rsp_engine.plan.translate import translate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rsp_engine.operators.asking import GeneralConfig
+    from rsp_engine.plan.logical import Logical
+
+__all__ = ["CHOICES", "Plan", "plan"]
+
+Choice = tuple["GeneralConfig", str]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A query, what it means, and how it is run."""
+
+    query: tree.Query
+    logical: Logical
+    physical: PhysicalPlan
+
+
+def plan(query: tree.Query, text: str, source: str, options: Options | None = None) -> Plan:
+    """Plan a query that keeps all rules of the language, or raise why there is no way to run it."""
+    options = options or Options()
+    if wrong := list(_refusals(query, options)):
+        raise PlanError(wrong, text, source)
+    logical = rewrite(translate(query))
+    operator, why = next(
+        found for choice in CHOICES if (found := choice(query, logical, options)) is not None
+    )
+    if refusal := _refused_by_oxigraph(operator):
+        raise PlanError([Diagnostic("semantic", refusal, query.form.span)], text, source)
+    name, feeds = _name(query)
+    physical = PhysicalPlan(
+        name=name,
+        scans=tuple(_scan(window, options) for window in query.windows),
+        graphs=tuple(_static_graphs(query, options)),
+        operator=operator,
+        why=why,
+        r2s="RSTREAM" if query.register is None else query.register.r2s,
+        report=options.report,
+        bounds=options.bounds,
+        feeds=feeds if operator.form == "CONSTRUCT" else None,
+    )
+    return Plan(query, logical, physical)
+
+
+def by_oxigraph(query: tree.Query, _: Logical, options: Options) -> Choice:
+    """Ask Oxigraph, over the whole content of the windows."""
+    why = "the content of the windows is asked in full SPARQL 1.1, window by window"
+    return general_path(query, options.functions), why
+
+
+def by_panes(query: tree.Query, _: Logical, options: Options) -> Choice | None:
+    """Ask each pane once, where a solution never spans two of them."""
+    config = pane_wise_path(query, options.functions)
+    if config is None:
+        return None
+    return config, "one triple pattern over one window: each pane is asked once"
+
+
+CHOICES: tuple[Callable[[tree.Query, Logical, Options], Choice | None], ...] = (
+    by_panes,
+    by_oxigraph,
+)
+
+
+def _name(query: tree.Query) -> tuple[str, str | None]:
+    """Return the name of a query, and the IRI of the stream of its answers if it has one."""
+    match query.register:
+        case tree.Register(tree.Iri(value)):
+            return value, value
+        case tree.Register(tree.BareName(value)):
+            return value, None
+        case _:
+            return "query", None
+
+
+def _scan(clause: tree.FromWindow, options: Options) -> WindowScan:
+    frame = clause.frame
+    made: TimeFrame | CountFrame
+    if isinstance(frame, tree.TimeWindow):
+        step = frame.step or frame.range
+        made = TimeFrame(frame.range.milliseconds, step.milliseconds, options.t0, options.bounds)
+    else:
+        made = CountFrame(frame.size.value, (frame.step or frame.size).value, frame.unit)
+    return WindowScan(clause.window.value, clause.stream.value, made)
+
+
+def _static_graphs(query: tree.Query, options: Options) -> Iterator[StaticGraph]:
+    for clause in query.form.dataset:
+        if not isinstance(clause, tree.FromWindow):
+            name = clause.graph.value if isinstance(clause, tree.FromNamed) else None
+            path = _path(clause.graph.value, options)
+            assert path is not None, "graphs that are no files are refused"  # noqa: S101
+            yield StaticGraph(name, path)
+
+
+def _path(iri: str, options: Options) -> Path | None:
+    """Return the file of a static graph: as given, by a `file:` IRI, or beside the query."""
+    if iri in options.graphs:
+        return options.graphs[iri]
+    parts = urlsplit(iri)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path))
+    return options.folder / unquote(iri) if not parts.scheme else None
+
+
+def _refusals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
+    """Yield what the query asks for and the engine cannot do."""
+    if not query.windows:
+        hint = "declare a window: FROM NAMED WINDOW :w ON STREAM :s [RANGE 9m STEP 3m]"
+        yield Diagnostic("semantic", "the query reads no stream", query.form.span, hint)
+    for node in tree.walk(query):
+        match node:
+            case tree.Service():
+                message = "SERVICE needs a service binding"
+                hint = "remote data cannot be bound yet: take the SERVICE out"
+                yield Diagnostic("semantic", message, node.span, hint)
+            case tree.NamedCall(name, _) if name not in options.functions:
+                message = f"the function {name} is not registered"
+                yield Diagnostic("semantic", message, node.span, "register it by that name")
+            case tree.FunctionCall(function, _, _):
+                yield from _refused_function(node, function, options)
+            case tree.From(graph) | tree.FromNamed(graph):
+                yield from _refused_graph(graph, options)
+            case _:
+                continue
+
+
+def _refused_function(
+    node: tree.FunctionCall, function: tree.Iri, options: Options
+) -> Iterator[Diagnostic]:
+    if is_aggregate(node):
+        message = f"the aggregate <{function.value}> is not known"
+        yield Diagnostic("semantic", message, node.span, "use an aggregate of SPARQL")
+    elif function.value not in options.functions and not function.value.startswith(tree.XSD):
+        message = f"the function <{function.value}> is not registered"
+        yield Diagnostic("semantic", message, node.span, "register it by its IRI")
+
+
+def _refused_graph(graph: tree.Iri, options: Options) -> Iterator[Diagnostic]:
+    path = _path(graph.value, options)
+    if path is None:
+        message = f"graph <{graph.value}> has no file"
+        hint = f"say where it is: --graph {graph.value}=FILE"
+        yield Diagnostic("semantic", message, graph.span, hint)
+    elif not path.is_file():
+        message = f"graph <{graph.value}> should be in {path}, but there is no such file"
+        yield Diagnostic("semantic", message, graph.span, "check the path")
+
+
+def _refused_by_oxigraph(config: GeneralConfig) -> str | None:
+    """Ask an empty store, so that what Oxigraph refuses is refused before anything runs."""
+    try:
+        Asking(config).ask(ox.Store(), now=0)
+    except (SyntaxError, RuntimeError, ValueError) as error:
+        return f"Oxigraph cannot evaluate this query: {error}"
+    return None

@@ -1,0 +1,105 @@
+"""Blank nodes: kept apart where they come in, and numbered where they go out.
+
+A label means something only where it was written. Coming in, a node of an element is renamed after
+the stream, the time and the content of its element, so that its name does not depend on how the
+stream was read; of several equal elements each has nodes of its own. Going out, nodes are numbered
+in the order of the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pyoxigraph import BlankNode, Triple
+
+from rsp_engine.model.answers import Boolean, Graph, Row, Solutions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["ElementNames", "numbered", "within_stream"]
+
+
+class ElementNames:
+    """Names the blank nodes of the elements of a stream, each element on its own.
+
+    Memory: one number per distinct element with blank nodes that is not yet forgotten.
+    """
+
+    def __init__(self, stream: str) -> None:
+        self._stream = stream
+        self._seen: dict[int, Counter[str]] = {}
+
+    def rename(self, timestamp: int, triples: Sequence[Triple]) -> Sequence[Triple]:
+        """Return the triples of an element with names that no other element has."""
+        order: dict[str, str] = {}
+        for triple in triples:
+            for term in (triple.subject, triple.object):
+                if isinstance(term, BlankNode):
+                    order.setdefault(term.value, f"n{len(order)}")
+        if not order:
+            return triples
+        plain = [_renamed(triple, order) for triple in triples]
+        text = "\n".join(map(str, plain))
+        name = hashlib.sha256(f"{self._stream}\n{timestamp}\n{text}".encode()).hexdigest()[:16]
+        seen = self._seen.setdefault(timestamp, Counter())
+        number = seen[name]
+        seen[name] += 1
+        return [_renamed(t, {n: f"e{name}x{number}{n}" for n in order.values()}) for t in plain]
+
+    def forget(self, watermark: float) -> None:
+        """Forget elements before a watermark: none like them is still taken."""
+        for timestamp in [t for t in self._seen if t < watermark]:
+            del self._seen[timestamp]
+
+
+def within_stream(triples: Sequence[Triple], stream: int) -> Sequence[Triple]:
+    """Return the triples with the labels of one stream kept apart from those of others."""
+    labels = {
+        term.value: f"s{stream}x{term.value}"
+        for triple in triples
+        for term in (triple.subject, triple.object)
+        if isinstance(term, BlankNode)
+    }
+    return [_renamed(triple, labels) for triple in triples] if labels else triples
+
+
+def _renamed(triple: Triple, names: dict[str, str]) -> Triple:
+    subject, value = triple.subject, triple.object
+    if isinstance(subject, BlankNode):
+        subject = BlankNode(names[subject.value])
+    if isinstance(value, BlankNode):
+        value = BlankNode(names[value.value])
+    return Triple(subject, triple.predicate, value)
+
+
+def numbered(content: Solutions | Graph | Boolean) -> Solutions | Graph | Boolean:
+    """Return an answer whose blank nodes are called b0, b1, ... in the order of the answer."""
+    names: dict[str, str] = {}
+
+    def name(term: BlankNode) -> BlankNode:
+        return BlankNode(names.setdefault(term.value, f"b{len(names)}"))
+
+    match content:
+        case Solutions(variables, rows, ranked):
+            if not any(isinstance(t, BlankNode) for row in rows for t in row.bindings.values()):
+                return content
+            renamed = (
+                Row(
+                    {v: name(t) if isinstance(t, BlankNode) else t for v, t in r.bindings.items()},
+                    r.rank,
+                    r.score,
+                )
+                for r in rows
+            )
+            return Solutions(variables, tuple(renamed), ranked)
+        case Graph(triples):
+            for triple in triples:
+                for term in (triple.subject, triple.object):
+                    if isinstance(term, BlankNode):
+                        name(term)
+            return Graph(tuple(_renamed(t, names) for t in triples)) if names else content
+        case _:
+            return content

@@ -1,0 +1,199 @@
+"""The local driver: one process, no JVM.
+
+Files of a stream are merged by time, and so are the streams. Each element goes to every query over
+its stream; answers of a registered CONSTRUCT are elements of a stream of that name.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rsp_engine.errors import BindingError
+from rsp_engine.model.answers import Answer, Graph
+from rsp_engine.model.streams import DeadLetter, Element
+from rsp_engine.model.watermarks import Watermarks
+from rsp_engine.runtime.blank_nodes import ElementNames, within_stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from pyoxigraph import Triple
+
+    from rsp_engine.runtime.sources import Source
+    from rsp_engine.runtime.step import Step
+
+__all__ = ["Counts", "LocalDriver"]
+
+
+@dataclass(slots=True)
+class Counts:
+    """What passed through a run."""
+
+    elements: int = 0
+    triples: int = 0
+    answers: int = 0
+    between_windows: int = 0
+    dead: dict[str, int] = field(default_factory=dict)
+    """Dead letters by the first word of their reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """A source that is being read."""
+
+    number: int
+    stream: str
+    source: Source
+    items: Iterator[Element | DeadLetter]
+
+
+class LocalDriver:
+    """Runs queries over sources until these end."""
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        sources: Mapping[str, Sequence[Source]],
+        dead_letter: Callable[[DeadLetter], None],
+        max_delay: int = 0,
+    ) -> None:
+        self.counts = Counts()
+        self._steps = in_order(steps)
+        self._sources = sources
+        self._dead_letter = dead_letter
+        streams = [*sources, *(s.plan.feeds for s in steps if s.plan.feeds is not None)]
+        self._watermarks = Watermarks(streams, max_delay)
+        self._has_feeds = any(step.plan.feeds is not None for step in steps)
+        self._readers = {
+            stream: [s for s in self._steps if stream in s.streams] for stream in streams
+        }
+        self._numbers = {stream: number for number, stream in enumerate(sources)}
+        self._names = {stream: ElementNames(stream) for stream in sources}
+
+    def run(self) -> Iterator[Answer]:
+        """Yield the answers of all queries, each query's in order."""
+        for stream, item, source in self._merged():
+            if isinstance(item, DeadLetter):
+                self._set_aside(item)
+            elif item is None or source is None:
+                self._watermarks.end(stream)
+                yield from self._advance()
+            else:
+                if self._watermarks.see(stream, item.timestamp) and self._may_be_due():
+                    yield from self._advance()
+                self._offer(stream, item, self._named(stream, item, source))
+
+    def _may_be_due(self) -> bool:
+        """Tell, without looking closer, whether an answer may be due."""
+        for step in self._steps:
+            if step.may_be_due(self._watermarks.of(step.streams)):
+                return True
+        return self._has_feeds
+
+    def _merged(self) -> Iterator[tuple[str, Element | DeadLetter | None, Source | None]]:
+        """Yield what the sources hold, in the order of time; nothing where a stream ends."""
+        left = {stream: len(sources) for stream, sources in self._sources.items()}
+        opened = ((stream, s) for stream, sources in self._sources.items() for s in sources)
+        readers = [_Reader(n, stream, s, iter(s)) for n, (stream, s) in enumerate(opened)]
+        if len(readers) == 1:
+            [only] = readers
+            yield from ((only.stream, item, only.source) for item in only.items)
+            yield only.stream, None, None
+            return
+        heads: list[tuple[int, int, Element]] = []
+        to_read = deque(readers)
+        while to_read or heads:
+            while to_read:
+                reader = to_read.popleft()
+                element = None
+                for item in reader.items:
+                    if isinstance(item, Element):
+                        element = item
+                        break
+                    yield reader.stream, item, reader.source
+                if element is not None:
+                    heapq.heappush(heads, (element.timestamp, reader.number, element))
+                    continue
+                left[reader.stream] -= 1
+                if not left[reader.stream]:
+                    yield reader.stream, None, None
+            if heads:
+                _, number, element = heapq.heappop(heads)
+                yield readers[number].stream, element, readers[number].source
+                to_read.append(readers[number])
+
+    def _named(self, stream: str, element: Element, source: Source) -> Sequence[Triple]:
+        if source.blank_node_scope == "stream":
+            if b"_:" not in element.raw:
+                return element.triples
+            return within_stream(element.triples, self._numbers[stream])
+        return self._names[stream].rename(element.timestamp, element.triples)
+
+    def _offer(self, stream: str, element: Element, triples: Sequence[Triple]) -> None:
+        """Give an element to the queries; it is set aside if none of them takes it."""
+        self.counts.elements += 1
+        self.counts.triples += len(triples)
+        readers = self._readers[stream]
+        refusals = []
+        for step in readers:
+            watermark = self._watermarks.of(step.streams)
+            refusal = step.take(stream, element.timestamp, triples, watermark)
+            if refusal is not None:
+                refusals.append(refusal)
+        if len(refusals) < len(readers):
+            return
+        faults = [refusal.reason for refusal in refusals if refusal.is_fault]
+        if faults:
+            self._set_aside(element.set_aside(faults[0]))
+        else:
+            self.counts.between_windows += 1
+
+    def _set_aside(self, letter: DeadLetter) -> None:
+        kind = letter.reason.partition(":")[0]
+        self.counts.dead[kind] = self.counts.dead.get(kind, 0) + 1
+        self._dead_letter(letter)
+
+    def _advance(self) -> Iterator[Answer]:
+        """Let every query answer what is due, those first whose answers others read."""
+        for step in self._steps:
+            watermark = self._watermarks.of(step.streams)
+            if step.may_be_due(watermark):
+                yield from self._answers(step, watermark)
+            if step.plan.feeds is not None:
+                self._watermarks.raise_to(step.plan.feeds, watermark)
+
+    def _answers(self, step: Step, watermark: float) -> Iterator[Answer]:
+        for answer in step.due(watermark):
+            self.counts.answers += 1
+            self._feed(step, answer)
+            yield answer
+        for stream in step.streams:
+            if stream in self._names:
+                self._names[stream].forget(watermark)
+
+    def _feed(self, step: Step, answer: Answer) -> None:
+        stream = step.plan.feeds
+        if stream is None or not isinstance(answer.content, Graph) or not self._readers[stream]:
+            return
+        triples = ElementNames(stream).rename(answer.window.close, answer.content.triples)
+        for reader in self._readers[stream]:
+            watermark = self._watermarks.of(reader.streams)
+            reader.take(stream, answer.window.close, triples, watermark)
+
+
+def in_order(steps: Iterable[Step]) -> list[Step]:
+    """Return the steps with those first whose answers others read; refuse a circle."""
+    left = list(steps)
+    ordered: list[Step] = []
+    while left:
+        fed = {step.plan.feeds for step in left} - {None}
+        ready = [step for step in left if not fed & set(step.streams)]
+        if not ready:
+            names = ", ".join(sorted(step.plan.name for step in left))
+            raise BindingError(f"these queries read each other's answers in a circle: {names}")
+        ordered += ready
+        left = [step for step in left if step not in ready]
+    return ordered

@@ -1,0 +1,35 @@
+"""A stream in memory: pairs of a time and a Turtle text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import pyoxigraph as ox
+
+from rsp_engine.model.streams import DeadLetter, Element
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["MemorySource"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySource:
+    """Elements that a program gives."""
+
+    pairs: Iterable[tuple[int, str]]
+    name: str = "<memory>"
+    blank_node_scope: Literal["element", "stream"] = "element"
+
+    def __iter__(self) -> Iterator[Element | DeadLetter]:
+        for position, (timestamp, text) in enumerate(self.pairs, start=1):
+            raw = text.encode()
+            try:
+                quads = ox.parse(raw, format=ox.RdfFormat.TURTLE)
+                triples = tuple(quad.triple for quad in quads)
+            except SyntaxError as error:
+                yield DeadLetter(self.name, position, raw, f"malformed: {error}")
+            else:
+                yield Element(timestamp, triples, self.name, position, raw)

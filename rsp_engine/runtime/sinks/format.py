@@ -1,0 +1,59 @@
+"""What a format is, and which forms of query it has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from rsp_engine.errors import SinkError
+from rsp_engine.model.answers import Answer, Boolean, Graph, Solutions
+
+__all__ = ["Form", "Format", "Writer", "misfit"]
+
+Form: TypeAlias = Literal["SELECT", "CONSTRUCT", "ASK"]
+"""The forms of query that have answers."""
+
+Writer: TypeAlias = Callable[[Answer], str]
+"""It makes text of the answers of one query, one after the other; empty where there is none."""
+
+_ANSWERS: dict[Form, str] = {
+    "SELECT": "the rows that a SELECT answers",
+    "CONSTRUCT": "the graphs that a CONSTRUCT answers",
+    "ASK": "the truth values that an ASK answers",
+}
+_HINTS: dict[Form, str] = {
+    "SELECT": "take jsonl, csv, tsv, sparql-json or sparql-xml",
+    "CONSTRUCT": "take nquads or jsonl",
+    "ASK": "take sparql-json, sparql-xml, jsonl, csv or tsv",
+}
+_FORMS: dict[type, Form] = {Solutions: "SELECT", Graph: "CONSTRUCT", Boolean: "ASK"}
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A way to write answers.
+
+    `writer` makes a new writer. `suffix` ends the names of the files of a folder, for the formats
+    that can put each window into a file of its own.
+    """
+
+    name: str
+    help: str
+    forms: tuple[Form, ...]
+    writer: Callable[[], Writer]
+    suffix: str | None = None
+
+    def check(self, form: Form) -> None:
+        """Refuse a form of query whose answers the format cannot hold."""
+        if form not in self.forms:
+            raise _refusal(self.name, form)
+
+
+def misfit(name: str, content: Solutions | Graph | Boolean) -> SinkError:
+    """Return the refusal of an answer that a format cannot hold."""
+    return _refusal(name, _FORMS[type(content)])
+
+
+def _refusal(name: str, form: Form) -> SinkError:
+    return SinkError(f"{name} cannot hold {_ANSWERS[form]}", _HINTS[form])

@@ -1,0 +1,108 @@
+r"""JSON lines: an element is an object on a line of its own.
+
+    {"timestamp": 1000, "graph": "<http://example.org/a> <http://example.org/p> 1 ."}
+    {"timestamp": "2015-01-06T20:00:22Z", "format": "jsonld", "graph": "{\"@id\": ...}"}
+
+The timestamp is a number of milliseconds or an ISO 8601 string, the format Turtle unless another
+one is given. Other members of the object are left alone, and empty lines too.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from rsp_engine.model.streams import DeadLetter, Element
+from rsp_engine.runtime.sources.blocks import Gap, blocks, lines
+from rsp_engine.runtime.sources.inputs import open_input
+from rsp_engine.runtime.sources.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of
+from rsp_engine.runtime.sources.times import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyoxigraph as ox
+
+    from rsp_engine.runtime.sources.inputs import Input
+    from rsp_engine.runtime.sources.source import BlankNodeScope
+    from rsp_engine.runtime.sources.spec import Spec
+
+__all__ = ["JsonLines", "open_jsonl"]
+
+
+def open_jsonl(spec: Spec) -> JsonLines:
+    """Open a source of JSON lines."""
+    return JsonLines(open_input(spec.place))
+
+
+class JsonLines:
+    """A stream of JSON objects, one per line."""
+
+    blank_node_scope: BlankNodeScope = "element"
+
+    def __init__(self, source: Input) -> None:
+        self.name = source.name
+        self._input = source
+
+    def __iter__(self) -> Iterator[Element | DeadLetter]:
+        """Read the stream from its start."""
+        for block in blocks(self._input):
+            if isinstance(block, Gap):
+                yield block.letter
+                continue
+            for number, line in lines(block):
+                if line.strip():
+                    yield self._read(number, line)
+
+    def _read(self, number: int, line: bytes) -> Element | DeadLetter:
+        try:
+            timestamp, triples = _element_of(_object_of(line))
+        except _UnfitError as error:
+            return DeadLetter(self.name, number, line, str(error))
+        return Element(timestamp, triples, self.name, number, line)
+
+
+class _UnfitError(ValueError):
+    """A line is no element, for a reason."""
+
+
+def _object_of(line: bytes) -> dict[str, object]:
+    try:
+        value = json.loads(line.decode())
+    except UnicodeDecodeError:
+        raise _UnfitError("the line is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise _UnfitError(f"the line is not JSON: {error.msg}, column {error.colno}") from None
+    except (RecursionError, ValueError):  # a number without end, or brackets in brackets
+        raise _UnfitError("the line is JSON that is too long or too deep to read") from None
+    if not isinstance(value, dict):
+        raise _UnfitError("the line is JSON, but not an object")
+    return value
+
+
+def _element_of(value: dict[str, object]) -> tuple[int, tuple[ox.Triple, ...]]:
+    for key in ("timestamp", "graph"):
+        if key not in value:
+            raise _UnfitError(f'the object has no "{key}"')
+    try:
+        timestamp = from_json(value["timestamp"])
+    except ValueError as error:
+        raise _UnfitError(f"its time {error}") from None
+    graph = value["graph"]
+    if not isinstance(graph, str):
+        raise _UnfitError("its graph is not a string of RDF text")
+    try:
+        return timestamp, graph_of(graph.encode(), _syntax_of(value.get("format", "turtle")))
+    except UnicodeEncodeError:
+        raise _UnfitError("its graph holds half a character: a lone surrogate") from None
+    except MalformedRdfError as error:
+        raise _UnfitError(f"its graph cannot be read: {error}") from None
+
+
+def _syntax_of(name: object) -> ox.RdfFormat:
+    if not isinstance(name, str):
+        raise _UnfitError("its format is not a string")
+    syntax = GRAPH_FORMATS.get(name.partition(";")[0].strip().lower())
+    if syntax is None:
+        raise _UnfitError(f"its format {name[:40]!r} is not known; turtle is one that is")
+    return syntax

@@ -1,0 +1,139 @@
+"""Timestamps as streams write them, as integer milliseconds since 1970 in UTC.
+
+Every function raises `ValueError` with the reason, in words that follow "its time".
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from functools import lru_cache
+from typing import Literal
+
+__all__ = ["Unit", "from_iso", "from_json", "from_number", "from_text"]
+
+Unit = Literal["ms", "s"]
+
+_EPOCH = date(1970, 1, 1).toordinal()
+_LIMIT = 2**63
+_TOO_LARGE = "does not fit into 64 bits of milliseconds"
+_NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?")
+_ISO = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ]"
+    r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?"
+    r"(?:[Zz]|([+-])(\d\d?)(?::?(\d\d))?)?",
+    re.ASCII,
+)
+
+
+def from_iso(text: str) -> int:
+    """Read an ISO 8601 (`xsd:dateTime`) text; without a zone it means UTC.
+
+    A fraction of a second is cut to milliseconds. `24:00:00` is the end of a day.
+
+    >>> from_iso("1970-01-01T01:00:01.2345+01:00")
+    1234
+    """
+    found = _ISO.fullmatch(text)
+    if found is None:
+        raise ValueError(f"is not of the form 2015-01-06T20:00:22Z: {_shown(text)}")
+    year, month, day, hour, minute, second, fraction, sign, ahead, minutes = found.groups()
+    days = _days(year, month, day)
+    seconds = _clock(text, int(hour), int(minute), int(second or 0), bool(int(fraction or 0)))
+    offset = 0
+    if sign is not None:
+        offset = _offset(text, int(ahead), int(minutes or 0)) * (-1 if sign == "-" else 1)
+    milliseconds = int((fraction or "0")[:3].ljust(3, "0"))
+    return (days * 86_400 + seconds - offset) * 1_000 + milliseconds
+
+
+def from_number(text: str, unit: Unit = "ms") -> int:
+    """Read a number of seconds, cut to milliseconds, or a whole number of milliseconds.
+
+    >>> from_number("1500"), from_number("1.5", "s")
+    (1500, 1500)
+    """
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        raise ValueError(f"is not a number: {_shown(text)}")
+    sign, whole, fraction = found.groups(default="")
+    if len(whole) > 19:
+        whole = whole.lstrip("0").rjust(1, "0")
+    if len(whole) > 19:
+        raise ValueError(_TOO_LARGE)
+    finer = fraction.rstrip("0")
+    if unit == "s":
+        whole, finer = whole + finer[:3].ljust(3, "0"), finer[3:]
+    elif finer:
+        raise ValueError(f"is not a whole number of milliseconds: {_shown(text)}")
+    if sign == "-":
+        return _checked(-int(whole) - bool(finer))  # cut towards the past, as on the other side
+    return _checked(int(whole))
+
+
+def from_text(text: str, unit: Unit = "ms") -> int:
+    """Read a number in the unit given, or an ISO 8601 text.
+
+    >>> from_text("1000"), from_text("1970-01-01T00:00:01Z")
+    (1000, 1000)
+    """
+    text = text.strip()
+    if not text:
+        raise ValueError("is missing")
+    if _NUMBER.fullmatch(text):
+        return from_number(text, unit)
+    return from_iso(text)
+
+
+def from_json(value: object) -> int:
+    """Read a JSON value: a whole number of milliseconds, or an ISO 8601 string.
+
+    >>> from_json(1000), from_json(1e3), from_json("1970-01-01T00:00:01Z")
+    (1000, 1000, 1000)
+    """
+    match value:
+        case bool():
+            raise ValueError("is neither a number nor a string")
+        case int():
+            return _checked(value)
+        case float():
+            if not value.is_integer():
+                raise ValueError(f"is not a whole number of milliseconds: {value}")
+            return _checked(int(value))
+        case str() if _NUMBER.fullmatch(value):
+            raise ValueError("is a number in quotes: milliseconds are written without them")
+        case str():
+            return from_iso(value)
+        case _:
+            raise ValueError("is neither a number nor a string")
+
+
+@lru_cache(maxsize=1024)
+def _days(year: str, month: str, day: str) -> int:
+    try:
+        return date(int(year), int(month), int(day)).toordinal() - _EPOCH
+    except ValueError:
+        raise ValueError(f"is no day of the calendar: {year}-{month}-{day}") from None
+
+
+def _clock(text: str, hour: int, minute: int, second: int, has_fraction: bool) -> int:
+    is_end_of_day = hour == 24 and not (minute or second or has_fraction)
+    if (hour > 23 and not is_end_of_day) or minute > 59 or second > 59:
+        raise ValueError(f"is no time of a day: {_shown(text)}")
+    return (hour * 60 + minute) * 60 + second
+
+
+def _offset(text: str, hours: int, minutes: int) -> int:
+    if minutes > 59 or hours * 60 + minutes > 14 * 60:
+        raise ValueError(f"is in no time zone: {_shown(text)}")
+    return (hours * 60 + minutes) * 60
+
+
+def _checked(milliseconds: int) -> int:
+    if not -_LIMIT <= milliseconds < _LIMIT:
+        raise ValueError(_TOO_LARGE)
+    return milliseconds
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:40] + "...")

@@ -1,0 +1,103 @@
+"""One query as it runs: elements in, and an answer for each evaluation out.
+
+The same for every driver. A driver brings elements and watermarks, and takes answers away.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+import pyoxigraph as ox
+
+from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Solutions
+from rsp_engine.model.windows import TimeFrame
+from rsp_engine.operators.count_windows import CountScan
+from rsp_engine.operators.general import General
+from rsp_engine.operators.pane_wise import PaneWise, PaneWiseConfig
+from rsp_engine.operators.r2s import StreamOperator
+from rsp_engine.operators.report import Report
+from rsp_engine.operators.time_windows import TimeScan
+from rsp_engine.runtime.blank_nodes import numbered
+from rsp_engine.runtime.static_graphs import load_graphs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rsp_engine.operators.scan import Refusal, Scan
+    from rsp_engine.plan.physical import PhysicalPlan
+
+__all__ = ["Step"]
+
+
+class Step:
+    """A query with its state: the content of its open windows, and its answer before."""
+
+    def __init__(self, plan: PhysicalPlan) -> None:
+        self.plan = plan
+        self._scans: list[Scan] = [
+            TimeScan(s.frame) if isinstance(s.frame, TimeFrame) else CountScan(s.frame)
+            for s in plan.scans
+        ]
+        self.streams = tuple(dict.fromkeys(scan.stream for scan in plan.scans))
+        self._by_stream: dict[str, list[Scan]] = {}
+        for scan, window in zip(self._scans, plan.scans, strict=True):
+            self._by_stream.setdefault(window.stream, []).append(scan)
+        self._report = Report(self._scans, plan.report, plan.r2s, plan.bounds)
+        self._operator = _operator(plan)
+        self._r2s = StreamOperator(plan.r2s)
+
+    def take(
+        self, stream: str, timestamp: int, triples: Sequence[ox.Triple], watermark: float
+    ) -> Refusal | None:
+        """Take an element into the windows over its stream; say why if none of them takes it."""
+        scans = self._by_stream[stream]
+        if len(scans) == 1:
+            return scans[0].take(timestamp, triples, watermark)
+        refusals = [scan.take(timestamp, triples, watermark) for scan in scans]
+        if None in refusals:
+            return None
+        return next((r for r in refusals if r is not None and r.is_fault), refusals[0])
+
+    def may_be_due(self, watermark: float) -> bool:
+        """Tell, without looking closer, whether an evaluation may be due."""
+        return self._report.may_be_due(watermark)
+
+    def due(self, watermark: float) -> Iterator[Answer]:
+        """Yield the answer of each evaluation that the watermark has made due."""
+        for instant in self._report.due(watermark):
+            yield self._evaluate(instant)
+
+    def _evaluate(self, instant: int) -> Answer:
+        content = self._leaving(self._operator.answer(self._scans, instant))
+        if self._operator.may_give_blank_nodes:
+            content = numbered(content)
+        stats = {"triples": self._operator.triples, "exact": True}
+        return Answer(self.plan.name, self._interval(instant), content, stats)
+
+    def _leaving(self, content: Solutions | Graph | Boolean) -> Solutions | Graph | Boolean:
+        """Return what of an answer leaves the query."""
+        match content:
+            case Solutions(variables, rows, ranked):
+                left = self._r2s.apply(rows, lambda row: frozenset(row.bindings.items()))
+                return Solutions(variables, tuple(left), ranked)
+            case Graph(triples):
+                return Graph(tuple(self._r2s.apply(triples, lambda triple: triple)))
+            case Boolean(value):
+                values = self._r2s.apply((value,), lambda value: value)
+                return Boolean(values[0] if values else None)
+            case _ as unreachable:
+                assert_never(unreachable)
+
+    def _interval(self, instant: int) -> Interval:
+        """Return the edges of the first declared window that closes at an instant."""
+        intervals = [scan.interval() for scan in self._scans]
+        return next((i for i in intervals if i.close == instant), intervals[0])
+
+
+def _operator(plan: PhysicalPlan) -> General | PaneWise:
+    """Return the operator that a plan is for."""
+    if isinstance(plan.operator, PaneWiseConfig):
+        return PaneWise(plan.operator)
+    store = ox.Store()
+    load_graphs(store, plan.graphs)
+    return General(plan.operator, store, [scan.window for scan in plan.scans])
