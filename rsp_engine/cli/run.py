@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -88,13 +89,13 @@ def run_files(
     from rsp_engine.runtime.sinks import FORMATS, DeadLetterFile, open_sink
 
     with failures():
-        letters = None if dead_letters is None else DeadLetterFile(dead_letters)
+        letters: list[DeadLetterFile] = []
         engine = Engine(
             bounds=bounds.value,
             t0=t0,
             report=report.value,
             max_delay=_delay(max_delay),
-            dead_letter=None if letters is None else letters.write,
+            dead_letter=lambda letter: letters[0].write(letter) if letters else None,
         )
         _bind(engine, files, stream or [], graph or [])
         forms = engine.forms
@@ -106,16 +107,15 @@ def run_files(
                 FORMATS[output_format].check(form)
         answers = engine.run()
         sink = open_sink(output_format, output, forms[0])
-    try:
-        with failures(WORLDS_FAULT):
+    with closing(sink), failures(WORLDS_FAULT), suppress(BrokenPipeError):
+        if dead_letters is not None:
+            letters.append(DeadLetterFile(dead_letters))
+        try:
             for answer in answers:
                 sink.write(answer)
-    except BrokenPipeError:
-        pass
-    finally:
-        sink.close()
-        if letters is not None:
-            letters.close()
+        finally:
+            for file in letters:
+                file.close()
     _tell(engine.counts, dead_letters)
 
 

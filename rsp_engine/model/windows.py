@@ -25,9 +25,9 @@ __all__ = ["Bounds", "CountFrame", "Pane", "TimeFrame"]
 Bounds = Literal["(]", "[)"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Pane:
-    """The windows, from the first to the last, that hold all elements of a pane."""
+    """The windows, from the first to the last, that hold all elements of a pane; in time order."""
 
     first: int
     last: int

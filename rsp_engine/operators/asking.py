@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import pyoxigraph as ox
 
 from rsp_engine.model.answers import Graph, Row, Solutions
+from rsp_engine.model.durations import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,8 @@ Term = ox.NamedNode | ox.BlankNode | ox.Literal
 Functions = dict[ox.NamedNode, "Callable[..., Term | ox.Triple | None]"]
 BUILTINS = "urn:rsp-engine:builtin:"
 """Where NOW and its kin have their IRI: they must give the same answer in every run."""
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_NUMBERS = {"integer", "decimal", "double", "float"}  # to which Oxigraph reduces all others
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -31,7 +34,9 @@ class GeneralConfig:
     """What is asked: SPARQL text over the windows as named graphs, and what becomes of its rows.
 
     `score` is the variable that holds the score where the query ranks; `is_ordered` says that the
-    text orders its rows, `needs_order` that the answer depends on the order of the triples.
+    text orders its rows, `needs_order` that the answer depends on the order of the triples, and
+    `makes_nodes` that the text makes blank nodes. A cut (offset and limit) is made here where the
+    text has no order of its own.
     """
 
     sparql: str
@@ -42,6 +47,8 @@ class GeneralConfig:
     is_ranked: bool = False
     template: Template | None = None
     needs_order: bool = False
+    makes_nodes: bool = False
+    cut: tuple[int, int | None] = (0, None)
     functions: Mapping[str, Callable[..., Term | None]] = field(default_factory=dict)
 
 
@@ -89,25 +96,32 @@ def as_row(config: GeneralConfig, terms: Sequence[Term | None]) -> Row:
 def content_of(config: GeneralConfig, rows: Sequence[Row]) -> Solutions | Graph:
     """Return rows in order as the answer that the query's form asks for."""
     if config.template is not None:
-        triples = set(config.template.fill([row.bindings for row in rows]))
-        return Graph(tuple(sorted(triples, key=str)))
+        return Graph(config.template.fill([row.bindings for row in rows]))
     if not config.is_ranked:
         return Solutions(config.variables, tuple(rows))
     ranked = (Row(row.bindings, rank, row.score) for rank, row in enumerate(rows, start=1))
     return Solutions(config.variables, tuple(ranked), ranked=True)
 
 
-def _number(term: object) -> float | None:
+def _number(term: Term | None) -> float | None:
     """Return a term as a score: numbers as they are, dates and durations in milliseconds."""
     if not isinstance(term, ox.Literal):
         return None
+    kind = term.datatype.value.removeprefix(_XSD)
     try:
-        return float(term.value)
-    except ValueError:
+        if kind in ("dateTime", "date"):
+            moment = datetime.fromisoformat(term.value)
+            return (moment.replace(tzinfo=moment.tzinfo or UTC) - _EPOCH) / timedelta(
+                milliseconds=1
+            )
+        if kind in ("duration", "dayTimeDuration"):
+            return float(parse_duration(term.value))
+        return float(term.value) if kind in _NUMBERS else None
+    except (ValueError, OverflowError):
         return None
 
 
 def _date_time(milliseconds: int) -> ox.Literal:
     text = (_EPOCH + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds")
-    kind = ox.NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
+    kind = ox.NamedNode(_XSD + "dateTime")
     return ox.Literal(text.replace("+00:00", "Z"), datatype=kind)

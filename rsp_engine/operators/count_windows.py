@@ -33,10 +33,15 @@ class _Waiting:
 
 
 class CountScan:
-    """A window over the last so many elements or triples. Memory: the elements of open windows."""
+    """A window over the last so many elements or triples. Memory: the elements of open windows.
 
-    def __init__(self, frame: CountFrame) -> None:
+    With `closes_partial`, the end of the stream closes windows that are not full as well. Their
+    instants can be long over, so beside other windows they are left out.
+    """
+
+    def __init__(self, frame: CountFrame, *, closes_partial: bool = True) -> None:
         self.frame = frame
+        self._closes_partial = closes_partial
         self.closed = -1
         self.has_news = False
         self._waiting: list[_Waiting] = []
@@ -75,7 +80,8 @@ class CountScan:
         None is empty, so there is nothing to skip.
         """
         start, end = self._window(self.closed + 1)
-        if start >= end or (end - start < self.frame.size and self._watermark != inf):
+        is_over = self._closes_partial and self._watermark == inf
+        if start >= end or (end - start < self.frame.size and not is_over):
             return None
         return self.closed + 1, self._settled[end - 1][0]
 

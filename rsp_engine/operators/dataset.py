@@ -19,8 +19,8 @@ __all__ = ["WindowGraph"]
 class WindowGraph:
     """The named graph of a window in a store. Cost of a move: what comes and what goes.
 
-    Oxigraph's own order can depend on the order of insertion. Where an answer depends on it (SAMPLE
-    and GROUP_CONCAT do), triples are to come `in_order`, which costs a sort.
+    Oxigraph's own order can depend on the order of insertion. Where an answer depends on it (that
+    of SAMPLE does, or of SUM over doubles), triples are to come `in_order`, which costs a sort.
     """
 
     def __init__(self, store: Store, name: str, *, in_order: bool = True) -> None:

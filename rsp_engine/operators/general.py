@@ -7,6 +7,7 @@ in the SPARQL 1.1 TSV format.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rsp_engine.operators.scan import Scan
 
 __all__ = ["General"]
+
+_MADE_NODE = re.compile(r"(?<![^\t])_:[0-9a-f]{32}(?![^\t])")
 
 
 class General:
@@ -61,7 +64,11 @@ class General:
         self.may_give_blank_nodes |= "\n_:" in text or "\t_:" in text
         header, *lines = text[:-1].split("\n")
         if not self.config.is_ordered:
-            lines.sort()
+            lines.sort(key=_without_made_nodes if self.config.makes_nodes else None)
+        if self.config.makes_nodes:
+            lines = _with_numbered_nodes(lines)
+        offset, limit = self.config.cut
+        lines = lines[offset : None if limit is None else offset + limit]
         known = self._known
         unknown = dict.fromkeys(line for line in lines if line not in known)
         fresh = dict(zip(unknown, self._read(header, unknown), strict=True))
@@ -73,3 +80,18 @@ class General:
         read = ox.parse_query_results(table, format=ox.QueryResultsFormat.TSV)
         assert isinstance(read, ox.QuerySolutions), "a table holds solutions"  # noqa: S101
         return (as_row(self.config, tuple(solution)) for solution in read)
+
+
+def _without_made_nodes(line: str) -> str:
+    """Return what orders a row: BNODE makes labels of chance, so they do not count."""
+    return _MADE_NODE.sub("_:", line)
+
+
+def _with_numbered_nodes(lines: list[str]) -> list[str]:
+    """Return rows whose made nodes are numbered in the order of the rows."""
+    numbers: dict[str, str] = {}
+
+    def numbered(label: re.Match[str]) -> str:
+        return numbers.setdefault(label[0], f"_:made{len(numbers)}")
+
+    return [_MADE_NODE.sub(numbered, line) for line in lines]

@@ -39,6 +39,7 @@ class Report:
         self._has_started = False
         self._was_empty = True
         self._nothing_before: float = -inf
+        self._waiting: int | None = None
 
     def due(self, watermark: float) -> Iterator[int]:
         """Yield the instants that the watermark has passed, the scans moved to each.
@@ -61,6 +62,10 @@ class Report:
                 return True
         return False
 
+    def waits_for(self, watermark: float) -> float:
+        """Return the watermark up to which nothing more will be reported."""
+        return watermark if self._waiting is None else min(watermark, self._waiting)
+
     def _has_passed(self, instant: float, watermark: float) -> bool:
         return watermark > instant if self._bounds == "(]" else watermark >= instant
 
@@ -77,7 +82,9 @@ class Report:
         waits = self._kind == "every" or watermark == inf
         if waits and instant > max(scan.last_content() for scan in self._scans):
             self._nothing_before = inf
+            self._waiting = None if watermark == inf else instant
             return None
+        self._waiting = None
         self._move(instant, coming)
         return instant
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["Hole", "Template", "TemplateTerm"]
+
+_NEW = re.compile(r"(?<=_:)new[0-9a-f]{16}x[0-9]+x")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +36,50 @@ class Template:
 
     def fill(
         self, solutions: Sequence[Mapping[str, NamedNode | BlankNode | Literal]]
-    ) -> Iterator[Triple]:
-        """Yield the triples of all solutions, but for those with a hole left or a wrong term."""
-        for number, solution in enumerate(solutions):
+    ) -> tuple[Triple, ...]:
+        """Return the triples of all solutions, each once and in term order.
+
+        A triple with a hole left, or with a term where it cannot stand, is left out. New nodes come
+        in the order of their solutions.
+        """
+        seen: Counter[str] = Counter()
+        places: dict[str, str] = {}
+        found: set[Triple] = set()
+        for solution in solutions:
+            name = self._name(solution, seen)
+            places[name] = f"new{len(places):09}x"
             for pattern in self.triples:
-                subject, predicate, value = (_filled(term, solution, number) for term in pattern)
+                subject, predicate, value = (_filled(term, solution, name) for term in pattern)
                 if (
                     isinstance(subject, NamedNode | BlankNode)
                     and isinstance(predicate, NamedNode)
                     and value is not None
                 ):
-                    yield Triple(subject, predicate, value)
+                    found.add(Triple(subject, predicate, value))
+        return tuple(sorted(found, key=lambda t: _NEW.sub(lambda m: places[m[0]], str(t))))
+
+    def _name(
+        self, solution: Mapping[str, NamedNode | BlankNode | Literal], seen: Counter[str]
+    ) -> str:
+        """Return what names the blank nodes of a solution: the same in every evaluation.
+
+        It comes from the values of the solution, and of equal solutions each has its own.
+        """
+        if not any(isinstance(term, BlankNode) for triple in self.triples for term in triple):
+            return ""
+        text = "\n".join(f"{name} {solution[name]}" for name in sorted(solution))
+        name = hashlib.sha256(text.encode()).hexdigest()[:16]
+        seen[name] += 1
+        return f"new{name}x{seen[name]}x"
 
 
 def _filled(
-    term: TemplateTerm, solution: Mapping[str, NamedNode | BlankNode | Literal], number: int
+    term: TemplateTerm, solution: Mapping[str, NamedNode | BlankNode | Literal], name: str
 ) -> NamedNode | BlankNode | Literal | None:
     match term:
-        case Hole(name):
-            return solution.get(name)
+        case Hole(variable):
+            return solution.get(variable)
         case BlankNode():
-            return BlankNode(f"new{number}.{term.value}")
+            return BlankNode(name + term.value)
         case _:
             return term

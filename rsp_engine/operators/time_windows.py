@@ -94,7 +94,8 @@ class TimeScan:
         return self.frame.interval(self.closed)
 
     def content(self) -> Iterable[tuple[Pane, list[Triple]]]:
-        return ((p, c) for p, c in self._panes.items() if p.first <= self.closed <= p.last)
+        held = (p for p in self._panes if p.first <= self.closed <= p.last)
+        return [(pane, self._panes[pane]) for pane in sorted(held)]
 
     def is_empty(self) -> bool:
-        return not any(True for _ in self.content())
+        return not any(pane.first <= self.closed <= pane.last for pane in self._panes)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["SCORE", "general_path"]
 
 SCORE = "rsp_score"
+_BY_ORDER = {"SAMPLE", "GROUP_CONCAT", "SUM", "AVG"}  # of doubles, a sum depends on its order
 _ENGINE_MADE = {"NOW", "RAND", "UUID", "STRUUID"}
 
 
@@ -47,7 +48,8 @@ def general_path(query: tree.Query, functions: Mapping[str, Callable[..., Any]])
         case _:
             config = GeneralConfig(_text(plain, plain.form), "ASK", functions=called)
     aggregates = {aggregate.function for aggregate in tree.find(query, tree.Aggregate)}
-    return replace(config, needs_order=bool(aggregates & {"SAMPLE", "GROUP_CONCAT"}))
+    calls = {call.name for call in tree.find(query, tree.BuiltInCall)}
+    return replace(config, needs_order=bool(aggregates & _BY_ORDER), makes_nodes="BNODE" in calls)
 
 
 def _function_iri(name: str) -> str:
@@ -70,12 +72,13 @@ def _select(
     if is_ranked:
         score, items = _scored(modifiers.order_by[0].expression, items, form.clause)
     clause = replace(form.clause, items=tuple(items.values()))
-    ordered = replace(modifiers, order_by=_without_ties(modifiers, names))
+    ordered, cut = _ordered(modifiers, names)
     return GeneralConfig(
         _text(query, replace(form, clause=clause, modifiers=ordered)),
         "SELECT",
         names,
         is_ordered=bool(ordered.order_by),
+        cut=cut,
         score=score,
         is_ranked=is_ranked,
         functions=functions,
@@ -96,6 +99,17 @@ def _scored(
     if clause.modifier is not None:
         return None, items
     return SCORE, {**items, SCORE: tree.SelectAs(expression, tree.Var(SCORE))}
+
+
+def _ordered(
+    modifiers: tree.Modifiers, names: tuple[str, ...]
+) -> tuple[tree.Modifiers, tuple[int, int | None]]:
+    """Return modifiers that leave no ties; rows without an order are cut by the engine."""
+    if modifiers.order_by or not _is_cut(modifiers):
+        return replace(modifiers, order_by=_without_ties(modifiers, names)), (0, None)
+    offset = 0 if modifiers.offset is None else modifiers.offset.value
+    limit = None if modifiers.limit is None else modifiers.limit.value
+    return replace(modifiers, offset=None, limit=None), (offset, limit)
 
 
 def _without_ties(
@@ -131,13 +145,14 @@ def _construct(
     names = tuple(sorted(holes))
     one = tree.SelectAs(tree.Literal("1", tree.XSD + "integer"), tree.Var(SCORE))
     clause = tree.SelectClause(tuple(map(tree.Var, names)) or (one,))
-    modifiers = replace(form.modifiers, order_by=_without_ties(form.modifiers, names))
+    modifiers, cut = _ordered(form.modifiers, names)
     select = tree.Select(clause, (), form.where, modifiers)
     return GeneralConfig(
         _text(query, select),
         "CONSTRUCT",
         names,
         is_ordered=bool(modifiers.order_by),
+        cut=cut,
         template=Template(tuple((_term(s), _term(p), _term(o)) for s, p, o in triples)),
         functions=functions,
     )

@@ -7,7 +7,6 @@ The general path comes last and takes every query that is left.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -16,6 +15,7 @@ import pyoxigraph as ox
 from rsp_engine.errors import Diagnostic, PlanError
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import is_aggregate
+from rsp_engine.grammar.iris import is_absolute
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.operators.asking import Asking
 from rsp_engine.plan.general import general_path
@@ -27,6 +27,7 @@ from rsp_engine.plan.translate import translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from rsp_engine.operators.asking import GeneralConfig
     from rsp_engine.plan.logical import Logical
@@ -48,6 +49,7 @@ class Plan:
 def plan(query: tree.Query, text: str, source: str, options: Options | None = None) -> Plan:
     """Plan a query that keeps all rules of the language, or raise why there is no way to run it."""
     options = options or Options()
+    query = _with_absolute_graphs(query)
     if wrong := list(_refusals(query, options)):
         raise PlanError(wrong, text, source)
     logical = rewrite(translate(query))
@@ -122,14 +124,29 @@ def _static_graphs(query: tree.Query, options: Options) -> Iterator[StaticGraph]
             yield StaticGraph(name, path)
 
 
+def _with_absolute_graphs(query: tree.Query) -> tree.Query:
+    """Name graphs that are files beside the query by `file:` IRIs, since a store has no other."""
+    named = {c.graph.value for c in query.form.dataset if isinstance(c, tree.From | tree.FromNamed)}
+    relative = {name for name in named if not is_absolute(name)}
+
+    def absolute(node: tree.Node) -> tree.Node:
+        if isinstance(node, tree.Iri) and node.value in relative:
+            return tree.Iri(f"file:{node.value}", span=node.span)
+        return node
+
+    changed = tree.rewrite(query, absolute) if relative else query
+    assert isinstance(changed, tree.Query), "rewriting keeps the kind of the root"  # noqa: S101
+    return changed
+
+
 def _path(iri: str, options: Options) -> Path | None:
-    """Return the file of a static graph: as given, by a `file:` IRI, or beside the query."""
-    if iri in options.graphs:
-        return options.graphs[iri]
+    """Return the file of a static graph: as given, or by a `file:` IRI, beside the query."""
+    if (
+        given := options.graphs.get(iri, options.graphs.get(iri.removeprefix("file:")))
+    ) is not None:
+        return given
     parts = urlsplit(iri)
-    if parts.scheme == "file":
-        return Path(unquote(parts.path))
-    return options.folder / unquote(iri) if not parts.scheme else None
+    return options.folder / unquote(parts.path) if parts.scheme == "file" else None
 
 
 def _refusals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:

@@ -15,7 +15,9 @@ from rsp_engine.errors import BindingError
 from rsp_engine.model.answers import Answer, Graph
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.watermarks import Watermarks
+from rsp_engine.model.windows import TimeFrame
 from rsp_engine.runtime.blank_nodes import ElementNames, within_stream
+from rsp_engine.runtime.canonical import canonical, has_triple_terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -71,7 +73,7 @@ class LocalDriver:
             stream: [s for s in self._steps if stream in s.streams] for stream in streams
         }
         self._numbers = {stream: number for number, stream in enumerate(sources)}
-        self._names = {stream: ElementNames(stream) for stream in sources}
+        self._names = {stream: ElementNames(stream) for stream in streams}
 
     def run(self) -> Iterator[Answer]:
         """Yield the answers of all queries, each query's in order."""
@@ -84,7 +86,12 @@ class LocalDriver:
             else:
                 if self._watermarks.see(stream, item.timestamp) and self._may_be_due():
                     yield from self._advance()
-                self._offer(stream, item, self._named(stream, item, source))
+                self.counts.elements += 1
+                self.counts.triples += len(item.triples)
+                if has_triple_terms(item.triples):
+                    self._set_aside(item.set_aside("unsupported: a triple inside another"))
+                else:
+                    self._offer(stream, item, self._named(stream, item, source))
 
     def _may_be_due(self) -> bool:
         """Tell, without looking closer, whether an answer may be due."""
@@ -126,16 +133,15 @@ class LocalDriver:
                 to_read.append(readers[number])
 
     def _named(self, stream: str, element: Element, source: Source) -> Sequence[Triple]:
-        if source.blank_node_scope == "stream":
-            if b"_:" not in element.raw:
-                return element.triples
-            return within_stream(element.triples, self._numbers[stream])
-        return self._names[stream].rename(element.timestamp, element.triples)
+        triples = canonical(element.triples)
+        if source.blank_node_scope == "element":
+            return self._names[stream].rename(element.timestamp, triples)
+        if b"_:" not in element.raw:
+            return triples
+        return within_stream(triples, self._numbers[stream])
 
     def _offer(self, stream: str, element: Element, triples: Sequence[Triple]) -> None:
         """Give an element to the queries; it is set aside if none of them takes it."""
-        self.counts.elements += 1
-        self.counts.triples += len(triples)
         readers = self._readers[stream]
         refusals = []
         for step in readers:
@@ -163,25 +169,25 @@ class LocalDriver:
             if step.may_be_due(watermark):
                 yield from self._answers(step, watermark)
             if step.plan.feeds is not None:
-                self._watermarks.raise_to(step.plan.feeds, watermark)
+                self._watermarks.raise_to(step.plan.feeds, step.waits_for(watermark))
 
     def _answers(self, step: Step, watermark: float) -> Iterator[Answer]:
         for answer in step.due(watermark):
             self.counts.answers += 1
             self._feed(step, answer)
             yield answer
-        for stream in step.streams:
-            if stream in self._names:
-                self._names[stream].forget(watermark)
+        for scan in step.plan.scans:
+            # An element may come late and still be taken, as long as one of its windows is open.
+            size = scan.frame.range if isinstance(scan.frame, TimeFrame) else 0
+            self._names[scan.stream].forget(watermark - size)
 
     def _feed(self, step: Step, answer: Answer) -> None:
         stream = step.plan.feeds
         if stream is None or not isinstance(answer.content, Graph) or not self._readers[stream]:
             return
-        triples = ElementNames(stream).rename(answer.window.close, answer.content.triples)
-        for reader in self._readers[stream]:
-            watermark = self._watermarks.of(reader.streams)
-            reader.take(stream, answer.window.close, triples, watermark)
+        text = "".join(f"{triple} .\n" for triple in answer.content.triples)
+        element = Element(answer.window.close, answer.content.triples, stream, 1, text.encode())
+        self._offer(stream, element, self._names[stream].rename(element.timestamp, element.triples))
 
 
 def in_order(steps: Iterable[Step]) -> list[Step]:

@@ -8,6 +8,7 @@ import pyoxigraph as ox
 
 from rsp_engine.errors import SourceError
 from rsp_engine.runtime.blank_nodes import ElementNames
+from rsp_engine.runtime.canonical import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +28,7 @@ def load_graphs(store: ox.Store, graphs: Iterable[StaticGraph]) -> None:
             raise SourceError(f"{graph.path}: the format of this graph is not known", hint)
         try:
             quads = ox.parse(path=graph.path, without_named_graphs=True)
-            triples = names.rename(number, [quad.triple for quad in quads])
+            triples = names.rename(number, canonical([quad.triple for quad in quads]))
         except (OSError, SyntaxError, ValueError) as error:
             raise SourceError(f"{graph.path}: this graph cannot be read: {error}") from None
         store.extend(ox.Quad(t.subject, t.predicate, t.object, name) for t in triples)

@@ -35,8 +35,10 @@ class Step:
     def __init__(self, plan: PhysicalPlan) -> None:
         self.plan = plan
         self._scans: list[Scan] = [
-            TimeScan(s.frame) if isinstance(s.frame, TimeFrame) else CountScan(s.frame)
-            for s in plan.scans
+            TimeScan(scan.frame)
+            if isinstance(scan.frame, TimeFrame)
+            else CountScan(scan.frame, closes_partial=len(plan.scans) == 1)
+            for scan in plan.scans
         ]
         self.streams = tuple(dict.fromkeys(scan.stream for scan in plan.scans))
         self._by_stream: dict[str, list[Scan]] = {}
@@ -61,6 +63,10 @@ class Step:
     def may_be_due(self, watermark: float) -> bool:
         """Tell, without looking closer, whether an evaluation may be due."""
         return self._report.may_be_due(watermark)
+
+    def waits_for(self, watermark: float) -> float:
+        """Return the watermark of the stream of answers: no answer before it is still to come."""
+        return self._report.waits_for(watermark)
 
     def due(self, watermark: float) -> Iterator[Answer]:
         """Yield the answer of each evaluation that the watermark has made due."""

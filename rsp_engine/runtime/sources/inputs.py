@@ -1,7 +1,7 @@
 """Where the bytes of a source come from: a file, the standard input, the web.
 
-Bytes come in chunks, as they arrive, and gzip is undone on the way: recognised by the extension
-`.gz` or by its first two bytes.
+Bytes come in chunks, as they arrive, and gzip is undone on the way: recognised by its first two
+bytes, or by the extension `.gz` of a file.
 """
 
 from __future__ import annotations
@@ -67,7 +67,10 @@ def local_path(place: str) -> Path | None:
     """
     if not is_url(place):
         return Path(place)
-    parts = urlsplit(place)
+    try:
+        parts = urlsplit(place)
+    except ValueError as error:
+        raise SourceError(f"{place}: it is not a URL: {error}", "check the address") from None
     if parts.scheme not in _SCHEMES:
         known = ", ".join(f"{scheme}:" for scheme in _SCHEMES)
         raise SourceError(

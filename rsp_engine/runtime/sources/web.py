@@ -35,11 +35,12 @@ class WebInput:
 
     def chunks(self) -> Iterator[bytes]:
         """Read the answer; ask again if it was read before."""
-        answer, self._answer = self._answer or _ask(self.name), None
-        is_gzip = urlsplit(self.name).path.endswith(".gz")
+        answer, self._answer = self._answer, None
+        if answer is None:
+            answer = _ask(self.name)
         try:
-            with answer:
-                yield from unzipped(chunks_of(answer.raw.read1), is_gzip)
+            with answer:  # a server may have undone gzip itself, whatever the name says
+                yield from unzipped(chunks_of(answer.raw.read1))
         except urllib3.exceptions.ReadTimeoutError:
             reason = f"the server has been silent for {SILENCE_SECONDS:g} s"
             raise Broken(reason) from None
@@ -54,7 +55,7 @@ def _ask(url: str) -> requests.Response:
         if not answer.is_redirect:
             return _checked(url, answer)
         answer.close()
-        asked = _next(url, asked, urljoin(asked, answer.headers["location"]))
+        asked = _next(url, asked, answer.headers["location"])
     raise SourceError(f"{url}: it redirects more than {_MOST_REDIRECTIONS} times")
 
 
@@ -92,13 +93,22 @@ def _checked(url: str, answer: requests.Response) -> requests.Response:
     raise SourceError(f"{url}: {message}", "check the address")
 
 
-def _next(url: str, asked: str, target: str) -> str:
+def _next(url: str, asked: str, location: str) -> str:
+    target = urljoin(asked, location)
+    try:
+        if _is_same_host(asked, target):
+            return target
+    except ValueError:  # a port that is none
+        target = location
+    raise SourceError(f"{url}: it redirects to {target}", "name that address if you trust it")
+
+
+def _is_same_host(asked: str, target: str) -> bool:
+    """Tell whether a redirection stays where it was, or goes from http to https there."""
     before, after = urlsplit(asked), urlsplit(target)
     is_upgrade = (before.scheme, after.scheme) == ("http", "https")
     is_same = (before.scheme, before.port) == (after.scheme, after.port)
-    if before.hostname != after.hostname or not (is_upgrade or is_same):
-        raise SourceError(f"{url}: it redirects to {target}", "name that address if you trust it")
-    return target
+    return before.hostname == after.hostname and (is_upgrade or is_same)
 
 
 def _reason(error: Exception) -> str:

@@ -86,6 +86,8 @@ def test_every_format_has_a_line_of_help():
         ("file://other.example/a.nq", "on another computer", "write file:///a.nq"),
         ("http://example.org/a.nq?room=7", "there is no option room", "ends in a question mark"),
         ("http://example.org/a", "does not tell the format", "format=NAME"),
+        ("http://[::1/a.nq", "it is not a URL", "check the address"),
+        ("http://localhost:99999/a.nq", "it cannot be reached", ""),
         ("http://user:secret@localhost:1/a.nq", "user name or a password", "leave out"),
     ],
 )

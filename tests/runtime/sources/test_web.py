@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from rsp_engine.errors import SourceError
+from rsp_engine.model.streams import Element
 from rsp_engine.runtime.sources import open_source, web
 from tests.runtime.sources.reading import read
 
@@ -37,6 +38,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.redirect("/loop.jsonl")
             case "/away.jsonl":
                 self.redirect(f"http://localhost.example:{self.server.server_port}/a.jsonl")
+            case "/nowhere.jsonl":
+                self.redirect("http://127.0.0.1:99999/a.jsonl")
             case "/port.jsonl":
                 self.redirect("http://127.0.0.1:1/a.jsonl")
             case "/a.jsonl" | "/feed":
@@ -68,7 +71,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
         if wait:
-            self.server.stopping.wait(10)
+            self.server.has_given_up = not self.server.stopping.wait(10)
 
     def answer_in_chunks(self):
         self.send_response(200)
@@ -87,6 +90,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.asked = []
         self.stopping = threading.Event()
+        self.has_given_up = False
         self.url = f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, *_):
@@ -135,6 +139,15 @@ def test_a_connection_that_breaks_is_told_and_what_came_before_is_kept(server):
     assert letters[0].reason.startswith("the connection broke: ")
 
 
+def test_an_element_is_given_as_soon_as_it_has_come(server):
+    stream = iter(open_source(f"{server.url}/silent.jsonl"))
+    elements = [next(stream) for _ in range(3)]
+    assert all(isinstance(element, Element) for element in elements)
+    assert not server.has_given_up
+    server.stopping.set()
+    assert [letter.position for letter in stream] == [4]
+
+
 def test_a_server_that_falls_silent_is_given_up(server, monkeypatch):
     monkeypatch.setattr(web, "SILENCE_SECONDS", 0.2)
     elements, letters = read(f"{server.url}/silent.jsonl")
@@ -148,6 +161,7 @@ def test_a_server_that_falls_silent_is_given_up(server, monkeypatch):
         ("/none.jsonl", "it answers 404 Not Found"),
         ("/away.jsonl", "it redirects to http://localhost.example:"),
         ("/port.jsonl", "it redirects to http://127.0.0.1:1/a.jsonl"),
+        ("/nowhere.jsonl", "it redirects to http://127.0.0.1:99999/a.jsonl"),
         ("/loop.jsonl", "it redirects more than 5 times"),
         ("/packed.jsonl", "its answer is packed as br"),
     ],

@@ -1,0 +1,68 @@
+"""Literals by value: numbers, truth values and times come in as Oxigraph keeps them.
+
+Oxigraph stores `01` and `1` as the same number. If the engine took them for two triples, one that
+leaves a window would take the other with it; so all literals have their canonical form from the
+start, and equal values are equal terms.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["canonical", "has_triple_terms"]
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_AS_IT_IS = {_XSD + "string", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"}
+_INTEGER = ox.NamedNode(_XSD + "integer")
+_FRACTION = re.compile(r"0|-?0\.[0-9]{0,5}[1-9]|-?[1-9][0-9]{0,5}(\.[0-9]{0,5}[1-9])?")
+_CANONICAL = {
+    _INTEGER.value: re.compile(r"0|-?[1-9][0-9]{0,17}"),
+    _XSD + "decimal": _FRACTION,
+    _XSD + "double": _FRACTION,
+}
+_SUBJECT = ox.NamedNode("urn:s")
+
+
+def canonical(triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
+    """Return triples whose literals are as a store would give them back.
+
+    >>> [triple] = canonical([ox.Triple(_SUBJECT, _SUBJECT, ox.Literal("01", datatype=_INTEGER))])
+    >>> triple.object.value
+    '1'
+    """
+    changed = None
+    for place, triple in enumerate(triples):
+        value = triple.object
+        if not isinstance(value, ox.Literal):
+            continue
+        kind = value.datatype.value
+        form = _CANONICAL.get(kind)
+        if kind in _AS_IT_IS or (form is not None and form.fullmatch(value.value)):
+            continue
+        stored = _stored(value)
+        if stored != value:
+            changed = changed or list(triples)
+            changed[place] = ox.Triple(triple.subject, triple.predicate, stored)
+    return changed or triples
+
+
+@lru_cache(maxsize=65_536)
+def _stored(literal: ox.Literal) -> ox.Literal:
+    """Put a literal into a store, and take it out again."""
+    store = ox.Store()
+    store.add(ox.Quad(_SUBJECT, _SUBJECT, literal))
+    [quad] = store
+    assert isinstance(quad.object, ox.Literal), "a literal stays one"  # noqa: S101
+    return quad.object
+
+
+def has_triple_terms(triples: Sequence[ox.Triple]) -> bool:
+    """Tell whether a triple stands inside another, which SPARQL 1.1 cannot ask for."""
+    return any(isinstance(triple.object, ox.Triple) for triple in triples)
