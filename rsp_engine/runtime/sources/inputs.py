@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BLOCK_SIZE", "Broken", "Input", "chunks_of", "local_path", "open_input", "unzipped"]
 
-BLOCK_SIZE = 1 << 20
+BLOCK_SIZE = 1 << 18
 """How many bytes are read at once, at most."""
 
 _GZIP = b"\x1f\x8b"

@@ -81,6 +81,7 @@ class Statements:
         self._start: int | None = None  # where the statement starts that is being read
         self._first_word = b""
         self._in_block = False
+        self._missing: bytes | None = None  # the quotes that a long string still lacks
         self._counted, self._line = 0, 1  # a place in the text, and its line
         self._is_end = False
 
@@ -90,6 +91,8 @@ class Statements:
         self._count_lines(done)
         del self._text[:done]
         self._text += data
+        if self._missing is not None and self._missing in data:
+            self._missing = None
         self._at -= done
         self._counted = 0
         self._start = None if self._start is None else 0
@@ -100,8 +103,11 @@ class Statements:
 
     def take(self) -> Statement | None:
         """Return the next statement, or nothing if more text is needed."""
+        if self._missing is not None and not self._is_last_chance():
+            return None
         while (token := _TOKEN.match(self._text, self._at)) is not None:
             if token.lastgroup == "unclosed" and not self._is_last_chance():
+                self._missing = token[0]
                 return None
             self._at = token.end()
             if token.lastgroup != "space" and self._is_last(token):
@@ -141,7 +147,7 @@ class Statements:
         self._count_lines(start)
         is_directive = self._first_word in _DIRECTIVES and not self._in_block
         data = bytes(self._text[start : self._at])
-        self._start = None
+        self._start = self._missing = None
         return Statement(data, self._line, is_directive, has_end)
 
     def _count_lines(self, place: int) -> None:
