@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.operators.template import Template
 
-__all__ = ["BUILTINS", "Asking", "GeneralConfig", "Term", "as_row", "content_of"]
+__all__ = ["BUILTINS", "Asking", "GeneralConfig", "Term", "as_row", "content_of", "row_text"]
 
 Term = ox.NamedNode | ox.BlankNode | ox.Literal
 Functions = dict[ox.NamedNode, "Callable[..., Term | ox.Triple | None]"]
@@ -91,6 +91,17 @@ def as_row(config: GeneralConfig, terms: Sequence[Term | None]) -> Row:
         return Row(bindings)
     place = names.index(config.score) if config.score in names else len(names)
     return Row(bindings, None, _number(terms[place]))
+
+
+def row_text(terms: Sequence[Term | None]) -> str:
+    r"""Return what orders rows: the text of their terms in N-Triples, nothing first.
+
+    >>> row_text([None, ox.NamedNode("urn:a"), ox.Literal(1)])
+    '\t<urn:a>\t"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    """
+    if None in terms:
+        return "\t".join("" if term is None else str(term) for term in terms)
+    return "\t".join(map(str, terms))
 
 
 def content_of(config: GeneralConfig, rows: Sequence[Row]) -> Solutions | Graph:

@@ -2,18 +2,19 @@
 
 The order of rows is part of the answer: Oxigraph's order among ties is arbitrary, so an ordered
 query carries conditions that leave no ties, and rows of any other are sorted here: by their text
-in the SPARQL 1.1 TSV format.
+in N-Triples.
 """
 
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
 from rsp_engine.model.answers import Boolean, Graph, Row, Solutions
-from rsp_engine.operators.asking import Asking, GeneralConfig, as_row, content_of
+from rsp_engine.operators.asking import Asking, GeneralConfig, as_row, content_of, row_text
 from rsp_engine.operators.dataset import WindowGraph
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class General:
         self._asking = Asking(config)
         order = config.needs_order
         self._graphs = [WindowGraph(store, name, in_order=order) for name in windows]
-        self._known: dict[str, Row] = {}
+        self._known: dict[str, tuple[str, Row]] = {}
 
     @property
     def triples(self) -> int:
@@ -63,23 +64,24 @@ class General:
         text = (solutions.serialize(format=ox.QueryResultsFormat.TSV) or b"").decode()
         self.may_give_blank_nodes |= "\n_:" in text or "\t_:" in text
         header, *lines = text[:-1].split("\n")
-        if not self.config.is_ordered:
-            lines.sort(key=_without_made_nodes if self.config.makes_nodes else None)
         if self.config.makes_nodes:
-            lines = _with_numbered_nodes(lines)
-        offset, limit = self.config.cut
-        lines = lines[offset : None if limit is None else offset + limit]
+            lines = _with_numbered_nodes(sorted(lines, key=_without_made_nodes))
         known = self._known
         unknown = dict.fromkeys(line for line in lines if line not in known)
         fresh = dict(zip(unknown, self._read(header, unknown), strict=True))
         self._known = {line: known.get(line) or fresh[line] for line in lines}
-        return list(map(self._known.__getitem__, lines))
+        found = list(map(self._known.__getitem__, lines))
+        if not self.config.is_ordered:
+            found.sort(key=itemgetter(0))
+        offset, limit = self.config.cut
+        return [row for _, row in found[offset : None if limit is None else offset + limit]]
 
-    def _read(self, header: str, lines: Iterable[str]) -> Iterator[Row]:
+    def _read(self, header: str, lines: Iterable[str]) -> Iterator[tuple[str, Row]]:
+        """Return the rows of some lines, each with the text that orders it."""
         table = "\n".join([header, *lines, ""]).encode()
         read = ox.parse_query_results(table, format=ox.QueryResultsFormat.TSV)
         assert isinstance(read, ox.QuerySolutions), "a table holds solutions"  # noqa: S101
-        return (as_row(self.config, tuple(solution)) for solution in read)
+        return ((row_text(terms), as_row(self.config, terms)) for terms in map(tuple, read))
 
 
 def _without_made_nodes(line: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rsp_engine.operators.asking import Asking, GeneralConfig, as_row, content_of
+from rsp_engine.operators.asking import Asking, GeneralConfig, as_row, content_of, row_text
 from rsp_engine.operators.content import Content
 
 if TYPE_CHECKING:
@@ -65,10 +65,7 @@ class PaneWise:
         store.extend([ox.Quad(t.subject, t.predicate, t.object) for t in triples])
         solutions = self._asking.ask(store, now)
         assert isinstance(solutions, ox.QuerySolutions), "only SELECT is asked here"  # noqa: S101
-        table = solutions.serialize(format=ox.QueryResultsFormat.TSV) or b""
-        text = table.decode()
-        self.may_give_blank_nodes |= "\n_:" in text or "\t_:" in text
-        read = ox.parse_query_results(table, format=ox.QueryResultsFormat.TSV)
-        assert isinstance(read, ox.QuerySolutions), "a table holds solutions"  # noqa: S101
-        lines = text[:-1].split("\n")[1:]
-        return {n: as_row(self.config, tuple(s)) for n, s in zip(lines, read, strict=True)}
+        rows = {row_text(terms): as_row(self.config, terms) for terms in map(tuple, solutions)}
+        if not self.may_give_blank_nodes:
+            self.may_give_blank_nodes = any("_:" in text for text in rows)
+        return rows

@@ -16,18 +16,24 @@ import pyoxigraph as ox
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["canonical", "has_triple_terms"]
+__all__ = ["TripleTermError", "canonical"]
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
-_AS_IT_IS = {_XSD + "string", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"}
 _INTEGER = ox.NamedNode(_XSD + "integer")
 _FRACTION = re.compile(r"0|-?0\.[0-9]{0,5}[1-9]|-?[1-9][0-9]{0,5}(\.[0-9]{0,5}[1-9])?")
+_ANY = re.compile(".*", re.DOTALL)
 _CANONICAL = {
+    _XSD + "string": _ANY,
+    "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString": _ANY,
     _INTEGER.value: re.compile(r"0|-?[1-9][0-9]{0,17}"),
     _XSD + "decimal": _FRACTION,
     _XSD + "double": _FRACTION,
 }
 _SUBJECT = ox.NamedNode("urn:s")
+
+
+class TripleTermError(ValueError):
+    """A triple stands inside another, which SPARQL 1.1 cannot ask for."""
 
 
 def canonical(triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
@@ -40,16 +46,16 @@ def canonical(triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
     changed = None
     for place, triple in enumerate(triples):
         value = triple.object
-        if not isinstance(value, ox.Literal):
-            continue
-        kind = value.datatype.value
-        form = _CANONICAL.get(kind)
-        if kind in _AS_IT_IS or (form is not None and form.fullmatch(value.value)):
-            continue
-        stored = _stored(value)
-        if stored != value:
-            changed = changed or list(triples)
-            changed[place] = ox.Triple(triple.subject, triple.predicate, stored)
+        if isinstance(value, ox.Literal):
+            kind = value.datatype.value
+            form = _CANONICAL.get(kind)
+            if form is None or form.fullmatch(value.value) is None:
+                stored = _stored(value)
+                if stored != value:
+                    changed = changed or list(triples)
+                    changed[place] = ox.Triple(triple.subject, triple.predicate, stored)
+        elif isinstance(value, ox.Triple):
+            raise TripleTermError("a triple inside another")
     return changed or triples
 
 
@@ -61,8 +67,3 @@ def _stored(literal: ox.Literal) -> ox.Literal:
     [quad] = store
     assert isinstance(quad.object, ox.Literal), "a literal stays one"  # noqa: S101
     return quad.object
-
-
-def has_triple_terms(triples: Sequence[ox.Triple]) -> bool:
-    """Tell whether a triple stands inside another, which SPARQL 1.1 cannot ask for."""
-    return any(isinstance(triple.object, ox.Triple) for triple in triples)

@@ -17,7 +17,7 @@ from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.watermarks import Watermarks
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.runtime.blank_nodes import ElementNames, within_stream
-from rsp_engine.runtime.canonical import canonical, has_triple_terms
+from rsp_engine.runtime.canonical import TripleTermError, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -78,20 +78,22 @@ class LocalDriver:
     def run(self) -> Iterator[Answer]:
         """Yield the answers of all queries, each query's in order."""
         for stream, item, source in self._merged():
-            if isinstance(item, DeadLetter):
-                self._set_aside(item)
-            elif item is None or source is None:
-                self._watermarks.end(stream)
-                yield from self._advance()
-            else:
-                if self._watermarks.see(stream, item.timestamp) and self._may_be_due():
-                    yield from self._advance()
+            if isinstance(item, Element) and source is not None:
                 self.counts.elements += 1
                 self.counts.triples += len(item.triples)
-                if has_triple_terms(item.triples):
-                    self._set_aside(item.set_aside("unsupported: a triple inside another"))
+                if self._watermarks.see(stream, item.timestamp) and self._may_be_due():
+                    yield from self._advance()
+                try:
+                    triples = self._named(stream, item, source)
+                except TripleTermError as error:
+                    self._set_aside(item.set_aside(f"unsupported: {error}"))
                 else:
-                    self._offer(stream, item, self._named(stream, item, source))
+                    self._offer(stream, item, triples)
+            elif isinstance(item, DeadLetter):
+                self._set_aside(item)
+            else:
+                self._watermarks.end(stream)
+                yield from self._advance()
 
     def _may_be_due(self) -> bool:
         """Tell, without looking closer, whether an answer may be due."""

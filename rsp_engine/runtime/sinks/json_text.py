@@ -72,10 +72,15 @@ class BindingsJson:
         """Return the text of each row. A row that the answer before had is not written anew."""
         _, known = self._before
         keys = [(name, f"{json_text(name)}:") for name in solutions.variables]
-        written = {id(t): known.get(id(t)) or self._text(t, keys) for t, _, _ in solutions.rows}
+        written, texts = {}, []
+        for terms, _, _ in solutions.rows:
+            identity = id(terms)
+            text = known.get(identity) or self._text(terms, keys)
+            written[identity] = text
+            texts.append(text)
         # The rows are kept as well, so that no other can have the identity of one of them.
         self._before = solutions, written
-        return [written[id(terms)] for terms, _, _ in solutions.rows]
+        return texts
 
     def _text(self, terms: Mapping[str, Term], keys: Sequence[tuple[str, str]]) -> str:
         pieces = [key + self._texts[terms[name]] for name, key in keys if name in terms]

@@ -41,6 +41,7 @@ MOST_REMEMBERED = 10_000
 """How many times are remembered after they have been used, in case their graph comes again."""
 
 _DIGITS = re.compile(r"[0-9]+\Z")
+_SURELY_A_TIME = 18  # digits that fit into a signed 64-bit integer, whatever they are
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _INSTANTS = {_XSD + name for name in ("dateTime", "dateTimeStamp")}
 _INTEGERS = {
@@ -116,6 +117,8 @@ class GraphTimes:
         yield from sorted(letters, key=lambda letter: letter.position)
 
     def _time_of(self, name: GraphName) -> int | None:
+        if not self._said and not self._used and self._by != "prov":
+            return _time_by_name(name)
         if name in self._said:
             self._use(name, self._said.pop(name).time)
         time = self._used.get(name)
@@ -169,6 +172,8 @@ def _time_by_name(name: GraphName) -> int | None:
     if isinstance(name, BlankNode):
         return None
     digits = _DIGITS.search(name.value)
+    if digits is not None and len(digits[0]) <= _SURELY_A_TIME:
+        return int(digits[0])
     try:
         return from_number(digits[0]) if digits else None
     except ValueError:  # digits without end are a key, not a time

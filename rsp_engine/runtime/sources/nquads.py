@@ -123,6 +123,8 @@ class _Run:
 
     def _take(self) -> Piece:
         parts, self._parts = self._parts, []
+        if len(parts) == 1 and len(parts[0].triples) == 1:
+            return Piece(tuple(parts[0].triples), parts[0].line, parts[0].raw)
         # An element is a set of triples: each stands in it once.
         triples = tuple(dict.fromkeys(chain.from_iterable(map(_TRIPLES, parts))))
         return Piece(triples, parts[0].line, b"".join(map(_RAW, parts)))
@@ -155,6 +157,11 @@ def _cut(
     done = 0
     for graph, run in groupby(quads, _GRAPH):
         triples = list(map(_TRIPLE, run))
+        if len(triples) == 1:
+            place = places[done]
+            done += 1
+            yield _Part(graph, triples, block.line + place, written[place])
+            continue
         at = places[done : done + len(triples)]
         done += len(triples)
         if graph == _DEFAULT:
