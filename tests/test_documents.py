@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 
@@ -18,7 +19,9 @@ EXAMPLES = sorted((PROJECT / "examples").glob("*.py"))
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    """Return the fenced blocks of the README in a language."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return [text for written_in, text in found if written_in == language]
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -38,8 +41,17 @@ def test_the_python_of_the_readme_runs():
     [text] = blocks("python")
     done = run(sys.executable, "-W", "ignore::ResourceWarning", "-c", text)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("http://example.org/S\n")
-    assert done.stdout.endswith("()\n")
+    assert done.stdout == "60000 1 http://example.org/t2 100000.0\n"
+
+
+def test_the_commands_of_the_readme_show_what_it_says():
+    commands = [line for text in blocks("sh") for line in text.splitlines()]
+    assert commands[0] == "make setup"
+    done = [run(sys.executable, "-m", "rsp_engine.cli", *shlex.split(c)[1:]) for c in commands[1:]]
+    assert [d.returncode for d in done] == [0, 0]
+    shown = next(block for block in blocks("") if block.startswith("open,close"))
+    assert done[0].stdout.startswith(shown.removesuffix("...\n"))
+    assert "Physical plan" in done[1].stdout
 
 
 def test_the_error_of_the_readme_is_what_is_shown(tmp_path):
