@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -88,7 +88,7 @@ def run_files(
     from rsp_engine.engine import Engine
     from rsp_engine.runtime.sinks import FORMATS, DeadLetterFile, open_sink
 
-    with failures():
+    with ExitStack() as opened, failures():
         letters: list[DeadLetterFile] = []
         engine = Engine(
             bounds=bounds.value,
@@ -106,16 +106,12 @@ def run_files(
             if output_format in FORMATS:
                 FORMATS[output_format].check(form)
         answers = engine.run()
-        sink = open_sink(output_format, output, forms[0])
-    with closing(sink), failures(WORLDS_FAULT), suppress(BrokenPipeError):
+        sink = opened.enter_context(closing(open_sink(output_format, output, forms[0])))
         if dead_letters is not None:
-            letters.append(DeadLetterFile(dead_letters))
-        try:
+            letters.append(opened.enter_context(closing(DeadLetterFile(dead_letters))))
+        with failures(WORLDS_FAULT), suppress(BrokenPipeError):
             for answer in answers:
                 sink.write(answer)
-        finally:
-            for file in letters:
-                file.close()
     _tell(engine.counts, dead_letters)
 
 

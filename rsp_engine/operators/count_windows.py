@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -107,8 +107,8 @@ class CountScan:
         if self.closed < 0:
             return
         start, end = self._window(self.closed)
-        for place in range(start, end):
-            yield self._dropped + place, self._settled[place][1]
+        for place, (_, triples) in enumerate(islice(self._settled, start, end), start):
+            yield self._dropped + place, triples
 
     def is_empty(self) -> bool:
         return self.closed < 0

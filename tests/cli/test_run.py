@@ -173,6 +173,10 @@ REFUSED = {
         ["hot.rspql", "--stream", ":readings=readings.jsonl", "--output", "no/such/folder/x"],
         "no/such/folder",
     ),
+    "dead letters that cannot be written": (
+        ["hot.rspql", "--stream", ":readings=readings.jsonl", "--dead-letters", "no/such/folder/x"],
+        "no/such/folder",
+    ),
     "the same query twice": (["hot.rspql", "hot.rspql"], "two queries are called"),
     "a missing query": (["nothing.rspql"], "there is no such file"),
 }  # fmt: skip
