@@ -21,6 +21,7 @@ __all__ = ["Watermarks"]
 class _Progress:
     watermark: float = -inf
     last_seen: float = -inf
+    """When it was last heard, by the wall clock; at first, when it was first asked about."""
 
 
 class Watermarks:
@@ -41,6 +42,7 @@ class Watermarks:
         self._max_delay = max_delay
         self._idle_timeout = idle_timeout
         self._streams = {stream: _Progress() for stream in streams}
+        self._reached: dict[tuple[str, ...], float] = {}
 
     def see(self, stream: str, timestamp: int, now: float = -inf) -> bool:
         """Learn of an element, and tell whether the watermark of its stream rises."""
@@ -62,13 +64,22 @@ class Watermarks:
         self.raise_to(stream, inf)
 
     def of(self, streams: Sequence[str], now: float = -inf) -> float:
-        """Return the watermark of a query over these streams.
+        """Return the watermark of a query over these streams; it never falls.
 
-        Where all are idle, the one that came furthest counts: nothing else is waited for.
+        Streams that have ended do not count. Where all others are idle, the one that came furthest
+        counts: nothing else is waited for.
         """
         if len(streams) == 1:
             return self._streams[streams[0]].watermark
-        progress = [self._streams[stream] for stream in streams]
-        since = now - self._idle_timeout
-        awake = [p.watermark for p in progress if p.last_seen >= since]
-        return min(awake) if awake else max(p.watermark for p in progress)
+        query = tuple(streams)
+        watermark = max(self._least(query, now), self._reached.get(query, -inf))
+        self._reached[query] = watermark
+        return watermark
+
+    def _least(self, streams: tuple[str, ...], now: float) -> float:
+        live = [p for p in map(self._streams.__getitem__, streams) if p.watermark < inf]
+        for progress in live:
+            if progress.last_seen == -inf:
+                progress.last_seen = now
+        awake = [p.watermark for p in live if p.last_seen >= now - self._idle_timeout]
+        return min(awake) if awake else max((p.watermark for p in live), default=inf)

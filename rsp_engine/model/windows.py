@@ -16,6 +16,7 @@ A pane is what lies between two neighbouring edges: all its elements are in the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isinf
 from typing import Literal
 
 from rsp_engine.model.answers import Interval
@@ -75,10 +76,10 @@ class TimeFrame:
         >>> TimeFrame(9, 3).edges(Pane(1, 3)), TimeFrame(10, 4).edges(Pane(0, 2))
         (Interval(open=9, close=12), Interval(open=8, close=10))
         """
-        return Interval(
-            max(self.interval(pane.last).open, self.interval(pane.first - 1).close),
-            min(self.interval(pane.last + 1).open, self.interval(pane.first).close),
-        )
+        low, high = self.interval(pane.last).open, self.interval(pane.last + 1).open
+        if pane.first > 0:
+            low = max(low, self.interval(pane.first - 1).close)
+        return Interval(low, min(high, self.interval(pane.first).close))
 
     def is_before_t0(self, timestamp: int) -> bool:
         """Tell whether an instant is before the first window."""
@@ -90,6 +91,8 @@ class TimeFrame:
         `(o, c]` closes when the watermark is more than c, `[o, c)` when it is at least c.
         """
         since = watermark - self.t0 - self.range
+        if isinf(since):
+            return since
         if self.bounds == "(]":
             return -(-since // self.step) - 1
         return since // self.step

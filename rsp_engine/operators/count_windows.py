@@ -86,7 +86,10 @@ class CountScan:
         return self.closed + 1, self._settled[end - 1][0]
 
     def last_content(self) -> float:
-        return self._settled[-1][0] if self._settled else -inf
+        needed = 1 if self._closes_partial else self.frame.size
+        last = (self._dropped + len(self._settled) - needed) // self.frame.step
+        start, end = self._window(last)
+        return self._settled[end - 1][0] if 0 <= start < end else -inf
 
     def close(self, index: int) -> None:
         self.closed = index

@@ -29,13 +29,27 @@ ReportKind = Literal["nonempty", "every"]
 
 
 class Report:
-    """Moves the scans of a query from one instant of evaluation to the next."""
+    """Moves the scans of a query from one instant of evaluation to the next.
 
-    def __init__(self, scans: Sequence[Scan], kind: ReportKind, r2s: R2S, bounds: Bounds) -> None:
+    A query that also `counts` elements is evaluated at an instant when later elements have come,
+    whatever the bounds: until then another window may close at the same instant.
+    """
+
+    def __init__(
+        self,
+        scans: Sequence[Scan],
+        kind: ReportKind,
+        r2s: R2S,
+        bounds: Bounds,
+        *,
+        counts: bool = False,
+    ) -> None:
         self._scans = scans
         self._kind = kind
         self._sees_ends = r2s != "RSTREAM"
-        self._bounds = bounds
+        self._closes_at = bounds == "[)"
+        self._reports_at = self._closes_at and not counts
+        self._watermark: float = -inf
         self._has_started = False
         self._was_empty = True
         self._nothing_before: float = -inf
@@ -46,6 +60,7 @@ class Report:
 
         The content of the scans is that of the instant until the next one is asked for.
         """
+        self._see(watermark)
         for scan in self._scans:
             scan.settle(watermark)
             scan.has_news = False
@@ -55,6 +70,7 @@ class Report:
 
     def may_be_due(self, watermark: float) -> bool:
         """Tell, without looking closer, whether anything may be due."""
+        self._see(watermark)
         if self._has_passed(self._nothing_before, watermark):
             return True
         for scan in self._scans:  # noqa: SIM110 - asked for every element, and `any` is slower
@@ -64,10 +80,21 @@ class Report:
 
     def waits_for(self, watermark: float) -> float:
         """Return the watermark up to which nothing more will be reported."""
-        return watermark if self._waiting is None else min(watermark, self._waiting)
+        if self._waiting is None or watermark == inf:
+            return watermark
+        return min(watermark, self._waiting)
+
+    def _see(self, watermark: float) -> None:
+        """Remember how far the watermark came before the end."""
+        if watermark < inf:
+            self._watermark = watermark
 
     def _has_passed(self, instant: float, watermark: float) -> bool:
-        return watermark > instant if self._bounds == "(]" else watermark >= instant
+        return watermark >= instant if self._reports_at else watermark > instant
+
+    def _was_closed(self, instant: float) -> bool:
+        """Tell whether windows of an instant were closed before the end of the stream."""
+        return self._watermark >= instant if self._closes_at else self._watermark > instant
 
     def _next(self, watermark: float) -> int | None:
         """Move to the next instant, if it is known to be over."""
@@ -79,7 +106,7 @@ class Report:
         instant = min(instants)
         # Past the last content nothing is due: not at the end of a stream, and not before the
         # windows in between are known to be in between.
-        waits = self._kind == "every" or watermark == inf
+        waits = self._kind == "every" or (watermark == inf and not self._was_closed(instant))
         if waits and instant > max(scan.last_content() for scan in self._scans):
             self._nothing_before = inf
             self._waiting = None if watermark == inf else instant

@@ -43,7 +43,7 @@ class TimeScan:
         pane = self.frame.pane(timestamp)
         if pane is None:
             return BEFORE_T0 if self.frame.is_before_t0(timestamp) else BETWEEN_WINDOWS
-        closed = max(self.closed, self._last_closed(watermark))
+        closed = max(self.closed, self.frame.last_closed(watermark))
         if pane.last <= closed:
             return LATE
         if pane.first <= closed:
@@ -62,9 +62,6 @@ class TimeScan:
             self._last = max(self._last, pane.last)
             self.has_news = True
         return self._panes[pane]
-
-    def _last_closed(self, watermark: float) -> float:
-        return -inf if watermark == -inf else self.frame.last_closed(watermark)
 
     def settle(self, watermark: float) -> None:
         """Do nothing: the instants of time windows are known beforehand."""

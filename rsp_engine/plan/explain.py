@@ -76,10 +76,15 @@ def _physical(plan: Plan) -> Iterator[str]:
     if physical.operator.template is not None:
         yield "then     the template is filled once per solution"
     if not physical.operator.is_ordered and physical.operator.form == "SELECT":
-        yield "then     rows are sorted by their terms"
+        yield f"then     rows are sorted by their terms{_cut(*physical.operator.cut)}"
     yield f"answers  {_leaving(physical.r2s)}"
     if physical.feeds is not None:
         yield f"feeds    stream <{physical.feeds}>"
+
+
+def _cut(offset: int, limit: int | None) -> str:
+    words = [f"OFFSET {offset}"] * (offset > 0) + ([] if limit is None else [f"LIMIT {limit}"])
+    return f", and cut: {' '.join(words)}" if words else ""
 
 
 def _operator(plan: Plan) -> str:

@@ -49,7 +49,8 @@ def general_path(query: tree.Query, functions: Mapping[str, Callable[..., Any]])
             config = GeneralConfig(_text(plain, plain.form), "ASK", functions=called)
     aggregates = {aggregate.function for aggregate in tree.find(query, tree.Aggregate)}
     calls = {call.name for call in tree.find(query, tree.BuiltInCall)}
-    return replace(config, needs_order=bool(aggregates & _BY_ORDER), makes_nodes="BNODE" in calls)
+    needs_order = bool(aggregates & _BY_ORDER or calls & _ENGINE_MADE)
+    return replace(config, needs_order=needs_order, makes_nodes="BNODE" in calls)
 
 
 def _function_iri(name: str) -> str:

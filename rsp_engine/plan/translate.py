@@ -11,6 +11,7 @@ from rsp_engine.grammar.triples import plain_triples
 from rsp_engine.plan import logical
 
 if TYPE_CHECKING:
+    from rsp_engine.grammar.triples import PlainTriple
     from rsp_engine.plan.logical import Logical
 
 __all__ = ["translate"]
@@ -91,13 +92,22 @@ class _Translation:
         return plan if not offset and limit is None else logical.Slice(plan, offset, limit)
 
     def _group(self, group: tree.Group) -> Logical:
-        """Join the elements of a group in their order; its filters hold for the whole of it."""
+        """Join the elements of a group in their order; its filters hold for the whole of it.
+
+        A filter does not end a basic graph pattern, so triples around it belong together.
+        """
         plan: Logical = logical.Bgp()
         filters: list[tree.Expression] = []
+        triples: list[PlainTriple] = []
         for element in group.elements:
+            if triples and not isinstance(element, tree.Filter | tree.TriplesBlock):
+                plan = logical.Join(plan, logical.Bgp(tuple(triples)))
+                triples = []
             match element:
                 case tree.Filter(condition):
                     filters.append(condition)
+                case tree.TriplesBlock():
+                    triples += plain_triples(element, self._labels)
                 case tree.Optional(inner):
                     right = self._group(inner)
                     conditions: tuple[tree.Expression, ...] = ()
@@ -110,16 +120,16 @@ class _Translation:
                     plan = logical.Extend(plan, variable, expression)
                 case _:
                     plan = logical.Join(plan, self._element(element))
+        if triples:
+            plan = logical.Join(plan, logical.Bgp(tuple(triples)))
         return logical.Filter(tuple(filters), plan) if filters else plan
 
     def _element(
         self,
-        element: tree.TriplesBlock | tree.Group | tree.Union | tree.Graph | tree.Window
+        element: tree.Group | tree.Union | tree.Graph | tree.Window
         | tree.Service | tree.InlineData | tree.SubSelect,
     ) -> Logical:  # fmt: skip
         match element:
-            case tree.TriplesBlock():
-                return logical.Bgp(tuple(plain_triples(element, self._labels)))
             case tree.Group():
                 return self._group(element)
             case tree.Union(groups):

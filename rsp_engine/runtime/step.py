@@ -44,7 +44,8 @@ class Step:
         self._by_stream: dict[str, list[Scan]] = {}
         for scan, window in zip(self._scans, plan.scans, strict=True):
             self._by_stream.setdefault(window.stream, []).append(scan)
-        self._report = Report(self._scans, plan.report, plan.r2s, plan.bounds)
+        counts = any(isinstance(scan, CountScan) for scan in self._scans)
+        self._report = Report(self._scans, plan.report, plan.r2s, plan.bounds, counts=counts)
         self._operator = _operator(plan)
         self._r2s = StreamOperator(plan.r2s)
 

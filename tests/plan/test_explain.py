@@ -1,0 +1,107 @@
+"""What `rsp explain` says of a query, to the letter, and what the planner refuses and how.
+
+`tests/cases/plans/explain` holds what is said of some queries of `queries/`, as text and as JSON.
+`tests/cases/plans/refusals` holds queries (`NAME.rspql`) that cannot be run, and the whole message
+(`NAME.txt`). Write what is expected anew with RSP_UPDATE_CASES=1, and read the difference before
+it is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from rsp_engine.errors import PlanError, QueryError
+from rsp_engine.grammar import check
+from rsp_engine.plan.explain import explain, explain_json
+from rsp_engine.plan.options import Options
+from rsp_engine.plan.planner import Plan, plan
+from tests.data import PROJECT
+
+CASES = PROJECT / "tests" / "cases" / "plans"
+REFUSALS = sorted((CASES / "refusals").glob("*.rspql"))
+EXPLAINED = (
+    "alerts-construct",
+    "biggest-trades",
+    "hot-observations",
+    "traffic-ask",
+    "unhealthy-air",
+    "window-sizes",
+)
+PLACES = "http://example.org/air/places"
+
+
+def compare(path: Path, text: str) -> None:
+    if os.environ.get("RSP_UPDATE_CASES") == "1":
+        path.write_text(text, encoding="utf-8", newline="\n")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def planned(tmp_path, monkeypatch):
+    """Plan a query of `queries/` where there is a file of places."""
+    monkeypatch.chdir(tmp_path)
+    Path("places.ttl").touch()
+
+    def read(name: str) -> Plan:
+        text = (PROJECT / "queries" / f"{name}.rspql").read_text(encoding="utf-8")
+        return plan(check(text), text, name, Options(graphs={PLACES: Path("places.ttl")}))
+
+    return read
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_a_plan_is_explained_to_people(name, planned):
+    compare(CASES / "explain" / f"{name}.txt", explain(planned(name)))
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_a_plan_is_explained_to_programs(name, planned):
+    text = json.dumps(explain_json(planned(name)), ensure_ascii=False, indent=2) + "\n"
+    compare(CASES / "explain" / f"{name}.json", text)
+
+
+def test_people_and_programs_are_told_of_every_option():
+    text = (PROJECT / "queries" / "biggest-trades.rspql").read_text(encoding="utf-8")
+    made = plan(check(text), text, "q", Options(bounds="[)", t0=250, report="every"))
+    said = explain(made)
+    assert "[open, close) from 250" in said
+    assert "windows from the first to the last with content" in said
+    told = explain_json(made)["physical"]
+    assert told["report"] == "every"
+    assert told["bounds"] == "[)"
+
+
+@pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case.stem)
+def test_what_cannot_be_run_is_refused_with_its_place_and_a_way_out(case, monkeypatch):
+    monkeypatch.chdir(case.parent)
+    text = case.read_text(encoding="utf-8")
+    with pytest.raises(QueryError) as refused:
+        plan(check(text, case.name), text, case.name)
+    compare(case.with_suffix(".txt"), f"{refused.value}\n")
+
+
+def test_every_expected_text_belongs_to_a_case():
+    texts = {path.stem for path in (CASES / "refusals").glob("*.txt")}
+    assert texts == {case.stem for case in REFUSALS}
+    explained = {path.stem for path in (CASES / "explain").iterdir()}
+    assert explained == set(EXPLAINED)
+
+
+def test_a_service_without_a_binding_is_refused_by_that_name():
+    path = PROJECT / "queries" / "influencers-expression.rspql"
+    text = path.read_text(encoding="utf-8")
+    with pytest.raises(PlanError, match="needs a service binding"):
+        plan(check(text), text, path.name)
+
+
+def test_everything_that_is_refused_is_told_at_once():
+    text = """PREFIX : <http://example.org/>
+    SELECT (F(?x) AS ?y) FROM <missing.ttl> FROM NAMED WINDOW :w ON :s [RANGE 1s]
+    WHERE { WINDOW :w { ?x :p ?z } SERVICE :remote { ?x :q ?z } FILTER (:g(?z)) }"""
+    with pytest.raises(PlanError) as refused:
+        plan(check(text), text, "q")
+    assert len(refused.value.diagnostics) == 4

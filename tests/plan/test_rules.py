@@ -1,0 +1,206 @@
+"""Rewrite rules: each does what its case shows, and none changes what a plan means.
+
+A case is a file in `tests/cases/plans` that is called after its rule: a query, its logical plan,
+and that plan after the rules up to this one. Write the plans anew with RSP_UPDATE_CASES=1, and read
+the difference before it is kept.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rsp_engine.grammar import check, parse, tree
+from rsp_engine.grammar.tree import BlankNode, Describe
+from rsp_engine.plan.explain import explain
+from rsp_engine.plan.logical import (
+    Bgp,
+    Distinct,
+    Extend,
+    Filter,
+    Graph,
+    Join,
+    LeftJoin,
+    Logical,
+    Minus,
+    Project,
+    Service,
+    Union,
+    Values,
+    Window,
+)
+from rsp_engine.plan.planner import plan
+from rsp_engine.plan.rules import RULES, rewrite
+from rsp_engine.plan.translate import translate
+from tests.data import PROJECT
+from tests.grammar.strategies import queries as any_queries
+from tests.plan.algebra import Windows, solutions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CASES = PROJECT / "tests" / "cases" / "plans"
+QUERIES = sorted((PROJECT / "queries").glob("*.rspql"))
+BEFORE, AFTER = "\n--- before\n", "\n--- after\n"
+
+
+def case_of(rule) -> Path:
+    return CASES / f"{rule.__name__.replace('_', '-')}.txt"
+
+
+def written(text: str, node: Logical) -> str:
+    """Return a logical plan as `explain` shows it."""
+    shown = explain(replace(plan(check(text), text, "<case>"), logical=node))
+    return shown.split("Logical plan\n")[1].split("\n\n")[0] + "\n"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_a_rule_does_what_its_case_shows(rule):
+    case = case_of(rule).read_text(encoding="utf-8")
+    text = case.split(BEFORE)[0]
+    place = RULES.index(rule)
+    before = translate(check(text))
+    after = rewrite(before, RULES[: place + 1])
+    now = text + BEFORE + written(text, before) + AFTER.lstrip("\n") + written(text, after)
+    if os.environ.get("RSP_UPDATE_CASES") == "1":
+        case_of(rule).write_text(now, encoding="utf-8", newline="\n")
+        case = now
+    assert now == case
+    assert rewrite(before, RULES[:place]) != after
+
+
+def test_every_rule_has_a_case_and_every_case_a_rule():
+    assert sorted(CASES.glob("*.txt")) == sorted(map(case_of, RULES))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "_:r :p ?x . FILTER (?x > 1) _:r :q ?y",
+        "OPTIONAL { ?z :z 1 } _:r :p ?x . FILTER (?x > 1) _:r :q ?y",
+        "{ ?z :z 1 } UNION { ?z :z 2 } _:r :p ?x . FILTER (?x > 1) _:r :q ?y",
+    ],
+)
+def test_triples_around_a_filter_are_one_pattern(pattern):
+    """A blank node belongs to one basic graph pattern, which a filter does not end (5.1.1)."""
+    after = rewrite(translate(parse(f"PREFIX : <http://example.org/> SELECT * {{ {pattern} }}")))
+    labels = [
+        {term.label for triple in node.triples for term in triple if isinstance(term, BlankNode)}
+        for node in nodes(after)
+        if isinstance(node, Bgp)
+    ]
+    assert labels.count({"r"}) == 1
+
+
+X, Y, Z = map(tree.Var, "xyz")
+IRIS = [tree.Iri(f"http://example.org/{name}") for name in "ab"]
+NUMBERS = [tree.Literal(number, tree.XSD + "integer") for number in "12"]
+WINDOWS = ["http://example.org/v", "http://example.org/w"]
+_labels = count()
+
+variables = st.sampled_from([X, Y, Z])
+conditions = st.lists(
+    st.builds(lambda v: tree.BuiltInCall("BOUND", (v,)), variables)
+    | st.builds(lambda v: tree.Unary("!", tree.BuiltInCall("BOUND", (v,))), variables)
+    | st.builds(
+        lambda v, w: tree.Comparison("<", v, w), variables, variables | st.just(NUMBERS[1])
+    ),
+    min_size=1,
+    max_size=2,
+).map(tuple)
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> Bgp:
+    """Draw a basic graph pattern, often the empty one. Two never share a blank node."""
+    node = tree.BlankNode(f".{next(_labels)}")
+    terms: st.SearchStrategy[Any] = st.sampled_from([X, Y, node, IRIS[0]])
+    values: st.SearchStrategy[Any] = st.sampled_from([Y, Z, node, IRIS[1], NUMBERS[0]])
+    triples = st.lists(st.tuples(terms, st.just(IRIS[0]), values), max_size=2)
+    return Bgp(tuple(draw(triples)))
+
+
+def further(below: st.SearchStrategy[Logical]) -> st.SearchStrategy[Logical]:
+    return (
+        st.builds(Join, below, below)
+        | st.builds(LeftJoin, below, below, st.just(()) | conditions)
+        | st.builds(Union, below, below)
+        | st.builds(Minus, below, below)
+        | st.builds(Filter, conditions, below)
+        | st.builds(lambda p: Extend(p, tree.Var("new"), X), below)
+        | st.builds(Window, st.sampled_from([*map(tree.Iri, WINDOWS), tree.Var("g")]), below)
+        | st.builds(Project, st.just(("x", "y")), below)
+        | st.builds(Distinct, below)
+    )
+
+
+values = st.just(Values(tree.InlineData((X,), ((IRIS[0],), (None,)))))
+plans = st.recursive(patterns() | values, further, max_leaves=5)
+triples = st.tuples(st.sampled_from(IRIS), st.just(IRIS[0]), st.sampled_from([*IRIS, *NUMBERS]))
+contents = st.fixed_dictionaries({name: st.frozensets(triples, max_size=3) for name in WINDOWS})
+
+
+@pytest.mark.parametrize("rule", [*RULES, None], ids=lambda r: r.__name__ if r else "all rules")
+@settings(deadline=None)
+@given(node=plans, windows=contents)
+def test_a_rule_keeps_what_a_plan_means(rule, node: Logical, windows: Windows):
+    """Evaluated by the definition, a plan has the same bag of solutions before and after."""
+    over = Window(tree.Iri(WINDOWS[0]), node)
+    after = rewrite(over, RULES if rule is None else (rule,))
+    assert solutions(after, windows) == solutions(over, windows)
+
+
+@given(plans)
+def test_rewriting_a_second_time_changes_nothing(node):
+    once = rewrite(node)
+    assert rewrite(once) == once
+
+
+def nodes(node: Logical) -> Iterator[Logical]:
+    yield node
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, Logical):
+            yield from nodes(value)
+
+
+def facts(node: Logical) -> dict[str, list[Any]]:
+    """Return what a plan reads and what it tells, in the order of the text."""
+    found = list(nodes(node))
+    return {
+        "windows": [n.name for n in found if isinstance(n, Window)],
+        "services": [(n.name, n.silent) for n in found if isinstance(n, Service)],
+        "graphs": [n.name for n in found if isinstance(n, Graph)],
+        "triples": [t for n in found if isinstance(n, Bgp) for t in n.triples],
+        "variables": [n.variables for n in found if isinstance(n, Project)],
+        "conditions": sorted(
+            str(c) for n in found if isinstance(n, Filter | LeftJoin) for c in n.conditions
+        ),
+    }
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
+def test_the_plan_of_a_query_reads_and_tells_after_rewriting_what_it_did_before(path):
+    before = translate(parse(path.read_text(encoding="utf-8")))
+    after = rewrite(before)
+    assert facts(after) == facts(before)
+    assert rewrite(after) == after
+
+
+@settings(deadline=None, max_examples=60)
+@given(any_queries())
+def test_so_does_the_plan_of_any_query_of_the_language(query):
+    if isinstance(query.form, Describe):
+        return
+    before = translate(query)
+    after = rewrite(before)
+    assert facts(after) == facts(before)
+    assert rewrite(after) == after
+    assert not any(isinstance(n, Join) and Bgp() in (n.left, n.right) for n in nodes(after))
