@@ -7,6 +7,7 @@ Output for machines goes to standard output, talk to standard error. Exit codes:
 from __future__ import annotations
 
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,9 +18,17 @@ from rsp_engine.errors import QueryError, RspError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["USERS_FAULT", "WORLDS_FAULT", "app", "failures"]
+__all__ = ["USERS_FAULT", "WORLDS_FAULT", "Format", "app", "failures"]
 
 USERS_FAULT, WORLDS_FAULT = 2, 3
+
+
+class Format(StrEnum):
+    """For whom something is printed."""
+
+    text = "text"
+    json = "json"
+
 
 app = typer.Typer(
     name="rsp",

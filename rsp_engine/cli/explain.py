@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rsp_engine.cli.app import app, failures
+from rsp_engine.cli.app import Format, app, failures
 
 __all__ = ["explain_file"]
-
-
-class Format(StrEnum):
-    """How plans are printed."""
-
-    text = "text"
-    json = "json"
 
 
 @app.command("explain")

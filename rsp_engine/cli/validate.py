@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
-from rsp_engine.cli.app import USERS_FAULT, app
+from rsp_engine.cli.app import USERS_FAULT, Format, app
 from rsp_engine.errors import Diagnostic, QueryError, QueryFileError, Span, position, render
 from rsp_engine.grammar import Validation, validate
 from rsp_engine.grammar.files import read_query
 from rsp_engine.grammar.summary import summary
 
 __all__ = ["validate_files"]
-
-
-class Format(StrEnum):
-    """How results are printed."""
-
-    text = "text"
-    json = "json"
 
 
 @app.command("validate")

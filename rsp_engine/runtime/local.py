@@ -178,10 +178,15 @@ class LocalDriver:
             self.counts.answers += 1
             self._feed(step, answer)
             yield answer
-        for scan in step.plan.scans:
-            # An element may come late and still be taken, as long as one of its windows is open.
-            size = scan.frame.range if isinstance(scan.frame, TimeFrame) else 0
-            self._names[scan.stream].forget(watermark - size)
+        for stream in step.streams:
+            self._forget_names(stream)
+
+    def _forget_names(self, stream: str) -> None:
+        """Forget elements that none like them can follow: all windows that take one are closed."""
+        readers = self._readers[stream]
+        frames = [scan.frame for s in readers for scan in s.plan.scans if scan.stream == stream]
+        size = max(frame.range if isinstance(frame, TimeFrame) else 0 for frame in frames)
+        self._names[stream].forget(min(self._watermarks.of(s.streams) for s in readers) - size)
 
     def _feed(self, step: Step, answer: Answer) -> None:
         stream = step.plan.feeds

@@ -239,19 +239,9 @@ def _closings(setting: Setting, arrived: list[_Arrival], reached: float) -> list
     ]
     last = max((c.instant for closings in found for c in closings if c.content), default=-inf)
     return [
-        [c for c in closings if c.instant <= last or _is_past(setting, c.instant, reached)]
+        [c for c in closings if c.instant <= last or setting.is_over(c.instant, reached)]
         for closings in found
     ]
-
-
-def _is_past(setting: Setting, instant: int, watermark: float) -> bool:
-    """Tell whether an instant can be evaluated: beside a count window, only after it.
-
-    An element at the very instant can close a count window, so it is awaited.
-    """
-    if any(isinstance(window, Count) for window in setting.windows):
-        return watermark > instant
-    return setting.is_over(instant, watermark)
 
 
 def _timed(setting: Setting, window: Time, arrived: list[_Arrival]) -> Iterator[_Closing]:
