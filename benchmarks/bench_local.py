@@ -5,6 +5,7 @@ The baseline is reading the same file with pyoxigraph alone, in the same process
 
 from __future__ import annotations
 
+import gc
 import random
 import tempfile
 import time
@@ -86,6 +87,7 @@ def by_length(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    gc.freeze()  # as `rsp run` does
     with tempfile.TemporaryDirectory() as name:
         by_query(Path(name))
         by_length(Path(name))

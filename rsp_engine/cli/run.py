@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from contextlib import ExitStack, closing, suppress
 from enum import StrEnum
@@ -109,6 +110,7 @@ def run_files(
         sink = opened.enter_context(closing(open_sink(output_format, output, forms[0])))
         if dead_letters is not None:
             letters.append(opened.enter_context(closing(DeadLetterFile(dead_letters))))
+        gc.freeze()  # what is there by now stays: the garbage collector need not look at it
         with failures(WORLDS_FAULT), suppress(BrokenPipeError):
             for answer in answers:
                 sink.write(answer)

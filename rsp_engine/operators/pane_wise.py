@@ -68,4 +68,4 @@ class PaneWise:
         rows = {row_text(terms): as_row(self.config, terms) for terms in map(tuple, solutions)}
         if not self.may_give_blank_nodes:
             self.may_give_blank_nodes = any("_:" in text for text in rows)
-        return rows
+        return dict(sorted(rows.items()))  # runs that are in order are quick to merge
