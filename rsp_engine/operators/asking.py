@@ -26,6 +26,7 @@ BUILTINS = "urn:rsp-engine:builtin:"
 """Where NOW and its kin have their IRI: they must give the same answer in every run."""
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBERS = {"integer", "decimal", "double", "float"}  # to which Oxigraph reduces all others
+_CYCLE = 146_097 * 86_400_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -133,6 +134,10 @@ def _number(term: Term | None) -> float | None:
 
 
 def _date_time(milliseconds: int) -> ox.Literal:
-    text = (_EPOCH + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds")
+    # In cycles of 400 years, which are all alike: Python's own dates end with the year 9999.
+    cycles, within = divmod(milliseconds, _CYCLE)
+    moment = _EPOCH + timedelta(milliseconds=within)
+    year = f"{moment.year + 400 * cycles:04}"
+    text = year + moment.isoformat(timespec="milliseconds")[4:]
     kind = ox.NamedNode(_XSD + "dateTime")
     return ox.Literal(text.replace("+00:00", "Z"), datatype=kind)

@@ -10,7 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rsp_engine.model.answers import Interval
-from rsp_engine.operators.scan import LATE, Refusal
+from rsp_engine.operators.scan import PASSED, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ class CountScan:
     def take(self, timestamp: int, triples: Sequence[Triple], watermark: float) -> Refusal | None:
         """Let an element wait until no other can come before it."""
         if timestamp < max(watermark, self._watermark):
-            return LATE
+            return PASSED
         triples = tuple(sorted(set(triples), key=str))
         key = "\n".join(map(str, triples))
         heapq.heappush(self._waiting, _Waiting(timestamp, key, next(self._numbers), triples))

@@ -7,7 +7,9 @@ in N-Triples.
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import Counter
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["General"]
 
-_MADE_NODE = re.compile(r"(?<![^\t])_:[0-9a-f]{32}(?![^\t])")
+_MADE_NAME = re.compile(r"(?<![^\t])_:made[0-9a-f]{16}x[0-9]+x[0-9]+(?![^\t])")
+_MADE_NODE = re.compile(r"(?<![^\t])_:[0-9a-f]{1,32}(?![^\t])")
 
 
 class General:
@@ -65,14 +68,14 @@ class General:
         self.may_give_blank_nodes |= "\n_:" in text or "\t_:" in text
         header, *lines = text[:-1].split("\n")
         if self.config.makes_nodes:
-            lines = _with_numbered_nodes(sorted(lines, key=_without_made_nodes))
+            lines = _with_named_nodes(sorted(lines, key=_without_made_nodes))
         known = self._known
         unknown = dict.fromkeys(line for line in lines if line not in known)
         fresh = dict(zip(unknown, self._read(header, unknown), strict=True))
         self._known = {line: known.get(line) or fresh[line] for line in lines}
         found = list(map(self._known.__getitem__, lines))
         if not self.config.is_ordered:
-            found.sort(key=itemgetter(0))
+            found.sort(key=_order_of_made if self.config.makes_nodes else itemgetter(0))
         offset, limit = self.config.cut
         return [row for _, row in found[offset : None if limit is None else offset + limit]]
 
@@ -89,11 +92,19 @@ def _without_made_nodes(line: str) -> str:
     return _MADE_NODE.sub("_:", line)
 
 
-def _with_numbered_nodes(lines: list[str]) -> list[str]:
-    """Return rows whose made nodes are numbered in the order of the rows."""
-    numbers: dict[str, str] = {}
+def _order_of_made(row: tuple[str, Row]) -> str:
+    return _MADE_NAME.sub("_:", row[0])
 
-    def numbered(label: re.Match[str]) -> str:
-        return numbers.setdefault(label[0], f"_:made{len(numbers)}")
 
-    return [_MADE_NODE.sub(numbered, line) for line in lines]
+def _with_named_nodes(lines: list[str]) -> list[str]:
+    """Return rows whose made nodes are named after their row: the same in every evaluation."""
+    names: dict[str, str] = {}
+    seen: Counter[str] = Counter()
+    named = []
+    for line in lines:
+        row = hashlib.sha256(_without_made_nodes(line).encode()).hexdigest()[:16]
+        seen[row] += 1
+        for place, label in enumerate(_MADE_NODE.findall(line)):
+            names.setdefault(label, f"_:made{row}x{seen[row]}x{place}")
+        named.append(_MADE_NODE.sub(lambda label: names[label[0]], line))
+    return named

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Interval
 
-__all__ = ["BEFORE_T0", "BETWEEN_WINDOWS", "LATE", "Refusal", "Scan"]
+__all__ = ["BEFORE_T0", "BETWEEN_WINDOWS", "LATE", "PASSED", "Refusal", "Scan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class Refusal:
 
 
 LATE = Refusal("late: all its windows are closed")
+PASSED = Refusal("late: elements after it have been counted")
 BEFORE_T0 = Refusal("before t0: it is before the first window")
 BETWEEN_WINDOWS = Refusal("it falls between two windows", is_fault=False)
 

@@ -103,9 +103,9 @@ def _size(scan: WindowScan) -> str:
 
 def _leaving(r2s: str) -> str:
     return {
-        "RSTREAM": "RSTREAM: all rows",
-        "ISTREAM": "ISTREAM: rows that the answer before did not have",
-        "DSTREAM": "DSTREAM: rows of the answer before that are gone",
+        "RSTREAM": "RSTREAM: the whole answer",
+        "ISTREAM": "ISTREAM: what the answer before did not have",
+        "DSTREAM": "DSTREAM: what the answer before had and this one has not",
     }[r2s]
 
 

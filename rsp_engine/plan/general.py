@@ -13,12 +13,13 @@ What the text of the query says about streams is turned into plain SPARQL here:
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
 from rsp_engine.grammar import tree
-from rsp_engine.grammar.scope import projected_variables
+from rsp_engine.grammar.scope import group_keys, projected_variables
 from rsp_engine.grammar.triples import plain_triples
 from rsp_engine.grammar.write import FUNCTIONS, serialise
 from rsp_engine.operators.asking import BUILTINS, GeneralConfig
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-__all__ = ["SCORE", "general_path"]
+__all__ = ["general_path"]
 
-SCORE = "rsp_score"
 _BY_ORDER = {"SAMPLE", "GROUP_CONCAT", "SUM", "AVG"}  # of doubles, a sum depends on its order
 _ENGINE_MADE = {"NOW", "RAND", "UUID", "STRUUID"}
 
@@ -71,7 +71,7 @@ def _select(
     is_ranked = modifiers.limit is not None and bool(modifiers.order_by)
     score = None
     if is_ranked:
-        score, items = _scored(modifiers.order_by[0].expression, items, form.clause)
+        score, items = _scored(modifiers.order_by[0].expression, items, form)
     clause = replace(form.clause, items=tuple(items.values()))
     ordered, cut = _ordered(modifiers, names)
     return GeneralConfig(
@@ -89,7 +89,7 @@ def _select(
 def _scored(
     expression: tree.Expression,
     items: dict[str, tree.Var | tree.SelectAs],
-    clause: tree.SelectClause,
+    form: tree.Select,
 ) -> tuple[str | None, dict[str, tree.Var | tree.SelectAs]]:
     """Return the variable of the score, projected beside the others if it is not one of them.
 
@@ -97,9 +97,16 @@ def _scored(
     """
     if isinstance(expression, tree.Var) and expression.name in items:
         return expression.name, items
-    if clause.modifier is not None:
+    if form.clause.modifier is not None:
         return None, items
-    return SCORE, {**items, SCORE: tree.SelectAs(expression, tree.Var(SCORE))}
+    score = _free_name(form)
+    return score, {**items, score: tree.SelectAs(expression, tree.Var(score))}
+
+
+def _free_name(form: tree.Form) -> str:
+    """Return a variable that the query does not have."""
+    taken = {variable.name for variable in tree.find(form, tree.Var)}
+    return next(name for n in count() if (name := f"rsp_score{n or ''}") not in taken)
 
 
 def _ordered(
@@ -143,8 +150,10 @@ def _construct(
 ) -> GeneralConfig:
     triples = () if template is None else tuple(plain_triples(template))
     holes = {node.name for triple in triples for node in triple if isinstance(node, tree.Var)}
+    if form.modifiers.group_by:
+        holes &= group_keys(form.modifiers)  # the others have no value in a group
     names = tuple(sorted(holes))
-    one = tree.SelectAs(tree.Literal("1", tree.XSD + "integer"), tree.Var(SCORE))
+    one = tree.SelectAs(tree.Literal("1", tree.XSD + "integer"), tree.Var(_free_name(form)))
     clause = tree.SelectClause(tuple(map(tree.Var, names)) or (one,))
     modifiers, cut = _ordered(form.modifiers, names)
     select = tree.Select(clause, (), form.where, modifiers)

@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 
 __all__ = ["CHOICES", "Plan", "plan"]
 
+_CASTS = {
+    tree.XSD + name
+    for name in (
+        "boolean", "date", "dateTime", "dayTimeDuration", "decimal", "double", "duration", "float",
+        "integer", "string", "time", "yearMonthDuration",
+    )
+}  # fmt: skip
 Choice = tuple["GeneralConfig", str]
 
 
@@ -177,19 +184,21 @@ def _refused_function(
     if is_aggregate(node):
         message = f"the aggregate <{function.value}> is not known"
         yield Diagnostic("semantic", message, node.span, "use an aggregate of SPARQL")
-    elif function.value not in options.functions and not function.value.startswith(tree.XSD):
+    elif function.value not in options.functions and function.value not in _CASTS:
         message = f"the function <{function.value}> is not registered"
         yield Diagnostic("semantic", message, node.span, "register it by its IRI")
 
 
 def _refused_graph(graph: tree.Iri, options: Options) -> Iterator[Diagnostic]:
     path = _path(graph.value, options)
+    by_path = graph.value.startswith("file:") and not graph.value.startswith("file:/")
+    shown = graph.value.removeprefix("file:") if by_path else graph.value
     if path is None:
         message = f"graph <{graph.value}> has no file"
         hint = f"say where it is: --graph {graph.value}=FILE"
         yield Diagnostic("semantic", message, graph.span, hint)
     elif not path.is_file():
-        message = f"graph <{graph.value}> should be in {path}, but there is no such file"
+        message = f"graph <{shown}> should be in {path}, but there is no such file"
         yield Diagnostic("semantic", message, graph.span, "check the path")
 
 

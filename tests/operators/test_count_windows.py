@@ -11,7 +11,7 @@ from pyoxigraph import Triple
 from rsp_engine.model.answers import Interval
 from rsp_engine.model.windows import CountFrame
 from rsp_engine.operators.count_windows import CountScan
-from rsp_engine.operators.scan import LATE
+from rsp_engine.operators.scan import PASSED
 from tests.operators.streams import A, B, C, D, Taken, streams
 
 Closed = tuple[Interval, set[Triple]]
@@ -91,7 +91,7 @@ def test_what_is_before_the_watermark_when_it_comes_is_late(frame, taken):
     kept = []
     for element in taken:
         refusal = scan.take(*element)
-        assert refusal == (LATE if element.timestamp < element.watermark else None)
+        assert refusal == (PASSED if element.timestamp < element.watermark else None)
         if refusal is None:
             kept.append(element)
         scan.settle(element.watermark)
