@@ -1,0 +1,141 @@
+"""MinTopk: the minimal top-k candidate set, kept up to date.
+
+An object can still reach an answer if and only if fewer than k objects are better and live at
+least as long: then it is among the k best of the last window that holds it. These objects, best
+first, are the super-top-k list; the first k of them are the answer of the window that closes.
+
+New arrivals live longest, so one search of the new scores in the list tells how many of them stand
+before each candidate; a candidate with k before it is dropped, and never comes back. Marks and
+lower bound pointers follow from the list, and are worked out when they are asked for.
+
+A key must always arrive with the same score; for scores that change there is Topk+N.
+
+Yang, Shastri, Rundensteiner, Ward: An optimal strategy for monitoring top-k queries in streaming
+windows. EDBT 2011.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from rsp_engine.operators.topk import (
+    Arrivals,
+    Integers,
+    PaneBuffer,
+    Ranking,
+    TopkConfig,
+    as_arrivals,
+    best_first,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Candidate", "MinTopk"]
+
+
+class Candidate(NamedTuple):
+    """An object of the super-top-k list, with the first and last window whose top-k it is in."""
+
+    key: int
+    score: float
+    start: int
+    end: int
+
+
+class MinTopk:
+    """Time for a pane of n arrivals: O(n + c log c), with c candidates; memory: O(c)."""
+
+    def __init__(self, config: TopkConfig) -> None:
+        self.config = config
+        self._buffer = PaneBuffer(config.frame)
+        self._list = as_arrivals([], [], [])
+        self._end: Integers = np.empty(0, dtype=np.int64)
+        self._before: Integers = np.empty(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._list.keys)
+
+    def arrive(self, keys: Any, positions: Any, scores: Any) -> None:  # noqa: ANN401 - array-like
+        self._buffer.add(as_arrivals(keys, positions, scores))
+
+    def close(self, window: int) -> Ranking:
+        for pane, arrivals in self._buffer.close(window):
+            if pane.last >= window:
+                self._insert(pane.last, self._best(arrivals))
+        self._keep(self._end >= window)
+        k = self.config.k
+        return Ranking(window, self._list.keys[:k].copy(), self._list.scores[:k].copy())
+
+    def _best(self, arrivals: Arrivals) -> Arrivals:
+        """Return the k best of a pane, best first; all others have k before them in the pane."""
+        k, n = self.config.k, len(arrivals.keys)
+        wanted = 2 * k
+        while wanted < n:
+            border = np.partition(arrivals.scores, n - wanted)[n - wanted]
+            best = best_first(arrivals.take(np.flatnonzero(arrivals.scores >= border)))
+            if len(best.keys) >= k:
+                break
+            wanted *= 4
+        else:
+            best = best_first(arrivals)
+        return best.take(np.arange(min(k, len(best.keys))))
+
+    def _insert(self, end: int, new: Arrivals) -> None:
+        """Merge the best of a pane into the list."""
+        self._forget(np.isin(self._list.keys, new.keys))
+        # Of equal scores the later arrival is better, so an equal new one stands before an old one.
+        self._before += np.searchsorted(-new.scores, -self._list.scores, side="right")
+        self._keep(self._before < self.config.k)
+        lasting = -self._list.scores[self._end == end]
+        before = np.arange(len(new.keys)) + np.searchsorted(lasting, -new.scores, side="left")
+        chosen = np.flatnonzero(before < self.config.k)
+        new, before = new.take(chosen), before[chosen]
+        places = np.searchsorted(-self._list.scores, -new.scores, side="left")
+        self._list = Arrivals(
+            *(np.insert(old, places, more) for old, more in zip(self._list, new, strict=True))
+        )
+        self._end = np.insert(self._end, places, end)
+        self._before = np.insert(self._before, places, before)
+
+    def _forget(self, again: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+        """Remove objects that arrive again: they no longer stand before those they outlived."""
+        for place in np.flatnonzero(again):
+            outlived = self._end[place + 1 :] <= self._end[place]
+            self._before[place + 1 :] -= outlived
+        self._keep(~again)
+
+    def _keep(self, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+        if not kept.all():
+            self._list = self._list.take(kept)
+            self._end, self._before = self._end[kept], self._before[kept]
+
+    def candidates(self) -> list[Candidate]:
+        """Return the super-top-k list, with marks."""
+        current, k = max(self._buffer.closed, 0), self.config.k
+        found = []
+        for place, end in enumerate(self._end.tolist()):
+            ends = np.sort(self._end[:place])[::-1]
+            # In the windows that k better objects are in, this one is not.
+            start = current if place < k else max(current, int(ends[k - 1]) + 1)
+            key, score = int(self._list.keys[place]), float(self._list.scores[place])
+            found.append(Candidate(key, score, start, end))
+        return found
+
+    def state(self) -> Mapping[str, Any]:
+        return {
+            **{name: array.tolist() for name, array in self._list._asdict().items()},
+            "end": self._end.tolist(),
+            "before": self._before.tolist(),
+            "closed": self._buffer.closed,
+        }
+
+    def _check(self) -> None:
+        """Assert what always holds."""
+        scores, at, keys = self._list.scores, self._list.positions, self._list.keys
+        order = np.lexsort((keys, at, scores))[::-1]
+        assert (order == np.arange(len(keys))).all(), "the list is in order"  # noqa: S101
+        assert (self._before < self.config.k).all(), "all are among the k best of a window"  # noqa: S101
+        assert len(np.unique(keys)) == len(keys), "a key stands once"  # noqa: S101

@@ -1,0 +1,157 @@
+"""Top-k over sliding windows: what the operators of the family share.
+
+An operator is made from a configuration, takes arrivals a batch at a time as arrays, is told which
+window closes, and answers with the ranking of that window. Its state is plain data.
+
+An arrival is a key (a dense integer), a position and a score. Positions are times, or, for windows
+that count, numbers from 0 on; a `TimeFrame` says which windows hold a position. A key that arrives
+again replaces its earlier arrival. The order is: larger score, then later arrival, then larger key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rsp_engine.model.windows import Pane, TimeFrame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+__all__ = [
+    "Arrivals",
+    "Floats",
+    "Integers",
+    "PaneBuffer",
+    "Ranking",
+    "TopkConfig",
+    "TopkOperator",
+    "as_arrivals",
+    "best_first",
+    "joined",
+]
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TopkConfig:
+    """The k best of each window."""
+
+    k: int
+    frame: TimeFrame
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise ValueError("k must be at least 1")
+
+
+class Arrivals(NamedTuple):
+    """Arrivals as arrays of equal length."""
+
+    keys: Integers
+    positions: Integers
+    scores: Floats
+
+    def take(self, chosen: NDArray[Any]) -> Arrivals:
+        """Return some of the arrivals, in the order given."""
+        return Arrivals(self.keys[chosen], self.positions[chosen], self.scores[chosen])
+
+
+class Ranking(NamedTuple):
+    """The answer of a window, best first."""
+
+    window: int
+    keys: Integers
+    scores: Floats
+
+
+class TopkOperator(Protocol):
+    """An operator of the family."""
+
+    def arrive(self, keys: Integers, positions: Integers, scores: Floats) -> None:
+        """Take a batch of arrivals, of windows that are still open."""
+
+    def close(self, window: int) -> Ranking:
+        """Close a window, and all before it, and return its ranking."""
+
+    def state(self) -> Mapping[str, Any]:
+        """Return all that is known as plain data."""
+
+
+def best_first(arrivals: Arrivals) -> Arrivals:
+    """Return arrivals in order, of each key the latest only.
+
+    >>> found = best_first(as_arrivals([1, 2, 1], [0, 1, 2], [5.0, 7.0, 5.0]))
+    >>> found.keys.tolist(), found.positions.tolist()
+    ([2, 1], [1, 2])
+    """
+    latest = np.lexsort((arrivals.positions, arrivals.keys))
+    is_last = np.r_[np.diff(arrivals.keys[latest]) != 0, True][: len(latest)]
+    kept = arrivals.take(latest[is_last])
+    return kept.take(np.lexsort((kept.keys, kept.positions, kept.scores))[::-1])
+
+
+def as_arrivals(keys: Any, positions: Any, scores: Any) -> Arrivals:  # noqa: ANN401 - array-like
+    """Return arrays of a batch, or raise what is wrong with it."""
+    batch = Arrivals(
+        np.asarray(keys, dtype=np.int64),
+        np.asarray(positions, dtype=np.int64),
+        np.asarray(scores, dtype=np.float64),
+    )
+    if not len(batch.keys) == len(batch.positions) == len(batch.scores):
+        raise ValueError("keys, positions and scores must be of equal length")
+    if np.isnan(batch.scores).any():
+        raise ValueError("a score must be a number")
+    return batch
+
+
+def joined(parts: Iterable[Arrivals]) -> Arrivals:
+    """Return several batches as one."""
+    keys, positions, scores = zip(*parts, strict=True)
+    return Arrivals(np.concatenate(keys), np.concatenate(positions), np.concatenate(scores))
+
+
+@dataclass(slots=True)
+class PaneBuffer:
+    """Arrivals by pane, until a window that holds them closes."""
+
+    frame: TimeFrame
+    closed: int = -1
+    _panes: dict[Pane, list[Arrivals]] = field(default_factory=dict)
+
+    def add(self, batch: Arrivals) -> None:
+        """Put a batch into its panes; nothing of it if one of its windows has closed."""
+        first, last = self._windows(batch.positions)
+        inside = first <= last
+        if (first[inside] <= self.closed).any():
+            raise ValueError(f"window {self.closed} has closed, and cannot take an arrival")
+        pairs = np.stack([first, last], axis=1)[inside]
+        kept = batch.take(np.flatnonzero(inside))
+        kinds, which = np.unique(pairs, axis=0, return_inverse=True)
+        for number, (start, end) in enumerate(kinds.tolist()):
+            part = kept.take(np.flatnonzero(which.reshape(-1) == number))
+            self._panes.setdefault(Pane(start, end), []).append(part)
+
+    def _windows(self, positions: Integers) -> tuple[Integers, Integers]:
+        """Return the first and the last window of each position: `TimeFrame.pane`, for arrays."""
+        frame, since = self.frame, positions - self.frame.t0
+        if frame.bounds == "(]":
+            first = -((frame.range - since) // frame.step)
+            last = -(-since // frame.step) - 1
+        else:
+            first = (since - frame.range) // frame.step + 1
+            last = since // frame.step
+        return np.maximum(first, 0), last
+
+    def close(self, window: int) -> Iterator[tuple[Pane, Arrivals]]:
+        """Yield the panes of a window that are not yet given out, in time order."""
+        if window <= self.closed:
+            raise ValueError(f"window {window} has closed already")
+        self.closed = window
+        for pane in sorted(pane for pane in self._panes if pane.first <= window):
+            yield pane, joined(self._panes.pop(pane))
