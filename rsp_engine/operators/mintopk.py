@@ -27,7 +27,6 @@ from rsp_engine.operators.topk import (
     Ranking,
     TopkConfig,
     as_arrivals,
-    best_first,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class MinTopk:
 
     def __init__(self, config: TopkConfig) -> None:
         self.config = config
-        self._buffer = PaneBuffer(config.frame)
+        self._buffer = PaneBuffer(config)
         self._list = as_arrivals([], [], [])
         self._end: Integers = np.empty(0, dtype=np.int64)
         self._before: Integers = np.empty(0, dtype=np.int64)
@@ -62,26 +61,12 @@ class MinTopk:
         self._buffer.add(as_arrivals(keys, positions, scores))
 
     def close(self, window: int) -> Ranking:
-        for pane, arrivals in self._buffer.close(window):
+        for pane, best in self._buffer.close(window):
             if pane.last >= window:
-                self._insert(pane.last, self._best(arrivals))
+                self._insert(pane.last, best)
         self._keep(self._end >= window)
         k = self.config.k
         return Ranking(window, self._list.keys[:k].copy(), self._list.scores[:k].copy())
-
-    def _best(self, arrivals: Arrivals) -> Arrivals:
-        """Return the k best of a pane, best first; all others have k before them in the pane."""
-        k, n = self.config.k, len(arrivals.keys)
-        wanted = 2 * k
-        while wanted < n:
-            border = np.partition(arrivals.scores, n - wanted)[n - wanted]
-            best = best_first(arrivals.take(np.flatnonzero(arrivals.scores >= border)))
-            if len(best.keys) >= k:
-                break
-            wanted *= 4
-        else:
-            best = best_first(arrivals)
-        return best.take(np.arange(min(k, len(best.keys))))
 
     def _insert(self, end: int, new: Arrivals) -> None:
         """Merge the best of a pane into the list."""

@@ -35,15 +35,14 @@ class PreTopk:
 
     def __init__(self, config: TopkConfig) -> None:
         self.config = config
-        self._buffer = PaneBuffer(config.frame)
+        self._buffer = PaneBuffer(config)
         self._predicted: dict[int, Arrivals] = {}
 
     def arrive(self, keys: Any, positions: Any, scores: Any) -> None:  # noqa: ANN401 - array-like
         self._buffer.add(as_arrivals(keys, positions, scores))
 
     def close(self, window: int) -> Ranking:
-        for pane, arrivals in self._buffer.close(window):
-            best = self._cut(best_first(arrivals))
+        for pane, best in self._buffer.close(window):
             for index in range(max(pane.first, window), pane.last + 1):
                 known = self._predicted.get(index)
                 both = best if known is None else best_first(joined([known, best]))

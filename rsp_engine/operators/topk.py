@@ -10,7 +10,7 @@ again replaces its earlier arrival. The order is: larger score, then later arriv
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -90,9 +90,9 @@ def best_first(arrivals: Arrivals) -> Arrivals:
     >>> found.keys.tolist(), found.positions.tolist()
     ([2, 1], [1, 2])
     """
-    latest = np.lexsort((arrivals.positions, arrivals.keys))
-    is_last = np.r_[np.diff(arrivals.keys[latest]) != 0, True][: len(latest)]
-    kept = arrivals.take(latest[is_last])
+    order = np.lexsort((arrivals.positions, arrivals.keys))
+    is_last = np.r_[np.diff(arrivals.keys[order]) != 0, True][: len(order)]
+    kept = arrivals.take(order[is_last])
     return kept.take(np.lexsort((kept.keys, kept.positions, kept.scores))[::-1])
 
 
@@ -116,26 +116,80 @@ def joined(parts: Iterable[Arrivals]) -> Arrivals:
     return Arrivals(np.concatenate(keys), np.concatenate(positions), np.concatenate(scores))
 
 
-@dataclass(slots=True)
-class PaneBuffer:
-    """Arrivals by pane, until a window that holds them closes."""
+class Best:
+    """Reduces arrivals to the k best keys, best first. The arrivals before tell where to look.
 
-    frame: TimeFrame
-    closed: int = -1
-    _panes: dict[Pane, list[Arrivals]] = field(default_factory=dict)
+    Only few of many arrivals are near the top. Those above a border guessed from the last batch are
+    sorted; if the guess was bad, a partition finds a better one.
+    """
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self._guess = np.inf
+
+    def __call__(self, arrivals: Arrivals) -> Arrivals:
+        """Return the k best of a batch, each key once, best first."""
+        n = len(arrivals.keys)
+        if n <= 4 * self._k:
+            return self._cut(best_first(arrivals))
+        above = np.flatnonzero(arrivals.scores >= self._guess)
+        if not self._k <= len(above) <= 16 * self._k:
+            above = self._partition(arrivals.scores, 4 * self._k)
+        best = best_first(arrivals.take(above))
+        if len(best.keys) < self._k:
+            best = best_first(arrivals)  # the same few keys again and again
+        self._guess = best.scores[min(3 * self._k, len(best.keys)) - 1]
+        return self._cut(best)
+
+    def _partition(self, scores: Floats, wanted: int) -> NDArray[np.intp]:
+        border = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
+        return np.flatnonzero(scores >= border)
+
+    def _cut(self, best: Arrivals) -> Arrivals:
+        k = self._k
+        return Arrivals(best.keys[:k], best.positions[:k], best.scores[:k])
+
+
+class PaneBuffer:
+    """The best arrivals of each pane, until a window that holds them closes."""
+
+    def __init__(self, config: TopkConfig) -> None:
+        self.frame = config.frame
+        self.closed = -1
+        self._best = Best(config.k)
+        self._panes: dict[Pane, list[Arrivals]] = {}
 
     def add(self, batch: Arrivals) -> None:
         """Put a batch into its panes; nothing of it if one of its windows has closed."""
-        first, last = self._windows(batch.positions)
-        inside = first <= last
-        if (first[inside] <= self.closed).any():
+        if not len(batch.keys):
+            return
+        low, high = int(batch.positions.min()), int(batch.positions.max())
+        if (pane := self.frame.pane(low)) is not None and pane == self.frame.pane(high):
+            self._check_open(pane.first)
+            self._panes.setdefault(pane, []).append(self._best(batch))
+            return
+        for pane, part in self._cut(batch):
+            self._panes.setdefault(pane, []).append(self._best(part))
+
+    def _check_open(self, first: int) -> None:
+        if first <= self.closed:
             raise ValueError(f"window {self.closed} has closed, and cannot take an arrival")
-        pairs = np.stack([first, last], axis=1)[inside]
-        kept = batch.take(np.flatnonzero(inside))
-        kinds, which = np.unique(pairs, axis=0, return_inverse=True)
-        for number, (start, end) in enumerate(kinds.tolist()):
-            part = kept.take(np.flatnonzero(which.reshape(-1) == number))
-            self._panes.setdefault(Pane(start, end), []).append(part)
+
+    def _cut(self, batch: Arrivals) -> list[tuple[Pane, Arrivals]]:
+        """Cut a batch into its panes; what is in no window is left out."""
+        first, last = self._windows(batch.positions)
+        inside = np.flatnonzero(first <= last)
+        if not len(inside):
+            return []
+        self._check_open(int(first[inside].min()))
+        # Both rise with time, so their sum tells panes apart.
+        tells = (first + last)[inside]
+        order = inside[np.argsort(tells, kind="stable")]
+        starts = np.flatnonzero(np.r_[True, np.diff(np.sort(tells, kind="stable")) > 0])
+        return [
+            (Pane(int(first[part[0]]), int(last[part[0]])), batch.take(part))
+            for part in np.split(order, starts[1:])
+        ]
 
     def _windows(self, positions: Integers) -> tuple[Integers, Integers]:
         """Return the first and the last window of each position: `TimeFrame.pane`, for arrays."""
@@ -149,9 +203,10 @@ class PaneBuffer:
         return np.maximum(first, 0), last
 
     def close(self, window: int) -> Iterator[tuple[Pane, Arrivals]]:
-        """Yield the panes of a window that are not yet given out, in time order."""
+        """Yield the best of the panes of a window that are not yet given out, in time order."""
         if window <= self.closed:
             raise ValueError(f"window {window} has closed already")
         self.closed = window
         for pane in sorted(pane for pane in self._panes if pane.first <= window):
-            yield pane, joined(self._panes.pop(pane))
+            parts = self._panes.pop(pane)
+            yield pane, parts[0] if len(parts) == 1 else self._best(joined(parts))
