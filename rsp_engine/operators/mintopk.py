@@ -50,6 +50,7 @@ class MinTopk:
     def __init__(self, config: TopkConfig) -> None:
         self.config = config
         self._buffer = PaneBuffer(config)
+        self._largest = -1
         self._list = as_arrivals([], [], [])
         self._end: Integers = np.empty(0, dtype=np.int64)
         self._before: Integers = np.empty(0, dtype=np.int64)
@@ -70,20 +71,35 @@ class MinTopk:
 
     def _insert(self, end: int, new: Arrivals) -> None:
         """Merge the best of a pane into the list."""
-        self._forget(np.isin(self._list.keys, new.keys))
+        if len(self) and new.keys.min() <= self._largest:
+            self._forget(np.isin(self._list.keys, new.keys))
+        self._largest = max(self._largest, int(new.keys.max()))
         # Of equal scores the later arrival is better, so an equal new one stands before an old one.
-        self._before += np.searchsorted(-new.scores, -self._list.scores, side="right")
-        self._keep(self._before < self.config.k)
-        lasting = -self._list.scores[self._end == end]
-        before = np.arange(len(new.keys)) + np.searchsorted(lasting, -new.scores, side="left")
-        chosen = np.flatnonzero(before < self.config.k)
-        new, before = new.take(chosen), before[chosen]
-        places = np.searchsorted(-self._list.scores, -new.scores, side="left")
-        self._list = Arrivals(
-            *(np.insert(old, places, more) for old, more in zip(self._list, new, strict=True))
-        )
-        self._end = np.insert(self._end, places, end)
-        self._before = np.insert(self._before, places, before)
+        new_falling, falling = -new.scores, -self._list.scores
+        self._before += np.searchsorted(new_falling, falling, side="right")
+        kept = self._before < self.config.k
+        self._keep(kept)
+        falling = falling[kept]
+        before = np.arange(len(new.keys))
+        if len(falling) and self._end.max() == end:  # another pane that lives as long
+            before += np.searchsorted(falling[self._end == end], new_falling, side="left")
+            chosen = np.flatnonzero(before < self.config.k)
+            new, before, new_falling = new.take(chosen), before[chosen], new_falling[chosen]
+        places = np.searchsorted(falling, new_falling, side="left") + np.arange(len(new.keys))
+        self._merge(places, new, end, before)
+
+    def _merge(self, places: Integers, new: Arrivals, end: int, before: Integers) -> None:
+        """Put new objects into the list, to these places of the new list."""
+        is_old = np.ones(len(self) + len(places), dtype=bool)
+        is_old[places] = False
+
+        def merged(old: np.ndarray[Any, Any], more: Any) -> Any:  # noqa: ANN401 - of any type
+            whole = np.empty(len(is_old), dtype=old.dtype)
+            whole[is_old], whole[places] = old, more
+            return whole
+
+        self._end, self._before = merged(self._end, end), merged(self._before, before)
+        self._list = Arrivals(*(merged(o, m) for o, m in zip(self._list, new, strict=True)))
 
     def _forget(self, again: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
         """Remove objects that arrive again: they no longer stand before those they outlived."""

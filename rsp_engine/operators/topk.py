@@ -11,6 +11,7 @@ again replaces its earlier arrival. The order is: larger score, then later arriv
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -90,10 +91,16 @@ def best_first(arrivals: Arrivals) -> Arrivals:
     >>> found.keys.tolist(), found.positions.tolist()
     ([2, 1], [1, 2])
     """
-    order = np.lexsort((arrivals.positions, arrivals.keys))
-    is_last = np.r_[np.diff(arrivals.keys[order]) != 0, True][: len(order)]
-    kept = arrivals.take(order[is_last])
-    return kept.take(np.lexsort((kept.keys, kept.positions, kept.scores))[::-1])
+    in_order = np.sort(arrivals.keys)
+    if (in_order[1:] == in_order[:-1]).any():
+        order = np.lexsort((arrivals.positions, arrivals.keys))
+        is_last = np.r_[np.diff(arrivals.keys[order]) != 0, True]
+        arrivals = arrivals.take(order[is_last])
+    order = np.argsort(-arrivals.scores)
+    scores = arrivals.scores[order]
+    if (scores[1:] == scores[:-1]).any():
+        order = np.lexsort((arrivals.keys, arrivals.positions, arrivals.scores))[::-1]
+    return arrivals.take(order)
 
 
 def as_arrivals(keys: Any, positions: Any, scores: Any) -> Arrivals:  # noqa: ANN401 - array-like
@@ -105,7 +112,7 @@ def as_arrivals(keys: Any, positions: Any, scores: Any) -> Arrivals:  # noqa: AN
     )
     if not len(batch.keys) == len(batch.positions) == len(batch.scores):
         raise ValueError("keys, positions and scores must be of equal length")
-    if np.isnan(batch.scores).any():
+    if len(batch.scores) and np.isnan(batch.scores.min()):
         raise ValueError("a score must be a number")
     return batch
 
@@ -125,20 +132,22 @@ class Best:
 
     def __init__(self, k: int) -> None:
         self._k = k
+        # So many above the border leave at least k of the next batch above it, in all likelihood.
+        self._some = k + 6 * isqrt(k) + 10
         self._guess = np.inf
 
     def __call__(self, arrivals: Arrivals) -> Arrivals:
         """Return the k best of a batch, each key once, best first."""
         n = len(arrivals.keys)
-        if n <= 4 * self._k:
+        if n <= 2 * self._some:
             return self._cut(best_first(arrivals))
         above = np.flatnonzero(arrivals.scores >= self._guess)
         if not self._k <= len(above) <= 16 * self._k:
-            above = self._partition(arrivals.scores, 4 * self._k)
+            above = self._partition(arrivals.scores, self._some)
         best = best_first(arrivals.take(above))
         if len(best.keys) < self._k:
             best = best_first(arrivals)  # the same few keys again and again
-        self._guess = best.scores[min(3 * self._k, len(best.keys)) - 1]
+        self._guess = best.scores[min(self._some, len(best.keys)) - 1]
         return self._cut(best)
 
     def _partition(self, scores: Floats, wanted: int) -> NDArray[np.intp]:
