@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rsp_engine.grammar.tree import NamedCall, Service, find
-from rsp_engine.grammar.write.expressions import WriteExpressions
+from rsp_engine.grammar.write.queries import WriteQueries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,12 +39,12 @@ def _parts(query: Query) -> Iterator[str]:
         yield _count(services, "service")
     modifiers = query.form.modifiers
     if modifiers.limit is not None and modifiers.order_by:
-        writer = WriteExpressions(query.prefixes)
+        writer = WriteQueries(query.prefixes)
         keys = (
-            f"{'DESC' if o.descending else 'ASC'} {writer.expression(o.expression)}"
-            for o in modifiers.order_by
+            f"{'DESC' if condition.descending else 'ASC'} {writer.expression(condition.expression)}"
+            for condition in modifiers.order_by
         )
-        yield f"top {modifiers.limit.value} by {' then '.join(keys)}"
+        yield f"top {modifiers.limit.value} by {' '.join(' then '.join(keys).split())}"
     if functions := sorted({call.name for call in find(query, NamedCall)}):
         yield f"needs function{'s' * (len(functions) > 1)} {' and '.join(functions)}"
 

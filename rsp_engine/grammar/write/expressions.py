@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, assert_never
 
 from rsp_engine.grammar.tree import (
@@ -34,16 +35,16 @@ __all__ = ["WriteExpressions"]
 _OR, _AND, _RELATION, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(7)
 
 
-class WriteExpressions(WriteTerms):
+class WriteExpressions(WriteTerms, ABC):
     """Writes expressions. The pattern of EXISTS is written by whoever writes patterns."""
 
     def __init__(self, prefixes: Mapping[str, str]) -> None:
         super().__init__(prefixes)
         self.indent = 0
 
+    @abstractmethod
     def group(self, group: Group) -> str:
         """Write a group graph pattern."""
-        raise NotImplementedError
 
     def expression(self, expression: Expression, least: int = _OR) -> str:
         """Write an expression, in brackets if it binds less than its place needs."""

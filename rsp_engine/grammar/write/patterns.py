@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, assert_never
 
 from rsp_engine.grammar.tree import (
@@ -45,9 +46,9 @@ class WritePatterns(WriteExpressions):
         self.indent -= 1
         return self._braces(lines)
 
+    @abstractmethod
     def sub_select(self, query: SubSelect) -> str:
         """Write a sub-query."""
-        raise NotImplementedError
 
     def _braces(self, lines: Iterable[str]) -> str:
         inner, outer = "  " * (self.indent + 1), "  " * self.indent

@@ -1,0 +1,27 @@
+"""A query in one line, whatever it holds."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+
+from rsp_engine.grammar import parse, serialise, validate
+from rsp_engine.grammar.summary import summary
+from tests.grammar.strategies import queries
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(queries())
+def test_any_query_has_a_summary_of_one_line(query):
+    assert "\n" not in summary(query)
+
+
+def test_a_pattern_in_the_order_is_told_in_the_same_line():
+    order = "EXISTS { { SELECT ?s { ?s ?q 1 } } }"
+    query = parse(f"SELECT * {{ ?s ?p ?o }} ORDER BY DESC({order}) LIMIT 2")
+    assert summary(query) == ("SELECT, top 2 by DESC EXISTS { { SELECT ?s WHERE { ?s ?q 1 . } } }")
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(queries())
+def test_any_query_can_be_validated(query):
+    assert validate(serialise(query)).query == query
