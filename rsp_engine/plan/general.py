@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-__all__ = ["general_path"]
+__all__ = ["as_term", "general_path"]
 
 _BY_ORDER = {"SAMPLE", "GROUP_CONCAT", "SUM", "AVG"}  # of doubles, a sum depends on its order
 _ENGINE_MADE = {"NOW", "RAND", "UUID", "STRUUID"}
@@ -163,12 +163,13 @@ def _construct(
         names,
         is_ordered=bool(modifiers.order_by),
         cut=cut,
-        template=Template(tuple((_term(s), _term(p), _term(o)) for s, p, o in triples)),
+        template=Template(tuple((as_term(s), as_term(p), as_term(o)) for s, p, o in triples)),
         functions=functions,
     )
 
 
-def _term(node: tree.Node) -> TemplateTerm:
+def as_term(node: tree.Node) -> TemplateTerm:
+    """Return a term of a query as Oxigraph has it, or raise why it has none."""
     match node:
         case tree.Var(name):
             return Hole(name)

@@ -18,7 +18,7 @@ from rsp_engine.grammar.expressions import is_aggregate
 from rsp_engine.grammar.iris import is_absolute
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.operators.asking import Asking
-from rsp_engine.plan.general import general_path
+from rsp_engine.plan.general import as_term, general_path
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.pane_wise import pane_wise_path
 from rsp_engine.plan.physical import PhysicalPlan, StaticGraph, WindowScan
@@ -174,6 +174,8 @@ def _refusals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
                 yield from _refused_function(node, function, options)
             case tree.From(graph) | tree.FromNamed(graph):
                 yield from _refused_graph(graph, options)
+            case tree.Iri() | tree.Literal() | tree.BlankNode():
+                yield from _refused_term(node)
             case _:
                 continue
 
@@ -187,6 +189,15 @@ def _refused_function(
     elif function.value not in options.functions and function.value not in _CASTS:
         message = f"the function <{function.value}> is not registered"
         yield Diagnostic("semantic", message, node.span, "register it by its IRI")
+
+
+def _refused_term(node: tree.Iri | tree.Literal | tree.BlankNode) -> Iterator[Diagnostic]:
+    """Yield a term that the grammar of SPARQL admits and the standards it refers to do not."""
+    try:
+        as_term(node)
+    except ValueError as error:
+        message = f"this term cannot be evaluated: {error}"
+        yield Diagnostic("semantic", message, node.span)
 
 
 def _refused_graph(graph: tree.Iri, options: Options) -> Iterator[Diagnostic]:

@@ -1,0 +1,71 @@
+"""Any query of the language is planned and explained, or refused with its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import HealthCheck, given, settings
+
+from rsp_engine.errors import QueryError
+from rsp_engine.grammar import check, serialise, tree
+from rsp_engine.plan.explain import explain, explain_json
+from rsp_engine.plan.planner import Plan, plan
+from rsp_engine.runtime.step import Step
+from tests.grammar.strategies import queries
+
+WINDOW = tree.Iri("http://example.org/w")
+CLAUSE = tree.FromWindow(
+    WINDOW, tree.Iri("http://example.org/s"), tree.TimeWindow(tree.Duration(9))
+)
+
+
+def over_one_window(query: tree.Query) -> tree.Query:
+    """Return a query that reads one good window wherever it reads any, and no remote data."""
+
+    def changed(node: tree.Node) -> tree.Node:
+        match node:
+            case tree.Window(_, group) | tree.Service(_, group):
+                return tree.Window(WINDOW, group)
+            case tree.Graph(_, group):
+                return group
+            case tree.NamedCall(_, arguments) | tree.FunctionCall(_, arguments):
+                return tree.BuiltInCall("COALESCE", arguments)
+            case _:
+                return node
+
+    made = tree.rewrite(query, changed)
+    assert isinstance(made, tree.Query)
+    return replace(made, register=None, form=replace(made.form, dataset=(CLAUSE,)))
+
+
+def planned(query: tree.Query) -> None:
+    text = serialise(query)
+    try:
+        made = plan(check(text, "query"), text, "query")
+    except QueryError as error:
+        places = [diagnostic.span for diagnostic in error.diagnostics]
+    else:
+        places = []
+        explain_and_make(made)
+    assert all(0 <= span.start <= span.end <= len(text) for span in places)
+
+
+def explain_and_make(made: Plan) -> None:
+    assert explain(made)
+    assert explain_json(made)
+    Step(made.physical)
+
+
+many = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@many
+@given(queries())
+def test_any_query_is_planned_or_refused(query):
+    planned(query)
+
+
+@many
+@given(queries().map(over_one_window))
+def test_any_query_over_a_window_is_planned_or_refused(query):
+    planned(query)
