@@ -1,1 +1,4 @@
-"""The room of the top-k algorithms: pure, one to a file, each with the paper that it comes from."""
+"""The room of the operators: windows, reports, evaluation and the top-k algorithms.
+
+All are pure, one to a file, each with the paper that it comes from.
+"""

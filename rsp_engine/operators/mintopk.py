@@ -16,7 +16,7 @@ windows. EDBT 2011.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from rsp_engine.operators.topk import (
     TopkConfig,
     as_arrivals,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["Candidate", "MinTopk"]
 
@@ -124,14 +121,6 @@ class MinTopk:
             key, score = int(self._list.keys[place]), float(self._list.scores[place])
             found.append(Candidate(key, score, start, end))
         return found
-
-    def state(self) -> Mapping[str, Any]:
-        return {
-            **{name: array.tolist() for name, array in self._list._asdict().items()},
-            "end": self._end.tolist(),
-            "before": self._before.tolist(),
-            "closed": self._buffer.closed,
-        }
 
     def _check(self) -> None:
         """Assert what always holds."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rsp_engine.operators.topk import Ranking, TopkConfig, as_arrivals, best_first, joined
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["Oracle"]
 
@@ -33,6 +30,3 @@ class Oracle:
             inside = (edges.open <= at) & (at < edges.close)
         best = best_first(self._all.take(np.flatnonzero(inside)))
         return Ranking(window, best.keys[: self.config.k], best.scores[: self.config.k])
-
-    def state(self) -> Mapping[str, Any]:
-        return {name: array.tolist() for name, array in self._all._asdict().items()}

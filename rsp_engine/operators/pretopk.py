@@ -10,7 +10,7 @@ windows. EDBT 2011, section 3.2.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from rsp_engine.operators.topk import (
     best_first,
     joined,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["PreTopk"]
 
@@ -58,12 +55,3 @@ class PreTopk:
         """Return the keys that are predicted for a window to come."""
         known = self._predicted.get(window)
         return set() if known is None else set(known.keys.tolist())
-
-    def state(self) -> Mapping[str, Any]:
-        return {
-            "closed": self._buffer.closed,
-            "predicted": {
-                window: {name: array.tolist() for name, array in found._asdict().items()}
-                for window, found in self._predicted.items()
-            },
-        }

@@ -1,7 +1,7 @@
 """Top-k over sliding windows: what the operators of the family share.
 
 An operator is made from a configuration, takes arrivals a batch at a time as arrays, is told which
-window closes, and answers with the ranking of that window. Its state is plain data.
+window closes, and answers with the ranking of that window.
 
 An arrival is a key (a dense integer), a position and a score. Positions are times, or, for windows
 that count, numbers from 0 on; a `TimeFrame` says which windows hold a position. A key that arrives
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rsp_engine.model.windows import Pane, TimeFrame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
 __all__ = [
     "Arrivals",
@@ -79,9 +79,6 @@ class TopkOperator(Protocol):
 
     def close(self, window: int) -> Ranking:
         """Close a window, and all before it, and return its ranking."""
-
-    def state(self) -> Mapping[str, Any]:
-        """Return all that is known as plain data."""
 
 
 def best_first(arrivals: Arrivals) -> Arrivals:

@@ -1,4 +1,4 @@
-"""The room of the drivers: the evaluation of one window, on Spark or in one process, and its edges.
+"""The room of the drivers: one query as it runs, the local driver, and the edges of the engine.
 
-Sources, sinks, checkpoints and metrics belong here. Only the Spark driver imports pyspark.
+Sources and sinks are here. The Spark driver will be, and will alone import pyspark.
 """

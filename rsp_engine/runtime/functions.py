@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["as_sparql"]
+
+_LOG = logging.getLogger(__name__)
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _INTEGERS = {
@@ -28,16 +31,20 @@ def as_sparql(call: Callable[..., Any]) -> Callable[..., Any]:
 
     Numbers and truth values come as such, IRIs and other literals as their text. What is returned
     becomes a literal, unless it is a term already; None, or an exception, means that there is no
-    value, as for any error in SPARQL.
+    value, as for any error in SPARQL. The first exception of a function is logged as a warning.
 
     >>> as_sparql(lambda a, b: 2 * a + b)(ox.Literal(1), ox.Literal(0.5))
     <Literal value=2.5 ...>
     """
+    failed: list[Exception] = []
 
     def called(*terms: Any) -> Any:  # noqa: ANN401 - terms of any kind
         try:
             result = call(*map(_value, terms))
-        except Exception:
+        except Exception as error:
+            if not failed:
+                _LOG.warning("a registered function failed, and gives no value: %r", error)
+                failed.append(error)
             return None
         if result is None or isinstance(result, ox.NamedNode | ox.BlankNode | ox.Literal):
             return result
