@@ -1,0 +1,69 @@
+"""What a refresh policy looks at: the objects it may elect, and what the replica knows of them.
+
+(ACQUA: Dehghanzadeh, Dell'Aglio, Gao, Della Valle, Mileo, Bernstein: Approximate continuous query
+answering over streams and dynamic linked data sets, ICWE 2015. A proposer gives the candidates, a
+ranker orders them, and the maintainer fetches the first of these: the elected set.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rsp_engine.model.arrays import Floats, Integers
+
+__all__ = ["Candidates", "Entries"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The objects that a policy may elect, best first, each once.
+
+    `keys` are dense numbers, `scores` what is known of the objects now. `lives` is how many
+    evaluations hold an object, the one at hand included (L in ACQUA). `k` is how many the query
+    asks for, `step` the time from one evaluation to the next in milliseconds (beta).
+    """
+
+    keys: Integers
+    scores: Floats
+    lives: Integers
+    k: int
+    step: int
+
+    def __post_init__(self) -> None:
+        if not len(self.keys) == len(self.scores) == len(self.lives):
+            raise ValueError("keys, scores and lives must be of equal length")
+        if self.k < 1 or self.step < 1:
+            raise ValueError("k and step must be at least 1")
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """What the replica knows of the candidates, in their order; times in milliseconds.
+
+    `last_refresh` is when a value was last fetched, `last_change` when it was last seen to change,
+    `best_before` until when it is taken to be fresh (tau in ACQUA), and `interval` the time from
+    one change to the next as far as it is known (I).
+    """
+
+    last_refresh: Integers
+    last_change: Integers
+    best_before: Integers
+    interval: Integers
+
+    def __post_init__(self) -> None:
+        if len({len(getattr(self, field.name)) for field in fields(self)}) > 1:
+            raise ValueError("the facts about entries must be of equal length")
+
+    def __len__(self) -> int:
+        return len(self.last_refresh)
+
+    def is_stale(self, now: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Tell which values may have changed: their best-before time has come."""
+        return np.asarray(self.best_before <= now)
