@@ -8,7 +8,8 @@
     │   └── PlanError           ... by what the engine can do: it has a meaning, but no way to run
     ├── BindingError            a stream or graph of a query has no source, or a source no use
     ├── SourceError             a source cannot be opened: missing, unreadable, of unknown format
-    └── SinkError               answers cannot be written: a bad path, a format of another form
+    ├── SinkError               answers cannot be written: a bad path, a format of another form
+    └── StateError              a saved state does not fit: of another version or configuration
 
 A `Diagnostic` is one thing that is wrong, or suspicious, at one place of a query.
 """
@@ -36,6 +37,7 @@ __all__ = [
     "SinkError",
     "SourceError",
     "Span",
+    "StateError",
     "position",
     "render",
 ]
@@ -122,6 +124,10 @@ class SourceError(RspError):
 
 class SinkError(RspError):
     """Answers cannot be written."""
+
+
+class StateError(RspError):
+    """A saved state cannot be taken up."""
 
 
 def position(text: str, offset: int) -> Position:
