@@ -1,0 +1,223 @@
+"""The replica: the local copy of remote data, with what is known about its age.
+
+(AcquaTop, section 3.2 and Algorithm 5: `UpdateReplica` compares what is fetched with what is held,
+and gives back what changed.)
+
+A full replica is loaded from a snapshot. A bounded one holds at most `capacity` keys, those used
+last; what it drops it does not know any more, so it is a cold miss when it is needed again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from cachetools import LRUCache
+
+from rsp_engine.errors import StateError
+from rsp_engine.replica.endpoint import Fetched
+from rsp_engine.replica.estimator import Estimation, Estimator, Learned, estimator
+from rsp_engine.replica.facts import Facts
+from rsp_engine.replica.keys import Keys
+from rsp_engine.replica.terms import read_terms, solution_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, MutableMapping
+
+    from rsp_engine.model.arrays import Booleans, Integers
+    from rsp_engine.model.candidates import Entries
+    from rsp_engine.replica.pattern import RemotePattern, Solution
+
+__all__ = ["Replica", "ReplicaConfig"]
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaConfig:
+    """What is held: the data of a SERVICE clause, of all keys or of `capacity` of them."""
+
+    pattern: RemotePattern
+    estimation: Estimation = field(default_factory=Learned)
+    capacity: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.capacity is not None and self.capacity < 1:
+            raise ValueError("a replica must have room for at least 1 key")
+
+
+class Replica:
+    """Key -> remote solutions. Keys are terms in what is fetched, and numbers everywhere else.
+
+    A key that is not known has no solutions. One that is known may have none either: then the
+    remote side said so.
+    """
+
+    def __init__(self, config: ReplicaConfig, keys: Keys | None = None) -> None:
+        self.config = config
+        self.keys = Keys() if keys is None else keys
+        self._estimator: Estimator = estimator(config.estimation)
+        self._facts = Facts()
+        self._held: MutableMapping[int, tuple[Solution, ...]]
+        self._held = {} if config.capacity is None else LRUCache(config.capacity)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def is_known(self, numbers: Integers) -> Booleans:
+        """Tell which keys are held; the others are cold misses."""
+        self._facts.grow(len(self.keys))
+        return self._facts.is_known[numbers]
+
+    def entries(self, numbers: Integers) -> Entries:
+        """Return what policies look at, in the order of the numbers."""
+        self._facts.grow(len(self.keys))
+        return self._facts.entries(numbers)
+
+    def values(self, numbers: Iterable[int] | Integers) -> list[tuple[Solution, ...]]:
+        """Return the solutions of keys. A bounded replica takes this as use of them."""
+        return [self._held.get(int(number), ()) for number in numbers]
+
+    def load(self, snapshot: Fetched, now: int) -> Integers:
+        """Take in a snapshot; return the keys whose solutions are others than before.
+
+        A snapshot without faults is the whole dataset: what it does not name is not there.
+        """
+        answers = dict(snapshot.answers)
+        if not snapshot.faults:
+            answers |= {key: () for key in self.keys.of(self._held) if key not in answers}
+        return self.apply(Fetched(answers), now)
+
+    def apply(self, fetched: Fetched, now: int) -> Integers:
+        """Take in answers; return the keys whose solutions are others than before, in order.
+
+        A key that was dropped for lack of room is among them if it had solutions. An answer older
+        than what is held is left.
+        """
+        numbers = self.keys.numbers(fetched.answers)
+        self._facts.grow(len(self.keys))
+        in_time = self._facts.last_refresh[numbers] <= now
+        pairs = zip(numbers.tolist(), fetched.answers.values(), strict=True)
+        answers = dict(pair for pair, is_taken in zip(pairs, in_time, strict=True) if is_taken)
+        before = {number: self._held.get(number, ()) for number in answers}
+        differ = [not _same(before[number], new) for number, new in answers.items()]
+        self._renew(numbers[in_time], np.array(differ, dtype=np.bool_), now)
+        is_other = dict.fromkeys(answers, False)
+        for (number, new), differs in zip(answers.items(), differ, strict=True):
+            # What is unchanged stays the very same, in its order.
+            for dropped, had in self._hold(number, new if differs else before[number]):
+                is_other[dropped] = bool(before.get(dropped, had))
+            is_other[number] = differs
+        self._forget_dropped(is_other)
+        return np.array(sorted(n for n in is_other if is_other[n]), dtype=np.int64)
+
+    def _renew(self, numbers: Integers, differ: Booleans, now: int) -> None:
+        """Note a refresh, and learn from it."""
+        facts = self._facts
+        elapsed = now - facts.last_refresh[numbers]
+        # The first refresh of a key, and a second one at the same instant, tell nothing of rates.
+        tells = facts.is_known[numbers] & (elapsed > 0)
+        self._estimator.observe(numbers[tells], elapsed[tells], differ[tells])
+        facts.renew(numbers, differ, self._estimator.intervals(numbers), now)
+
+    def _hold(
+        self, number: int, solutions: tuple[Solution, ...]
+    ) -> list[tuple[int, tuple[Solution, ...]]]:
+        """Hold the solutions of a key; return what was dropped to make room."""
+        is_full = number not in self._held and len(self._held) == self.config.capacity
+        dropped = [self._held.popitem()] if is_full else []
+        self._held[number] = solutions
+        return dropped
+
+    def _forget_dropped(self, numbers: Iterable[int]) -> None:
+        gone = np.array([n for n in numbers if n not in self._held], dtype=np.int64)
+        self._facts.forget(gone)
+        self._estimator.forget(gone)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything as plain data: numbers, lists, and terms as N-Triples text."""
+        held = self._in_order_of_use()
+        numbers = np.fromiter(held, dtype=np.int64, count=len(held))
+        self._facts.grow(len(self.keys))
+        return {
+            "version": VERSION,
+            "config": _plain(self.config),
+            "keys": self.keys.state(),
+            "numbers": numbers.tolist(),
+            "solutions": [[solution_text(s) for s in held[n]] for n in held],
+            "facts": self._facts.state(numbers),
+            "estimator": self._estimator.state(numbers),
+        }
+
+    def _in_order_of_use(self) -> dict[int, tuple[Solution, ...]]:
+        """Return what is held, what was used last at the end; numbers in order if all are held."""
+        if self.config.capacity is None:
+            return {number: self._held[number] for number in sorted(self._held)}
+        held = dict(self._held.popitem() for _ in range(len(self._held)))
+        self._held.update(held)
+        return held
+
+    @classmethod
+    def restored(cls, config: ReplicaConfig, state: Mapping[str, Any]) -> Replica:
+        """Return what was saved. A state of another version or configuration is refused."""
+        _refuse_other(config, state)
+        try:
+            made = cls(config, Keys.restored(state["keys"]))
+            made._take_up(state)
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
+            raise StateError(f"the saved replica is damaged: {error}") from None
+        return made
+
+    def _take_up(self, state: Mapping[str, Any]) -> None:
+        numbers = np.array(state["numbers"], dtype=np.int64)
+        if ((numbers < 0) | (numbers >= len(self.keys))).any():
+            raise ValueError("a number has no key")
+        self._facts.grow(len(self.keys))
+        self._facts.restore(numbers, state["facts"])
+        self._estimator.restore(numbers, state["estimator"])
+        texts = [text for key in state["solutions"] for s in key for text in s.values()]
+        terms = iter(read_terms(texts))
+        for number, solutions in zip(numbers.tolist(), state["solutions"], strict=True):
+            read = tuple({name: next(terms) for name in solution} for solution in solutions)
+            if self._hold(number, read):
+                raise ValueError("it holds more keys than it has room for")
+
+
+def _same(held: tuple[Solution, ...], fetched: tuple[Solution, ...]) -> bool:
+    """Tell whether two answers are the same bag of solutions."""
+    if len(held) != len(fetched) or len(held) < 2:
+        return held == fetched
+    return held == fetched or _in_order(held) == _in_order(fetched)
+
+
+def _in_order(solutions: tuple[Solution, ...]) -> list[list[tuple[str, str]]]:
+    return sorted([*solution_text(solution).items()] for solution in solutions)
+
+
+def _plain(config: ReplicaConfig) -> dict[str, Any]:
+    pattern = {field: _listed(value) for field, value in asdict(config.pattern).items()}
+    kind = type(config.estimation).__name__.lower()
+    return {
+        **pattern,
+        "estimation": {"kind": kind, **asdict(config.estimation)},
+        "capacity": config.capacity,
+    }
+
+
+def _listed(value: str | tuple[str, ...]) -> str | list[str]:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _refuse_other(config: ReplicaConfig, state: Mapping[str, Any]) -> None:
+    version = state.get("version")
+    if version != VERSION:
+        raise StateError(f"the saved replica is of version {version}, not {VERSION}")
+    saved = state.get("config")
+    for name, value in _plain(config).items():
+        was = saved.get(name) if isinstance(saved, dict) else None
+        if was != value:
+            raise StateError(
+                f"the saved replica has another {name}: {was!r}, not {value!r}",
+                "start without the saved state, or run the query that it was saved from",
+            )

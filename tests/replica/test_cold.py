@@ -1,0 +1,53 @@
+"""Cold misses: at most half the budget, by stream score."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rsp_engine.replica.cold import shares
+
+scored = st.dictionaries(
+    st.integers(0, 50), st.floats(allow_nan=False) | st.sampled_from([1.0, 2.0]), max_size=12
+)
+
+
+def share(budget, cold):
+    return shares(budget, np.array([*cold], dtype=np.int64), np.array([*cold.values()], float))
+
+
+@given(st.integers(0, 20), scored)
+def test_the_best_half_of_the_budget_is_fetched_and_the_rest_is_for_the_policy(budget, cold):
+    best_first = sorted(cold, key=lambda key: (cold[key], key), reverse=True)
+    room = budget // 2
+    split = share(budget, cold)
+    assert split.fetched.tolist() == best_first[:room]
+    assert split.missed.tolist() == best_first[room:]
+    assert split.rest == budget - min(room, len(cold))
+
+
+@given(scored)
+def test_without_a_budget_everything_is_fetched(cold):
+    split = share(None, cold)
+    assert sorted(split.fetched.tolist()) == sorted(cold)
+    assert not len(split.missed)
+    assert split.rest is None
+
+
+def test_a_key_without_a_score_comes_last():
+    cold = {1: float("nan"), 2: -float("inf"), 3: 1.0}
+    assert share(6, cold).fetched.tolist() == [3, 2, 1]
+
+
+def test_a_budget_of_one_fetches_no_cold_key():
+    split = share(1, {4: 1.0})
+    assert (split.fetched.tolist(), split.missed.tolist(), split.rest) == ([], [4], 1)
+
+
+def test_bad_parameters_are_refused():
+    with pytest.raises(ValueError, match="budget must not be negative"):
+        share(-1, {})
+    with pytest.raises(ValueError, match="as many scores as keys"):
+        shares(1, np.array([1]), np.array([]))
