@@ -1,1 +1,16 @@
 """The room of the refresh policies: each elects, within a budget, the keys to fetch anew."""
+
+from __future__ import annotations
+
+from rsp_engine.policies.policy import Policy, Proposer, RankedPolicy, elected_set, in_order
+from rsp_engine.policies.registry import POLICIES, register
+
+__all__ = [
+    "POLICIES",
+    "Policy",
+    "Proposer",
+    "RankedPolicy",
+    "elected_set",
+    "in_order",
+    "register",
+]

@@ -1,0 +1,28 @@
+"""LRU: what was fetched longest ago is fetched first.
+
+(AcquaTop, section 3.2; from ACQUA.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rsp_engine.policies.policy import Places, RankedPolicy, in_order
+
+if TYPE_CHECKING:
+    from rsp_engine.model.candidates import Candidates, Entries
+
+__all__ = ["AT_LRU", "WSJ_LRU", "lru"]
+
+
+def lru(candidates: Candidates, entries: Entries, _now: int, _seed: int) -> Places:
+    """Order candidates by their last refresh, the oldest first."""
+    return in_order(candidates, entries.last_refresh)
+
+
+WSJ_LRU = RankedPolicy(
+    "WSJ-LRU", "keys of the window, least recently fetched first", "AcquaTop 3.2", "window", lru
+)
+AT_LRU = RankedPolicy(
+    "AT-LRU", "keys of the list, least recently fetched first", "AcquaTop 5.2.4", "list", lru
+)

@@ -1,0 +1,64 @@
+"""The policies by name, and how to add one's own."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from rsp_engine.policies.asm import AT_ASM, EXACT
+from rsp_engine.policies.bsm import AT_BSM
+from rsp_engine.policies.lru import AT_LRU, WSJ_LRU
+from rsp_engine.policies.rnd import AT_RND, WSJ_RND
+from rsp_engine.policies.tsm import AT_TSM
+from rsp_engine.policies.wbm import AT_WBM, WSJ_WBM
+from rsp_engine.policies.wst import WST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rsp_engine.policies.policy import Policy
+
+__all__ = ["POLICIES", "register"]
+
+_ALL: tuple[Policy, ...] = (
+    WST,
+    WSJ_RND,
+    WSJ_LRU,
+    WSJ_WBM,
+    AT_TSM,
+    AT_BSM,
+    AT_ASM,
+    AT_LRU,
+    AT_WBM,
+    AT_RND,
+    EXACT,
+)
+
+POLICIES: Mapping[str, Policy] = MappingProxyType({policy.name: policy for policy in _ALL})
+"""The policies of the engine. They never change: `register` returns another mapping."""
+
+
+def register(policy: Policy, among: Mapping[str, Policy] = POLICIES) -> Mapping[str, Policy]:
+    """Return policies with one more, or raise why it cannot be one of them.
+
+    >>> from rsp_engine.policies.policy import RankedPolicy
+    >>> from rsp_engine.policies.tsm import tsm
+    >>> mine = RankedPolicy("WSJ-TSM", "the top of the window", "my notes", "window", tsm)
+    >>> sorted(set(register(mine)) - set(POLICIES))
+    ['WSJ-TSM']
+    >>> register(mine, register(mine))
+    Traceback (most recent call last):
+    ValueError: there is a policy WSJ-TSM already
+    """
+    for text in ("name", "summary", "section"):
+        if not isinstance(getattr(policy, text, None), str) or not getattr(policy, text):
+            raise ValueError(f"a policy must have a {text}: {policy!r}")
+    if getattr(policy, "proposer", "") not in ("window", "list", None):
+        raise ValueError(f"the proposer of {policy.name} must be 'window', 'list' or None")
+    if not isinstance(getattr(policy, "is_bounded", None), bool):
+        raise ValueError(f"the policy {policy.name} must say whether it is_bounded")
+    if not callable(getattr(policy, "elect", None)):
+        raise ValueError(f"the policy {policy.name} has no function elect")
+    if policy.name in among:
+        raise ValueError(f"there is a policy {policy.name} already")
+    return MappingProxyType({**among, policy.name: policy})

@@ -1,0 +1,29 @@
+"""RND: candidates by chance.
+
+(AcquaTop, section 3.2; from ACQUA.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.policies.policy import Places, RankedPolicy
+
+if TYPE_CHECKING:
+    from rsp_engine.model.candidates import Candidates, Entries
+
+__all__ = ["AT_RND", "WSJ_RND", "rnd"]
+
+_WORD = 2**64
+
+
+def rnd(candidates: Candidates, _entries: Entries, now: int, seed: int) -> Places:
+    """Shuffle the candidates; the seed and the time decide, not the order they are given in."""
+    chance = np.random.default_rng([seed % _WORD, now % _WORD])
+    return chance.permutation(np.argsort(candidates.keys))
+
+
+WSJ_RND = RankedPolicy("WSJ-RND", "keys of the window, by chance", "AcquaTop 3.2", "window", rnd)
+AT_RND = RankedPolicy("AT-RND", "keys of the list, by chance", "AcquaTop 3.2, 5.2", "list", rnd)

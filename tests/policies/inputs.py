@@ -1,0 +1,86 @@
+"""What policies are asked with: drawn by Hypothesis, or written by hand."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from rsp_engine.model.candidates import Candidates, Entries
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FOREVER = 2**63 - 1
+times = st.integers(-50, 50) | st.sampled_from([-FOREVER - 1, FOREVER, 1_420_574_522_643])
+counts = st.integers(0, 12)
+
+
+class Question(NamedTuple):
+    """All that a policy is given, the budget aside."""
+
+    candidates: Candidates
+    entries: Entries
+    now: int
+    seed: int
+
+    def content(self) -> list[list[float]]:
+        """Return every number of the question."""
+        parts = (self.candidates.keys, self.candidates.scores, self.candidates.lives)
+        facts = (getattr(self.entries, field.name) for field in fields(self.entries))
+        return [part.tolist() for part in (*parts, *facts)]
+
+
+def numbers(values: Sequence[int]) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
+
+
+def candidates(
+    keys: Sequence[int], scores: Sequence[float], lives: Sequence[int], k: int = 3, step: int = 2
+) -> Candidates:
+    return Candidates(numbers(keys), np.array(scores, dtype=np.float64), numbers(lives), k, step)
+
+
+def entries(
+    size: int,
+    *,
+    last_refresh: Sequence[int] | None = None,
+    best_before: Sequence[int] | None = None,
+    interval: Sequence[int] | None = None,
+) -> Entries:
+    """Return facts about entries; those that are left out are all 0, intervals 1."""
+    nothing = [0] * size
+    return Entries(
+        numbers(last_refresh or nothing),
+        numbers(nothing),
+        numbers(best_before or nothing),
+        numbers(interval or [1] * size),
+    )
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Question:
+    """Few keys, many ties, times that stand for never and always."""
+    keys = draw(st.lists(st.integers(0, 30), max_size=9, unique=True))
+    size = len(keys)
+
+    def many(one: st.SearchStrategy[int]) -> list[int]:
+        return draw(st.lists(one, min_size=size, max_size=size))
+
+    pairs = sorted(zip(many(st.integers(0, 3)), keys, strict=True), reverse=True)
+    asked = candidates(
+        [key for _, key in pairs],
+        [score for score, _ in pairs],
+        many(st.integers(1, 4)),
+        draw(st.integers(1, 6)),
+        draw(st.integers(1, 5)),
+    )
+    facts = Entries(
+        numbers(many(times)),
+        numbers(many(times)),
+        numbers(many(times)),
+        numbers(many(st.integers(0, 20) | st.just(FOREVER))),
+    )
+    return Question(asked, facts, draw(st.integers(-50, 50)), draw(st.integers(-3, 3)))
