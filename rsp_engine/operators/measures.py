@@ -1,0 +1,174 @@
+"""How good an answer is: it is compared with what the oracle answers for the same window.
+
+The answer and the oracle's ranking are objects, best first, each once. Of the answer the first k
+count. The oracle's ranking should go as deep as the measure looks: k for most, `depth` for nDCG,
+the whole window for accuracy. All measures are from 0 to 1, and the oracle itself gets 1. Where
+the oracle has no answer, an empty answer gets 1, and any other 0.
+
+(AcquaTop: Zahmatkesh, Della Valle: Continuous top-k approximated join of streaming and evolving
+distributed data, section 2.1.2, which defines nDCG and precision, and names accuracy and MRR;
+section 6.2 cumulates them. DCG: Järvelin, Kekäläinen: IR evaluation methods for retrieving highly
+relevant documents, SIGIR 2000.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from math import log2
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+__all__ = [
+    "Cumulated",
+    "Measures",
+    "accuracy",
+    "measure",
+    "ndcg",
+    "ndcg_by_place",
+    "precision",
+    "reciprocal_rank",
+]
+
+
+def ndcg(
+    answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int, depth: int | None = None
+) -> float:
+    """Return nDCG@k: how relevant the answer is, and how well ordered.
+
+    An object of rank r in the oracle's ranking has the relevance depth - r + 1, and none below the
+    depth, which is 2k unless it is given.
+
+    >>> round(ndcg("ADF", "ABCDEF", 3), 3), round(ndcg("FCB", "ABCDEF", 3), 3)
+    (0.754, 0.288)
+    """
+    depth = 2 * k if depth is None else depth
+    answer = _best(answer, oracle, k)
+    if depth < k:
+        raise ValueError(f"the depth must be at least k, {k}, not {depth}")
+    ranks = {one: rank for rank, one in enumerate(oracle[:depth], 1)}
+    if not ranks:
+        return float(not answer)
+    found = ((place, ranks[one]) for place, one in enumerate(answer, 1) if one in ranks)
+    ideal = ((rank, rank) for rank in range(1, min(k, len(ranks)) + 1))
+    return min(1.0, _dcg(found, depth) / _dcg(ideal, depth))  # rounding may end above 1
+
+
+def ndcg_by_place(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int) -> float:
+    """Return nDCG@k as the program of AcquaTop's authors computes it.
+
+    The relevance of an object that the oracle has among its k best is not by its rank there but by
+    its place in the answer: k - place + 1. So the right objects get 1 in any order.
+
+    >>> ndcg_by_place("CAB", "ABCDEF", 3)
+    1.0
+    """
+    answer = _best(answer, oracle, k)
+    right = set(oracle[:k])
+    if not right:
+        return float(not answer)
+    found = ((place, place) for place, one in enumerate(answer, 1) if one in right)
+    return _dcg(found, k) / _dcg(((place, place) for place in range(1, len(right) + 1)), k)
+
+
+def precision(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int) -> float:
+    """Return precision@k: the part of the oracle's k best, or fewer if it has fewer, that is found.
+
+    >>> round(precision("ADF", "ABCDEF", 3), 3), round(precision("FCB", "ABCDEF", 3), 3)
+    (0.333, 0.667)
+    """
+    answer = _best(answer, oracle, k)
+    right = set(oracle[:k])
+    return len(right.intersection(answer)) / len(right) if right else float(not answer)
+
+
+def accuracy(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int) -> float:
+    """Return accuracy@k: the part of the window that is rightly taken or rightly left out.
+
+    >>> round(accuracy("ADF", "ABCDEF", 3), 3), round(accuracy("FCB", "ABCDEF", 3), 3)
+    (0.333, 0.667)
+    """
+    answer = _best(answer, oracle, k)
+    window = {*oracle, *answer}
+    wrong = set(oracle[:k]).symmetric_difference(answer)
+    return 1 - len(wrong) / len(window) if window else 1.0
+
+
+def reciprocal_rank(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int) -> float:
+    """Return 1 / the place of the oracle's best object in the answer, 0 if it is not there.
+
+    The mean over the windows is MRR@k. (Were any of the k best right, nearly all would get 1.)
+
+    >>> reciprocal_rank("BA", "AB", 2), reciprocal_rank("BC", "AB", 2)
+    (0.5, 0.0)
+    """
+    answer = _best(answer, oracle, k)
+    if not oracle:
+        return float(not answer)
+    return 1 / (list(answer).index(oracle[0]) + 1) if oracle[0] in answer else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """The measures of one window, or their sums, or their means."""
+
+    ndcg: float = 0.0
+    ndcg_by_place: float = 0.0
+    precision: float = 0.0
+    accuracy: float = 0.0
+    reciprocal_rank: float = 0.0
+
+
+def measure(
+    answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int, depth: int | None = None
+) -> Measures:
+    """Return all measures of the answer of a window."""
+    return Measures(
+        ndcg(answer, oracle, k, depth),
+        ndcg_by_place(answer, oracle, k),
+        precision(answer, oracle, k),
+        accuracy(answer, oracle, k),
+        reciprocal_rank(answer, oracle, k),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cumulated:
+    """The measures of the windows so far, summed as in AcquaTop, section 6.2.
+
+    >>> found = Cumulated().add(measure("ADF", "ABCDEF", 3)).add(measure("ABC", "ABCDEF", 3))
+    >>> found.windows, round(found.sums.precision, 3), round(found.means.precision, 3)
+    (2, 1.333, 0.667)
+    """
+
+    windows: int = 0
+    sums: Measures = Measures()
+
+    def add(self, found: Measures) -> Cumulated:
+        """Return these with another window."""
+        pairs = zip(astuple(self.sums), astuple(found), strict=True)
+        return Cumulated(self.windows + 1, Measures(*(a + b for a, b in pairs)))
+
+    @property
+    def means(self) -> Measures:
+        """The measures of the average window, among them MRR; 0 before the first window."""
+        return Measures(*(a / max(self.windows, 1) for a in astuple(self.sums)))
+
+
+def _best(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int) -> Sequence[Hashable]:
+    """Return the part of the answer that counts, or raise why it cannot be measured."""
+    if k < 1:
+        raise ValueError(f"k must be at least 1, not {k}")
+    for said, objects in (("answer", answer), ("oracle's ranking", oracle)):
+        if len(set(objects)) < len(objects):
+            raise ValueError(f"the {said} holds an object twice")
+    return answer[:k]
+
+
+def _dcg(found: Iterable[tuple[int, int]], depth: int) -> float:
+    """Return the discounted gain of objects with their places and ranks, divided by 2^depth.
+
+    The gain is 2^(depth - rank + 1) - 1. The division, which nDCG cancels, keeps it in range.
+    """
+    return sum((2.0 ** (1 - rank) - 2.0**-depth) / log2(place + 1) for place, rank in found)
