@@ -10,7 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rsp_engine.model.answers import Interval
-from rsp_engine.operators.scan import PASSED, Refusal
+from rsp_engine.operators.scan import NO_LANE, PASSED, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,7 +60,11 @@ class CountScan:
         self.has_news = True
         return None
 
+    def lane(self, watermark: float) -> tuple[float, float]:
+        return NO_LANE
+
     def settle(self, watermark: float) -> None:
+        """Count what no other can precede; what waits on is news for a later watermark."""
         self._watermark = max(self._watermark, watermark)
         while self._waiting and self._waiting[0].timestamp < watermark:
             element = heapq.heappop(self._waiting)
@@ -68,6 +72,7 @@ class CountScan:
                 self._settled.extend((element.timestamp, (t,)) for t in element.triples)
             else:
                 self._settled.append((element.timestamp, element.triples))
+        self.has_news = bool(self._waiting)
 
     def _window(self, index: int) -> tuple[int, int]:
         """Return where a window begins and ends in what is settled."""

@@ -62,8 +62,8 @@ class Report:
         """
         self._see(watermark)
         for scan in self._scans:
-            scan.settle(watermark)
             scan.has_news = False
+            scan.settle(watermark)
         while (instant := self._next(watermark)) is not None:
             if self._is_reported():
                 yield instant
@@ -71,12 +71,21 @@ class Report:
     def may_be_due(self, watermark: float) -> bool:
         """Tell, without looking closer, whether anything may be due."""
         self._see(watermark)
-        if self._has_passed(self._nothing_before, watermark):
+        if watermark == inf or self._has_passed(self._nothing_before, watermark):
             return True
         for scan in self._scans:  # noqa: SIM110 - asked for every element, and `any` is slower
             if scan.has_news:
                 return True
         return False
+
+    def quiet_until(self) -> float:
+        """Return the largest watermark that is known, without looking closer, to make nothing due.
+
+        It holds until an element is news to one of the scans.
+        """
+        if any(scan.has_news for scan in self._scans):
+            return -inf
+        return self._nothing_before - 1 if self._reports_at else self._nothing_before
 
     def waits_for(self, watermark: float) -> float:
         """Return the watermark up to which nothing more will be reported."""

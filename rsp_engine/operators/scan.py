@@ -8,6 +8,7 @@ semantics, IJSWIS 10(4), 2014, where a window operator maps a stream to a graph 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Interval
 
-__all__ = ["BEFORE_T0", "BETWEEN_WINDOWS", "LATE", "PASSED", "Refusal", "Scan"]
+__all__ = ["BEFORE_T0", "BETWEEN_WINDOWS", "LATE", "NO_LANE", "PASSED", "Refusal", "Scan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ LATE = Refusal("late: all its windows are closed")
 PASSED = Refusal("late: elements after it have been counted")
 BEFORE_T0 = Refusal("before t0: it is before the first window")
 BETWEEN_WINDOWS = Refusal("it falls between two windows", is_fault=False)
+NO_LANE = inf, -inf
+"""No two elements can be taken together."""
 
 
 class Scan(Protocol):
@@ -45,6 +48,12 @@ class Scan(Protocol):
 
     def take(self, timestamp: int, triples: Sequence[Triple], watermark: float) -> Refusal | None:
         """Take an element, or say why not."""
+
+    def lane(self, watermark: float) -> tuple[float, float]:
+        """Return after and up to which instant elements can be taken together, as one.
+
+        They are those of the pane of the element before: all are taken, into the same windows.
+        """
 
     def settle(self, watermark: float) -> None:
         """Learn that no element before the watermark is still to come."""

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE, Refusal
+from rsp_engine.operators.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE, NO_LANE, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -55,6 +55,15 @@ class TimeScan:
         self._current = self._pane(pane)
         self._current.extend(triples)
         return None
+
+    def lane(self, watermark: float) -> tuple[float, float]:
+        """Return the edges of the pane of the element before, if all its windows are open.
+
+        Its elements leave them open: the watermark is never past the element that raises it.
+        """
+        if watermark + self._shift > self._until:
+            return NO_LANE
+        return self._low - self._shift, self._high - self._shift
 
     def _pane(self, pane: Pane) -> list[Triple]:
         if pane not in self._panes:

@@ -61,6 +61,15 @@ class Step:
             return None
         return next((r for r in refusals if r is not None and r.is_fault), refusals[0])
 
+    def lane(self, stream: str, watermark: float) -> tuple[float, float]:
+        """Return after and up to which instant elements of a stream can be taken as one."""
+        lanes = [scan.lane(watermark) for scan in self._by_stream[stream]]
+        return max(after for after, _ in lanes), min(until for _, until in lanes)
+
+    def quiet_until(self) -> float:
+        """Return the largest watermark that is known to make no evaluation due."""
+        return self._report.quiet_until()
+
     def may_be_due(self, watermark: float) -> bool:
         """Tell, without looking closer, whether an evaluation may be due."""
         return self._report.may_be_due(watermark)

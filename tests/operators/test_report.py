@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.model.windows import TimeFrame
+from rsp_engine.model.windows import CountFrame, TimeFrame
+from rsp_engine.operators.count_windows import CountScan
 from rsp_engine.operators.report import Report
 from rsp_engine.operators.time_windows import TimeScan
 from tests.operators.streams import BOUNDS, A, Taken, streams
@@ -164,3 +165,25 @@ def test_the_content_is_that_of_the_instant_until_the_next_is_asked_for():
     for instant in report.due(inf):
         assert scan.interval().close == instant
         assert not scan.is_empty()
+
+
+def test_what_waits_is_due_once_the_watermark_is_past_it_however_often_it_was_asked_before():
+    scan = CountScan(CountFrame(1, 1))
+    report = Report([scan], "nonempty", "RSTREAM", "(]", counts=True)
+    scan.take(5, [A], 5)
+    assert list(report.due(5)) == []
+    assert report.may_be_due(6)
+    assert list(report.due(6)) == [5]
+
+
+@given(frames(), kinds, r2s, streams(max_delay=4))
+def test_a_quiet_watermark_makes_nothing_due(windows, kind, stream, taken):
+    report, scans = made(windows, kind, stream)
+    for element in taken:
+        list(report.due(element.watermark))
+        for scan in scans:
+            scan.take(*element)
+    quiet = report.quiet_until()
+    if taken and quiet > -inf:
+        assert quiet >= taken[-1].watermark
+        assert list(report.due(min(quiet, 1_000))) == []
