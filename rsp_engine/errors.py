@@ -9,6 +9,7 @@
     ├── BindingError            a stream or graph of a query has no source, or a source no use
     ├── SourceError             a source cannot be opened: missing, unreadable, of unknown format
     ├── SinkError               answers cannot be written: a bad path, a format of another form
+    ├── ServiceError            a service cannot be asked: a bad address, one that is not allowed
     └── StateError              a saved state does not fit: of another version or configuration
 
 A `Diagnostic` is one thing that is wrong, or suspicious, at one place of a query.
@@ -34,6 +35,7 @@ __all__ = [
     "QuerySemanticError",
     "QuerySyntaxError",
     "RspError",
+    "ServiceError",
     "SinkError",
     "SourceError",
     "Span",
@@ -124,6 +126,10 @@ class SourceError(RspError):
 
 class SinkError(RspError):
     """Answers cannot be written."""
+
+
+class ServiceError(RspError):
+    """A service cannot be asked as it is configured."""
 
 
 class StateError(RspError):

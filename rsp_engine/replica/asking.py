@@ -156,11 +156,16 @@ def whole_text(pattern: RemotePattern) -> str:
     return f"SELECT {head} WHERE {pattern.body}"
 
 
-def page_text(pattern: RemotePattern, limit: int, offset: int) -> str:
-    """Ask for a page of everything; the rows of a key stand together."""
-    order = _variables((*pattern.keys, *pattern.variables))
-    by = f" ORDER BY {order}" if order else ""
-    return f"{whole_text(pattern)}{by} LIMIT {int(limit)} OFFSET {int(offset)}"
+def page_text(pattern: RemotePattern, limit: int, offset: int, *, is_nested: bool = False) -> str:
+    """Ask for a page of everything; the rows of a key stand together.
+
+    Some servers sort only so many rows for a page. Nested, they sort all, and cut the page after.
+    """
+    head = _variables((*pattern.keys, *pattern.variables))
+    ordered = whole_text(pattern) + (f" ORDER BY {head}" if head else "")
+    if is_nested:
+        ordered = f"SELECT {head or '*'} WHERE {{ {{ {ordered} }} }}"
+    return f"{ordered} LIMIT {int(limit)} OFFSET {int(offset)}"
 
 
 def _row(key: Key, index: int) -> str:

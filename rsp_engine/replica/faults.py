@@ -1,0 +1,70 @@
+"""What goes wrong at an endpoint, by name.
+
+The names are counted in `Fetched.faults` and stand in reports, so they stay as they are. A status
+is named by its number: `status 503`.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BROKEN",
+    "CHANGED",
+    "ENCODING",
+    "NOT_JSON",
+    "NOT_RESULTS",
+    "NO_REQUESTS",
+    "NO_TIME",
+    "REDIRECT",
+    "REFUSED",
+    "ROWS_CUT",
+    "TIME_OUT",
+    "TLS",
+    "TOO_LARGE",
+    "TRUNCATED",
+    "UNKNOWN_HOST",
+    "UNREACHABLE",
+    "FaultError",
+    "status_cause",
+]
+
+REFUSED = "refused connection"
+UNKNOWN_HOST = "unknown host"
+UNREACHABLE = "unreachable"
+TLS = "TLS"
+BROKEN = "broken connection"
+TIME_OUT = "time-out"
+NO_TIME = "no time left"
+NO_REQUESTS = "no requests left"
+REDIRECT = "redirect"
+ENCODING = "unknown encoding"
+TOO_LARGE = "too large"
+TRUNCATED = "truncated"
+NOT_JSON = "not JSON"
+NOT_RESULTS = "not SPARQL results"
+ROWS_CUT = "rows cut"
+CHANGED = "changed between pages"
+
+
+class FaultError(Exception):
+    """A request was not answered. It stays in this room: endpoints count it, and go on.
+
+    `status` is the HTTP status, if it is what went wrong, and `retry_after` the seconds that the
+    server asks to be left alone.
+    """
+
+    def __init__(
+        self, cause: str, status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.status = status
+        self.retry_after = retry_after
+
+
+def status_cause(status: int) -> str:
+    """Return the name of a status.
+
+    >>> status_cause(503)
+    'status 503'
+    """
+    return f"status {status}"
