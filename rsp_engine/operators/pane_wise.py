@@ -16,9 +16,11 @@ from rsp_engine.operators.asking import Asking, GeneralConfig, as_row, content_o
 from rsp_engine.operators.content import Content
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from rsp_engine.model.answers import Graph, Row, Solutions
+    from rsp_engine.operators.asking import Term
+    from rsp_engine.operators.one_pattern import OnePattern
     from rsp_engine.operators.scan import Scan
 
 __all__ = ["PaneWise", "PaneWiseConfig"]
@@ -26,18 +28,29 @@ __all__ = ["PaneWise", "PaneWiseConfig"]
 
 @dataclass(frozen=True, slots=True)
 class PaneWiseConfig(GeneralConfig):
-    """As for the general path; the text is asked of the default graph, and orders nothing."""
+    """As for the general path; the text is asked of the default graph, and orders nothing.
+
+    A query that asks for nothing beyond the solutions of its `pattern` has it here, and the text
+    need not be asked.
+    """
+
+    pattern: OnePattern | None = None
 
 
 class PaneWise:
-    """Evaluates a query once per pane. Memory: the rows of the panes of open windows."""
+    """Evaluates a query once per pane. Memory: the triples and rows of the panes of open windows.
+
+    The rows of the window before are kept by their text, which tells them apart and orders them:
+    only those of panes that come and go are touched.
+    """
 
     def __init__(self, config: PaneWiseConfig) -> None:
         self.config = config
         self.may_give_blank_nodes = config.template is not None
         self._asking = Asking(config)
         self._triples = Content[ox.Triple]()
-        self._rows: dict[Hashable, dict[str, Row]] = {}
+        self._texts = Content[str]()
+        self._rows: dict[str, Row] = {}
 
     @property
     def triples(self) -> int:
@@ -47,25 +60,34 @@ class PaneWise:
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph:
         """Return the answer over the content of the only scan, at an instant."""
         [scan] = scans
-        panes = dict(scan.content())
+        panes, rows = dict(scan.content()), self._rows
         for key in self._triples.going(panes):
             self._triples.remove(key)
-            del self._rows[key]
+            for text in self._texts.remove(key):
+                del rows[text]
         for key in self._triples.coming(panes):
             self._triples.add(key, panes[key])
-            self._rows[key] = self._asked(panes[key], now)
-        rows: dict[str, Row] = {}
-        for pane in self._rows.values():
-            rows |= pane
+            found = self._asked(panes[key], now)
+            # What is in order pane by pane is quick to sort.
+            for text in self._texts.add(key, sorted(found)):
+                rows[text] = found[text]
         return content_of(self.config, [rows[text] for text in sorted(rows)])
 
     def _asked(self, triples: Sequence[ox.Triple], now: int) -> dict[str, Row]:
-        """Return the rows of a pane by their text, which tells them apart and orders them."""
+        """Return the rows of a pane by their text."""
+        solutions = self._solutions(triples, now)
+        rows = {row_text(terms): as_row(self.config, terms) for terms in solutions}
+        if not self.may_give_blank_nodes:
+            self.may_give_blank_nodes = any("_:" in text for text in rows)
+        return rows
+
+    def _solutions(
+        self, triples: Sequence[ox.Triple], now: int
+    ) -> Iterable[tuple[Term | None, ...]]:
+        if self.config.pattern is not None:
+            return self.config.pattern.solutions(triples, self.config.variables)
         store = ox.Store()
         store.extend([ox.Quad(t.subject, t.predicate, t.object) for t in triples])
         solutions = self._asking.ask(store, now)
         assert isinstance(solutions, ox.QuerySolutions), "only SELECT is asked here"  # noqa: S101
-        rows = {row_text(terms): as_row(self.config, terms) for terms in map(tuple, solutions)}
-        if not self.may_give_blank_nodes:
-            self.may_give_blank_nodes = any("_:" in text for text in rows)
-        return dict(sorted(rows.items()))  # runs that are in order are quick to merge
+        return map(tuple, solutions)

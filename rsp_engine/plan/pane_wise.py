@@ -10,11 +10,12 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.grammar import tree
+from rsp_engine.operators.one_pattern import OnePattern
 from rsp_engine.operators.pane_wise import PaneWiseConfig
-from rsp_engine.plan.general import general_path
+from rsp_engine.plan.general import as_term, general_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["pane_wise_path"]
 
@@ -34,7 +35,8 @@ def pane_wise_path(
         return None
     over_default = replace(query, form=replace(select, where=pattern))
     config = general_path(over_default, functions)
-    return PaneWiseConfig(**{f.name: getattr(config, f.name) for f in fields(config)})
+    made = PaneWiseConfig(**{f.name: getattr(config, f.name) for f in fields(config)})
+    return replace(made, pattern=_only(select, pattern))
 
 
 def _pattern(select: tree.Select) -> tree.Group | None:
@@ -50,17 +52,29 @@ def _pattern(select: tree.Select) -> tree.Group | None:
 def _is_plain(select: tree.Select, pattern: tree.Group) -> bool:
     if select.modifiers != tree.Modifiers() or select.clause.modifier is not None:
         return False
-    blocks = [e for e in pattern.elements if not isinstance(e, tree.Filter)]
-    match blocks:
-        case [tree.TriplesBlock((tree.SubjectTriples(subject, (tree.Property(verb, (value,)),)),))]:
-            terms = (subject, verb, value)
-        case _:
-            return False
-    if not all(isinstance(term, tree.Var | tree.Iri | tree.Literal) for term in terms):
+    terms = _terms([e for e in pattern.elements if not isinstance(e, tree.Filter)])
+    if not terms or not all(isinstance(t, tree.Var | tree.Iri | tree.Literal) for t in terms):
         return False
     named = {term.name for term in terms if isinstance(term, tree.Var)}
     projected = {item.name for item in select.clause.items if isinstance(item, tree.Var)}
     return _is_pure(select) and (not select.clause.items or named <= projected)
+
+
+def _terms(elements: Sequence[tree.Node]) -> tuple[tree.Node, ...]:
+    """Return the subject, the verb and the object, if the elements are one triple pattern."""
+    match elements:
+        case [tree.TriplesBlock((tree.SubjectTriples(subject, (tree.Property(verb, (value,)),)),))]:
+            return subject, verb, value
+        case _:
+            return ()
+
+
+def _only(select: tree.Select, pattern: tree.Group) -> OnePattern | None:
+    """Return the triple pattern, if the query asks for its solutions and nothing else."""
+    terms = _terms(pattern.elements)
+    if not terms or any(isinstance(item, tree.SelectAs) for item in select.clause.items):
+        return None
+    return OnePattern(*map(as_term, terms))
 
 
 def _is_pure(select: tree.Select) -> bool:

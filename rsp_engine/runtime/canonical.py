@@ -8,10 +8,11 @@ start, and equal values are equal terms.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
+
+from rsp_engine.operators.stored import stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,20 +51,10 @@ def canonical(triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
             kind = value.datatype.value
             form = _CANONICAL.get(kind)
             if form is None or form.fullmatch(value.value) is None:
-                stored = _stored(value)
-                if stored != value:
+                kept = stored(value)
+                if kept != value:
                     changed = changed or list(triples)
-                    changed[place] = ox.Triple(triple.subject, triple.predicate, stored)
+                    changed[place] = ox.Triple(triple.subject, triple.predicate, kept)
         elif isinstance(value, ox.Triple):
             raise TripleTermError("a triple inside another")
     return changed or triples
-
-
-@lru_cache(maxsize=65_536)
-def _stored(literal: ox.Literal) -> ox.Literal:
-    """Put a literal into a store, and take it out again."""
-    store = ox.Store()
-    store.add(ox.Quad(_SUBJECT, _SUBJECT, literal))
-    [quad] = store
-    assert isinstance(quad.object, ox.Literal), "a literal stays one"  # noqa: S101
-    return quad.object

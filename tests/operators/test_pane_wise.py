@@ -35,7 +35,12 @@ PATTERNS = (
     "WINDOW :w { ?s ?k ?v } FILTER (isBlank(?s) || ?v <= 2)",
     "WINDOW :w { ?s ?k ?v FILTER (!BOUND(?nothing)) }",
 )
-FEW = ("SELECT * | WINDOW :w { :a :p 1 }", "SELECT * | WINDOW :w { ?s ?k ?s }")
+FEW = (
+    "SELECT * | WINDOW :w { :a :p 1 }",
+    "SELECT * | WINDOW :w { ?s ?k ?s }",
+    "SELECT * | WINDOW :w { ?s :p 01 }",
+    "SELECT ?v ?nothing | WINDOW :w { :a :p ?v }",
+)
 ASKED = (*(f"{select} | {pattern}" for select in SELECTS for pattern in PATTERNS), *FEW)
 
 
