@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import requests
-from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError
-from urllib3.exceptions import TimeoutError as UrllibTimeout
+from urllib3.exceptions import (
+    HTTPError,
+    NameResolutionError,
+    NewConnectionError,
+    ReadTimeoutError,
+)
 
 from rsp_engine.replica import faults
 from rsp_engine.replica.body import ACCEPTED_ENCODING, whole_body
@@ -33,10 +37,11 @@ _HEADERS = {
 _CHUNK = 64 * 1024
 _MOST_ERROR_BYTES = 64 * 1024
 _PARTIAL = "S1TAT"  # Virtuoso's state of a query that ran out of time, with status 200
+# The first that fits: urllib3 counts every failure to connect among the time-outs.
 _CAUSES: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
-    ((TimeoutError, UrllibTimeout, requests.Timeout), faults.TIME_OUT),
     ((ConnectionRefusedError,), faults.REFUSED),
     ((NameResolutionError,), faults.UNKNOWN_HOST),
+    ((TimeoutError, ReadTimeoutError), faults.TIME_OUT),
     ((ssl.SSLError,), faults.TLS),
     ((NewConnectionError,), faults.UNREACHABLE),
 )
