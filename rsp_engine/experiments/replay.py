@@ -1,0 +1,250 @@
+"""Replay of a recorded run of AcquaTop: what each policy would have answered.
+
+At each window the policy elects keys by what the replica knows, their true values are fetched, and
+the ranking that follows is compared with the oracle's. The recording has no times of arrivals, so
+
+- the list that AT-* policies look at, and rank from, is the 2(K+N) best of the window by what the
+  replica knows: the size that AcquaTop expects of the Super-MTK+N list (section 5.3);
+- an object lives for as many evaluations as its streamed value counts. In the recorded run a value
+  of 2 tells that the next window holds the object too; with a value of 1 it may or may not.
+
+The replica is a snapshot, one step old at the first window, whose change intervals are learned as
+anywhere in the engine.
+
+    python -m rsp_engine.experiments.replay FOLDER
+
+prints the measures beside those of the authors' own run; both files are in the folder.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from rsp_engine.errors import RspError, SourceError
+from rsp_engine.experiments.recording import Recording, read, rows_of
+from rsp_engine.model.candidates import Candidates
+from rsp_engine.operators.measures import Cumulated, Measures, measure
+from rsp_engine.policies import POLICIES, Policy, elected_set
+from rsp_engine.replica.estimator import Learned, estimator
+from rsp_engine.replica.facts import Facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rsp_engine.model.arrays import Booleans, Floats, Integers
+
+__all__ = [
+    "Compared",
+    "Outcome",
+    "Reference",
+    "Setting",
+    "Total",
+    "compare",
+    "mean",
+    "read_reference",
+    "replay",
+    "table",
+    "total",
+]
+
+SEEDS = 20
+"""Over so many seeds the measures of policies that throw dice are averaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """K and N of AcquaTop, and how deep nDCG looks; the defaults are of the recorded run."""
+
+    k: int = 5
+    n: int = 10
+    depth: int = 5
+
+
+DEFAULT = Setting()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a window.
+
+    `has_true_scores`: the answer has the scores of the oracle's, even if not the same of equals.
+    """
+
+    measures: Measures
+    fetched: int
+    has_true_scores: bool
+
+
+def replay(
+    recording: Recording, policy: Policy, budget: int, seed: int = 0, setting: Setting = DEFAULT
+) -> Iterator[Outcome]:
+    """Yield the outcome of every window under a policy."""
+    start = recording.windows[0].close - recording.step
+    replica = _Replica(recording.snapshot, start, recording.step)
+    for window in recording.windows:
+        scores = recording.score(window.streamed, replica.values[window.keys])
+        places = _best_first(scores, window.keys)
+        if policy.proposer == "list":
+            places = places[: 2 * (setting.k + setting.n)]
+        keys, streamed = window.keys[places], window.streamed[places]
+        asked = Candidates(keys, scores[places], streamed, setting.k, recording.step)
+        facts = replica.facts.entries(keys)
+        elected = elected_set(policy, asked, facts, budget, window.close, seed)
+        replica.fetch(elected, window.remote_of(elected), window.close)
+        scores = recording.score(streamed, replica.values[keys])
+        best = _best_first(scores, keys)[: setting.k]
+        true = recording.score(window.streamed, window.remote)[: setting.k]
+        yield Outcome(
+            measure(keys[best].tolist(), window.keys.tolist(), setting.k, setting.depth),
+            len(elected),
+            np.array_equal(scores[best], true),
+        )
+
+
+class _Replica:
+    """The remote values as last fetched, and the facts about them, by key."""
+
+    def __init__(self, snapshot: Integers, now: int, step: int) -> None:
+        self.values = snapshot.copy()
+        self.facts = Facts()
+        self.facts.grow(len(snapshot))
+        self._estimator = estimator(Learned(step))
+        every = np.arange(len(snapshot))
+        self._renew(every, np.ones(len(every), dtype=np.bool_), now)
+
+    def fetch(self, keys: Integers, values: Integers, now: int) -> None:
+        changed = self.values[keys] != values
+        self.values[keys] = values
+        self._estimator.observe(keys, now - self.facts.last_refresh[keys], changed)
+        self._renew(keys, changed, now)
+
+    def _renew(self, keys: Integers, changed: Booleans, now: int) -> None:
+        self.facts.renew(keys, changed, self._estimator.intervals(keys), now)
+
+
+def _best_first(scores: Floats, keys: Integers) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """Return places by score; of equals, the larger key comes first, as with the oracle."""
+    return np.lexsort((-keys, -scores))
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A whole run: the sums of its measures, of keys fetched, and of windows with true scores."""
+
+    measures: Measures
+    fetched: float
+    true_windows: float
+
+
+def total(outcomes: Iterable[Outcome]) -> Total:
+    """Return the sums over the windows of a run."""
+    sums, fetched, true_windows = Cumulated(), 0, 0
+    for one in outcomes:
+        sums = sums.add(one.measures)
+        fetched += one.fetched
+        true_windows += one.has_true_scores
+    return Total(sums.sums, fetched, true_windows)
+
+
+def mean(totals: Sequence[Total]) -> Total:
+    """Return the mean of several runs."""
+    rows = [(*astuple(one.measures), one.fetched, one.true_windows) for one in totals]
+    *measures, fetched, true_windows = np.mean(rows, axis=0).tolist()
+    return Total(Measures(*measures), fetched, true_windows)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A policy under a budget: our run and, if there is one, that of the authors."""
+
+    name: str
+    budget: int
+    ours: Total
+    reference: Reference | None
+
+
+class Reference(NamedTuple):
+    """The cumulated measures of the authors' run."""
+
+    ndcg: float
+    ndcg_by_place: float
+    precision: float
+
+
+def read_reference(path: Path) -> dict[tuple[str, int], Reference]:
+    """Read the measures of the authors' run, by policy and budget."""
+    names = ("cum_ndcg_paper_formula", "cum_ndcg_authors_program", "cum_precision")
+    try:
+        return {
+            (row["policy"], int(row["budget"])): Reference(*(float(row[name]) for name in names))
+            for row in rows_of(path, ("policy", "budget", *names))
+        }
+    except (TypeError, ValueError) as error:
+        raise SourceError(f"{path}: a number is missing or wrong: {error}") from error
+
+
+def compare(
+    recording: Recording, reference: Mapping[tuple[str, int], Reference]
+) -> Iterator[Compared]:
+    """Yield every policy under every budget of the reference.
+
+    AT-TSM comes twice: the program of the authors fetches one key less than the budget allows.
+    """
+    for budget in sorted({budget for _, budget in reference}):
+        for name, policy in POLICIES.items():
+            seeds = range(SEEDS if name.endswith("-RND") else 1)
+            runs = [total(replay(recording, policy, budget, seed)) for seed in seeds]
+            yield Compared(name, budget, mean(runs), reference.get((name, budget)))
+        less = total(replay(recording, POLICIES["AT-TSM"], max(budget - 1, 0)))
+        yield Compared("AT-TSM, B-1", budget, less, reference.get(("AT-TSM", budget)))
+
+
+def table(rows: Iterable[Compared], windows: int) -> Table:
+    """Return a table of our measures, each beside the reference."""
+    shown = Table(title=f"Cumulated over {windows} windows: ours / the authors' run")
+    shown.caption = f"RND: means of {SEEDS} seeds. B-1: with one key less than the budget."
+    shown.add_column("policy")
+    for heading in ("budget", "fetched", "true scores", "nDCG", "nDCG by place", "precision"):
+        shown.add_column(heading, justify="right")
+    for row in rows:
+        found = row.ours
+        theirs = row.reference or (None, None, None)
+        ours = (found.measures.ndcg, found.measures.ndcg_by_place, found.measures.precision)
+        shown.add_row(
+            row.name,
+            str(row.budget),
+            f"{found.fetched:.0f}",
+            f"{found.true_windows:.0f}",
+            *(
+                f"{a:.1f} / {'-' if b is None else f'{b:.1f}':>5}"
+                for a, b in zip(ours, theirs, strict=True)
+            ),
+        )
+    return shown
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table for a folder with a recording and its reference."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m rsp_engine.experiments.replay FOLDER\n")
+        return 2
+    folder = Path(arguments[0])
+    try:
+        recording = read(folder / "replay_ch20.csv")
+        reference = read_reference(folder / "reference_metrics_ch20.csv")
+    except RspError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    Console(width=100).print(table(compare(recording, reference), len(recording.windows)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
