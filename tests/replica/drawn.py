@@ -33,9 +33,14 @@ literals = st.one_of(
 terms = st.one_of(iris, blank_nodes, literals)
 
 
+def person(number: int) -> ox.NamedNode:
+    """Return what a key names."""
+    return ox.NamedNode(f"http://example.org/user/{number}")
+
+
 def user(number: int) -> Key:
     """Return a key."""
-    return (ox.NamedNode(f"http://example.org/user/{number}"),)
+    return (person(number),)
 
 
 def value(number: int) -> Solution:

@@ -1,0 +1,91 @@
+"""A change feed: the remote side tells what is new, and nobody has to ask.
+
+(AcquaTop, section 5: the first solution, for those who control the remote side. What is pushed
+enters Topk+N as changed objects at the next evaluation, and costs no budget.)
+
+An element of the feed holds triples as the remote dataset has them from its time on. The group of
+the SERVICE clause is evaluated over the triples of the element alone: what it gives are the new
+solutions of the keys that it gives, all of them. So an element must hold everything that the group
+needs; a value that is gone cannot be told, and is found by asking.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyoxigraph as ox
+
+from rsp_engine.replica.asking import whole_text
+from rsp_engine.replica.endpoint import Fetched
+from rsp_engine.replica.in_process import EVALUATION, ask, refuse_unreadable
+from rsp_engine.replica.nested import refuse_nested
+from rsp_engine.replica.rows import answers_of_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rsp_engine.replica.endpoint import Limits
+    from rsp_engine.replica.pattern import Key, RemotePattern
+
+__all__ = ["NOTHING_TO_ASK", "Change", "Changes"]
+
+NOTHING_TO_ASK = "nothing to ask"
+"""The cause where a snapshot is asked of a feed."""
+
+
+class Change(NamedTuple):
+    """What an element of the feed says, and since when it holds."""
+
+    time: int
+    fetched: Fetched
+
+
+class Changes:
+    """Holds what was pushed until it is due. There is nothing behind it that could be asked.
+
+    Each change that is due goes to `Replica.apply` with its own time.
+    """
+
+    def __init__(self, pattern: RemotePattern) -> None:
+        refuse_nested(pattern)
+        refuse_unreadable(pattern)
+        self._pattern = pattern
+        self._text = whole_text(pattern)
+        self._waiting: list[tuple[int, tuple[str, ...], Change]] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def push(self, time: int, triples: Iterable[ox.Triple]) -> Change:
+        """Take in an element; return what it says."""
+        graph = ox.Dataset(ox.Quad(t.subject, t.predicate, t.object) for t in triples)
+        change = Change(time, self._fetched(graph))
+        # Elements of one time are in term order, whatever the order in which they came.
+        self._waiting.append((time, tuple(sorted(str(quad) for quad in graph)), change))
+        return change
+
+    def _fetched(self, graph: ox.Dataset) -> Fetched:
+        rows = ask(graph, self._text)
+        if rows is None:
+            return Fetched(faults={EVALUATION: 1})
+        if not rows:
+            return Fetched()
+        answers, faults = answers_of_whole(self._pattern, rows)
+        return Fetched(answers, 0, faults)
+
+    def due(self, now: int) -> list[Change]:
+        """Give out the changes up to an instant, in the order of their times."""
+        waiting = sorted(self._waiting, key=lambda entry: entry[:2])
+        self._waiting = [entry for entry in waiting if entry[0] > now]
+        return [change for time, _, change in waiting if time <= now]
+
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+        """Answer nothing: what is not pushed stays as it is."""
+        return Fetched()
+
+    def snapshot(self, limits: Limits, now: int) -> Fetched:
+        """Answer nothing, and say that this is not the whole dataset."""
+        return Fetched(faults={NOTHING_TO_ASK: 1})
+
+    def close(self) -> None:
+        """Hold nothing that must be given back."""

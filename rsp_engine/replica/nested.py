@@ -1,0 +1,63 @@
+"""SERVICE inside of a SERVICE clause, found before Oxigraph would call it.
+
+Oxigraph calls by itself whatever a SERVICE in its text names. Nothing that is not configured may be
+called, so an endpoint that asks Oxigraph refuses such a clause.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rsp_engine.errors import ServiceError
+
+if TYPE_CHECKING:
+    from rsp_engine.replica.pattern import RemotePattern
+
+__all__ = ["holds_service", "refuse_nested"]
+
+# What can hold the word without meaning it. An IRI has its scheme: a text of full IRIs has no
+# other, and a `<` that compares is then never taken for one.
+_MEANS_NOTHING = re.compile(
+    r"""
+      \"{3}(?:\"{0,2}(?:[^"\\]|\\.))*\"{3} | '{3}(?:'{0,2}(?:[^'\\]|\\.))*'{3}
+    | "(?:[^"\\\r\n]|\\.)*" | '(?:[^'\\\r\n]|\\.)*'
+    | <[A-Za-z][A-Za-z0-9+.-]*:[^<>"{}|^`\\\x00-\x20]*>
+    | \#[^\r\n]*
+    | [?$@]\w+ | _:[\w.-]+
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U00([0-9A-Fa-f]{6})")
+
+
+def holds_service(body: str) -> bool:
+    r"""Tell whether a text with full IRIs says SERVICE, in doubt that it does.
+
+    >>> holds_service("{ ?service <urn:service> 'a SERVICE' } # SERVICE")
+    False
+    >>> holds_service("{ Service<http://example.org/sparql>{ } }")
+    True
+    >>> holds_service(r"{ \u0053ERVICE <http://example.org/sparql> { } }")
+    True
+    """
+    return _says_service(body) or _says_service(_ESCAPE.sub(_unescaped, body))
+
+
+def _says_service(text: str) -> bool:
+    rest = _MEANS_NOTHING.sub(" ", text)
+    return "service" in rest.lower() or "\\" in rest
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = int(match[1] or match[2], 16)
+    return chr(code) if code <= 0x10FFFF else match[0]
+
+
+def refuse_nested(pattern: RemotePattern) -> None:
+    """Refuse a clause with a SERVICE inside."""
+    if holds_service(pattern.body):
+        raise ServiceError(
+            f"SERVICE <{pattern.service}> holds another SERVICE, which would be called unasked",
+            "bind it to the URL of an endpoint, or take the inner SERVICE out",
+        )

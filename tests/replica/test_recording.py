@@ -1,0 +1,115 @@
+"""Answers that are written down: a replay asks nothing and gives the same."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rsp_engine.errors import StateError
+from rsp_engine.replica.endpoint import UNLIMITED, Fetched, Limits
+from rsp_engine.replica.recording import Recording, fetched_from, fetched_state
+from tests.replica.drawn import terms, user, users, value
+
+
+class Counting:
+    """Answers each call with another value, so that asking again would show."""
+
+    def __init__(self):
+        self.calls = 0
+        self.is_closed = False
+
+    def fetch(self, keys, limits, now):
+        self.calls += 1
+        return Fetched({key: (value(self.calls),) for key in keys}, 1, {"time-out": self.calls})
+
+    def snapshot(self, limits, now):
+        return self.fetch([user(1), user(2)], limits, now)
+
+    def close(self):
+        self.is_closed = True
+
+
+questions = st.lists(st.tuples(st.integers(0, 3), st.none() | st.lists(users, max_size=3)))
+
+
+def run(endpoint, asked):
+    return [
+        endpoint.snapshot(UNLIMITED, now) if keys is None else endpoint.fetch(keys, UNLIMITED, now)
+        for now, keys in asked
+    ]
+
+
+@given(questions, questions)
+def test_a_replay_sends_nothing_until_it_comes_to_what_is_new(before, after):
+    first = Recording(Counting())
+    answers = run(first, before)
+    written = json.loads(json.dumps(first.take()))
+    behind = Counting()
+    again = Recording(behind, written)
+    assert run(again, before) == answers
+    assert behind.calls == 0
+    run(again, after)
+    assert behind.calls == len(after)
+    assert again.take()[: len(before)] == written
+
+
+@given(
+    st.builds(
+        Fetched,
+        st.dictionaries(
+            st.lists(terms, max_size=2).map(tuple),
+            st.lists(st.dictionaries(st.sampled_from("nm"), terms), max_size=2).map(tuple),
+        ),
+        st.integers(0, 9),
+        st.dictionaries(st.text(), st.integers(1, 9)),
+    )
+)
+def test_whatever_was_fetched_reads_back(fetched):
+    assert fetched_from(json.loads(json.dumps(fetched_state(fetched)))) == fetched
+
+
+def test_calls_are_taken_once():
+    recording = Recording(Counting())
+    recording.fetch([user(1)], UNLIMITED, 0)
+    assert len(recording.take()) == 1
+    assert recording.take() == []
+
+
+def test_limits_reach_the_endpoint_behind_and_it_is_closed():
+    seen = []
+
+    class Noting(Counting):
+        def fetch(self, keys, limits, now):
+            seen.append((limits, now))
+            return super().fetch(keys, limits, now)
+
+    behind = Noting()
+    recording = Recording(behind)
+    recording.fetch([user(1)], Limits(3, 50), 7)
+    recording.close()
+    assert seen == [(Limits(3, 50), 7)]
+    assert behind.is_closed
+
+
+@pytest.mark.parametrize(("now", "keys"), [(1, [user(1)]), (0, [user(2)]), (0, None)])
+def test_the_answers_of_another_run_are_refused(now, keys):
+    first = Recording(Counting())
+    first.fetch([user(1)], UNLIMITED, 0)
+    again = Recording(Counting(), first.take())
+    with pytest.raises(StateError, match="those of another run: it asked at 0"):
+        run(again, [(now, keys)])
+
+
+@pytest.mark.parametrize(
+    "damage", [{"answers": None}, {"answers": [[["<urn:a"], []]]}, {"faults": 7}, {"answers": [7]}]
+)
+def test_a_damaged_answer_is_refused(damage):
+    first = Recording(Counting())
+    first.fetch([user(1)], UNLIMITED, 0)
+    (call,) = first.take()
+    again = Recording(Counting(), [{**call, **damage}])
+    with pytest.raises(StateError, match="damaged"):
+        again.fetch([user(1)], UNLIMITED, 0)
