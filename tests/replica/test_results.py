@@ -1,0 +1,97 @@
+"""Results in JSON: what is sloppy is read, what is not whole is not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
+
+from rsp_engine.replica.faults import FaultError
+from rsp_engine.replica.results import read_results
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def document(*rows: object) -> bytes:
+    return json.dumps({"results": {"bindings": rows}}).encode()
+
+
+def value(**member: object) -> object:
+    (row,) = read_results(document({"a": {k.replace("_", ":"): v for k, v in member.items()}}))
+    return row["a"]
+
+
+def cause(data: bytes) -> str:
+    with pytest.raises(FaultError) as error:
+        read_results(data)
+    return error.value.cause
+
+
+def test_terms_are_read_in_every_way_that_servers_write_them():
+    five = Literal("5", datatype=NamedNode(XSD + "integer"))
+    assert value(type="uri", value="urn:a") == NamedNode("urn:a")
+    assert value(type="literal", value="5", datatype=XSD + "integer") == five
+    assert value(type="typed-literal", value="5", datatype=XSD + "integer") == five
+    assert value(type="literal", value="a", xml_lang="en") == Literal("a", language="en")
+    assert value(type="literal", value="a", lang="en") == Literal("a", language="en")
+    assert value(type="literal", value="a", xml_lang="", datatype=None) == Literal("a")
+    assert value(type="literal", value="") == Literal("")
+
+
+def test_a_blank_node_keeps_its_identity_whatever_its_label():
+    same, other = "nodeID://b1", "_:x y"
+    ((one, two, three),) = [
+        [row["a"] for row in read_results(document(*({"a": b} for b in blanks)))]
+        for blanks in [[{"type": "bnode", "value": label} for label in (same, same, other)]]
+    ]
+    assert one == two != three
+
+
+def test_what_is_no_term_is_nothing_and_what_is_not_there_is_absent():
+    for wrong in (
+        {"type": "uri", "value": "no iri"},
+        {"type": "uri", "value": "urn:a> } #"},
+        {"type": "literal", "value": "a", "xml:lang": "e n"},
+        {"type": "literal", "value": "a", "datatype": "x y"},
+        {"type": "literal", "value": "\ud800"},
+        {"type": "literal", "value": 5},
+        {"type": "literal", "value": "a", "xml:lang": "ar", "its:dir": "rtl"},
+        {"type": "triple", "value": {}},
+        {"value": "a"},
+        "a",
+    ):
+        assert read_results(document({"a": wrong})) == [{"a": None}], wrong
+    assert read_results(document({"a": None})) == [{}]
+    assert read_results(document({})) == [{}]
+
+
+def test_what_is_only_sloppy_is_read():
+    whole = document({"a": {"type": "literal", "value": "é", "more": 1}})
+    assert read_results(b"\xef\xbb\xbf" + whole) == [{"a": Literal("é")}]
+    assert read_results(b"\n\n" + whole + b"\n\n") == [{"a": Literal("é")}]
+    assert read_results(b'{"results": {"bindings": [], "distinct": false}, "head": 3}') == []
+
+
+def test_what_is_something_else_has_its_cause():
+    assert cause(b"<html>") == "not JSON"
+    assert cause(b"Virtuoso 37000 Error") == "not JSON"
+    assert cause(b"\xff\xfe\xff") == "not JSON"
+    assert cause(b"{not json at all, but long enough}") == "not JSON"
+    assert cause(b'{"boolean": true}') == "not SPARQL results"
+    assert cause(b'{"results": {"bindings": {}}}') == "not SPARQL results"
+    assert cause(b'{"results": {"bindings": [1]}}') == "not SPARQL results"
+    assert cause(b"null") == "not SPARQL results"
+
+
+@given(st.data())
+def test_a_document_that_breaks_off_anywhere_is_truncated(data):
+    rows = [{"a": {"type": "literal", "value": text}} for text in ("é", '"', "x\\", "true")]
+    whole = json.dumps(
+        {"head": {"vars": ["a"], "n": None, "t": True}, "results": {"bindings": rows}},
+        ensure_ascii=False,
+    ).encode()
+    cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    assert cause(cut) == "truncated"
