@@ -78,10 +78,7 @@ class Client:
         """Send a query, until an instant of the monotonic clock; any failure is a `FaultError`."""
         self._alarm.until = until
         try:
-            # A form, since not every server takes the text as the body.
-            with self._session.post(
-                self._url, data={"query": query}, stream=True, allow_redirects=False
-            ) as response:
+            with self._post(query) as response:
                 self._check_status(response)
                 return self._read(response)
         except (OSError, HTTPError, ValueError) as error:
@@ -89,6 +86,11 @@ class Client:
 
     def close(self) -> None:
         self._session.close()
+
+    def _post(self, query: str) -> requests.Response:
+        """Send a form, since not every server takes the text as the body."""
+        form = {"query": query}
+        return self._session.post(self._url, data=form, stream=True, allow_redirects=False)
 
     def _read(self, response: requests.Response) -> Reply:
         encoding = response.headers.get("Content-Encoding", "")
