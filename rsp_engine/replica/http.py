@@ -6,6 +6,7 @@ import os
 import time
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import ServiceError
@@ -167,7 +168,8 @@ class HttpEndpoint:
                 reply = self._client.ask(text, until)
                 if reply.is_capped and not is_page:
                     raise FaultError(ROWS_CUT)
-                return Rows(read_results(reply.body), reply.is_capped)
+                rows = read_results(reply.body, partial(spending.heed, until))
+                return Rows(rows, reply.is_capped)
             except FaultError as fault:
                 spending.faults[fault.cause] += 1
                 tries += 1

@@ -114,7 +114,8 @@ def _readable(row: Row) -> dict[str, Term] | None:
 
 
 def _in_order(key: Key, solutions: list[dict[str, Term]]) -> tuple[Solution, ...]:
-    solutions = sorted(solutions, key=_order)
+    if len(solutions) > 1:
+        solutions = sorted(solutions, key=_order)
     names: dict[BlankNode, BlankNode] = {}
     for solution in solutions:
         for variable in sorted(solution):

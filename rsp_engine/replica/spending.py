@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rsp_engine.replica.faults import NO_REQUESTS, NO_TIME, FaultError
+from rsp_engine.replica.faults import NO_REQUESTS, NO_TIME, TIME_OUT, FaultError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +42,11 @@ class Spending:
             raise FaultError(NO_TIME)
         self.requests += 1
         return min(self.until, now + longest)
+
+    def heed(self, until: float) -> None:
+        """Put an end to what takes longer than it may."""
+        if self.clock() >= until:
+            raise FaultError(TIME_OUT)
 
     def allows(self, wait: float) -> bool:
         """Tell whether there would be a request, and time for it, after a wait."""

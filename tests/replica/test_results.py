@@ -95,3 +95,18 @@ def test_a_document_that_breaks_off_anywhere_is_truncated(data):
     ).encode()
     cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
     assert cause(cut) == "truncated"
+
+
+def test_reading_can_be_ended_between_rows():
+    calls = 0
+
+    def heed() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise FaultError("time-out")
+
+    many = document(*[{"a": {"type": "literal", "value": "x"}}] * 2500)
+    with pytest.raises(FaultError, match="time-out"):
+        read_results(many, heed)
+    assert len(read_results(many)) == 2500
