@@ -7,6 +7,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import ServiceError
@@ -60,6 +61,8 @@ class HttpConfig:
         for name in ("longest_wait_ms", "retries"):
             if getattr(self, name) < 0:
                 raise ServiceError(f"{name} must not be negative")
+        if self.ca_file is not None and not Path(self.ca_file).is_file():
+            raise ServiceError(f"ca_file names no file: {self.ca_file}")
 
 
 class HttpEndpoint:
