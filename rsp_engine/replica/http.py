@@ -25,7 +25,7 @@ from rsp_engine.replica.spending import Spending
 from rsp_engine.replica.verdicts import Act, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rsp_engine.replica.asking import Batch
     from rsp_engine.replica.pattern import Key, RemotePattern
@@ -102,7 +102,7 @@ class HttpEndpoint:
             else:
                 askable.append(key)
         most = self._config.batch_keys, self._config.batch_bytes
-        answers = self._ask_batches(deque(batches(self._pattern, askable, *most)), spending)
+        answers = self._ask_batches(batches(self._pattern, askable, *most), spending)
         return Fetched(answers, spending.requests, dict(spending.faults))
 
     def snapshot(self, limits: Limits, now: int) -> Fetched:
@@ -111,11 +111,11 @@ class HttpEndpoint:
     def close(self) -> None:
         self._client.close()
 
-    def _ask_batches(self, waiting: deque[Batch], spending: Spending) -> Answers:
+    def _ask_batches(self, coming: Iterator[Batch], spending: Spending) -> Answers:
         answers: Answers = {}
+        halves: deque[Batch] = deque()
         alone = 0
-        while waiting:
-            batch = waiting.popleft()
+        while batch := halves.popleft() if halves else next(coming, None):
             is_divisible = len(batch.keys) > 1
             reply = self._ask(batch.text, spending, is_divisible=is_divisible)
             if isinstance(reply, Rows):
@@ -126,8 +126,8 @@ class HttpEndpoint:
                 break
             elif is_divisible:
                 half = len(batch.keys) // 2
-                waiting.appendleft(batch_of(self._pattern, batch.keys[half:]))
-                waiting.appendleft(batch_of(self._pattern, batch.keys[:half]))
+                halves.appendleft(batch_of(self._pattern, batch.keys[half:]))
+                halves.appendleft(batch_of(self._pattern, batch.keys[:half]))
             else:
                 alone += 1
                 # Two single keys are refused, and nothing was ever answered: all would be refused.
