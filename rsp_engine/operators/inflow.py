@@ -1,0 +1,160 @@
+"""Arrivals with two sides, as they wait for their window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rsp_engine.model.windows import Pane
+from rsp_engine.operators.pane_buffer import check_open, check_order
+from rsp_engine.operators.topk import as_array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.operators.state import State
+
+__all__ = ["Inflow", "Joined", "Score"]
+
+Score = Callable[["Floats", "Floats"], "Floats"]
+"""F: from streaming and remote values to scores. What is not known remotely is NaN, and so is F."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Arrivals as arrays of equal length, with x_S, x_D and F(x_S, x_D).
+
+    Their smallest and largest key are known, and whether a remote value is missing.
+    """
+
+    keys: Integers
+    positions: Integers
+    streaming: Floats
+    remote: Floats
+    scores: Floats
+    smallest: int
+    largest: int
+    has_unknown: bool
+
+    def latest(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return those of some arrivals that are the latest of their keys.
+
+        Of two arrivals at once the better counts, so that batches do not matter.
+        """
+        keys = self.keys[places]
+        in_order = np.sort(keys)
+        if not (in_order[1:] == in_order[:-1]).any():
+            return places
+        order = np.lexsort((self.scores[places], self.positions[places], keys))
+        return places[order[np.r_[np.diff(keys[order]) != 0, True]]]
+
+
+def as_joined(columns: tuple[Any, Any, Any, Any], score: Score) -> Joined:
+    """Return arrays of a batch with their scores, or raise what is wrong with it."""
+    keys, positions = (as_array(column, np.int64) for column in columns[:2])
+    streaming, remote = (as_array(column, np.float64) for column in columns[2:])
+    if not len(keys) == len(positions) == len(streaming) == len(remote):
+        raise ValueError("keys, positions and both scores must be of equal length")
+    if not len(keys):
+        return Joined(keys, positions, streaming, remote, streaming, 0, 0, has_unknown=False)
+    smallest, largest = int(keys.min()), int(keys.max())
+    if smallest < 0:
+        raise ValueError("a key must not be negative")
+    if np.isnan(streaming.min()):
+        raise ValueError("a score must be a number")
+    scores, has_unknown = scored(streaming, remote, score)
+    return Joined(keys, positions, streaming, remote, scores, smallest, largest, has_unknown)
+
+
+def scored(streaming: Floats, remote: Floats, score: Score) -> tuple[Floats, bool]:
+    """Return the scores, and whether some are NaN; they may be so only where x_D is."""
+    if not len(streaming):
+        return streaming, False
+    with np.errstate(all="ignore"):
+        scores = np.asarray(score(streaming, remote), dtype=np.float64)
+    if scores.shape != streaming.shape:
+        raise ValueError("a scoring function must give one score for each pair of values")
+    has_unknown = bool(np.isnan(scores.min()))
+    if has_unknown and (np.isnan(scores) & ~np.isnan(remote)).any():
+        raise ValueError("a score must be a number")
+    return scores, has_unknown
+
+
+class Inflow:
+    """All arrivals of a pane, until the first window that holds them is looked at.
+
+    All, because a later arrival of a key counts even where it is worse.
+    """
+
+    def __init__(self) -> None:
+        self.closed = -1
+        self._panes: dict[Pane, list[Joined]] = {}
+
+    def add(self, pane: Pane, batch: Joined) -> None:
+        """Put a batch into its pane; nothing of it if one of its windows has closed."""
+        check_open(pane, self.closed)
+        if len(batch.keys):
+            self._panes.setdefault(pane, []).append(batch)
+
+    def until(self, window: int) -> Iterator[tuple[Pane, Joined]]:
+        """Yield the panes of a window, in time order, and their arrivals."""
+        check_order(window, self.closed)
+        for pane in sorted(pane for pane in self._panes if pane.first <= window):
+            parts = self._panes.pop(pane)
+            yield pane, _joined(parts)
+
+    def change(self, keys: Integers, remote: Floats, score: Score) -> None:
+        """Give arrivals that wait the remote values of their keys, which come in order."""
+        self._panes = {
+            pane: [_changed(part, keys, remote, score) for part in parts]
+            for pane, parts in self._panes.items()
+        }
+
+    def state(self) -> State:
+        """Return what waits, as plain data; scores can be worked out anew."""
+        panes = []
+        for pane, parts in self._panes.items():
+            whole = _joined(parts)
+            columns = (whole.keys, whole.positions, whole.streaming, whole.remote)
+            arrivals = [column.tolist() for column in columns]
+            panes.append({"pane": [pane.first, pane.last], "arrivals": arrivals})
+        return {"closed": self.closed, "panes": panes}
+
+    def restore(self, state: State, score: Score) -> None:
+        """Take back what waits."""
+        self.closed = state["closed"]
+        self._panes = {
+            Pane(*waiting["pane"]): [as_joined(tuple(waiting["arrivals"]), score)]
+            for waiting in state["panes"]
+        }
+
+
+def _joined(parts: list[Joined]) -> Joined:
+    if len(parts) == 1:
+        return parts[0]
+    return Joined(
+        np.concatenate([part.keys for part in parts]),
+        np.concatenate([part.positions for part in parts]),
+        np.concatenate([part.streaming for part in parts]),
+        np.concatenate([part.remote for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        min(part.smallest for part in parts),
+        max(part.largest for part in parts),
+        any(part.has_unknown for part in parts),
+    )
+
+
+def _changed(part: Joined, keys: Integers, remote: Floats, score: Score) -> Joined:
+    places = np.minimum(np.searchsorted(keys, part.keys), len(keys) - 1)
+    is_changed = keys[places] == part.keys
+    if not is_changed.any():
+        return part
+    values = np.where(is_changed, remote[places], part.remote)
+    scores, has_unknown = scored(part.streaming, values, score)
+    return replace(part, remote=values, scores=scores, has_unknown=has_unknown)

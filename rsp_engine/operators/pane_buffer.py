@@ -1,0 +1,73 @@
+"""Arrivals that wait for their window to close."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rsp_engine.model.windows import Pane
+from rsp_engine.operators.best import Best
+from rsp_engine.operators.topk import Arrivals, as_arrivals, joined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rsp_engine.operators.state import State
+
+__all__ = ["PaneBuffer", "check_open", "check_order"]
+
+
+def check_open(pane: Pane, closed: int) -> None:
+    """Raise if a window of a pane has closed."""
+    if pane.first <= closed:
+        raise ValueError(f"window {closed} has closed, and cannot take an arrival")
+    if pane.last < pane.first:
+        raise ValueError(f"a pane from window {pane.first} to {pane.last} is in no window")
+
+
+def check_order(window: int, closed: int) -> None:
+    """Raise if a window has closed already."""
+    if window <= closed:
+        raise ValueError(f"window {window} has closed already")
+
+
+class PaneBuffer:
+    """The k best arrivals of each pane, until the first window that holds them closes."""
+
+    def __init__(self, k: int) -> None:
+        self.closed = -1
+        self._best = Best(k)
+        self._panes: dict[Pane, list[Arrivals]] = {}
+
+    def add(self, pane: Pane, batch: Arrivals) -> None:
+        """Put a batch into its pane; nothing of it if one of its windows has closed."""
+        check_open(pane, self.closed)
+        if len(batch.keys):
+            self._panes.setdefault(pane, []).append(self._best(batch))
+
+    def until(self, window: int) -> Iterator[tuple[Pane, Arrivals]]:
+        """Yield the best of the panes of a window that are not yet given out, in time order."""
+        check_order(window, self.closed)
+        for pane in sorted(pane for pane in self._panes if pane.first <= window):
+            yield pane, self._reduced(self._panes.pop(pane))
+
+    def _reduced(self, parts: list[Arrivals]) -> Arrivals:
+        return parts[0] if len(parts) == 1 else self._best(joined(parts))
+
+    def state(self) -> State:
+        """Return what waits, as plain data."""
+        panes = [
+            {
+                "pane": [pane.first, pane.last],
+                "arrivals": [a.tolist() for a in self._reduced(parts)],
+            }
+            for pane, parts in self._panes.items()
+        ]
+        return {"closed": self.closed, "panes": panes}
+
+    def restore(self, state: State) -> None:
+        """Take back what waits."""
+        self.closed = state["closed"]
+        self._panes = {
+            Pane(*waiting["pane"]): [as_arrivals(*waiting["arrivals"])]
+            for waiting in state["panes"]
+        }
