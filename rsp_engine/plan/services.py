@@ -1,0 +1,58 @@
+"""What is planned for a SERVICE clause: what it asks for, and how its replica is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rsp_engine.replica.endpoint import UNLIMITED, Endpoint, Limits
+from rsp_engine.replica.estimator import Estimation, Learned
+from rsp_engine.replica.pattern import RemotePattern
+
+if TYPE_CHECKING:
+    from rsp_engine.policies.policy import Policy
+
+__all__ = ["Connect", "ServiceOptions", "ServicePlan"]
+
+Connect = Callable[[RemotePattern], Endpoint]
+"""Opens an endpoint for what a SERVICE clause asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """What a user decides about remote data.
+
+    At most `budget` keys are fetched for an evaluation, within `limits`; `n` objects stand by
+    behind the k best. The replica starts with a `snapshot` of everything, or it is filled by
+    misses; at most `capacity` keys are held.
+    """
+
+    policy: str | None = None
+    budget: int = 10
+    n: int = 10
+    limits: Limits = UNLIMITED
+    seed: int = 0
+    snapshot: bool = True
+    capacity: int | None = None
+    estimation: Estimation = field(default_factory=Learned)
+
+    def __post_init__(self) -> None:
+        if self.budget < 0:
+            raise ValueError("the budget must not be negative")
+        if self.n < 0:
+            raise ValueError("n must not be negative")
+        if self.capacity is not None and self.capacity < 1:
+            raise ValueError("a replica must have room for at least 1 key")
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePlan:
+    """How one SERVICE clause is answered."""
+
+    pattern: RemotePattern
+    connect: Connect
+    policy: Policy
+    options: ServiceOptions
+    is_pushed: bool = False
+    """Whether a feed tells the changes."""
