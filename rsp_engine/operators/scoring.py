@@ -1,0 +1,222 @@
+"""Scoring functions as data: arithmetic over columns of float64.
+
+A score is a number for each row, NaN where there is none: an operand has no value, or a function
+gives none. Numbers beyond those of SPARQL's integers and decimals, where it has an error, have a
+value here. Dates and durations are milliseconds, so that `?end - ?start` is what it is in SPARQL.
+
+>>> half = Divide(Add(Variable("a"), Variable("b")), 2.0)
+>>> evaluate(half, {"a": np.array([1.0, 2.0]), "b": np.array([4.0, np.nan])})
+array([2.5, nan])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from math import nan
+from numbers import Real
+from typing import TYPE_CHECKING, Any, assert_never
+
+import numpy as np
+import pyoxigraph as ox
+
+from rsp_engine.operators.scores import number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rsp_engine.model.arrays import Floats
+
+__all__ = [
+    "Absolute",
+    "Add",
+    "Call",
+    "Divide",
+    "Multiply",
+    "Negate",
+    "Number",
+    "Scoring",
+    "Subtract",
+    "Variable",
+    "evaluate",
+    "variables",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A constant."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A column, by the name of its variable, without `?`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """`x + y`."""
+
+    left: Scoring
+    right: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class Subtract:
+    """`x - y`."""
+
+    left: Scoring
+    right: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class Multiply:
+    """`x * y`."""
+
+    left: Scoring
+    right: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class Divide:
+    """`x / c`, by a constant: by zero SPARQL gives an error or infinity, as the types will have it.
+
+    >>> Divide(Variable("a"), 0.0)
+    Traceback (most recent call last):
+    ...
+    ValueError: a score cannot be divided by 0.0
+    """
+
+    left: Scoring
+    divisor: float
+
+    def __post_init__(self) -> None:
+        if not abs(self.divisor) > 0:
+            raise ValueError(f"a score cannot be divided by {self.divisor}")
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """`-x`."""
+
+    operand: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute:
+    """`ABS(x)`."""
+
+    operand: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A registered function, called row by row with floats; with none where one has no value.
+
+    It returns a number or a literal. Anything else, or an exception, is no value.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Scoring, ...]
+
+
+Scoring = Number | Variable | Add | Subtract | Multiply | Divide | Negate | Absolute | Call
+
+
+def variables(expression: Scoring) -> tuple[str, ...]:
+    """Return the variables of a scoring function, each once, in the order of writing.
+
+    >>> variables(Add(Variable("b"), Multiply(Variable("a"), Variable("b"))))
+    ('b', 'a')
+    """
+    return tuple(dict.fromkeys(_names(expression)))
+
+
+def _names(expression: Scoring) -> Iterator[str]:
+    match expression:
+        case Number():
+            return
+        case Variable(name):
+            yield name
+        case Add(left, right) | Subtract(left, right) | Multiply(left, right):
+            yield from _names(left)
+            yield from _names(right)
+        case Divide(operand) | Negate(operand) | Absolute(operand):
+            yield from _names(operand)
+        case Call(_, _, arguments):
+            for argument in arguments:
+                yield from _names(argument)
+        case _:
+            assert_never(expression)
+
+
+def evaluate(expression: Scoring, columns: Mapping[str, Floats]) -> Floats:
+    """Return the score of each row; there is one row if there are no columns.
+
+    Time: O(rows) for each operation.
+    """
+    lengths = {len(values) for values in columns.values()} or {1}
+    if len(lengths) > 1:
+        raise ValueError("columns must be of equal length")
+    length = lengths.pop()
+    with np.errstate(all="ignore"):
+        found = _evaluate(expression, columns, length)
+    return np.array(np.broadcast_to(found, (length,)), dtype=np.float64)
+
+
+def _evaluate(
+    expression: Scoring, columns: Mapping[str, Floats], length: int
+) -> Floats | np.float64:
+    def value(part: Scoring) -> Floats | np.float64:
+        return _evaluate(part, columns, length)
+
+    match expression:
+        case Number(constant):
+            return np.float64(constant)
+        case Variable(name):
+            if name not in columns:
+                raise ValueError(f"there is no column for ?{name}")
+            return columns[name]
+        case Add(left, right):
+            return value(left) + value(right)
+        case Subtract(left, right):
+            return value(left) - value(right)
+        case Multiply(left, right):
+            return value(left) * value(right)
+        case Divide(left, divisor):
+            return value(left) / np.float64(divisor)
+        case Negate(operand):
+            return -value(operand)
+        case Absolute(operand):
+            return np.abs(value(operand))
+        case Call(_, function, arguments):
+            rows = np.empty((length, len(arguments)))
+            for place, argument in enumerate(arguments):
+                rows[:, place] = value(argument)
+            return _called(function, rows)
+        case _:
+            assert_never(expression)
+
+
+def _called(function: Callable[..., Any], rows: Floats) -> Floats:
+    scores = np.full(len(rows), np.nan)
+    known = ~np.isnan(rows).any(axis=1)
+    scores[known] = [_result(function, row) for row in rows[known].tolist()]
+    return scores
+
+
+def _result(function: Callable[..., Any], arguments: list[float]) -> float:
+    try:
+        result = function(*arguments)
+        if isinstance(result, ox.Literal):
+            score = number(result)
+            return nan if score is None else score
+        is_number = isinstance(result, Real | Decimal) and not isinstance(result, bool)
+        return float(result) if is_number else nan
+    except Exception:
+        return nan  # as for any error in SPARQL

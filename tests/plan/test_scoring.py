@@ -1,0 +1,222 @@
+"""From expressions to scoring functions: they give what Oxigraph gives, as float64."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from math import isnan
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rsp_engine.grammar import check, tree
+from rsp_engine.operators.scores import are_numbers, column, number
+from rsp_engine.operators.scoring import (
+    Absolute,
+    Add,
+    Call,
+    Divide,
+    Multiply,
+    Negate,
+    Number,
+    Scoring,
+    Subtract,
+    Variable,
+    evaluate,
+)
+from rsp_engine.plan.scoring import scoring
+from rsp_engine.runtime.functions import as_sparql
+
+A, B = Variable("a"), Variable("b")
+FUNCTION = "http://example.org/f"
+
+
+def double(a: float, b: float) -> float:
+    return 2 * a + b
+
+
+FUNCTIONS = {"F": double, FUNCTION: double}
+
+
+def read(text: str) -> tree.Expression:
+    """Return an expression as the parser reads it."""
+    query = check(
+        "PREFIX : <http://example.org/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
+        f"SELECT ({text} AS ?score) FROM NAMED WINDOW :w ON :s [RANGE 9s] "
+        "WHERE { WINDOW :w { ?a :p ?b } }"
+    )
+    return next(iter(tree.find(query, tree.SelectAs))).expression
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("?a", A),
+        ("2.5", Number(2.5)),
+        ("-1", Number(-1)),
+        ("?a + ?b - 1", Subtract(Add(A, B), Number(1))),
+        ("?a - (?b - 1)", Subtract(A, Subtract(B, Number(1)))),
+        ("?a -1", Subtract(A, Number(1))),
+        ("?a * ?b / 100", Divide(Multiply(A, B), 100)),
+        ("?a / -2e0", Divide(A, -2)),
+        ("?a / (-(2))", Divide(A, -2)),
+        ("+?a", A),
+        ("-(?a + ?b)", Negate(Add(A, B))),
+        ("ABS(?a)", Absolute(A)),
+        ("F(?a, ?b * 2)", Call("F", double, (A, Multiply(B, Number(2))))),
+        (":f(?a, 1)", Call(FUNCTION, double, (A, Number(1)))),
+        ("xsd:double(?a + ?b)", Add(A, B)),
+    ],
+)
+def test_arithmetic_becomes_a_scoring_function(text, expected):
+    assert scoring(read(text), FUNCTIONS) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "?a / ?b",
+        "?a / 0",
+        "?a / 0.0",
+        "?a / 0e0",
+        "?a / (0.1 + 0.2 - 0.3)",
+        "1 + '2'",
+        "true",
+        "'2020-01-01'^^xsd:date",
+        "99999999999999999999",
+        "'1.1'^^xsd:float",
+        "IF(?a > ?b, ?a, ?b)",
+        "COALESCE(?a, 0)",
+        "ROUND(?a)",
+        "?a > ?b",
+        "!?a",
+        "?a || ?b",
+        "?a IN (1, 2)",
+        "STRLEN(?a)",
+        "G(?a)",
+        ":g(?a)",
+        "F(?a, ROUND(?b))",
+        "?a + ROUND(?b)",
+        "ROUND(?a) * ?b",
+        "?a * ROUND(?b)",
+        "-ROUND(?a)",
+        "ABS(ROUND(?a))",
+        "xsd:double(?a)",  # the variable may hold a text
+        "xsd:double(F(?a, ?b))",
+        "xsd:float(?a + ?b)",  # would make equal what is not
+        "xsd:decimal(?a + ?b)",  # has no value where the double is large
+        "xsd:integer(?a + ?b)",
+        "xsd:boolean(?a + ?b)",
+        "SUM(?a)",
+    ],
+)
+def test_what_float64_cannot_say_is_left_to_oxigraph(text):
+    assert scoring(read(text), FUNCTIONS) is None
+
+
+# Numbers stand between guillemets, so that they can be written as doubles as well.
+numbers = st.one_of(
+    st.integers(-(10**9), 10**9).map(str),
+    st.decimals(-(10**6), 10**6, places=3).map(lambda d: format(d, "f")),
+    st.floats(-1e9, 1e9).map(lambda x: format(Decimal(x), "E")),
+).map("«{}»".format)
+divisors = st.sampled_from(["«3»", "«100»", "«-4»", "«0.5»", "«2.5E0»", "«-0.125»", "«1E3»"])
+
+
+def compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.builds("({} {} {})".format, inner, st.sampled_from("+-*"), inner),
+        st.builds("{} {} {}".format, inner, st.sampled_from("+-*"), inner),
+        st.builds("({} / {})".format, inner, divisors),
+        st.builds("(- {})".format, inner),
+        st.builds("(+ {})".format, inner),
+        st.builds("ABS({})".format, inner),
+        st.builds("F({}, {})".format, inner, inner),
+        st.builds("xsd:double({} + «1»)".format, inner),
+    )
+
+
+expressions = st.recursive(
+    st.one_of(st.sampled_from(["?a", "?b"]), numbers), compound, max_leaves=6
+)
+
+
+def as_written(text: str) -> str:
+    return text.replace("«", "(").replace("»", ")")
+
+
+def in_doubles(text: str) -> str:
+    return re.sub("«(.*?)»", lambda found: f"({Decimal(found[1]):E})", text)
+
+
+terms = st.one_of(
+    st.integers(-(10**9), 10**9).map(ox.Literal),
+    st.floats(-1e9, 1e9).map(ox.Literal),
+    st.decimals(-(10**6), 10**6, places=3).map(
+        lambda d: ox.Literal(
+            format(d, "f"), datatype=ox.NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
+        )
+    ),
+    st.sampled_from([None, ox.Literal("5"), ox.NamedNode("urn:a"), ox.Literal(value=True)]),
+)
+
+
+def asked(expression: str, rows: list[tuple[ox.Literal | None, ...]]) -> list[float | None]:
+    """Return what Oxigraph gives for each row."""
+    values = " ".join(
+        f"({n} {' '.join('UNDEF' if term is None else str(term) for term in row)})"
+        for n, row in enumerate(rows)
+    )
+    found = ox.Store().query(
+        "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
+        f"SELECT ({expression.replace('F(', '<urn:F>(')} AS ?x) "
+        f"{{ VALUES (?n ?a ?b) {{ {values} }} }} ORDER BY ?n",
+        custom_functions={ox.NamedNode("urn:F"): as_sparql(double)},
+    )
+    assert isinstance(found, ox.QuerySolutions)
+    results = [solution["x"] for solution in found]
+    return list(map(number, results))
+
+
+def as_double(term: ox.Literal | None) -> ox.Literal | None:
+    score = number(term)
+    return term if score is None else ox.Literal(score)
+
+
+def size(expression: Scoring) -> Scoring:
+    """Return how large the parts of an expression may be, of which the errors are fractions."""
+    match expression:
+        case Add(x, y) | Subtract(x, y):
+            return Add(Number(1), Add(size(x), size(y)))
+        case Multiply(x, y):
+            return Multiply(size(x), size(y))
+        case Divide(x, divisor):
+            return Add(Number(1), Divide(size(x), abs(divisor)))
+        case Negate(x) | Absolute(x):
+            return size(x)
+        case Call(name, function, arguments):
+            return Add(Number(1), Call(name, function, tuple(map(size, arguments))))
+        case _:
+            return Add(Number(1), Absolute(expression))
+
+
+@settings(deadline=None, max_examples=300)
+@given(expressions, st.lists(st.tuples(terms, terms), min_size=1, max_size=4))
+def test_a_scoring_function_gives_what_oxigraph_gives(text, rows):
+    found = scoring(read(as_written(text)), FUNCTIONS)
+    assert found is not None, text
+    if "F(" in text:  # it may make something of a text
+        rows = [row for row in rows if are_numbers(row)]
+    columns = {"a": column([a for a, _ in rows]), "b": column([b for _, b in rows])}
+    scores, sizes = evaluate(found, columns), evaluate(size(found), columns)
+    doubles = [tuple(map(as_double, row)) for row in rows]
+    answers = zip(asked(as_written(text), rows), asked(in_doubles(text), doubles), strict=True)
+    for score, largest, (exact, rough) in zip(scores, sizes, answers, strict=True):
+        # Integers and decimals may overflow, where doubles do not.
+        expected = rough if exact is None else exact
+        if expected is None or isnan(expected):
+            assert isnan(score), text
+        else:
+            assert abs(score - expected) <= 1e-12 * largest, text
