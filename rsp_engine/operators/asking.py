@@ -6,7 +6,7 @@ import random
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import pyoxigraph as ox
 
@@ -87,7 +87,10 @@ class Asking:
 def as_row(config: GeneralConfig, terms: Sequence[Term | None]) -> Row:
     """Return a solution as a row, with its score if the query ranks."""
     names = config.variables
-    bindings = {n: t for n, t in zip(names, terms, strict=False) if t is not None}
+    if all(terms):  # a term is true, and nothing is not
+        bindings = dict(zip(names, cast("Sequence[Term]", terms), strict=False))
+    else:
+        bindings = {n: t for n, t in zip(names, terms, strict=False) if t is not None}
     if config.score is None:
         return Row(bindings)
     place = names.index(config.score) if config.score in names else len(names)
@@ -100,9 +103,9 @@ def row_text(terms: Sequence[Term | None]) -> str:
     >>> row_text([None, ox.NamedNode("urn:a"), ox.Literal(1)])
     '\t<urn:a>\t"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
     """
-    if None in terms:
-        return "\t".join("" if term is None else str(term) for term in terms)
-    return "\t".join(map(str, terms))
+    if all(terms):
+        return "\t".join(map(str, terms))
+    return "\t".join("" if term is None else str(term) for term in terms)
 
 
 def content_of(config: GeneralConfig, rows: Sequence[Row]) -> Solutions | Graph:

@@ -6,9 +6,8 @@ its stream; answers of a registered CONSTRUCT are elements of a stream of that n
 
 from __future__ import annotations
 
-import heapq
-from collections import deque
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import BindingError
@@ -18,6 +17,8 @@ from rsp_engine.model.watermarks import Watermarks
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.runtime.blank_nodes import ElementNames, within_stream
 from rsp_engine.runtime.canonical import TripleTermError, canonical
+from rsp_engine.runtime.merged import merged
+from rsp_engine.runtime.sources.batch import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,16 +43,6 @@ class Counts:
     """Dead letters by the first word of their reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """A source that is being read."""
-
-    number: int
-    stream: str
-    source: Source
-    items: Iterator[Element | DeadLetter]
-
-
 class LocalDriver:
     """Runs queries over sources until these end."""
 
@@ -66,6 +57,7 @@ class LocalDriver:
         self._steps = in_order(steps)
         self._sources = sources
         self._dead_letter = dead_letter
+        self._max_delay = max_delay
         streams = [*sources, *(s.plan.feeds for s in steps if s.plan.feeds is not None)]
         self._watermarks = Watermarks(streams, max_delay)
         self._has_feeds = any(step.plan.feeds is not None for step in steps)
@@ -77,23 +69,74 @@ class LocalDriver:
 
     def run(self) -> Iterator[Answer]:
         """Yield the answers of all queries, each query's in order."""
-        for stream, item, source in self._merged():
-            if isinstance(item, Element) and source is not None:
-                self.counts.elements += 1
-                self.counts.triples += len(item.triples)
-                if self._watermarks.see(stream, item.timestamp) and self._may_be_due():
-                    yield from self._advance()
-                try:
-                    triples = self._named(stream, item, source)
-                except TripleTermError as error:
-                    self._set_aside(item.set_aside(f"unsupported: {error}"))
-                else:
-                    self._offer(stream, item, triples)
-            elif isinstance(item, DeadLetter):
-                self._set_aside(item)
-            else:
+        for stream, item, source in merged(self._sources, in_batches=not self._has_feeds):
+            if source is None:
                 self._watermarks.end(stream)
                 yield from self._advance()
+            elif isinstance(item, Batch):
+                yield from self._take_batch(stream, item, source)
+            elif isinstance(item, Element):
+                yield from self._take(stream, item, source)
+            elif item is not None:
+                self._set_aside(item)
+
+    def _take(self, stream: str, element: Element, source: Source) -> Iterator[Answer]:
+        yield from self._come_to(stream, element)
+        try:
+            triples = self._named(stream, element, source)
+        except TripleTermError as error:
+            self._set_aside(element.set_aside(f"unsupported: {error}"))
+        else:
+            self._offer(stream, element, triples)
+
+    def _take_batch(self, stream: str, batch: Batch, source: Source) -> Iterator[Answer]:
+        """Take a batch: elements of one lane together, and the others one by one.
+
+        Elements of a lane are of one pane, in every window of every query, and their watermarks
+        make nothing due. So nothing comes of them but that they are in that pane, and they are
+        taken as if they were one.
+        """
+        try:
+            triples = self._in_stream(stream, batch.triples, b"".join(batch.raws))
+        except TripleTermError:
+            for element in batch:
+                yield from self._take(stream, element, source)
+            return
+        starts, at = batch.starts, 0
+        while at < len(batch):
+            end = self._end_of_lane(stream, batch.timestamps, at)
+            if end > at:
+                self._take_lane(stream, batch.timestamps[at:end], triples[starts[at] : starts[end]])
+            else:
+                end, element = at + 1, batch[at]
+                yield from self._come_to(stream, element)
+                self._offer(stream, element, triples[starts[at] : starts[end]])
+            at = end
+
+    def _end_of_lane(self, stream: str, timestamps: Sequence[int], at: int) -> int:
+        """Return up to where elements are in one lane, from a place on."""
+        after, until = -inf, inf
+        for step in self._steps:
+            begin, end = step.lane(stream, self._watermarks.of(step.streams))
+            after, until = max(after, begin), min(until, end, step.quiet_until() + self._max_delay)
+        while at < len(timestamps) and after < timestamps[at] <= until:
+            at += 1
+        return at
+
+    def _take_lane(self, stream: str, timestamps: Sequence[int], triples: Sequence[Triple]) -> None:
+        self.counts.elements += len(timestamps)
+        self.counts.triples += len(triples)
+        if self._watermarks.see(stream, max(timestamps)):
+            self._may_be_due()  # nothing is, but the queries learn how far the watermark has come
+        for step in self._steps:
+            step.take(stream, timestamps[0], triples, self._watermarks.of(step.streams))
+
+    def _come_to(self, stream: str, element: Element) -> Iterator[Answer]:
+        """Let an element raise the watermark, and yield the answers that this makes due."""
+        self.counts.elements += 1
+        self.counts.triples += len(element.triples)
+        if self._watermarks.see(stream, element.timestamp) and self._may_be_due():
+            yield from self._advance()
 
     def _may_be_due(self) -> bool:
         """Tell, without looking closer, whether an answer may be due."""
@@ -102,45 +145,16 @@ class LocalDriver:
                 return True
         return self._has_feeds
 
-    def _merged(self) -> Iterator[tuple[str, Element | DeadLetter | None, Source | None]]:
-        """Yield what the sources hold, in the order of time; nothing where a stream ends."""
-        left = {stream: len(sources) for stream, sources in self._sources.items()}
-        opened = ((stream, s) for stream, sources in self._sources.items() for s in sources)
-        readers = [_Reader(n, stream, s, iter(s)) for n, (stream, s) in enumerate(opened)]
-        if len(readers) == 1:
-            [only] = readers
-            yield from ((only.stream, item, only.source) for item in only.items)
-            yield only.stream, None, None
-            return
-        heads: list[tuple[int, int, Element]] = []
-        to_read = deque(readers)
-        while to_read or heads:
-            while to_read:
-                reader = to_read.popleft()
-                element = None
-                for item in reader.items:
-                    if isinstance(item, Element):
-                        element = item
-                        break
-                    yield reader.stream, item, reader.source
-                if element is not None:
-                    heapq.heappush(heads, (element.timestamp, reader.number, element))
-                    continue
-                left[reader.stream] -= 1
-                if not left[reader.stream]:
-                    yield reader.stream, None, None
-            if heads:
-                _, number, element = heapq.heappop(heads)
-                yield readers[number].stream, element, readers[number].source
-                to_read.append(readers[number])
-
     def _named(self, stream: str, element: Element, source: Source) -> Sequence[Triple]:
-        triples = canonical(element.triples)
-        if source.blank_node_scope == "element":
-            return self._names[stream].rename(element.timestamp, triples)
-        if b"_:" not in element.raw:
-            return triples
-        return within_stream(triples, self._numbers[stream])
+        if source.blank_node_scope == "stream":
+            return self._in_stream(stream, element.triples, element.raw)
+        return self._names[stream].rename(element.timestamp, canonical(element.triples))
+
+    def _in_stream(self, stream: str, triples: Sequence[Triple], raw: bytes) -> Sequence[Triple]:
+        """Return triples whose labels are of the stream; `raw` is how they were written."""
+        triples = canonical(triples)
+        has_labels = b"_" in raw and b"_:" in raw  # a single byte is much quicker to look for
+        return within_stream(triples, self._numbers[stream]) if has_labels else triples
 
     def _offer(self, stream: str, element: Element, triples: Sequence[Triple]) -> None:
         """Give an element to the queries; it is set aside if none of them takes it."""

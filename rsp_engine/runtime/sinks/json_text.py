@@ -6,6 +6,9 @@ https://www.w3.org/TR/sparql11-results-json/
 from __future__ import annotations
 
 import json
+from functools import lru_cache
+from json.encoder import encode_basestring
+from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
 from pyoxigraph import BlankNode, Literal, NamedNode
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BindingsJson", "json_text", "term_json", "window_json"]
 
+_BINDINGS = attrgetter("bindings")
 json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """Write a value as compact JSON."""
 
@@ -29,26 +33,30 @@ def term_json(term: Term) -> str:
     >>> print(term_json(Literal("chat", language="fr")))
     {"type":"literal","value":"chat","xml:lang":"fr"}
     """
-    value = json_text(term.value)
+    value = encode_basestring(term.value)
     match term:
+        case Literal():
+            return f'{{"type":"literal","value":{value}{_kind_of_literal(term)}}}'
         case NamedNode():
             return f'{{"type":"uri","value":{value}}}'
         case BlankNode():
             return f'{{"type":"bnode","value":{value}}}'
-        case Literal():
-            return f'{{"type":"literal","value":{value}{_kind_of_literal(term)}}}'
         case _:
             assert_never(term)
 
 
 def _kind_of_literal(literal: Literal) -> str:
-    if literal.language is not None:
-        language = f',"xml:lang":{json_text(literal.language)}'
-        if literal.direction is None:
-            return language
-        return f'{language},"its:dir":{json_text(literal.direction.value)}'  # SPARQL 1.2
-    datatype = literal.datatype.value
-    return "" if datatype == XSD_STRING else f',"datatype":{json_text(datatype)}'
+    if literal.language is None:
+        return _datatype(literal.datatype.value)
+    language = f',"xml:lang":{json_text(literal.language)}'
+    if literal.direction is None:
+        return language
+    return f'{language},"its:dir":{json_text(literal.direction.value)}'  # SPARQL 1.2
+
+
+@lru_cache(maxsize=1_000)
+def _datatype(iri: str) -> str:
+    return "" if iri == XSD_STRING else f',"datatype":{json_text(iri)}'
 
 
 def window_json(window: Interval) -> str:
@@ -62,25 +70,28 @@ def window_json(window: Interval) -> str:
 
 
 class BindingsJson:
-    """It writes the bindings of solutions: in the order of the projection, no unbound variable."""
+    """It writes the bindings of solutions: in the order of the projection, no unbound variable.
+
+    Windows overlap, and operators give out a row again as the same object: its text is then the
+    one of the answer before. That answer is kept, so that no other row can have its identity.
+    """
 
     def __init__(self) -> None:
         self._texts = TermTexts(term_json)
-        self._before: tuple[Solutions | None, dict[int, str]] = None, {}
+        self._before: Solutions | None = None
+        self._known: dict[int, str] = {}
 
     def __call__(self, solutions: Solutions) -> list[str]:
-        """Return the text of each row. A row that the answer before had is not written anew."""
-        _, known = self._before
+        """Return the text of each row."""
+        identities = list(map(id, map(_BINDINGS, solutions.rows)))
+        texts = list(map(self._known.get, identities))
         keys = [(name, f"{json_text(name)}:") for name in solutions.variables]
-        written, texts = {}, []
-        for terms, _, _ in solutions.rows:
-            identity = id(terms)
-            text = known.get(identity) or self._text(terms, keys)
-            written[identity] = text
-            texts.append(text)
-        # The rows are kept as well, so that no other can have the identity of one of them.
-        self._before = solutions, written
-        return texts
+        written = [
+            self._text(row.bindings, keys) if text is None else text
+            for row, text in zip(solutions.rows, texts, strict=True)
+        ]
+        self._before, self._known = solutions, dict(zip(identities, written, strict=True))
+        return written
 
     def _text(self, terms: Mapping[str, Term], keys: Sequence[tuple[str, str]]) -> str:
         pieces = [key + self._texts[terms[name]] for name, key in keys if name in terms]

@@ -22,11 +22,11 @@ from rsp_engine.runtime.sinks.json_text import BindingsJson, json_text, window_j
 from rsp_engine.runtime.sinks.terms import score_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rsp_engine.model.answers import Answer
 
 __all__ = ["FORMAT", "JsonLines"]
+
+_NEXT_ROW = '},{"bindings":'
 
 
 class JsonLines:
@@ -50,7 +50,7 @@ class JsonLines:
     def _content(self, answer: Answer) -> str:
         match answer.content:
             case Solutions() as solutions:
-                return f'"rows":[{",".join(self._rows(solutions))}]'
+                return f'"rows":[{self._rows(solutions)}]'
             case Graph(triples):
                 graph = json_text("".join([f"{triple} .\n" for triple in triples]))
                 return f'"timestamp":{answer.window.close},"graph":{graph},"format":"ntriples"'
@@ -59,11 +59,11 @@ class JsonLines:
             case content:
                 assert_never(content)
 
-    def _rows(self, solutions: Solutions) -> Iterator[str]:
+    def _rows(self, solutions: Solutions) -> str:
         written = self._bindings(solutions)
-        if not solutions.ranked:
-            return (f'{{"bindings":{bindings}}}' for bindings in written)
-        return (
+        if not solutions.ranked:  # a row is mostly as in the answer before, so none is made anew
+            return f'{{"bindings":{_NEXT_ROW.join(written)}}}' if written else ""
+        return ",".join(
             f'{{"rank":{_rank(row.rank)},"score":{_score(row.score)},"bindings":{bindings}}}'
             for row, bindings in zip(solutions.rows, written, strict=True)
         )

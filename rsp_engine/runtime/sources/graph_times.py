@@ -13,9 +13,8 @@ has come too late. What still waits at the end is set aside, and what was said i
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 from pyoxigraph import BlankNode, NamedNode
 from pyoxigraph import Literal as RdfLiteral
@@ -24,9 +23,9 @@ from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.runtime.sources.times import from_iso, from_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from pyoxigraph import Triple
+    from pyoxigraph import DefaultGraph, Triple
 
 __all__ = ["GENERATED_AT", "GraphName", "GraphTimes", "TimesBy"]
 
@@ -40,7 +39,7 @@ MOST_WAITING = 1_000_000
 MOST_REMEMBERED = 10_000
 """How many times are remembered after they have been used, in case their graph comes again."""
 
-_DIGITS = re.compile(r"[0-9]+\Z")
+_DIGITS = "0123456789"
 _SURELY_A_TIME = 18  # digits that fit into a signed 64-bit integer, whatever they are
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _INSTANTS = {_XSD + name for name in ("dateTime", "dateTimeStamp")}
@@ -88,6 +87,16 @@ class GraphTimes:
         self._waiting.setdefault(name, []).append(piece)
         self._waiting_triples += len(piece.triples)
         return list(self._give_up_waiting())
+
+    def by_name(self, names: Iterable[GraphName | DefaultGraph]) -> list[int] | None:
+        """Return the times of graphs if the names alone tell them, all of them, and else nothing.
+
+        Such graphs are elements at once, and leave no trace here.
+        """
+        if self._said or self._used or self._by == "prov":
+            return None
+        times = list(map(_time_by_name, names))
+        return None if None in times else cast("list[int]", times)
 
     def statement(
         self, triple: Triple, position: int, raw: bytes
@@ -168,14 +177,15 @@ class GraphTimes:
         return DeadLetter(self._source, piece.position, piece.raw, reason)
 
 
-def _time_by_name(name: GraphName) -> int | None:
-    if isinstance(name, BlankNode):
+def _time_by_name(name: GraphName | DefaultGraph) -> int | None:
+    if not isinstance(name, NamedNode):
         return None
-    digits = _DIGITS.search(name.value)
-    if digits is not None and len(digits[0]) <= _SURELY_A_TIME:
-        return int(digits[0])
+    text = name.value
+    digits = text[len(text.rstrip(_DIGITS)) :]
+    if 0 < len(digits) <= _SURELY_A_TIME:
+        return int(digits)
     try:
-        return from_number(digits[0]) if digits else None
+        return from_number(digits) if digits else None
     except ValueError:  # digits without end are a key, not a time
         return None
 

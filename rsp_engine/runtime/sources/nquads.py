@@ -12,20 +12,21 @@ from __future__ import annotations
 
 import re
 from io import BytesIO
-from itertools import accumulate, chain, groupby
+from itertools import accumulate, chain, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pyoxigraph as ox
 
 from rsp_engine.model.streams import DeadLetter, Element
+from rsp_engine.runtime.sources.batch import Batch
 from rsp_engine.runtime.sources.blocks import Block, Gap, blocks, lines
 from rsp_engine.runtime.sources.graph_times import GraphTimes, Piece, TimesBy
 from rsp_engine.runtime.sources.inputs import open_input
 from rsp_engine.runtime.sources.rdf import DEEPEST_TRIPLE, MalformedRdfError, quads_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyoxigraph import Triple
 
@@ -63,19 +64,26 @@ class NQuads:
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""
+        for item in self.batches():
+            if isinstance(item, Batch):
+                yield from item
+            else:
+                yield item
+
+    def batches(self) -> Iterator[Batch | Element | DeadLetter]:
+        """Read the stream from its start, a block at a time."""
         times = GraphTimes(self.name, self._times_by)
-        run = _Run(times)
+        run = _Run(self.name, times)
         for block in blocks(self._input):
             if isinstance(block, Gap):
                 if block.is_end:
-                    yield from run.break_off(self.name)
+                    yield from run.break_off()
                 yield block.letter
-                continue
-            for part in _parts(self.name, block):
-                if isinstance(part, DeadLetter):
-                    yield part
-                else:
-                    yield from run.add(part)
+            elif (whole := _whole(block)) is not None:
+                yield from run.add_block(whole)
+            else:
+                for part in _line_by_line(self.name, block):
+                    yield from (part,) if isinstance(part, DeadLetter) else run.add(part)
         yield from run.close()
         yield from times.end()
 
@@ -89,12 +97,75 @@ class _Part(NamedTuple):
     raw: bytes
 
 
+class _Whole(NamedTuple):
+    """A block that was parsed at once: its quads, and of each its line and the number of that."""
+
+    quads: list[ox.Quad]
+    written: list[bytes]
+    numbers: Sequence[int]
+
+    def runs(self) -> list[int]:
+        """Return where the runs of one graph begin, and at last where they all end."""
+        graphs = map(_GRAPH, self.quads)
+        changes = (n for n, (one, next_) in enumerate(pairwise(graphs), 1) if one != next_)
+        return [0, *changes, len(self.quads)]
+
+    def parts(self, runs: Sequence[int]) -> Iterator[_Part]:
+        """Yield runs, and quads of the default graph one by one."""
+        for start, end in pairwise(runs):
+            graph = self.quads[start].graph_name
+            size = 1 if graph == _DEFAULT else end - start
+            for begin in range(start, end, size):
+                triples = list(map(_TRIPLE, self.quads[begin : begin + size]))
+                raw = b"".join(self.written[begin : begin + size])
+                yield _Part(graph, triples, self.numbers[begin], raw)
+
+    def batch(self, source: str, runs: Sequence[int], times: Sequence[int]) -> Batch:
+        """Return runs whose times are known as elements."""
+        triples: list[Triple] = list(map(_TRIPLE, self.quads[runs[0] : runs[-1]]))
+        starts: Sequence[int] = range(len(times) + 1)
+        raws = self.written[runs[0] : runs[-1]]
+        if len(triples) > len(times):
+            cut = [slice(a - runs[0], b - runs[0]) for a, b in pairwise(runs)]
+            # An element is a set of triples: each stands in it once.
+            elements = [dict.fromkeys(triples[places]) for places in cut]
+            triples = list(chain.from_iterable(elements))
+            starts = list(accumulate(map(len, elements), initial=0))
+            raws = [b"".join(raws[places]) for places in cut]
+        positions = [self.numbers[run] for run in runs[:-1]]
+        return Batch(source, times, triples, starts, positions, raws)
+
+
 class _Run:
     """The run that is being read: it can go on in the next block."""
 
-    def __init__(self, times: GraphTimes) -> None:
+    def __init__(self, source: str, times: GraphTimes) -> None:
+        self._source = source
         self._times = times
         self._parts: list[_Part] = []
+
+    def add_block(self, block: _Whole) -> Iterator[Batch | Element | DeadLetter]:
+        """Take the quads of a block.
+
+        Its first and its last run may go on in other blocks; those between are complete, and one
+        batch if their names tell their times.
+        """
+        runs = block.runs()
+        first, between, last = runs[:2], runs[1:-1], runs[-2:]
+        yield from self._add_all(block.parts(first))
+        if len(between) > 1:
+            yield from self.close()
+            times = self._times.by_name(block.quads[run].graph_name for run in between[:-1])
+            if times is None:
+                yield from self._add_all(block.parts(between))
+            else:
+                yield block.batch(self._source, between, times)
+        if between:
+            yield from self._add_all(block.parts(last))
+
+    def _add_all(self, parts: Iterable[_Part]) -> Iterator[Element | DeadLetter]:
+        for part in parts:
+            yield from self.add(part)
 
     def add(self, part: _Part) -> Sequence[Element | DeadLetter]:
         """Take the next quads; return the elements that this completes."""
@@ -113,29 +184,23 @@ class _Run:
             return ()
         return self._times.graph(cast("GraphName", self._parts[0].graph), self._take())
 
-    def break_off(self, source: str) -> Sequence[DeadLetter]:
+    def break_off(self) -> Sequence[DeadLetter]:
         """End the run where the input breaks off: more quads may have belonged to it."""
         if not self._parts:
             return ()
         piece = self._take()
         reason = "the input breaks off in this graph, which may not be complete"
-        return [DeadLetter(source, piece.position, piece.raw, reason)]
+        return [DeadLetter(self._source, piece.position, piece.raw, reason)]
 
     def _take(self) -> Piece:
         parts, self._parts = self._parts, []
-        if len(parts) == 1 and len(parts[0].triples) == 1:
-            return Piece(tuple(parts[0].triples), parts[0].line, parts[0].raw)
         # An element is a set of triples: each stands in it once.
         triples = tuple(dict.fromkeys(chain.from_iterable(map(_TRIPLES, parts))))
         return Piece(triples, parts[0].line, b"".join(map(_RAW, parts)))
 
 
-def _parts(source: str, block: Block) -> Iterator[_Part | DeadLetter]:
-    return _whole(block) or _line_by_line(source, block)
-
-
-def _whole(block: Block) -> Iterator[_Part] | None:
-    """Parse a block at once, and return nothing if that cannot be done."""
+def _whole(block: Block) -> _Whole | None:
+    """Parse a block at once, and return nothing if that cannot be done, or it holds no quads."""
     written = BytesIO(block.data).readlines()
     if _may_be_deep(block.data, written) or _has_lone_return(block.data):
         return None
@@ -143,35 +208,11 @@ def _whole(block: Block) -> Iterator[_Part] | None:
         quads = list(ox.parse(block.data, _SYNTAX))
     except SyntaxError:
         return None
-    places: Sequence[int] = range(len(written))
+    numbers: Sequence[int] = range(block.line, block.line + len(written))
     if len(quads) != len(written):
         places = [place for place, line in enumerate(written) if not _is_blank(line)]
-    return _cut(block, quads, written, places)
-
-
-def _cut(
-    block: Block, quads: list[ox.Quad], written: list[bytes], places: Sequence[int]
-) -> Iterator[_Part]:
-    """Cut a block into runs; the places of its quads among its lines give the bytes of each."""
-    starts = list(accumulate(map(len, written), initial=0))
-    done = 0
-    for graph, run in groupby(quads, _GRAPH):
-        triples = list(map(_TRIPLE, run))
-        if len(triples) == 1:
-            place = places[done]
-            done += 1
-            yield _Part(graph, triples, block.line + place, written[place])
-            continue
-        at = places[done : done + len(triples)]
-        done += len(triples)
-        if graph == _DEFAULT:
-            for place, triple in zip(at, triples, strict=True):
-                yield _Part(graph, [triple], block.line + place, written[place])
-        else:
-            raw = block.data[starts[at[0]] : starts[at[-1] + 1]]
-            if at[-1] - at[0] >= len(at):  # comments and empty lines stand between
-                raw = b"".join([written[place] for place in at])
-            yield _Part(graph, triples, block.line + at[0], raw)
+        written, numbers = [written[p] for p in places], [numbers[p] for p in places]
+    return _Whole(quads, written, numbers) if quads else None
 
 
 def _line_by_line(source: str, block: Block) -> Iterator[_Part | DeadLetter]:
