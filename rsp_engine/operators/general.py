@@ -42,15 +42,22 @@ class General:
         self._graphs = [WindowGraph(store, name, in_order=order) for name in windows]
         self._known: dict[str, tuple[str, Row]] = {}
 
-    @property
-    def triples(self) -> int:
-        """How many triples the windows hold, each window by itself."""
-        return sum(map(len, self._graphs))
+    def stats(self) -> dict[str, int | bool]:
+        """Return how many triples the windows hold, each by itself; the answer is exact."""
+        return {"triples": sum(map(len, self._graphs)), "exact": True}
 
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph | Boolean:
         """Return the answer over the content of the scans, at an instant."""
+        self.move(scans)
+        return self.ask(now)
+
+    def move(self, scans: Sequence[Scan]) -> None:
+        """Give the windows the content of the scans."""
         for graph, scan in zip(self._graphs, scans, strict=True):
             graph.move(scan.content())
+
+    def ask(self, now: int) -> Solutions | Graph | Boolean:
+        """Return the answer over what the store holds, at an instant."""
         result = self._asking.ask(self._store, now)
         if isinstance(result, ox.QueryBoolean):
             return Boolean(bool(result))

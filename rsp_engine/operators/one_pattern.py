@@ -64,6 +64,15 @@ class OnePattern:
         columns = [map(places[v], matching) if v in places else nothing for v in variables]
         return list(zip(*columns, strict=True)) if columns else [()] * len(matching)
 
+    def triple(self, solution: Sequence[Term], variables: Sequence[str]) -> ox.Triple:
+        """Return the triple that gave a solution of all the variables of the pattern."""
+        known = dict(zip(variables, solution, strict=True))
+        subject, predicate, value = (
+            known[term.name] if isinstance(term, Hole) else term
+            for term in (self.subject, self.predicate, self.object)
+        )
+        return ox.Triple(subject, predicate, value)  # type: ignore[arg-type]
+
     def _terms(self) -> Iterator[tuple[Callable[[ox.Triple], Term], Term | Hole]]:
         return zip(_PLACES, (self.subject, self.predicate, self.object), strict=True)
 

@@ -52,10 +52,9 @@ class PaneWise:
         self._texts = Content[str]()
         self._rows: dict[str, Row] = {}
 
-    @property
-    def triples(self) -> int:
-        """How many triples the window holds."""
-        return len(self._triples)
+    def stats(self) -> dict[str, int | bool]:
+        """Return how many triples the window holds, and that the answer is exact."""
+        return {"triples": len(self._triples), "exact": True}
 
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph:
         """Return the answer over the content of the only scan, at an instant."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE, NO_LANE, Refusal
 
@@ -14,9 +16,10 @@ if TYPE_CHECKING:
     from pyoxigraph import Triple
 
     from rsp_engine.model.answers import Interval
+    from rsp_engine.model.arrays import Integers
     from rsp_engine.model.windows import TimeFrame
 
-__all__ = ["TimeScan"]
+__all__ = ["TimeScan", "TimedScan"]
 
 
 class TimeScan:
@@ -33,11 +36,13 @@ class TimeScan:
         self._shift = 0 if frame.bounds == "(]" else 1
         self._low, self._high, self._until = 0, -1, 0
         self._current: list[Triple] = []
+        self._into = self._current  # where the element before was put
 
     def take(self, timestamp: int, triples: Sequence[Triple], watermark: float) -> Refusal | None:
         """Put an element into its pane; of its windows those that are closed do not count."""
         shift = self._shift
         if self._low < timestamp + shift <= self._high and watermark + shift <= self._until:
+            self._into = self._current
             self._current.extend(triples)
             return None
         pane = self.frame.pane(timestamp)
@@ -47,12 +52,13 @@ class TimeScan:
         if pane.last <= closed:
             return LATE
         if pane.first <= closed:
-            self._pane(Pane(int(closed) + 1, pane.last)).extend(triples)
+            self._into = self._pane(Pane(int(closed) + 1, pane.last))
+            self._into.extend(triples)
             return None
         edges = self.frame.edges(pane)
         self._low, self._high = edges.open, edges.close
         self._until = self.frame.interval(pane.first).close
-        self._current = self._pane(pane)
+        self._into = self._current = self._pane(pane)
         self._current.extend(triples)
         return None
 
@@ -67,10 +73,13 @@ class TimeScan:
 
     def _pane(self, pane: Pane) -> list[Triple]:
         if pane not in self._panes:
-            self._panes[pane] = []
+            self._panes[pane] = self._new()
             self._last = max(self._last, pane.last)
             self.has_news = True
         return self._panes[pane]
+
+    def _new(self) -> list[Triple]:
+        return []
 
     def settle(self, watermark: float) -> None:
         """Do nothing: the instants of time windows are known beforehand."""
@@ -105,3 +114,37 @@ class TimeScan:
 
     def is_empty(self) -> bool:
         return not any(pane.first <= self.closed <= pane.last for pane in self._panes)
+
+
+class TimedScan(TimeScan):
+    """A window over event time that also knows when each triple came."""
+
+    def take(self, timestamp: int, triples: Sequence[Triple], watermark: float) -> Refusal | None:
+        refusal = super().take(timestamp, triples, watermark)
+        if refusal is None:
+            self._timed(self._into).times.extend([timestamp] * len(triples))
+        return refusal
+
+    def lane(self, watermark: float) -> tuple[float, float]:
+        return NO_LANE
+
+    def times(self, pane: Pane) -> Integers:
+        """Return when the triples of a pane came, in the order of the triples."""
+        return np.array(self._timed(self._panes[pane]).times, dtype=np.int64)
+
+    def _new(self) -> list[Triple]:
+        return _Timed()
+
+    def _timed(self, triples: list[Triple]) -> _Timed:
+        assert isinstance(triples, _Timed), "all panes are made here"  # noqa: S101
+        return triples
+
+
+class _Timed(list["Triple"]):
+    """Triples, and when they came."""
+
+    __slots__ = ("times",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times: list[int] = []

@@ -207,7 +207,7 @@ def test_explain_prints_both_plans_and_why(here):
         "Logical plan",
         "OrderBy DESC(?t)",
         "Physical plan",
-        "Oxigraph",
+        "MinTopk",
         "why",
         "RANGE 10s",
     ):

@@ -50,7 +50,7 @@ CASES = PROJECT / "tests" / "cases" / "queries"
 QUERIES = sorted((PROJECT / "queries").glob("*.rspql"))
 
 KINDS = {
-    "one window, no SERVICE": ["biggest-trades"],
+    "one window, no SERVICE": ["biggest-trades", "warmest-rooms"],
     "window JOIN SERVICE": ["influencers", "influencers-expression", "least-maintained-machines"],
     "several windows, the score is a sum": ["weather-sum", "weather-optional"],
     "pairs of one window": ["similar-stocks"],

@@ -29,6 +29,7 @@ EXPLAINED = (
     "hot-observations",
     "traffic-ask",
     "unhealthy-air",
+    "warmest-rooms",
     "window-sizes",
 )
 PLACES = "http://example.org/air/places"

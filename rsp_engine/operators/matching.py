@@ -1,0 +1,109 @@
+"""Matching a pane: the solutions of one triple pattern, when each came, and a number of each.
+
+The solutions of a pattern are matched one by one where that is enough; filters, and numbers that
+are more than arithmetic, are asked of Oxigraph, in a store that also holds the static graphs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyoxigraph as ox
+
+from rsp_engine.operators.asking import Asking, GeneralConfig
+from rsp_engine.operators.scores import column
+from rsp_engine.operators.scoring import Scoring, evaluate, variables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.operators.asking import Term
+    from rsp_engine.operators.one_pattern import OnePattern
+
+__all__ = ["Matched", "Matcher", "Matching", "Solution"]
+
+Solution = tuple["Term", ...]
+"""The terms of the variables of the pattern: they tell which triple it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """How the solutions of a pane are found.
+
+    `names` are the variables of the `pattern`. `asked` is asked of triples in the graph of the
+    window, and gives these variables, and after them the number. It need not be asked where the
+    query has no filters and `scoring` gives the number.
+    """
+
+    window: str
+    names: tuple[str, ...]
+    pattern: OnePattern
+    asked: GeneralConfig
+    is_filtered: bool
+    scoring: Scoring | None
+
+
+class Matched(NamedTuple):
+    """The solutions of a pane, when each came, and its number: NaN where it has none."""
+
+    solutions: list[Solution]
+    times: Integers
+    numbers: Floats
+
+
+class Matcher:
+    """Matches panes. The store holds the static graphs, and a pane while it is asked."""
+
+    def __init__(self, config: Matching, store: ox.Store) -> None:
+        self.config = config
+        self._store = store
+        self._graph = ox.NamedNode(config.window)
+        self._asking = Asking(config.asked)
+
+    def match(self, triples: Sequence[ox.Triple], times: Integers, now: int) -> Matched:
+        """Return the solutions of a pane; a triple that came twice is matched twice, or once."""
+        config = self.config
+        if not config.is_filtered and config.scoring is not None:
+            matching, times = self._matching(triples, times)
+            solutions: Any = config.pattern.solutions(matching, config.names)
+            return Matched(solutions, times, self._scored(solutions, config.scoring))
+        order = np.argsort(times, kind="stable").tolist()
+        latest = {triples[place]: int(times[place]) for place in order}
+        rows = self._rows(latest, now)
+        solutions = [row[: len(config.names)] for row in rows]
+        came = [latest[config.pattern.triple(s, config.names)] for s in solutions]
+        if config.scoring is not None:
+            numbers = self._scored(solutions, config.scoring)
+        else:
+            numbers = column([row[-1] for row in rows])
+        return Matched(solutions, np.array(came, dtype=np.int64), numbers)
+
+    def _matching(
+        self, triples: Sequence[ox.Triple], times: Integers
+    ) -> tuple[Sequence[ox.Triple], Integers]:
+        matching = self.config.pattern.matching(triples)
+        if len(matching) == len(triples):
+            return matching, times
+        found = set(map(id, matching))
+        return matching, times[[id(triple) in found for triple in triples]]
+
+    def _scored(self, solutions: Sequence[Solution], scoring: Scoring) -> Floats:
+        if not solutions:
+            return np.empty(0)
+        by_name = dict(zip(self.config.names, zip(*solutions, strict=True), strict=True))
+        return evaluate(scoring, {name: column(by_name[name]) for name in variables(scoring)})
+
+    def _rows(self, triples: Iterable[ox.Triple], now: int) -> list[Any]:
+        """Ask for the solutions over some triples as if they were the window."""
+        self._store.extend(
+            [ox.Quad(t.subject, t.predicate, t.object, self._graph) for t in triples]
+        )
+        try:
+            solutions = self._asking.ask(self._store, now)
+            assert isinstance(solutions, ox.QuerySolutions), "only SELECT is asked"  # noqa: S101
+            return [tuple(solution) for solution in solutions]
+        finally:
+            self._store.clear_graph(self._graph)

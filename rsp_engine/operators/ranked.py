@@ -1,0 +1,166 @@
+"""R2R for ranked queries of one triple pattern: each pane is matched and scored once.
+
+An object is a solution of the pattern. Only the best of a pane can reach an answer, so only these
+are told apart, put in order and handed to a top-k operator; the rows of an answer are made for the
+few objects that are in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from rsp_engine.operators.asking import GeneralConfig, content_of, row_text
+from rsp_engine.operators.best import Border
+from rsp_engine.operators.matching import Matched, Matcher, Matching, Solution
+from rsp_engine.operators.mintopk import MinTopk
+from rsp_engine.operators.oracle import Oracle
+from rsp_engine.operators.pretopk import PreTopk
+from rsp_engine.operators.projecting import Projector
+from rsp_engine.operators.time_windows import TimedScan
+from rsp_engine.operators.topk import TopkConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyoxigraph import Store
+
+    from rsp_engine.model.answers import Graph, Row, Solutions
+    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.model.windows import Pane
+    from rsp_engine.operators.scan import Scan
+
+__all__ = ["RANKERS", "Ranked", "RankedConfig", "RankerName"]
+
+RankerName = Literal["MinTopk", "PreTopk", "Oracle"]
+RANKERS: dict[RankerName, type[MinTopk | PreTopk | Oracle]] = {
+    "MinTopk": MinTopk,
+    "PreTopk": PreTopk,
+    "Oracle": Oracle,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RankedConfig(GeneralConfig):
+    """The text is that of the general path: what the query means.
+
+    Of each window the k best are found by `ranker`, and the first `offset` of them are left out.
+    `projected` makes rows of them: see `Projector`.
+    """
+
+    matching: Matching | None = None
+    projected: GeneralConfig | None = None
+    descending: bool = True
+    k: int = 1
+    offset: int = 0
+    ranker: RankerName = "MinTopk"
+
+
+class Ranked:
+    """Ranks window by window. Memory: the best k solutions of each pane of open windows."""
+
+    def __init__(self, config: RankedConfig, store: Store) -> None:
+        assert config.matching is not None, "the planner says what to match"  # noqa: S101
+        self.config = config
+        self.may_give_blank_nodes = False
+        self._matcher = Matcher(config.matching, store)
+        self._projector = Projector(config, config.projected)
+        self._ranker = RANKERS[config.ranker](TopkConfig(config.k))
+        self._border = Border(config.k)
+        self._objects = Objects()
+        self._taken: set[Pane] = set()
+        self._count = 0
+
+    def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph:
+        """Return the answer over the content of the only scan, at an instant."""
+        [scan] = scans
+        assert isinstance(scan, TimedScan), "windows that count are not ranked here"  # noqa: S101
+        panes = dict(scan.content())
+        for pane, triples in panes.items():
+            if pane not in self._taken:
+                self._take(pane, self._matcher.match(triples, scan.times(pane), now))
+        self._taken = set(panes)
+        ranking = self._ranker.close(scan.closed)
+        self._objects.expire(scan.closed)
+        best = [self._objects[key] for key in ranking.keys[self.config.offset :].tolist()]
+        return content_of(self.config, self._rows(best, now))
+
+    def stats(self) -> dict[str, int | bool]:
+        """Return what an answer says of itself."""
+        return {"exact": True}
+
+    def _take(self, pane: Pane, matched: Matched) -> None:
+        """Give the best of a pane to the ranker."""
+        scores = matched.numbers if self.config.descending else -matched.numbers
+        scores = np.where(np.isnan(scores), -np.inf, scores)  # what has no score ranks last
+        near = self._near(matched, scores)
+        # Elements of one time are in term order, so no two positions are the same.
+        texts = {place: row_text(matched.solutions[place]) for place in near}
+        times = matched.times
+        order = sorted(near, key=lambda place: (times[place], texts[place]))
+        self.may_give_blank_nodes |= any("_:" in text for text in texts.values())
+        keys = self._objects.numbers(pane.last, [matched.solutions[place] for place in order])
+        positions = np.arange(self._count, self._count + len(order))
+        self._count += len(order)
+        self._ranker.arrive(pane, keys, positions, scores[order])
+
+    def _near(self, matched: Matched, scores: Floats) -> list[int]:
+        """Return the places of solutions among which are the k best objects of a pane."""
+        above = self._border.above(scores)
+        if above is None:
+            return list(range(len(scores)))
+        self._border.learn(-np.sort(-scores[above]))
+        near: list[int] = above.tolist()
+        if len({matched.solutions[place] for place in near}) < self.config.k:
+            return list(range(len(scores)))  # the same few objects again and again
+        return near
+
+    def _rows(self, objects: list[Solution], now: int) -> list[Row]:
+        """Return the rows of objects, in their order."""
+        names = self._matcher.config.names
+        return self._projector.rows([dict(zip(names, o, strict=True)) for o in objects], now)
+
+
+class Objects:
+    """Numbers of solutions, kept as long as a window holds them."""
+
+    def __init__(self) -> None:
+        self._solutions: dict[int, Solution] = {}
+        self._numbers: dict[Solution, tuple[int, int]] = {}
+        self._ends: dict[int, list[Solution]] = {}
+        self._next = 0
+
+    def __getitem__(self, number: int) -> Solution:
+        return self._solutions[number]
+
+    def numbers(self, end: int, solutions: list[Solution]) -> Integers:
+        """Return the numbers of solutions that live until a window, new ones where there are none.
+
+        >>> objects = Objects()
+        >>> objects.numbers(1, ["a", "b"]), objects.numbers(2, ["b"])
+        (array([0, 1]), array([1]))
+        >>> objects.expire(2)
+        >>> objects.numbers(2, ["a"])
+        array([2])
+        """
+        found = []
+        for solution in solutions:
+            number, until = self._numbers.get(solution, (self._next, -1))
+            if number == self._next:
+                self._next += 1
+                self._solutions[number] = solution
+            if until < end:
+                self._numbers[solution] = (number, end)
+                self._ends.setdefault(end, []).append(solution)
+            found.append(number)
+        return np.array(found, dtype=np.int64)
+
+    def expire(self, window: int) -> None:
+        """Forget solutions that do not live until a window."""
+        for end in [end for end in self._ends if end < window]:
+            for solution in self._ends.pop(end):
+                number, until = self._numbers[solution]
+                if until == end:
+                    del self._numbers[solution], self._solutions[number]

@@ -1,0 +1,249 @@
+"""Which ranked queries can be run by a top-k operator.
+
+One window over event time; in it one triple pattern, no path, and filters; beside it filters and
+nothing else, which may look into static graphs; one condition of ORDER BY, and LIMIT. Nothing tells
+time or chance, since a pane is looked at once and counts in several windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from rsp_engine.grammar import tree
+from rsp_engine.grammar.scope import is_grouped
+from rsp_engine.operators.matching import Matching
+from rsp_engine.operators.one_pattern import OnePattern
+from rsp_engine.operators.projecting import OBJECTS, VARIABLE
+from rsp_engine.operators.ranked import RankedConfig, RankerName
+from rsp_engine.plan.general import as_term, general_path
+from rsp_engine.plan.scoring import scoring
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rsp_engine.operators.asking import GeneralConfig
+
+__all__ = [
+    "StreamSide",
+    "WhyNot",
+    "is_ranking",
+    "matching_of",
+    "order_expression",
+    "projection",
+    "ranked_path",
+    "stream_side",
+]
+
+Functions = Mapping[str, Callable[..., Any]]
+_CHANCE = {"NOW", "RAND", "UUID", "STRUUID", "BNODE"}
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Why a query is not run by a top-k operator."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSide:
+    """The window of a ranked query: one triple pattern, and filters on it."""
+
+    window: tree.Iri
+    terms: tuple[tree.Node, tree.Node, tree.Node]
+    is_filtered: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables of the pattern, each once."""
+        return tuple(dict.fromkeys(t.name for t in self.terms if isinstance(t, tree.Var)))
+
+    @property
+    def pattern(self) -> OnePattern:
+        """The pattern, to be matched."""
+        return OnePattern(*map(as_term, self.terms))
+
+
+def is_ranking(query: tree.Query) -> bool:
+    """Tell whether a query ranks: ORDER BY and LIMIT."""
+    form = query.form
+    if not isinstance(form, tree.Select):
+        return False
+    return bool(form.modifiers.order_by) and form.modifiers.limit is not None
+
+
+def ranked_path(
+    query: tree.Query,
+    functions: Functions,
+    ranker: RankerName = "MinTopk",
+) -> RankedConfig | WhyNot:
+    """Return the configuration of the ranked operator, or why the query does not allow it."""
+    select = query.form
+    if not isinstance(select, tree.Select):
+        return WhyNot("only a SELECT can rank")
+    side = stream_side(query, select)
+    if isinstance(side, WhyNot):
+        return side
+    if refusal := next(_refusals(select), None):
+        return refusal
+    base = general_path(query, functions)
+    modifiers = select.modifiers
+    assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
+    offset = 0 if modifiers.offset is None else modifiers.offset.value
+    return RankedConfig(
+        **{field.name: getattr(base, field.name) for field in fields(base)},
+        matching=matching_of(query, side, order_expression(select), functions),
+        projected=projection(query, side.names, base, functions),
+        descending=modifiers.order_by[0].descending,
+        k=offset + modifiers.limit.value,
+        offset=offset,
+        ranker=ranker,
+    )
+
+
+def stream_side(query: tree.Query, select: tree.Select) -> StreamSide | WhyNot:
+    """Return the stream side of a query whose SERVICE clauses are left out, or why it has none."""
+    if len(query.windows) != 1 or not isinstance(query.windows[0].frame, tree.TimeWindow):
+        return WhyNot("a top-k operator needs exactly one window, over time")
+    if query.values is not None:
+        return WhyNot("VALUES after the query joins what is not in the stream")
+    others = [e for e in select.where.elements if not isinstance(e, tree.Filter | tree.Window)]
+    windows = [e for e in select.where.elements if isinstance(e, tree.Window)]
+    if others:
+        return WhyNot(f"a {_word(others[0])} beside WINDOW may give several solutions or none")
+    if len(windows) != 1 or not isinstance(windows[0].name, tree.Iri):
+        return WhyNot("a top-k operator needs exactly one WINDOW clause")
+    inside = windows[0].group.elements
+    terms = _terms([e for e in inside if not isinstance(e, tree.Filter)])
+    if terms is None:
+        return WhyNot("solutions may span panes: the window has more than one triple pattern")
+    filters = tree.find(select.where, tree.Filter)
+    side = StreamSide(windows[0].name, terms, any(True for _ in filters))
+    return side if side.names else WhyNot("the triple pattern has no variable")
+
+
+def _terms(elements: list[Any]) -> tuple[tree.Node, tree.Node, tree.Node] | None:
+    """Return the subject, the verb and the object, if the elements are one triple pattern."""
+    match elements:
+        case [tree.TriplesBlock((tree.SubjectTriples(subject, (tree.Property(verb, (value,)),)),))]:
+            terms = (subject, verb, value)
+        case _:
+            return None
+    plain = all(isinstance(term, tree.Var | tree.Iri | tree.Literal) for term in terms)
+    return terms if plain else None
+
+
+def _refusals(select: tree.Select) -> Iterator[WhyNot]:
+    """Yield what keeps a ranking off a top-k operator, beside its pattern."""
+    modifiers = select.modifiers
+    if not modifiers.order_by or modifiers.limit is None:
+        yield WhyNot("only ORDER BY with LIMIT ranks")
+        return
+    if is_grouped(select.clause, modifiers):
+        yield WhyNot("groups change as the window slides")
+    if len(modifiers.order_by) > 1:
+        yield WhyNot("ORDER BY has more than one condition, and a score is one number")
+    if modifiers.limit.value < 1:
+        yield WhyNot("LIMIT 0 ranks nothing")
+    if select.clause.modifier is not None:
+        yield WhyNot(f"{select.clause.modifier} may make one row of several objects")
+    called = {call.name for call in tree.find(select, tree.BuiltInCall)} & _CHANCE
+    if called:
+        yield WhyNot(f"{min(called)}() may give another value in each window")
+    for exists in tree.find(select.where, tree.Exists):
+        if any(True for _ in tree.find(exists, tree.Window)):
+            yield WhyNot("EXISTS looks at the whole window")
+    if any(True for part in (select.clause, modifiers) for _ in tree.find(part, tree.Exists)):
+        yield WhyNot("EXISTS outside FILTER is asked of whole graphs")
+
+
+def order_expression(select: tree.Select) -> tree.Expression:
+    """Return what ORDER BY orders by, with the expressions of SELECT in place of their names."""
+    named = {i.variable.name: i for i in select.clause.items if isinstance(i, tree.SelectAs)}
+
+    def spelt_out(node: tree.Node) -> tree.Node:
+        if isinstance(node, tree.Var) and (item := named.get(node.name)) is not None:
+            return tree.rewrite(item.expression, spelt_out)
+        return node
+
+    condition = select.modifiers.order_by[0]
+    changed: Any = tree.rewrite(condition.expression, spelt_out)
+    return changed  # type: ignore[no-any-return]
+
+
+def matching_of(
+    query: tree.Query, side: StreamSide, number: tree.Expression, functions: Functions
+) -> Matching:
+    """Return how the solutions of a pane are found, with a number of each."""
+    select = query.form
+    assert isinstance(select, tree.Select), "only a SELECT ranks"  # noqa: S101
+    names: tuple[tree.Var | tree.SelectAs, ...] = tuple(map(tree.Var, side.names))
+    items = (*names, tree.SelectAs(number, tree.Var(_free(query, "number"))))
+    asked = _asked(query, items, select.where, functions)
+    scored = scoring(number, functions)
+    return Matching(side.window.value, side.names, side.pattern, asked, side.is_filtered, scored)
+
+
+def projection(
+    query: tree.Query,
+    bound: tuple[str, ...],
+    base: GeneralConfig,
+    functions: Functions,
+    unsure: tuple[str, ...] = (),
+) -> GeneralConfig | None:
+    """Return what makes rows of objects that have these variables: see `Projector`."""
+    select = query.form
+    assert isinstance(select, tree.Select), "only a SELECT has rows"  # noqa: S101
+    given = {i.variable.name: i for i in select.clause.items if isinstance(i, tree.SelectAs)}
+    items = [given.get(name, tree.Var(name)) for name in base.variables]
+    if base.score is not None and base.score not in base.variables:
+        condition = select.modifiers.order_by[0]
+        items.append(tree.SelectAs(condition.expression, tree.Var(base.score)))
+    if not any(isinstance(item, tree.SelectAs) for item in items):
+        return None
+    node = tree.Var(_free(query, "object"))
+
+    def has(name: str) -> tree.TriplesBlock:
+        verb = tree.Property(tree.Iri(VARIABLE + name), (tree.Var(name),))
+        return tree.TriplesBlock((tree.SubjectTriples(node, (verb,)),))
+
+    itself = tree.Property(tree.Iri(VARIABLE), (node,))
+    known: tuple[tree.Pattern, ...] = (
+        tree.TriplesBlock((tree.SubjectTriples(node, (itself,)),)),
+        *map(has, bound),
+        *(tree.Optional(tree.Group((has(name),))) for name in unsure),
+    )
+    where = tree.Group((tree.Graph(tree.Iri(OBJECTS), tree.Group(known)),))
+    return _asked(query, (node, *items), where, functions)
+
+
+def _asked(
+    query: tree.Query,
+    items: tuple[tree.Var | tree.SelectAs, ...],
+    where: tree.Group,
+    functions: Functions,
+) -> GeneralConfig:
+    """Return a text that gives these columns, in any order of rows."""
+    select = tree.Select(tree.SelectClause(items), query.form.dataset, where, tree.Modifiers())
+    return general_path(replace(query, form=select), functions)
+
+
+def _free(query: tree.Query, stem: str) -> str:
+    """Return a variable that the query does not have."""
+    taken = {variable.name for variable in tree.find(query, tree.Var)}
+    return next(name for n in count() if (name := f"rsp_{stem}{n or ''}") not in taken)
+
+
+def _word(element: tree.Node) -> str:
+    match element:
+        case tree.TriplesBlock():
+            return "pattern over static data"
+        case tree.InlineData():
+            return "VALUES"
+        case tree.Group():
+            return "group"
+        case _:
+            return type(element).__name__.upper()

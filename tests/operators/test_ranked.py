@@ -1,0 +1,163 @@
+"""Ranked queries: a top-k operator gives what the general path gives, and each other the same."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rsp_engine.grammar import check
+from rsp_engine.model.answers import Solutions
+from rsp_engine.model.windows import TimeFrame
+from rsp_engine.operators.general import General
+from rsp_engine.operators.ranked import RANKERS, Ranked, RankedConfig
+from rsp_engine.operators.time_windows import TimedScan
+from rsp_engine.plan.general import general_path
+from rsp_engine.plan.ranked import WhyNot, ranked_path
+from rsp_engine.runtime.functions import as_sparql
+
+EX = "http://example.org/"
+HEAD = f"PREFIX : <{EX}> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
+WINDOW = "FROM NAMED WINDOW :w ON :s [RANGE 1s]"
+FUNCTIONS = {"F": as_sparql(lambda a: 2 * a + 1)}
+ASKED = (
+    "SELECT ?s ?v {} WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY DESC(?v) LIMIT 3",
+    "SELECT ?s ?v {} WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY ?v LIMIT 2",
+    "SELECT ?s {} WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY DESC(?v) LIMIT 2 OFFSET 1",
+    "SELECT * {} WHERE {{ WINDOW :w {{ ?s ?p ?v FILTER (?v > 4) }} }} ORDER BY DESC(?v) LIMIT 3",
+    "SELECT ?s (?v * 2 - 1 AS ?x) {} WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY ?x LIMIT 3",
+    "SELECT ?s (F(?v) AS ?x) {} WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY DESC(?x) LIMIT 3",
+    "SELECT ?s {} WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY DESC(IF(?v > 5, ?v, -?v)) LIMIT 3",
+    "SELECT ?v (xsd:string(?v) AS ?t) {} WHERE {{ WINDOW :w {{ :a :p ?v }} }}"
+    " ORDER BY DESC(?v / 4) LIMIT 3",
+    "SELECT ?s ?v {} WHERE {{ WINDOW :w {{ ?s :p ?v }} FILTER NOT EXISTS {{ ?s a :Known }} }}"
+    " ORDER BY DESC(?v) LIMIT 3",
+)  # fmt: skip
+
+
+@cache
+def planned(asked: str, ranker: str = "MinTopk") -> RankedConfig:
+    config = ranked_path(check(HEAD + asked.format(WINDOW)), FUNCTIONS, ranker)  # type: ignore[arg-type]
+    assert isinstance(config, RankedConfig), config
+    return config
+
+
+def store() -> ox.Store:
+    made = ox.Store()
+    known, kind = ox.NamedNode(f"{EX}b"), ox.NamedNode(f"{EX}Known")
+    made.add(ox.Quad(known, ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type"), kind))
+    return made
+
+
+subjects = st.sampled_from([*(ox.NamedNode(EX + name) for name in "abc"), ox.BlankNode("n")])
+verbs = st.sampled_from([ox.NamedNode(f"{EX}p"), ox.NamedNode(f"{EX}q")])
+
+
+@st.composite
+def elements(draw: st.DrawFn, *, ties: bool) -> list[tuple[int, list[ox.Triple]]]:
+    """Draw elements in the order of time; without ties every value comes with one subject only."""
+    found = []
+    owners: dict[int, tuple[Any, Any]] = {}
+    for timestamp in sorted(draw(st.lists(st.integers(1, 30), max_size=25))):
+        value = draw(st.integers(0, 12))
+        pair: tuple[Any, Any] = (draw(subjects), draw(verbs))
+        if not ties:
+            pair = owners.setdefault(value, pair)
+        found.append((timestamp, [ox.Triple(*pair, ox.Literal(value))]))
+    return found
+
+
+def answers(
+    made: Ranked | General, found: list[tuple[int, list[ox.Triple]]], frame: TimeFrame
+) -> list[Solutions]:
+    scan = TimedScan(frame)
+    for timestamp, part in found:
+        assert scan.take(timestamp, part, 0) is None or frame.range < frame.step
+    given = []
+    for index in range(12):
+        scan.close(index)
+        answer = made.answer([scan], index)
+        assert isinstance(answer, Solutions)
+        given.append(answer)
+    return given
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@settings(max_examples=60, deadline=None)
+@given(elements(ties=False), st.integers(1, 12), st.integers(1, 6))
+def test_without_ties_a_top_k_operator_gives_the_answer_of_the_general_path(
+    asked, found, size, step
+):
+    frame = TimeFrame(size, step)
+    general = general_path(check(HEAD + asked.format(WINDOW)), FUNCTIONS)
+    expected = answers(General(general, store(), [f"{EX}w"]), found, frame)
+    assert answers(Ranked(planned(asked), store()), found, frame) == expected
+
+
+@pytest.mark.parametrize("asked", [ASKED[0], ASKED[3], ASKED[6]])
+@settings(max_examples=60, deadline=None)
+@given(elements(ties=True), st.integers(1, 12), st.integers(1, 6), st.randoms())
+def test_all_top_k_operators_give_the_same_answer_whatever_the_order_of_elements(
+    asked, found, size, step, chance
+):
+    frame = TimeFrame(size, step)
+    given_answers = []
+    for ranker in RANKERS:
+        shuffled = list(found)
+        chance.shuffle(shuffled)
+        made = Ranked(planned(asked, ranker), store())
+        given_answers.append(answers(made, shuffled, frame))
+    assert given_answers[0] == given_answers[1] == given_answers[2]
+
+
+def test_of_equal_scores_the_later_arrival_is_first_then_the_larger_term():
+    p = ox.NamedNode(f"{EX}p")
+    came = (1, "c"), (2, "a"), (2, "b")
+    found = [(t, [ox.Triple(ox.NamedNode(EX + s), p, ox.Literal(1))]) for t, s in came]
+    made = Ranked(planned(ASKED[0]), store())
+    rows = answers(made, found, TimeFrame(5, 5))[0].rows
+    assert [row.bindings["s"].value for row in rows] == [f"{EX}b", f"{EX}a", f"{EX}c"]
+
+
+def test_what_has_no_number_ranks_last():
+    p = ox.NamedNode(f"{EX}p")
+    values: Any = (ox.Literal("x"), ox.Literal(5), ox.Literal(2.5), ox.NamedNode(f"{EX}y"))
+    found = [(n, [ox.Triple(ox.NamedNode(f"{EX}s{n}"), p, v)]) for n, v in enumerate(values, 1)]
+    for asked, best in ((ASKED[0], [5.0, 2.5, None]), (ASKED[1], [2.5, 5.0])):
+        rows = answers(Ranked(planned(asked), store()), found, TimeFrame(9, 9))[0].rows
+        assert [row.score for row in rows] == best
+
+
+def test_large_panes_with_the_same_triples_again_and_again_are_ranked_right():
+    p = ox.NamedNode(f"{EX}p")
+    triples = [ox.Triple(ox.NamedNode(f"{EX}s{n % 7}"), p, ox.Literal(n % 7)) for n in range(2000)]
+    found = [(n + 1, [triple]) for n, triple in enumerate(triples)]
+    rows = answers(Ranked(planned(ASKED[0]), store()), found, TimeFrame(2000, 2000))[0].rows
+    assert [row.score for row in rows] == [6.0, 5.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ("SELECT ?s {} WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY ?v ?s LIMIT 1", "one number"),
+        ("SELECT ?s {} WHERE {{ WINDOW :w {{ ?s :p ?v ; :q ?u }} }} ORDER BY ?v LIMIT 1", "span"),
+        ("SELECT DISTINCT ?s {} WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY ?s LIMIT 1", "DIST"),
+        ("SELECT ?s {} WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY RAND() LIMIT 1", "RAND"),
+        ("SELECT ?s {} WHERE {{ WINDOW :w {{ ?s :p ?v }} ?s a :X }} ORDER BY ?v LIMIT 1", "static"),
+        ("SELECT ?s {} WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY ?v LIMIT 0", "LIMIT 0"),
+        ("SELECT ?s {} WHERE {{ WINDOW :w {{ ?s :p ?v }} }} GROUP BY ?s ORDER BY ?s LIMIT 1", "g"),
+        (
+            "SELECT ?s {} WHERE {{ WINDOW :w {{ ?s :p ?v }} FILTER EXISTS "
+            "{{ WINDOW :w {{ ?s :q ?u }} }} }} ORDER BY ?v LIMIT 1",
+            "whole window",
+        ),
+    ],
+)  # fmt: skip
+def test_a_query_that_no_top_k_operator_can_run_is_told_why(asked, reason):
+    found = ranked_path(check(HEAD + asked.format(WINDOW)), {})
+    assert isinstance(found, WhyNot)
+    assert reason in found.reason
