@@ -26,6 +26,10 @@ from rsp_engine.grammar.files import read_query
 from rsp_engine.plan.explain import explain
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import Plan, plan
+from rsp_engine.plan.services import ServiceOptions, changes_stream
+from rsp_engine.policies.registry import register as add_policy
+from rsp_engine.replica.endpoint import Limits
+from rsp_engine.runtime.endpoints import connect
 from rsp_engine.runtime.functions import as_sparql
 from rsp_engine.runtime.local import Counts, LocalDriver
 from rsp_engine.runtime.memory import MemorySource
@@ -39,6 +43,9 @@ if TYPE_CHECKING:
     from rsp_engine.model.streams import DeadLetter
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.report import ReportKind
+    from rsp_engine.plan.options import OperatorName
+    from rsp_engine.policies.policy import Policy
+    from rsp_engine.runtime.endpoints import Bindable
     from rsp_engine.runtime.sources import Source
 
 __all__ = ["Engine"]
@@ -47,20 +54,32 @@ __all__ = ["Engine"]
 class Engine:
     """Runs registered queries over bound streams on the local driver."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - an option is an argument
         self,
         *,
         bounds: Bounds = "(]",
         t0: int = 0,
         report: ReportKind = "nonempty",
         max_delay: int = 0,
+        operator: OperatorName = "auto",
         dead_letter: Callable[[DeadLetter], None] | None = None,
+        policy: str | None = None,
+        budget: int = 10,
+        n: int = 10,
+        max_requests: int | None = None,
+        deadline_ms: int | None = None,
+        seed: int = 0,
+        snapshot: bool = True,
+        capacity: int | None = None,
     ) -> None:
-        self._options = Options(bounds, t0, report)
+        limits = Limits(max_requests, deadline_ms)
+        services = ServiceOptions(policy, budget, n, limits, seed, snapshot, capacity)
+        self._options = Options(bounds, t0, report, operator=operator, service_options=services)
         self._max_delay = max_delay
         self._dead_letter = dead_letter or (lambda _: None)
         self._plans: list[Plan] = []
         self._sources: dict[str, list[Source]] = {}
+        self._feeds: dict[str, list[Source]] = {}
         self.counts = Counts()
 
     def function(self, name: str, call: Callable[..., Any]) -> None:
@@ -72,6 +91,28 @@ class Engine:
         """Say which file a static graph is, before the queries that read it."""
         graphs = {**self._options.graphs, iri: Path(path)}
         self._options = replace(self._options, graphs=graphs)
+
+    def service(self, iri: str, endpoint: Bindable) -> None:
+        """Say where the data of a SERVICE are, before the queries that ask for them.
+
+        An endpoint is a URL, a pyoxigraph `Store` or `Dataset`, a configured `SPARQLWrapper`, a
+        `Recorded` history or any other endpoint, or a function that makes one.
+        """
+        services = {**self._options.services, iri: connect(endpoint)}
+        self._options = replace(self._options, services=services)
+
+    def changes(self, iri: str, source: str | Source | Iterable[tuple[int, str]]) -> None:
+        """Say where a service pushes its changes, before the queries that ask for its data.
+
+        Each element holds the new triples of some keys, from its time on.
+        """
+        self._options = replace(self._options, feeds=self._options.feeds | {iri})
+        self._feeds.setdefault(changes_stream(iri), []).append(_opened(source))
+
+    def policy(self, policy: Policy) -> None:
+        """Add a refresh policy of your own, before the queries that use it."""
+        policies = add_policy(policy, self._options.policies)
+        self._options = replace(self._options, policies=policies)
 
     def register(self, text: str, source: str = "<query>", folder: Path | None = None) -> Plan:
         """Register a query. Relative IRIs in FROM are files in `folder`."""
@@ -102,21 +143,16 @@ class Engine:
 
         A stream that is bound several times is all of its sources, merged by time.
         """
-        if isinstance(source, str):
-            opened = open_source(source)
-        elif hasattr(source, "blank_node_scope"):
-            opened = cast("Source", source)
-        else:
-            opened = MemorySource(source)
-        self._sources.setdefault(stream, []).append(opened)
+        self._sources.setdefault(stream, []).append(_opened(source))
 
     def run(self) -> Iterator[Answer]:
         """Yield the answers of all queries until the sources end."""
         self._check_bindings()
         steps = [Step(made.physical) for made in self._plans]
-        driver = LocalDriver(steps, self._sources, self._dead_letter, self._max_delay)
+        sources = {**self._sources, **self._feeds}
+        driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay)
         self.counts = driver.counts
-        return driver.run()
+        return _closing(steps, driver.run())
 
     def _check_bindings(self) -> None:
         if not self._plans:
@@ -131,3 +167,26 @@ class Engine:
             raise BindingError(f"no query reads stream <{stream}>", hint)
         for stream in sorted(set(self._sources) & made_here):
             raise BindingError(f"stream <{stream}> is the answer of a query: it needs no source")
+        asked = {s.pattern.service for made in self._plans for s in made.physical.services}
+        for iri in self._options.bound_services:
+            if iri not in asked:
+                named = ", ".join(f"<{name}>" for name in sorted(asked))
+                hint = f"the queries ask {named}" if asked else "no query has a SERVICE clause"
+                raise BindingError(f"no query asks service <{iri}>", hint)
+
+
+def _opened(source: str | Source | Iterable[tuple[int, str]]) -> Source:
+    if isinstance(source, str):
+        return open_source(source)
+    if hasattr(source, "blank_node_scope"):
+        return cast("Source", source)
+    return MemorySource(source)
+
+
+def _closing(steps: list[Step], answers: Iterator[Answer]) -> Iterator[Answer]:
+    """Yield the answers, and give back what the endpoints of services hold."""
+    try:
+        yield from answers
+    finally:
+        for step in steps:
+            step.close()

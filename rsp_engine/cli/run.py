@@ -37,6 +37,16 @@ class Report(StrEnum):
     every = "every"
 
 
+class Operator(StrEnum):
+    """What runs a ranked query."""
+
+    auto = "auto"
+    mintopk = "mintopk"
+    pretopk = "pretopk"
+    oracle = "oracle"
+    general = "general"
+
+
 class Bounds(StrEnum):
     """Which edge of a window belongs to it."""
 
@@ -73,6 +83,10 @@ def run_files(
     max_delay: Annotated[
         str, typer.Option(metavar="DURATION", help="How late an element may come: 5s, PT5S, 5000.")
     ] = "0",
+    operator: Annotated[
+        Operator,
+        typer.Option(help="What runs a ranked query; the planner chooses unless one is named."),
+    ] = Operator.auto,
     output_format: Annotated[
         str, typer.Option("--format", help="jsonl, csv, tsv, sparql-json, sparql-xml or nquads.")
     ] = "jsonl",
@@ -96,6 +110,7 @@ def run_files(
             t0=t0,
             report=report.value,
             max_delay=_delay(max_delay),
+            operator=operator.value,
             dead_letter=lambda letter: letters[0].write(letter) if letters else None,
         )
         _bind(engine, files, stream or [], graph or [])

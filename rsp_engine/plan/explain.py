@@ -10,6 +10,7 @@ from rsp_engine.grammar.write.patterns import WritePatterns
 from rsp_engine.model.durations import format_duration
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.pane_wise import PaneWiseConfig
+from rsp_engine.operators.ranked import RankedConfig
 from rsp_engine.plan import logical
 from rsp_engine.plan.logical import Logical
 
@@ -47,7 +48,7 @@ def explain_json(plan: Plan) -> dict[str, Any]:
         "physical": {
             "operator": _operator(plan),
             "why": physical.why,
-            "evaluated_by": "Oxigraph",
+            "evaluated_by": _evaluator(plan),
             "sparql": physical.operator.sparql,
             "windows": [
                 {"window": s.window, "stream": s.stream, "size": _size(s)} for s in physical.scans
@@ -57,8 +58,21 @@ def explain_json(plan: Plan) -> dict[str, Any]:
             "report": physical.report,
             "bounds": physical.bounds,
             "feeds": physical.feeds,
+            **_ranking_as_data(plan),
         },
     }
+
+
+def _ranking_as_data(plan: Plan) -> dict[str, Any]:
+    operator = plan.physical.operator
+    if not isinstance(operator, RankedConfig):
+        return {}
+    return {"ranking": {"k": operator.k, "offset": operator.offset, **_ranking(operator)}}
+
+
+def _evaluator(plan: Plan) -> str:
+    is_ranked = isinstance(plan.physical.operator, RankedConfig)
+    return _operator(plan) if is_ranked else "Oxigraph"
 
 
 def _physical(plan: Plan) -> Iterator[str]:
@@ -70,8 +84,10 @@ def _physical(plan: Plan) -> Iterator[str]:
         yield f"static   {name}: {graph.path}, read once"
     what = {"nonempty": "that hold something", "every": "from the first to the last with content"}
     yield f"report   when a window closes; windows {what[physical.report]}"
-    yield f"operator {_operator(plan)}, evaluated by Oxigraph"
+    yield f"operator {_operator(plan)}, {_evaluated(plan)}"
     yield f"why      {physical.why}"
+    if isinstance(physical.operator, RankedConfig):
+        yield from (f"{word:8} {told}" for word, told in _ranking(physical.operator).items())
     yield from (f"         {line}" for line in physical.operator.sparql.splitlines())
     if physical.operator.template is not None:
         yield "then     the template is filled once per solution"
@@ -88,8 +104,36 @@ def _cut(offset: int, limit: int | None) -> str:
 
 
 def _operator(plan: Plan) -> str:
-    is_pane_wise = isinstance(plan.physical.operator, PaneWiseConfig)
-    return "pane by pane" if is_pane_wise else "general path"
+    match plan.physical.operator:
+        case PaneWiseConfig():
+            return "pane by pane"
+        case RankedConfig(ranker=ranker):
+            return ranker
+        case _:
+            return "general path"
+
+
+def _evaluated(plan: Plan) -> str:
+    operator = plan.physical.operator
+    if isinstance(operator, RankedConfig):
+        kept = f"the best {operator.k}"
+        return f"{kept}, the first {operator.offset} left out" if operator.offset else kept
+    return "evaluated by Oxigraph"
+
+
+def _ranking(operator: RankedConfig) -> dict[str, str]:
+    """Return what a top-k operator does, a word and a sentence each."""
+    matching = operator.matching
+    assert matching is not None, "the planner says what to match"  # noqa: S101
+    names = " ".join(f"?{name}" for name in matching.names)
+    by_filter = "pane by pane, by Oxigraph, with the filters"
+    by_number = "by arithmetic on arrival" if matching.scoring is not None else "asked of Oxigraph"
+    is_asked = matching.is_filtered or matching.scoring is None
+    return {
+        "object": f"a solution ({names}); one that arrives again lives on",
+        "match": by_filter if is_asked else "triple by triple",
+        "score": f"{'larger' if operator.descending else 'smaller'} is better, {by_number}",
+    }
 
 
 def _size(scan: WindowScan) -> str:

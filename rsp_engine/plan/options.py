@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from rsp_engine.plan.services import ServiceOptions
+from rsp_engine.policies.registry import POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.report import ReportKind
+    from rsp_engine.plan.services import Connect
+    from rsp_engine.policies.policy import Policy
 
-__all__ = ["Options"]
+__all__ = ["OPERATORS", "OperatorName", "Options"]
+
+OperatorName = Literal["auto", "mintopk", "pretopk", "oracle", "general"]
+OPERATORS: tuple[OperatorName, ...] = ("auto", "mintopk", "pretopk", "oracle", "general")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +29,8 @@ class Options:
 
     `bounds` and `t0` say what a window is, `report` which windows are evaluated. `functions` are
     the user's own, by name or IRI. `graphs` are the files of static graphs, by IRI; a relative IRI
-    is a file beside `folder`.
+    is a file beside `folder`. `services` are the endpoints of remote datasets, by IRI, and `feeds`
+    those that push their changes. `operator` forces how a ranked query is run.
     """
 
     bounds: Bounds = "(]"
@@ -30,3 +39,13 @@ class Options:
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     graphs: Mapping[str, Path] = field(default_factory=dict)
     folder: Path = Path()
+    services: Mapping[str, Connect] = field(default_factory=dict)
+    service_options: ServiceOptions = field(default_factory=ServiceOptions)
+    policies: Mapping[str, Policy] = field(default_factory=lambda: POLICIES)
+    feeds: frozenset[str] = frozenset()
+    operator: OperatorName = "auto"
+
+    @property
+    def bound_services(self) -> tuple[str, ...]:
+        """The services that have an endpoint or a feed, in order."""
+        return tuple(sorted({*self.services, *self.feeds}))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import Bounds, CountFrame, TimeFrame
     from rsp_engine.operators.asking import GeneralConfig
     from rsp_engine.operators.report import ReportKind
+    from rsp_engine.plan.services import ServicePlan
 
 __all__ = ["PhysicalPlan", "StaticGraph", "WindowScan"]
 
@@ -47,3 +48,5 @@ class PhysicalPlan:
     bounds: Bounds
     feeds: str | None = None
     """The IRI of the stream that the answers are, if other queries can read them."""
+    services: tuple[ServicePlan, ...] = ()
+    """How the SERVICE clauses are answered, in the order in which the operator asks for them."""

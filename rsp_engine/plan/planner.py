@@ -7,7 +7,7 @@ The general path comes last and takes every query that is left.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import pyoxigraph as ox
@@ -19,10 +19,13 @@ from rsp_engine.grammar.iris import is_absolute
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.operators.asking import Asking
 from rsp_engine.plan.general import as_term, general_path
-from rsp_engine.plan.options import Options
+from rsp_engine.plan.options import OperatorName, Options
 from rsp_engine.plan.pane_wise import pane_wise_path
 from rsp_engine.plan.physical import PhysicalPlan, StaticGraph, WindowScan
+from rsp_engine.plan.ranked import WhyNot, is_ranking, ranked_path
+from rsp_engine.plan.remote import DEFAULT_POLICY, ServedConfig, has_service, served_path
 from rsp_engine.plan.rules import rewrite
+from rsp_engine.plan.services import chosen_policy
 from rsp_engine.plan.translate import translate
 
 if TYPE_CHECKING:
@@ -30,7 +33,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rsp_engine.operators.asking import GeneralConfig
+    from rsp_engine.operators.ranked import RankerName
     from rsp_engine.plan.logical import Logical
+    from rsp_engine.plan.services import ServicePlan
 
 __all__ = ["CHOICES", "Plan", "plan"]
 
@@ -41,7 +46,14 @@ _CASTS = {
         "integer", "string", "time", "yearMonthDuration",
     )
 }  # fmt: skip
-Choice = tuple["GeneralConfig", str]
+
+
+class Choice(NamedTuple):
+    """An operator for a query, why it is the one, and how SERVICE clauses are answered."""
+
+    operator: GeneralConfig
+    why: str
+    services: tuple[ServicePlan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +72,8 @@ def plan(query: tree.Query, text: str, source: str, options: Options | None = No
     if wrong := list(_refusals(query, options)):
         raise PlanError(wrong, text, source)
     logical = rewrite(translate(query))
-    operator, why = next(
+    chosen_policy(options, DEFAULT_POLICY)  # a name that is none is refused, whatever the query
+    operator, why, services = next(
         found for choice in CHOICES if (found := choice(query, logical, options)) is not None
     )
     if refusal := _refused_by_oxigraph(operator):
@@ -76,6 +89,7 @@ def plan(query: tree.Query, text: str, source: str, options: Options | None = No
         report=options.report,
         bounds=options.bounds,
         feeds=feeds if operator.form == "CONSTRUCT" else None,
+        services=services,
     )
     return Plan(query, logical, physical)
 
@@ -83,7 +97,43 @@ def plan(query: tree.Query, text: str, source: str, options: Options | None = No
 def by_oxigraph(query: tree.Query, _: Logical, options: Options) -> Choice:
     """Ask Oxigraph, over the whole content of the windows."""
     why = "the content of the windows is asked in full SPARQL 1.1, window by window"
-    return general_path(query, options.functions), why
+    if is_ranking(query):
+        why += f"; no top-k operator, since {_why_not_ranked(query, options)}"
+    if has_service(query):
+        config, services = served_path(query, options)
+        return Choice(config, f"{why}; SERVICE is answered from a replica", services)
+    return Choice(general_path(query, options.functions), why)
+
+
+def by_ranking(query: tree.Query, _: Logical, options: Options) -> Choice | None:
+    """Rank with a top-k operator, where a score is known on arrival."""
+    if options.operator == "general" or not is_ranking(query):
+        return None
+    ranker = _RANKERS.get(options.operator, "MinTopk")
+    config = ranked_path(query, options.functions, ranker)
+    if isinstance(config, WhyNot):
+        return None
+    why = f"one triple pattern over one window, ranked by one score: {_WHY[ranker]}"
+    return Choice(config, why)
+
+
+_RANKERS: dict[OperatorName, RankerName] = {
+    "mintopk": "MinTopk",
+    "pretopk": "PreTopk",
+    "oracle": "Oracle",
+}
+_WHY: dict[RankerName, str] = {
+    "MinTopk": "only solutions that can still reach an answer are kept",
+    "PreTopk": "the best are predicted for each window to come",
+    "Oracle": "each window is sorted anew",
+}
+
+
+def _why_not_ranked(query: tree.Query, options: Options) -> str:
+    if options.operator == "general":
+        return "the general path was asked for"
+    found = ranked_path(query, options.functions)
+    return found.reason if isinstance(found, WhyNot) else ""
 
 
 def by_panes(query: tree.Query, _: Logical, options: Options) -> Choice | None:
@@ -91,10 +141,11 @@ def by_panes(query: tree.Query, _: Logical, options: Options) -> Choice | None:
     config = pane_wise_path(query, options.functions)
     if config is None:
         return None
-    return config, "one triple pattern over one window: each pane is asked once"
+    return Choice(config, "one triple pattern over one window: each pane is asked once")
 
 
 CHOICES: tuple[Callable[[tree.Query, Logical, Options], Choice | None], ...] = (
+    by_ranking,
     by_panes,
     by_oxigraph,
 )
@@ -158,19 +209,25 @@ def _path(iri: str, options: Options) -> Path | None:
 
 def _refusals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
     """Yield what the query asks for and the engine cannot do."""
+    yield from _refused_operator(query, options)
     if not query.windows:
         hint = "declare a window: FROM NAMED WINDOW :w ON STREAM :s [RANGE 9m STEP 3m]"
         yield Diagnostic("semantic", "the query reads no stream", query.form.span, hint)
+    # What stands inside of SERVICE is the business of its service.
+    services = tree.find(query, tree.Service)
+    remote = {id(inner) for service in services for inner in tree.walk(service.group)}
     for node in tree.walk(query):
         match node:
-            case tree.Service():
-                message = "SERVICE needs a service binding"
-                hint = "remote data cannot be bound yet: take the SERVICE out"
+            case tree.Service() if id(node) not in remote:
+                yield from _refused_service(node, options)
+            case tree.NamedCall(name, _) if id(node) in remote:
+                message = f"{name} is a function of this engine, and SERVICE is evaluated elsewhere"
+                hint = "call it outside of the SERVICE, on the variables that come from there"
                 yield Diagnostic("semantic", message, node.span, hint)
             case tree.NamedCall(name, _) if name not in options.functions:
                 message = f"the function {name} is not registered"
                 yield Diagnostic("semantic", message, node.span, "register it by that name")
-            case tree.FunctionCall(function, _, _):
+            case tree.FunctionCall(function, _, _) if id(node) not in remote:
                 yield from _refused_function(node, function, options)
             case tree.From(graph) | tree.FromNamed(graph):
                 yield from _refused_graph(graph, options)
@@ -178,6 +235,27 @@ def _refusals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
                 yield from _refused_term(node)
             case _:
                 continue
+
+
+def _refused_operator(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
+    """Yield why the operator that was asked for cannot run the query."""
+    if options.operator not in _RANKERS:
+        return
+    found = ranked_path(query, options.functions)
+    if isinstance(found, WhyNot):
+        message = f"the operator {options.operator} cannot run this query: {found.reason}"
+        yield Diagnostic("semantic", message, query.form.span, "leave the choice to the planner")
+
+
+def _refused_service(service: tree.Service, options: Options) -> Iterator[Diagnostic]:
+    message = "SERVICE needs a service binding"
+    if isinstance(service.name, tree.Iri):
+        if service.name.value not in options.bound_services:
+            hint = f"say where it is: --service {service.name.value}=URL"
+            yield Diagnostic("semantic", message, service.span, hint)
+    elif not options.bound_services:
+        hint = "SERVICE ?x asks every service that is bound: --service IRI=URL"
+        yield Diagnostic("semantic", message, service.span, hint)
 
 
 def _refused_function(
@@ -215,8 +293,11 @@ def _refused_graph(graph: tree.Iri, options: Options) -> Iterator[Diagnostic]:
 
 def _refused_by_oxigraph(config: GeneralConfig) -> str | None:
     """Ask an empty store, so that what Oxigraph refuses is refused before anything runs."""
+    clauses = config.clauses if isinstance(config, ServedConfig) else ()
+    asked = [config, *(clause.keys for clause in clauses if clause.keys is not None)]
     try:
-        Asking(config).ask(ox.Store(), now=0)
+        for each in asked:
+            Asking(each).ask(ox.Store(), now=0)
     except (SyntaxError, RuntimeError, ValueError) as error:
         return f"Oxigraph cannot evaluate this query: {error}"
     return None

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from rsp_engine.errors import BindingError
+from rsp_engine.replica.changes import Changes
 from rsp_engine.replica.endpoint import UNLIMITED, Endpoint, Limits
 from rsp_engine.replica.estimator import Estimation, Learned
 from rsp_engine.replica.pattern import RemotePattern
 
 if TYPE_CHECKING:
+    from rsp_engine.plan.options import Options
     from rsp_engine.policies.policy import Policy
 
-__all__ = ["Connect", "ServiceOptions", "ServicePlan"]
+__all__ = [
+    "Connect",
+    "ServiceOptions",
+    "ServicePlan",
+    "changes_stream",
+    "chosen_policy",
+    "service_plan",
+]
 
 Connect = Callable[[RemotePattern], Endpoint]
 """Opens an endpoint for what a SERVICE clause asks for."""
@@ -56,3 +66,32 @@ class ServicePlan:
     options: ServiceOptions
     is_pushed: bool = False
     """Whether a feed tells the changes."""
+
+
+def changes_stream(service: str) -> str:
+    """Return the name of the stream of what a service pushes, as the drivers know it."""
+    return f"urn:rsp-engine:changes:{service}"
+
+
+def chosen_policy(options: Options, default: str) -> Policy:
+    """Return the policy that the user names, or the default; a name that is none is refused."""
+    name = options.service_options.policy or default
+    if name not in options.policies:
+        raise BindingError(
+            f"there is no policy {name}", f"the policies are {', '.join(options.policies)}"
+        )
+    return options.policies[name]
+
+
+def service_plan(pattern: RemotePattern, options: Options, policy: Policy) -> ServicePlan:
+    """Plan a clause whose service is bound to an endpoint, to a feed, or to both.
+
+    Behind a feed alone there is nothing that could be asked.
+    """
+    is_pushed = pattern.service in options.feeds
+    chosen = options.service_options
+    connect = options.services.get(pattern.service)
+    if connect is None:
+        chosen = replace(chosen, budget=0, snapshot=False)
+        connect = Changes
+    return ServicePlan(pattern, connect, policy, chosen, is_pushed)

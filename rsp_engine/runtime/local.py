@@ -199,7 +199,8 @@ class LocalDriver:
         """Forget elements that none like them can follow: all windows that take one are closed."""
         readers = self._readers[stream]
         frames = [scan.frame for s in readers for scan in s.plan.scans if scan.stream == stream]
-        size = max(frame.range if isinstance(frame, TimeFrame) else 0 for frame in frames)
+        ranges = (frame.range for frame in frames if isinstance(frame, TimeFrame))
+        size = max(ranges, default=0)
         self._names[stream].forget(min(self._watermarks.of(s.streams) for s in readers) - size)
 
     def _feed(self, step: Step, answer: Answer) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.candidates import Candidates
     from rsp_engine.plan.services import ServicePlan
+    from rsp_engine.replica.endpoint import Limits
 
 __all__ = ["Refresh", "Refreshed"]
 
@@ -66,21 +67,30 @@ class Refresh:
         self.replica = Replica(ReplicaConfig(plan.pattern, options.estimation, options.capacity))
         self._endpoint = plan.connect(plan.pattern)
         self._changes = Changes(plan.pattern) if plan.is_pushed else None
+        self._first_push: int | None = None
         self._has_begun = not options.snapshot
+        self.is_whole = False
+        """Whether everything was loaded, so that a key that is not known had no solutions then."""
         self._faults: Counter[str] = Counter()
 
     def begin(self, now: int) -> None:
-        """Load everything, once, as of an instant before the first evaluation."""
+        """Load everything, once, as of an instant before the first evaluation.
+
+        What was pushed by then holds since a later time: else it would count as known already.
+        """
         if not self._has_begun:
             self._has_begun = True
+            now = now if self._first_push is None else min(now, self._first_push)
             snapshot = self._endpoint.snapshot(UNLIMITED, now)
             self._faults.update(snapshot.faults)
             self.replica.load(snapshot, now)
+            self.is_whole = not snapshot.faults and self.plan.options.capacity is None
 
     def push(self, time: int, triples: Sequence[Triple]) -> None:
         """Take in an element of the feed."""
         if self._changes is not None:
             self._changes.push(time, triples)
+            self._first_push = time if self._first_push is None else min(time, self._first_push)
 
     def pushed(self, now: int) -> Integers:
         """Take in what was pushed up to an instant; return the keys whose values are others."""
@@ -90,14 +100,26 @@ class Refresh:
             self._faults.update(change.fetched.faults)
         return np.unique(np.concatenate(changed)) if changed else np.empty(0, dtype=np.int64)
 
-    def fetch(self, candidates: Candidates, cold: Integers, scores: Floats, now: int) -> Refreshed:
+    def fetch(  # noqa: PLR0913 - what may be fetched, and what it may cost
+        self,
+        candidates: Candidates,
+        cold: Integers,
+        scores: Floats,
+        now: int,
+        *,
+        budget: int | None = None,
+        limits: Limits | None = None,
+    ) -> Refreshed:
         """Fetch cold keys, given with their stream scores, and those that the policy elects.
 
-        The candidates are known to the replica, the cold keys are not.
+        The candidates are known to the replica, the cold keys are not. A budget and limits are
+        given where others share those of the plan.
         """
         plan, faults = self.plan, self._faults
         self._faults = Counter()
-        budget = plan.options.budget if plan.policy.is_bounded else None
+        budget = plan.options.budget if budget is None else budget
+        if not plan.policy.is_bounded:
+            budget = None
         if plan.policy.proposer is None:
             budget = 0
         share = shares(budget, cold, scores)
@@ -108,7 +130,7 @@ class Refresh:
         if not len(wanted):
             return Refreshed(wanted, 0, 0, len(cold), faults)
         keys = self.replica.keys.of(wanted.tolist())
-        fetched = self._endpoint.fetch(keys, plan.options.limits, now)
+        fetched = self._endpoint.fetch(keys, limits or plan.options.limits, now)
         changed = self.replica.apply(fetched, now)
         faults.update(fetched.faults)
         missed = int(np.count_nonzero(~self.replica.is_known(cold)))

@@ -15,9 +15,14 @@ from rsp_engine.operators.count_windows import CountScan
 from rsp_engine.operators.general import General
 from rsp_engine.operators.pane_wise import PaneWise, PaneWiseConfig
 from rsp_engine.operators.r2s import StreamOperator
+from rsp_engine.operators.ranked import Ranked, RankedConfig
 from rsp_engine.operators.report import Report
-from rsp_engine.operators.time_windows import TimeScan
+from rsp_engine.operators.time_windows import TimedScan, TimeScan
+from rsp_engine.plan.remote import ServedConfig
+from rsp_engine.plan.services import changes_stream
 from rsp_engine.runtime.blank_nodes import numbered
+from rsp_engine.runtime.refresh import Refresh
+from rsp_engine.runtime.served import Served
 from rsp_engine.runtime.static_graphs import load_graphs
 
 if TYPE_CHECKING:
@@ -35,24 +40,38 @@ class Step:
     def __init__(self, plan: PhysicalPlan) -> None:
         self.plan = plan
         self._scans: list[Scan] = [
-            TimeScan(scan.frame)
+            (TimedScan if isinstance(plan.operator, RankedConfig) else TimeScan)(scan.frame)
             if isinstance(scan.frame, TimeFrame)
             else CountScan(scan.frame, closes_partial=len(plan.scans) == 1)
             for scan in plan.scans
         ]
-        self.streams = tuple(dict.fromkeys(scan.stream for scan in plan.scans))
+        self._refreshes = [Refresh(service) for service in plan.services]
+        self._feeds: dict[str, list[Refresh]] = {}
+        for refresh in self._refreshes:
+            if refresh.plan.is_pushed:
+                stream = changes_stream(refresh.plan.pattern.service)
+                self._feeds.setdefault(stream, []).append(refresh)
+        read = dict.fromkeys(scan.stream for scan in plan.scans)
+        self.streams = (*read, *self._feeds)
         self._by_stream: dict[str, list[Scan]] = {}
         for scan, window in zip(self._scans, plan.scans, strict=True):
             self._by_stream.setdefault(window.stream, []).append(scan)
         counts = any(isinstance(scan, CountScan) for scan in self._scans)
         self._report = Report(self._scans, plan.report, plan.r2s, plan.bounds, counts=counts)
-        self._operator = _operator(plan)
+        self._operator = _operator(plan, self._refreshes)
         self._r2s = StreamOperator(plan.r2s)
 
     def take(
         self, stream: str, timestamp: int, triples: Sequence[ox.Triple], watermark: float
     ) -> Refusal | None:
-        """Take an element into the windows over its stream; say why if none of them takes it."""
+        """Take an element into the windows over its stream; say why if none of them takes it.
+
+        An element of a change feed goes to the replicas that it is about.
+        """
+        if stream in self._feeds:
+            for refresh in self._feeds[stream]:
+                refresh.push(timestamp, triples)
+            return None
         scans = self._by_stream[stream]
         if len(scans) == 1:
             return scans[0].take(timestamp, triples, watermark)
@@ -83,12 +102,16 @@ class Step:
         for instant in self._report.due(watermark):
             yield self._evaluate(instant)
 
+    def close(self) -> None:
+        """Give back what the endpoints of services hold."""
+        for refresh in self._refreshes:
+            refresh.close()
+
     def _evaluate(self, instant: int) -> Answer:
         content = self._leaving(self._operator.answer(self._scans, instant))
         if self._operator.may_give_blank_nodes:
             content = numbered(content)
-        stats = {"triples": self._operator.triples, "exact": True}
-        return Answer(self.plan.name, self._interval(instant), content, stats)
+        return Answer(self.plan.name, self._interval(instant), content, self._operator.stats())
 
     def _leaving(self, content: Solutions | Graph | Boolean) -> Solutions | Graph | Boolean:
         """Return what of an answer leaves the query."""
@@ -110,10 +133,16 @@ class Step:
         return next((i for i in intervals if i.close == instant), intervals[0])
 
 
-def _operator(plan: PhysicalPlan) -> General | PaneWise:
+def _operator(
+    plan: PhysicalPlan, refreshes: Sequence[Refresh]
+) -> General | PaneWise | Ranked | Served:
     """Return the operator that a plan is for."""
     if isinstance(plan.operator, PaneWiseConfig):
         return PaneWise(plan.operator)
     store = ox.Store()
     load_graphs(store, plan.graphs)
+    if isinstance(plan.operator, RankedConfig):
+        return Ranked(plan.operator, store)
+    if isinstance(plan.operator, ServedConfig):
+        return Served(plan.operator, store, plan, refreshes)
     return General(plan.operator, store, [scan.window for scan in plan.scans])

@@ -1,0 +1,238 @@
+"""SERVICE on the general path: answered from replicas, which the query reads as graphs.
+
+Oxigraph would call by itself whatever a SERVICE names. So no text that it is given has one: the
+data of each clause stand in a graph of the store, a node for each remote solution, and the clause
+is turned into a pattern over that graph.
+
+    SERVICE :s { ?user :followers ?n }
+    GRAPH <urn:rsp-engine:service:0> { [ <...:variable:user> ?user ; <...:variable:n> ?n ] }
+
+    SERVICE ?s { P }     { VALUES ?s { :a } SERVICE :a { P } } UNION ..., for all services bound
+
+SILENT changes nothing: a replica always answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from rsp_engine.errors import BindingError
+from rsp_engine.grammar import tree
+from rsp_engine.grammar.write.queries import WriteQueries
+from rsp_engine.operators.asking import GeneralConfig
+from rsp_engine.plan.beside import Clause, around
+from rsp_engine.plan.general import general_path
+from rsp_engine.plan.services import chosen_policy, service_plan
+from rsp_engine.plan.variables import certain, named, visible
+from rsp_engine.replica.pattern import RemotePattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rsp_engine.plan.options import Options
+    from rsp_engine.plan.services import ServicePlan
+    from rsp_engine.policies.policy import Policy
+
+__all__ = [
+    "DEFAULT_POLICY",
+    "ServedClause",
+    "ServedConfig",
+    "has_service",
+    "remote_pattern",
+    "served_path",
+    "variable_iri",
+]
+
+DEFAULT_POLICY = "WSJ-WBM"
+
+
+@dataclass(frozen=True, slots=True)
+class ServedClause:
+    """A SERVICE clause as the query reads it.
+
+    `keys` asks the store for the keys that count; nothing means that the clause is asked for as a
+    whole. `is_marked` where a remote solution may have no values at all, and its node needs a
+    triple none the less.
+    """
+
+    graph: str
+    keys: GeneralConfig | None
+    is_marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ServedConfig(GeneralConfig):
+    """As for the general path. The clauses are in the order in which their data must be there."""
+
+    clauses: tuple[ServedClause, ...] = ()
+
+
+def has_service(query: tree.Query) -> bool:
+    """Tell whether a query has a SERVICE clause."""
+    return any(True for _ in tree.find(query, tree.Service))
+
+
+def variable_iri(name: str) -> str:
+    """Return the property of a remote solution that holds the value of a variable."""
+    return f"urn:rsp-engine:variable:{quote(name)}"
+
+
+def served_path(
+    query: tree.Query, options: Options
+) -> tuple[ServedConfig, tuple[ServicePlan, ...]]:
+    """Return the configuration of the general operator, and how the clauses are answered."""
+    policy = _policy(options)
+    query = _numbered(query, options.bound_services)
+    clauses = {clause.number: clause for clause in tree.find(query, Clause)}
+    local = {number: _local(clause, query) for number, clause in clauses.items()}
+
+    def plain(node: tree.Node) -> tree.Node:
+        return local[node.number] if isinstance(node, Clause) else node
+
+    served, plans = [], []
+    for number, keys, beside in _in_turn(query, clauses):
+        clause = clauses[number]
+        asked = _asked(query, keys, tree.rewrite(beside, plain), options) if keys else None
+        is_marked = not certain(clause.group)
+        served.append(ServedClause(_graph(clause), asked, is_marked))
+        plans.append(service_plan(remote_pattern(clause, keys), options, policy))
+    changed: Any = tree.rewrite(query, plain)
+    config = general_path(changed, options.functions)
+    given = {f.name: getattr(config, f.name) for f in fields(config)}
+    return ServedConfig(**given, clauses=tuple(served)), tuple(plans)
+
+
+def remote_pattern(clause: tree.Service, keys: tuple[str, ...]) -> RemotePattern:
+    """Return what a clause asks for, with full IRIs, if it is joined by these keys."""
+    assert isinstance(clause.name, tree.Iri), "a variable stands for services"  # noqa: S101
+    body = WriteQueries({}).group(clause.group)
+    others = (name for name in _in_text(clause.group) if name not in keys)
+    return RemotePattern(clause.name.value, body, keys, tuple(others))
+
+
+def _policy(options: Options) -> Policy:
+    """Return the policy, unless it looks at a list that only a top-k operator keeps."""
+    policy = chosen_policy(options, DEFAULT_POLICY)
+    if policy.proposer == "list":
+        able = [name for name, other in options.policies.items() if other.proposer != "list"]
+        message = f"the policy {policy.name} elects from the list of a top-k operator"
+        hint = f"this query takes the general path, which can use {', '.join(able)}"
+        raise BindingError(message, hint)
+    return policy
+
+
+def _numbered(query: tree.Query, services: tuple[str, ...]) -> tree.Query:
+    """Give each clause a number. `SERVICE ?s` becomes a clause for each service that is bound."""
+    numbers = count()
+
+    def clause(service: tree.Service) -> tree.Node:
+        def of(iri: tree.Iri) -> Clause:
+            return Clause(iri, service.group, service.silent, next(numbers), span=service.span)
+
+        if isinstance(service.name, tree.Iri):
+            return of(service.name)
+        groups = [
+            tree.Group((tree.InlineData((service.name,), ((iri,),)), of(iri)))
+            for iri in map(tree.Iri, services)
+        ]
+        return groups[0] if len(groups) == 1 else tree.Union(tuple(groups))
+
+    changed: Any = _outermost(query, clause)
+    return changed  # type: ignore[no-any-return]
+
+
+def _outermost(value: Any, change: Callable[[tree.Service], tree.Node]) -> Any:  # noqa: ANN401
+    """Change the clauses that stand in no other: what is inside of one belongs to its service."""
+    if isinstance(value, tree.Service):
+        return change(value)
+    if isinstance(value, tuple):
+        return tuple(_outermost(item, change) for item in value)
+    if isinstance(value, tree.Node):
+        names: tuple[str, ...] = type(value).__match_args__
+        made = {name: _outermost(getattr(value, name), change) for name in names}
+        return replace(value, **made)
+    return value
+
+
+def _in_turn(
+    query: tree.Query, clauses: dict[int, Clause]
+) -> Iterator[tuple[int, tuple[str, ...], tree.Group]]:
+    """Yield clauses with their keys, and with the group that tells these.
+
+    First come those whose keys are known without any remote data, then those whose keys the data
+    of the others tell. What is left is asked for as a whole.
+    """
+    places = around(query)
+    left, done = list(clauses), list[int]()
+    while left:
+        for number in left:
+            beside = places[number].group(done)
+            if keys := _keys(clauses[number], beside):
+                break
+        else:
+            number, keys, beside = left[0], (), tree.Group(())
+        yield number, keys, beside
+        left.remove(number)
+        if not any(_keys(clauses[n], places[n].group(())) for n in left):
+            done = [n for n in clauses if n not in left]
+
+
+def _keys(clause: Clause, beside: tree.Group) -> tuple[str, ...]:
+    """Return the variables that a clause always binds, and that stand beside it as well."""
+    known = certain(clause.group) & visible(beside)
+    return tuple(name for name in _in_text(clause.group) if name in known)
+
+
+def _in_text(group: tree.Group) -> tuple[str, ...]:
+    """Return the variables that a group brings into scope, in the order of the text."""
+    seen = visible(group)
+    return tuple(dict.fromkeys(v.name for v in tree.find(group, tree.Var) if v.name in seen))
+
+
+def _graph(clause: Clause) -> str:
+    return f"urn:rsp-engine:service:{clause.number}"
+
+
+def _local(clause: Clause, query: tree.Query) -> tree.Graph | tree.Group:
+    """Return the pattern over the graph of a clause.
+
+    Where variables may have no value, the node is a variable, and a sub-query hides it.
+    """
+    names = _in_text(clause.group)
+    sure = certain(clause.group)
+    properties = [_property(name, tree.Var(name)) for name in names if name in sure]
+    unsure = [name for name in names if name not in sure]
+    graph = tree.Iri(_graph(clause))
+    mark = _property("", tree.Literal("true", tree.XSD + "boolean"))
+    shown = tuple(properties) or (mark,)
+    if not unsure:
+        block = tree.TriplesBlock((tree.SubjectTriples(tree.BlankNodeProperties(shown), ()),))
+        return tree.Graph(graph, tree.Group((block,)))
+    taken = named(query)
+    row = tree.Var(next(name for n in count() if (name := f"rsp_row{n or ''}") not in taken))
+
+    def block_of(*properties: tree.Property) -> tree.TriplesBlock:
+        return tree.TriplesBlock((tree.SubjectTriples(row, properties),))
+
+    optional = (tree.Optional(tree.Group((block_of(_property(n, tree.Var(n))),))) for n in unsure)
+    where = tree.Group((tree.Graph(graph, tree.Group((block_of(*shown), *optional))),))
+    clause_of = tree.SelectClause(tuple(map(tree.Var, names)))
+    return tree.Group((tree.SubSelect(clause_of, where, tree.Modifiers()),))
+
+
+def _property(name: str, value: tree.Var | tree.Literal) -> tree.Property:
+    return tree.Property(tree.Iri(variable_iri(name)), (value,))
+
+
+def _asked(
+    query: tree.Query, keys: tuple[str, ...], beside: tree.Node, options: Options
+) -> GeneralConfig:
+    """Return a text that gives each key once."""
+    clause = tree.SelectClause(tuple(map(tree.Var, keys)), "DISTINCT")
+    where: Any = beside
+    select = tree.Select(clause, query.form.dataset, where, tree.Modifiers())
+    asked = replace(query, register=None, form=select, values=None)
+    return general_path(asked, options.functions)

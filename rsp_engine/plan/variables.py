@@ -1,0 +1,65 @@
+"""Which variables a pattern gives values to, in every solution or in some."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import assert_never
+
+from rsp_engine.grammar import tree
+from rsp_engine.grammar.scope import group_keys, is_grouped, projected_variables
+
+__all__ = ["certain", "named", "visible"]
+
+Element = tree.Pattern | tree.SubSelect
+
+
+def named(node: tree.Node) -> set[str]:
+    """Return all variables that are named in a node."""
+    return {variable.name for variable in tree.find(node, tree.Var)}
+
+
+def visible(*elements: Element) -> set[str]:
+    """Return the variables that elements of a group bring into scope."""
+    everything = tree.SelectClause(())
+    return set(projected_variables(everything, tree.Group(elements), tree.Modifiers()))
+
+
+def certain(*elements: Element) -> set[str]:
+    """Return the variables that have a value in every solution of elements of a group.
+
+    In doubt a variable is not among them: an expression may fail, say.
+    """
+    return set[str]().union(*map(_certain, elements))
+
+
+def _certain(element: Element) -> set[str]:
+    match element:
+        case tree.TriplesBlock():
+            return named(element)
+        case tree.Group(elements):
+            return certain(*elements)
+        case tree.Union(groups):
+            return reduce(set.intersection, map(_certain, groups))
+        case tree.Graph(name, group) | tree.Window(name, group) | tree.Service(name, group):
+            return _certain(group) | named(name)
+        case tree.InlineData(variables, rows):
+            columns = range(len(variables))
+            return {variables[c].name for c in columns if all(row[c] is not None for row in rows)}
+        case tree.SubSelect():
+            return _certain_of_select(element)
+        case tree.Filter(tree.BuiltInCall("BOUND", (tree.Var(name),))):
+            return {name}
+        case tree.Optional() | tree.Minus() | tree.Filter() | tree.Bind():
+            return set()
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def _certain_of_select(select: tree.SubSelect) -> set[str]:
+    inside = _certain(select.where)
+    if is_grouped(select.clause, select.modifiers):
+        inside &= group_keys(select.modifiers)
+    if select.values is not None:
+        inside |= _certain(select.values)
+    items = select.clause.items
+    return inside & {item.name for item in items if isinstance(item, tree.Var)} if items else inside

@@ -1,0 +1,60 @@
+"""What a user binds a service to, as something that opens an endpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pyoxigraph as ox
+
+from rsp_engine.errors import ServiceError
+from rsp_engine.replica.in_process import InProcess
+from rsp_engine.replica.origins import origin_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from SPARQLWrapper import SPARQLWrapper
+
+    from rsp_engine.plan.services import Connect
+    from rsp_engine.replica.endpoint import Endpoint
+    from rsp_engine.replica.pattern import RemotePattern
+
+    Bindable = str | ox.Store | ox.Dataset | SPARQLWrapper | Endpoint | Callable[..., Endpoint]
+
+__all__ = ["connect"]
+
+
+def connect(endpoint: Bindable) -> Connect:
+    """Return what opens the endpoint: nothing is sent before it is asked.
+
+    A URL may be asked, and no other of another origin. A store is asked as it is at the moment. A
+    `SPARQLWrapper` says what is sent. Anything with `fetch` and `snapshot` is an endpoint already,
+    and a function makes one from a `RemotePattern`.
+    """
+    if isinstance(endpoint, str):
+        origin_of(endpoint)
+        return lambda pattern: _over_http(endpoint, pattern)
+    if isinstance(endpoint, ox.Store | ox.Dataset):
+        return lambda pattern: InProcess(pattern, endpoint)
+    if any(kind.__module__.startswith("SPARQLWrapper") for kind in type(endpoint).__mro__):
+        return lambda pattern: _wrapped(cast("SPARQLWrapper", endpoint), pattern)
+    if hasattr(endpoint, "fetch") and hasattr(endpoint, "snapshot"):
+        return lambda _: cast("Endpoint", endpoint)
+    if callable(endpoint):
+        return cast("Connect", endpoint)
+    raise ServiceError(
+        f"a service cannot be bound to {type(endpoint).__name__}",
+        "bind it to a URL, a pyoxigraph Store, a SPARQLWrapper, or an endpoint of your own",
+    )
+
+
+def _over_http(url: str, pattern: RemotePattern) -> Endpoint:
+    from rsp_engine.replica.http import HttpConfig, HttpEndpoint
+
+    return HttpEndpoint(url, pattern, HttpConfig(allowed=(url,)))
+
+
+def _wrapped(wrapper: SPARQLWrapper, pattern: RemotePattern) -> Endpoint:
+    from rsp_engine.replica.wrapped import Wrapped
+
+    return Wrapped(wrapper, pattern)
