@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.operators.state import State
 
 __all__ = ["Inflow", "Joined", "Score"]
@@ -53,6 +53,32 @@ class Joined:
             return places
         order = np.lexsort((self.scores[places], self.positions[places], keys))
         return places[order[np.r_[np.diff(keys[order]) != 0, True]]]
+
+    def newest(self) -> Joined:
+        """Return the arrivals without those that are older than another of their key.
+
+        Of a key that came twice at once both are left: which is better, changes may change.
+        """
+        in_order = np.sort(self.keys)
+        if not (in_order[1:] == in_order[:-1]).any():
+            return self
+        order = np.lexsort((self.positions, self.keys))
+        keys, positions = self.keys[order], self.positions[order]
+        is_last = np.r_[keys[1:] != keys[:-1], True]
+        newest = positions[is_last][np.cumsum(is_last) - is_last]
+        places = np.sort(order[positions == newest])
+        columns = (self.keys, self.positions, self.streaming, self.remote, self.scores)
+        keys, positions, streaming, remote, scores = (column[places] for column in columns)
+        has_unknown = self.has_unknown and bool(np.isnan(scores).any())
+        return replace(
+            self,
+            keys=keys,
+            positions=positions,
+            streaming=streaming,
+            remote=remote,
+            scores=scores,
+            has_unknown=has_unknown,
+        )
 
 
 def as_joined(columns: tuple[Any, Any, Any, Any], score: Score) -> Joined:
@@ -108,6 +134,26 @@ class Inflow:
         for pane in sorted(pane for pane in self._panes if pane.first <= window):
             parts = self._panes.pop(pane)
             yield pane, _joined(parts)
+
+    def within(self, window: int) -> Iterator[tuple[Pane, Joined]]:
+        """Yield the panes that a window holds, and the latest arrivals of their keys; keep them."""
+        check_order(window, self.closed)
+        for pane, parts in self._panes.items():
+            if len(parts) > 1:
+                self._panes[pane] = [_joined(parts).newest()]
+            if pane.first <= window <= pane.last:
+                yield pane, self._panes[pane][0]
+
+    def holds(self, keys: Integers) -> Booleans:
+        """Tell which keys have an arrival here."""
+        parts = [part.keys for parts in self._panes.values() for part in parts]
+        return np.isin(keys, np.concatenate(parts)) if parts else np.zeros(len(keys), dtype=bool)
+
+    def close(self, window: int) -> None:
+        """Close a window, and forget the panes that no later one holds."""
+        check_order(window, self.closed)
+        self.closed = window
+        self._panes = {pane: parts for pane, parts in self._panes.items() if pane.last > window}
 
     def change(self, keys: Integers, remote: Floats, score: Score) -> None:
         """Give arrivals that wait the remote values of their keys, which come in order."""
