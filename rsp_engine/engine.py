@@ -26,7 +26,7 @@ from rsp_engine.grammar.files import read_query
 from rsp_engine.plan.explain import explain
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import Plan, plan
-from rsp_engine.plan.services import ServiceOptions, changes_stream
+from rsp_engine.plan.services import ServiceOptions, changes_stream, refuse_unasked
 from rsp_engine.policies.registry import register as add_policy
 from rsp_engine.replica.endpoint import Limits
 from rsp_engine.runtime.endpoints import connect
@@ -167,12 +167,8 @@ class Engine:
             raise BindingError(f"no query reads stream <{stream}>", hint)
         for stream in sorted(set(self._sources) & made_here):
             raise BindingError(f"stream <{stream}> is the answer of a query: it needs no source")
-        asked = {s.pattern.service for made in self._plans for s in made.physical.services}
-        for iri in self._options.bound_services:
-            if iri not in asked:
-                named = ", ".join(f"<{name}>" for name in sorted(asked))
-                hint = f"the queries ask {named}" if asked else "no query has a SERVICE clause"
-                raise BindingError(f"no query asks service <{iri}>", hint)
+        asked = (service for made in self._plans for service in made.physical.services)
+        refuse_unasked(self._options.bound_services, asked)
 
 
 def _opened(source: str | Source | Iterable[tuple[int, str]]) -> Source:

@@ -9,6 +9,19 @@ from typing import Annotated
 import typer
 
 from rsp_engine.cli.app import Format, app, failures
+from rsp_engine.cli.remote import (
+    Budget,
+    Capacity,
+    Changes,
+    Deadline,
+    MaxRequests,
+    Policy,
+    ReplicaFlag,
+    Seed,
+    Services,
+    StandBy,
+    service_options,
+)
 
 __all__ = ["explain_file"]
 
@@ -25,23 +38,55 @@ def explain_file(
         list[str] | None,
         typer.Option(metavar="IRI=FILE", help="The file of a static graph (repeatable)."),
     ] = None,
+    service: Services = None,
+    policy: Policy = None,
+    budget: Budget = None,
+    n: StandBy = None,
+    max_requests: MaxRequests = None,
+    deadline: Deadline = None,
+    changes: Changes = None,
+    seed: Seed = None,
+    replica: ReplicaFlag = None,
+    capacity: Capacity = None,
 ) -> None:
     """Print the logical and the physical plan of a query: what is evaluated where, and why."""
     with failures():
+        remote = service_options(
+            policy=policy,
+            budget=budget,
+            n=n,
+            max_requests=max_requests,
+            deadline=deadline,
+            seed=seed,
+            replica=replica,
+            capacity=capacity,
+            is_bound=bool(service or changes),
+        )
         from rsp_engine.cli.binding import bindings
-        from rsp_engine.grammar import check
+        from rsp_engine.grammar import check, tree
         from rsp_engine.grammar.files import read_query
         from rsp_engine.plan.explain import explain, explain_json
         from rsp_engine.plan.options import Options
         from rsp_engine.plan.planner import plan
+        from rsp_engine.plan.services import refuse_unasked
+        from rsp_engine.runtime.endpoints import connect
 
         text = read_query(file)
         query = check(text, file)
         graphs = bindings(graph or [], (), query.prefixes, "--graph")
+        names = [clause.name for clause in tree.find(query, tree.Service)]
+        asked = {name.value for name in names if isinstance(name, tree.Iri)}
+        services = bindings(service or [], asked, query.prefixes, "--service")
+        feeds = bindings(changes or [], asked, query.prefixes, "--changes")
         options = Options(
-            graphs={iri: Path(path) for iri, path in graphs}, folder=Path(file).parent
+            graphs={iri: Path(path) for iri, path in graphs},
+            folder=Path(file).parent,
+            services={iri: connect(url) for iri, url in services},
+            service_options=remote,
+            feeds=frozenset(iri for iri, _ in feeds),
         )
         made = plan(query, text, file, options)
+        refuse_unasked(options.bound_services, made.physical.services)
         if output is Format.json:
             typer.echo(json.dumps(explain_json(made), ensure_ascii=False, indent=2))
         else:

@@ -7,11 +7,24 @@ import sys
 from contextlib import ExitStack, closing, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from rsp_engine.cli.app import WORLDS_FAULT, app, failures
+from rsp_engine.cli.remote import (
+    Budget,
+    Capacity,
+    Changes,
+    Deadline,
+    MaxRequests,
+    Policy,
+    ReplicaFlag,
+    Seed,
+    Services,
+    StandBy,
+    service_options,
+)
 from rsp_engine.errors import BindingError
 from rsp_engine.model.durations import parse_duration
 
@@ -87,6 +100,16 @@ def run_files(
         Operator,
         typer.Option(help="What runs a ranked query; the planner chooses unless one is named."),
     ] = Operator.auto,
+    service: Services = None,
+    policy: Policy = None,
+    budget: Budget = None,
+    n: StandBy = None,
+    max_requests: MaxRequests = None,
+    deadline: Deadline = None,
+    changes: Changes = None,
+    seed: Seed = None,
+    replica: ReplicaFlag = None,
+    capacity: Capacity = None,
     output_format: Annotated[
         str, typer.Option("--format", help="jsonl, csv, tsv, sparql-json, sparql-xml or nquads.")
     ] = "jsonl",
@@ -105,6 +128,17 @@ def run_files(
 
     with ExitStack() as opened, failures():
         letters: list[DeadLetterFile] = []
+        remote = service_options(
+            policy=policy,
+            budget=budget,
+            n=n,
+            max_requests=max_requests,
+            deadline=deadline,
+            seed=seed,
+            replica=replica,
+            capacity=capacity,
+            is_bound=bool(service or changes),
+        )
         engine = Engine(
             bounds=bounds.value,
             t0=t0,
@@ -112,8 +146,16 @@ def run_files(
             max_delay=_delay(max_delay),
             operator=operator.value,
             dead_letter=lambda letter: letters[0].write(letter) if letters else None,
+            policy=remote.policy,
+            budget=remote.budget,
+            n=remote.n,
+            max_requests=remote.limits.max_requests,
+            deadline_ms=remote.limits.deadline_ms,
+            seed=remote.seed,
+            snapshot=remote.snapshot,
+            capacity=remote.capacity,
         )
-        _bind(engine, files, stream or [], graph or [])
+        _bind(engine, files, _Bound(stream, graph, service, changes))
         forms = engine.forms
         if len(forms) > 1 and output_format in _ONE_TABLE:
             hint = "take jsonl, or run each query by itself"
@@ -142,20 +184,35 @@ def _delay(text: str) -> int:
     return delay
 
 
-def _bind(engine: Engine, files: list[str], streams: list[str], graphs: list[str]) -> None:
+class _Bound(NamedTuple):
+    """What the flags bind, as it was written."""
+
+    streams: list[str] | None
+    graphs: list[str] | None
+    services: list[str] | None
+    changes: list[str] | None
+
+
+def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
     from rsp_engine.cli.binding import bindings
-    from rsp_engine.grammar import check
+    from rsp_engine.grammar import check, tree
     from rsp_engine.grammar.files import read_query
 
     texts = [(file, read_query(file)) for file in files]
     queries = [check(text, file) for file, text in texts]
     prefixes = {name: iri for query in queries for name, iri in query.prefixes.items()}
-    for iri, path in bindings(graphs, (), prefixes, "--graph"):
+    for iri, path in bindings(bound.graphs or [], (), prefixes, "--graph"):
         engine.graph(iri, path)
+    clauses = (clause for query in queries for clause in tree.find(query, tree.Service))
+    asked = {clause.name.value for clause in clauses if isinstance(clause.name, tree.Iri)}
+    for iri, url in bindings(bound.services or [], asked, prefixes, "--service"):
+        engine.service(iri, url)
+    for iri, source in bindings(bound.changes or [], asked, prefixes, "--changes"):
+        engine.changes(iri, source)
     for file, text in texts:
         engine.register(text, file, Path(file).parent)
     known = {window.stream.value for query in queries for window in query.windows}
-    for iri, source in bindings(streams, known, prefixes, "--stream"):
+    for iri, source in bindings(bound.streams or [], known, prefixes, "--stream"):
         engine.bind(iri, source)
 
 

@@ -13,6 +13,8 @@ from rsp_engine.replica.estimator import Estimation, Learned
 from rsp_engine.replica.pattern import RemotePattern
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from rsp_engine.plan.options import Options
     from rsp_engine.policies.policy import Policy
 
@@ -22,6 +24,7 @@ __all__ = [
     "ServicePlan",
     "changes_stream",
     "chosen_policy",
+    "refuse_unasked",
     "service_plan",
 ]
 
@@ -95,3 +98,12 @@ def service_plan(pattern: RemotePattern, options: Options, policy: Policy) -> Se
         chosen = replace(chosen, budget=0, snapshot=False)
         connect = Changes
     return ServicePlan(pattern, connect, policy, chosen, is_pushed)
+
+
+def refuse_unasked(bound: Collection[str], plans: Iterable[ServicePlan]) -> None:
+    """Refuse services that are bound, and that no query asks."""
+    asked = {plan.pattern.service for plan in plans}
+    for iri in sorted(set(bound) - asked):
+        named = ", ".join(f"<{name}>" for name in sorted(asked))
+        hint = f"the queries ask {named}" if asked else "no query has a SERVICE clause"
+        raise BindingError(f"no query asks service <{iri}>", hint)

@@ -1,0 +1,126 @@
+"""The flags of SERVICE, which several words of the command share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rsp_engine.errors import BindingError
+from rsp_engine.model.durations import parse_duration
+
+if TYPE_CHECKING:
+    from rsp_engine.plan.services import ServiceOptions
+
+__all__ = [
+    "Budget",
+    "Capacity",
+    "Changes",
+    "Deadline",
+    "MaxRequests",
+    "Policy",
+    "Replica",
+    "ReplicaFlag",
+    "Seed",
+    "Services",
+    "StandBy",
+    "service_options",
+]
+
+
+class Replica(StrEnum):
+    """How the local copy of remote data begins."""
+
+    snapshot = "snapshot"
+    cache = "cache"
+
+
+Services = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="IRI=URL",
+        help="A SERVICE of the query and the SPARQL endpoint behind it (repeatable).",
+    ),
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="IRI=SOURCE",
+        help="A SERVICE and a stream of its changes: triples as they are from their time on"
+        " (repeatable).",
+    ),
+]
+Policy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="What elects the keys to fetch anew: WST, WSJ-..., AT-... or EXACT."
+    ),
+]
+Budget = Annotated[
+    int | None,
+    typer.Option(help="How many remote keys an evaluation may fetch; 10 if left out."),
+]
+StandBy = Annotated[
+    int | None,
+    typer.Option("--n", help="How many objects stand by behind the k best; 10 if left out."),
+]
+MaxRequests = Annotated[int | None, typer.Option(help="How many requests an evaluation may send.")]
+Deadline = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DURATION", help="How long an evaluation may wait for remote data: 500ms."
+    ),
+]
+Seed = Annotated[int | None, typer.Option(help="Where chance begins, for policies that use it.")]
+ReplicaFlag = Annotated[
+    Replica | None,
+    typer.Option(help="Load all remote data first (snapshot), or what is missed (cache)."),
+]
+Capacity = Annotated[
+    int | None, typer.Option(help="How many remote keys are held; all if left out.")
+]
+
+
+def service_options(
+    *,
+    policy: str | None,
+    budget: int | None,
+    n: int | None,
+    max_requests: int | None,
+    deadline: str | None,
+    seed: int | None,
+    replica: Replica | None,
+    capacity: int | None,
+    is_bound: bool,
+) -> ServiceOptions:
+    """Return what the flags say. Flags about remote data are refused where there are none."""
+    from rsp_engine.plan.services import ServiceOptions
+    from rsp_engine.replica.endpoint import Limits
+
+    given = {
+        "--policy": policy,
+        "--budget": budget,
+        "--n": n,
+        "--max-requests": max_requests,
+        "--deadline": deadline,
+        "--seed": seed,
+        "--replica": replica,
+        "--capacity": capacity,
+    }
+    if not is_bound and (idle := [flag for flag, value in given.items() if value is not None]):
+        hint = "bind one: --service IRI=URL"
+        raise BindingError(f"{idle[0]} is about remote data, and no service is bound", hint)
+    default = ServiceOptions()
+    try:
+        return ServiceOptions(
+            policy,
+            default.budget if budget is None else budget,
+            default.n if n is None else n,
+            seed=default.seed if seed is None else seed,
+            limits=Limits(max_requests, None if deadline is None else parse_duration(deadline)),
+            snapshot=replica is not Replica.cache,
+            capacity=capacity,
+        )
+    except ValueError as reason:
+        raise BindingError(f"these options cannot be: {reason}") from None
