@@ -12,6 +12,7 @@ from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.pane_wise import PaneWiseConfig
 from rsp_engine.operators.ranked import RankedConfig
 from rsp_engine.plan import logical
+from rsp_engine.plan.explain_services import services_as_data, services_as_text
 from rsp_engine.plan.logical import Logical
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def explain_json(plan: Plan) -> dict[str, Any]:
             "bounds": physical.bounds,
             "feeds": physical.feeds,
             **_ranking_as_data(plan),
+            **({"services": services_as_data(physical)} if physical.services else {}),
         },
     }
 
@@ -93,6 +95,7 @@ def _physical(plan: Plan) -> Iterator[str]:
         yield "then     the template is filled once per solution"
     if not physical.operator.is_ordered and physical.operator.form == "SELECT":
         yield f"then     rows are sorted by their terms{_cut(*physical.operator.cut)}"
+    yield from services_as_text(physical)
     yield f"answers  {_leaving(physical.r2s)}"
     if physical.feeds is not None:
         yield f"feeds    stream <{physical.feeds}>"
