@@ -77,7 +77,7 @@ class BindingsJson:
     """
 
     def __init__(self) -> None:
-        self._texts = TermTexts(term_json)
+        self._nodes = TermTexts(term_json)
         self._before: Solutions | None = None
         self._known: dict[int, str] = {}
 
@@ -94,5 +94,9 @@ class BindingsJson:
         return written
 
     def _text(self, terms: Mapping[str, Term], keys: Sequence[tuple[str, str]]) -> str:
-        pieces = [key + self._texts[terms[name]] for name, key in keys if name in terms]
+        pieces = [key + self._term(terms[name]) for name, key in keys if name in terms]
         return "{" + ",".join(pieces) + "}"
+
+    def _term(self, term: Term) -> str:
+        # A literal seldom comes again in another row: remembering would cost more than writing.
+        return term_json(term) if isinstance(term, Literal) else self._nodes[term]

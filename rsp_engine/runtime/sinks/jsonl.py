@@ -1,12 +1,13 @@
 """JSON lines: one line a window, with everything that the answer knows.
 
-    SELECT     {"query", "window", "rows": [{"rank", "score", "bindings"}, ...], "stats"}
+    SELECT     {"query", "window", "rows": [{"rank", "score", "age", "bindings"}, ...], "stats"}
     CONSTRUCT  {"query", "window", "timestamp", "graph", "format": "ntriples", "stats"}
     ASK        {"query", "window", "boolean": true | false | null, "stats"}
 
 A window is {"open", "close"}, in integer milliseconds. `rank` and `score` are there only where the
 query ranks; the score is a number, null where there is none, and one of the strings "INF", "-INF"
-and "NaN" where JSON has no number for it. Bindings are terms of the SPARQL 1.1 results in JSON. A
+and "NaN" where JSON has no number for it. `age` is there where a row holds remote values: how long
+ago they were fetched, in milliseconds. Bindings are terms of the SPARQL 1.1 results in JSON. A
 line of a CONSTRUCT has the close of its window as its timestamp and can be read as an element of a
 stream. The truth value is null when ISTREAM or DSTREAM has nothing to say.
 """
@@ -22,11 +23,9 @@ from rsp_engine.runtime.sinks.json_text import BindingsJson, json_text, window_j
 from rsp_engine.runtime.sinks.terms import score_text
 
 if TYPE_CHECKING:
-    from rsp_engine.model.answers import Answer
+    from rsp_engine.model.answers import Answer, Row
 
 __all__ = ["FORMAT", "JsonLines"]
-
-_NEXT_ROW = '},{"bindings":'
 
 
 class JsonLines:
@@ -44,33 +43,44 @@ class JsonLines:
     def __call__(self, answer: Answer) -> str:
         """Return the line of an answer."""
         query, window = json_text(answer.query), window_json(answer.window)
-        content, stats = self._content(answer), json_text(dict(answer.stats))
-        return f'{{"query":{query},"window":{window},{content},"stats":{stats}}}\n'
-
-    def _content(self, answer: Answer) -> str:
+        start = f'{{"query":{query},"window":{window},'
+        end = f',"stats":{json_text(dict(answer.stats))}}}\n'
         match answer.content:
             case Solutions() as solutions:
-                return f'"rows":[{self._rows(solutions)}]'
+                return self._table(start, solutions, end)
             case Graph(triples):
                 graph = json_text("".join([f"{triple} .\n" for triple in triples]))
-                return f'"timestamp":{answer.window.close},"graph":{graph},"format":"ntriples"'
+                time = f'"timestamp":{answer.window.close}'
+                return f'{start}{time},"graph":{graph},"format":"ntriples"{end}'
             case Boolean(value):
-                return f'"boolean":{json_text(value)}'
+                return f'{start}"boolean":{json_text(value)}{end}'
             case content:
                 assert_never(content)
 
-    def _rows(self, solutions: Solutions) -> str:
+    def _table(self, start: str, solutions: Solutions, end: str) -> str:
+        """Return the line of a table. Its rows are many, and mostly known: each is copied once."""
         written = self._bindings(solutions)
-        if not solutions.ranked:  # a row is mostly as in the answer before, so none is made anew
-            return f'{{"bindings":{_NEXT_ROW.join(written)}}}' if written else ""
-        return ",".join(
-            f'{{"rank":{_rank(row.rank)},"score":{_score(row.score)},"bindings":{bindings}}}'
-            for row, bindings in zip(solutions.rows, written, strict=True)
-        )
+        if not written:
+            return f'{start}"rows":[]{end}'
+        before, between, after = '{"bindings":', '},{"bindings":', "}"
+        if solutions.ranked:
+            before, between, after = "", ",", ""
+            written = list(map(_ranked, solutions.rows, written))
+        written[0] = f'{start}"rows":[{before}{written[0]}'
+        written[-1] += f"{after}]{end}"
+        return between.join(written)
+
+
+def _ranked(row: Row, bindings: str) -> str:
+    return f'{{"rank":{_rank(row.rank)},"score":{_score(row.score)},"bindings":{bindings}}}'
 
 
 def _rank(rank: int | None) -> str:
     return "null" if rank is None else str(rank)
+
+
+def _age(age: int | None) -> str:
+    return "" if age is None else f',"age":{age}'
 
 
 def _score(score: float | None) -> str:

@@ -98,22 +98,22 @@ class _Part(NamedTuple):
 
 
 class _Whole(NamedTuple):
-    """A block that was parsed at once: its quads, and of each its line and the number of that."""
+    """A block that was parsed at once: its quads, and of each its graph, its line and where."""
 
     quads: list[ox.Quad]
+    graphs: list[GraphName | ox.DefaultGraph]
     written: list[bytes]
     numbers: Sequence[int]
 
     def runs(self) -> list[int]:
         """Return where the runs of one graph begin, and at last where they all end."""
-        graphs = map(_GRAPH, self.quads)
-        changes = (n for n, (one, next_) in enumerate(pairwise(graphs), 1) if one != next_)
-        return [0, *changes, len(self.quads)]
+        pairs = enumerate(pairwise(self.graphs), 1)
+        return [0, *(place for place, (one, other) in pairs if one != other), len(self.quads)]
 
     def parts(self, runs: Sequence[int]) -> Iterator[_Part]:
         """Yield runs, and quads of the default graph one by one."""
         for start, end in pairwise(runs):
-            graph = self.quads[start].graph_name
+            graph = self.graphs[start]
             size = 1 if graph == _DEFAULT else end - start
             for begin in range(start, end, size):
                 triples = list(map(_TRIPLE, self.quads[begin : begin + size]))
@@ -155,7 +155,7 @@ class _Run:
         yield from self._add_all(block.parts(first))
         if len(between) > 1:
             yield from self.close()
-            times = self._times.by_name(block.quads[run].graph_name for run in between[:-1])
+            times = self._times.by_name(map(block.graphs.__getitem__, between[:-1]))
             if times is None:
                 yield from self._add_all(block.parts(between))
             else:
@@ -212,7 +212,7 @@ def _whole(block: Block) -> _Whole | None:
     if len(quads) != len(written):
         places = [place for place, line in enumerate(written) if not _is_blank(line)]
         written, numbers = [written[p] for p in places], [numbers[p] for p in places]
-    return _Whole(quads, written, numbers) if quads else None
+    return _Whole(quads, list(map(_GRAPH, quads)), written, numbers) if quads else None
 
 
 def _line_by_line(source: str, block: Block) -> Iterator[_Part | DeadLetter]:
