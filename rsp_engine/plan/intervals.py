@@ -1,0 +1,76 @@
+"""Interval arithmetic: between which values a scoring function lies.
+
+The ends are worked out as float64, as the values are; rounding keeps the order, so no value that is
+worked out lies outside. An infinite end says that there is none: the values are finite.
+"""
+
+from __future__ import annotations
+
+from inspect import unwrap
+from itertools import product
+from math import inf, isnan
+from typing import TYPE_CHECKING, assert_never
+
+from rsp_engine.operators.scoring import (
+    Absolute,
+    Add,
+    Call,
+    Divide,
+    Multiply,
+    Negate,
+    Number,
+    Scoring,
+    Subtract,
+    Variable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Range", "interval"]
+
+Range = tuple[float, float]
+_ANY: Range = (-inf, inf)
+
+
+def interval(expression: Scoring, ranges: Mapping[str, Range]) -> Range:
+    """Return an interval in which all values of an expression are.
+
+    >>> interval(Add(Variable("a"), Number(1)), {"a": (0, 5)})
+    (1.0, 6.0)
+    """
+    match expression:
+        case Number(value):
+            return _spanned((value,))
+        case Variable(name):
+            return ranges.get(name, _ANY)
+        case Add(left, right):
+            (a, b), (c, d) = interval(left, ranges), interval(right, ranges)
+            return _spanned((a + c, b + d))
+        case Subtract(left, right):
+            (a, b), (c, d) = interval(left, ranges), interval(right, ranges)
+            return _spanned((a - d, b - c))
+        case Multiply(left, right):
+            ends = product(interval(left, ranges), interval(right, ranges))
+            return _spanned(x * y if x and y else 0.0 for x, y in ends)  # an end at inf is not met
+        case Divide(left, divisor):
+            return _spanned(end / divisor for end in interval(left, ranges))
+        case Negate(operand):
+            return _spanned(-end for end in interval(operand, ranges))
+        case Absolute(operand):
+            low, high = interval(operand, ranges)
+            least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
+            return _spanned((least, max(abs(low), abs(high))))
+        case Call(_, function, arguments):
+            choose = unwrap(function)
+            if choose not in (min, max) or not arguments:
+                return _ANY
+            lows, highs = zip(*(interval(a, ranges) for a in arguments), strict=True)
+            return choose(lows), choose(highs)
+        case _:
+            assert_never(expression)
+
+
+def _spanned(ends: Iterable[float]) -> Range:
+    ends = [float(end) for end in ends]
+    return _ANY if any(map(isnan, ends)) else (min(ends), max(ends))
