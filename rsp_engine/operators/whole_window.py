@@ -53,7 +53,8 @@ class _View(NamedTuple):
 class WholeWindow:
     """Time for a window of n arrivals: O(n log n); for m changes: O(n log m).
 
-    Memory: the arrivals of open windows, of each key and pane the latest.
+    Memory: the arrivals of open windows, of each key and pane the latest; while a window is ranked,
+    a number for each key up to the largest.
     """
 
     def __init__(self, config: TopkConfig, score: Score) -> None:
@@ -148,7 +149,7 @@ class WholeWindow:
         streaming = np.concatenate([part.streaming for part in parts])
         scores = np.concatenate([part.scores for part in parts])
         ends = np.repeat([pane.last for pane, _ in panes], [len(part.keys) for part in parts])
-        latest = _latest(keys, positions, scores)
+        latest = _latest(keys, positions, streaming, scores)
         is_known = ~np.isnan(scores[latest])
         known, others = latest[is_known], latest[~is_known]
         known = known[order_of(Arrivals(keys[known], positions[known], scores[known]))]
@@ -189,11 +190,17 @@ class WholeWindow:
         assert (np.diff(self._vanished) > 0).all(), "the vanished are in order"  # noqa: S101
 
 
-def _latest(keys: Integers, positions: Integers, scores: Floats) -> NDArray[np.intp]:
-    """Return the places of the latest arrivals of their keys; of two at once, the better."""
-    in_order = np.sort(keys)
+def _latest(
+    keys: Integers, positions: Integers, streaming: Floats, scores: Floats
+) -> NDArray[np.intp]:
+    """Return the places of the latest arrivals of their keys; of two at once, the larger x_S."""
+    newest = np.full(keys.max() + 1, np.iinfo(np.int64).min)
+    np.maximum.at(newest, keys, positions)
+    places = np.flatnonzero(positions == newest[keys])
+    in_order = np.sort(keys[places])
     if not (in_order[1:] == in_order[:-1]).any():
-        return np.arange(len(keys))
-    is_known = ~np.isnan(scores)
-    order = np.lexsort((np.where(is_known, scores, 0), is_known, positions, keys))
-    return order[np.r_[np.diff(keys[order]) != 0, True]]
+        return places
+    is_known = ~np.isnan(scores[places])
+    values = np.where(is_known, scores[places], 0)
+    order = np.lexsort((values, is_known, streaming[places], keys[places]))
+    return places[order[np.r_[np.diff(keys[places][order]) != 0, True]]]
