@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.streams import DeadLetter
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.report import ReportKind
-    from rsp_engine.plan.options import OperatorName
+    from rsp_engine.plan.options import Arrivals, OperatorName
     from rsp_engine.policies.policy import Policy
     from rsp_engine.runtime.endpoints import Bindable
     from rsp_engine.runtime.sources import Source
@@ -71,10 +71,20 @@ class Engine:
         seed: int = 0,
         snapshot: bool = True,
         capacity: int | None = None,
+        arrivals: Arrivals = "latest",
+        oracle: bool = False,
     ) -> None:
         limits = Limits(max_requests, deadline_ms)
         services = ServiceOptions(policy, budget, n, limits, seed, snapshot, capacity)
-        self._options = Options(bounds, t0, report, operator=operator, service_options=services)
+        self._options = Options(
+            bounds,
+            t0,
+            report,
+            operator=operator,
+            service_options=services,
+            arrivals=arrivals,
+            oracle=oracle,
+        )
         self._max_delay = max_delay
         self._dead_letter = dead_letter or (lambda _: None)
         self._plans: list[Plan] = []

@@ -7,17 +7,20 @@ import sys
 from contextlib import ExitStack, closing, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from rsp_engine.cli.app import WORLDS_FAULT, app, failures
 from rsp_engine.cli.remote import (
+    Arrivals,
+    ArrivalsFlag,
     Budget,
     Capacity,
     Changes,
     Deadline,
     MaxRequests,
+    OracleFlag,
     Policy,
     ReplicaFlag,
     Seed,
@@ -29,6 +32,8 @@ from rsp_engine.errors import BindingError
 from rsp_engine.model.durations import parse_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rsp_engine.engine import Engine
     from rsp_engine.runtime.local import Counts
 
@@ -110,6 +115,8 @@ def run_files(
     seed: Seed = None,
     replica: ReplicaFlag = None,
     capacity: Capacity = None,
+    arrivals: ArrivalsFlag = Arrivals.latest,
+    oracle: OracleFlag = False,
     output_format: Annotated[
         str, typer.Option("--format", help="jsonl, csv, tsv, sparql-json, sparql-xml or nquads.")
     ] = "jsonl",
@@ -128,6 +135,7 @@ def run_files(
 
     with ExitStack() as opened, failures():
         letters: list[DeadLetterFile] = []
+        verdict = _Verdict()
         remote = service_options(
             policy=policy,
             budget=budget,
@@ -154,6 +162,8 @@ def run_files(
             seed=remote.seed,
             snapshot=remote.snapshot,
             capacity=remote.capacity,
+            arrivals=arrivals.value,
+            oracle=oracle,
         )
         _bind(engine, files, _Bound(stream, graph, service, changes))
         forms = engine.forms
@@ -171,7 +181,28 @@ def run_files(
         with failures(WORLDS_FAULT), suppress(BrokenPipeError):
             for answer in answers:
                 sink.write(answer)
+                verdict.hear(answer.stats)
     _tell(engine.counts, dead_letters)
+    verdict.tell()
+
+
+class _Verdict:
+    """What the oracle says of all answers together."""
+
+    def __init__(self) -> None:
+        self._windows, self._ndcg, self._precision = 0, 0.0, 0.0
+
+    def hear(self, stats: Mapping[str, Any]) -> None:
+        if "ndcg" in stats:
+            self._windows += 1
+            self._ndcg += stats["ndcg"]
+            self._precision += stats["precision"]
+
+    def tell(self) -> None:
+        if self._windows:
+            ndcg, precision = self._ndcg / self._windows, self._precision / self._windows
+            told = f"against the oracle: nDCG {ndcg:.3f}, precision {precision:.3f}"
+            typer.echo(f"{told}, mean of {self._windows} windows", err=True)
 
 
 def _delay(text: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,12 +25,14 @@ class Row(NamedTuple):
     """A solution: the terms of its variables, and its place where the query ranks.
 
     A variable without a value is absent from `bindings`. The score is the value of the first
-    condition of ORDER BY, nothing where that is not a number.
+    condition of ORDER BY, nothing where that is not a number. Where the row holds remote values,
+    `age` is how long ago they were fetched, in milliseconds of event time.
     """
 
     bindings: Mapping[str, NamedNode | BlankNode | Literal]
     rank: int | None = None
     score: float | None = None
+    age: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +65,4 @@ class Answer:
     query: str
     window: Interval
     content: Solutions | Graph | Boolean
-    stats: Mapping[str, int | bool]
+    stats: Mapping[str, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isqrt
+from math import isnan, isqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,23 +29,29 @@ class Border:
         # So many above the border leave at least k of the next batch above it, in all likelihood.
         self.some = k + 6 * isqrt(k) + 10
         self._guess = np.inf
+        self.lowest = -np.inf  # those that were left out last are below
 
     def above(self, scores: Floats) -> NDArray[np.intp] | None:
         """Return the places of at least k scores, the best; nothing means all of a small batch.
 
         A score that is not a number is above no border.
         """
+        self.lowest = -np.inf
         if len(scores) <= 2 * self.some:
             return None
         above = np.flatnonzero(scores >= self._guess)
         if self.k <= len(above) <= 16 * self.k:
+            self.lowest = self._guess
             return above
         wanted = self.some
         # NaN counts as large in a partition: a border among the numbers is found below them.
         if unknown := int(np.count_nonzero(np.isnan(scores))):
             wanted = min(wanted + unknown, len(scores))
-        border = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
-        return np.flatnonzero(scores >= border) if border == border else None  # noqa: PLR0124 - NaN
+        border = float(np.partition(scores, len(scores) - wanted)[len(scores) - wanted])
+        if isnan(border):
+            return None
+        self.lowest = border
+        return np.flatnonzero(scores >= border)
 
     def learn(self, scores: Floats) -> None:
         """Take the border of the next batch from the scores of this one, best first."""

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.operators.state import State
 
-__all__ = ["Doubt"]
+__all__ = ["LEAST", "Doubt"]
 
 
-_LEAST = -np.finfo(np.float64).max  # so that a score of -inf is told from no score
+LEAST = -float(np.finfo(np.float64).max)
+"""A bound of scores that tells a score of -inf from no score."""
 
 
 class Doubt:
@@ -40,12 +41,12 @@ class Doubt:
     def drop(self, end: Integers, scores: Floats) -> None:
         """Note objects that are kept out although they live on: so many others are better."""
         if len(end):
-            np.maximum.at(self._dropped, end - self._first, np.maximum(scores, _LEAST))
+            np.maximum.at(self._dropped, end - self._first, np.maximum(scores, LEAST))
 
     def pass_over(self, end: int, score: float) -> None:
-        """Note that objects are kept out that are not better than a score."""
+        """Note that objects are kept out that are not better than a score; -inf for none."""
         place = end - self._first
-        self._dropped[place] = max(self._dropped[place], score, _LEAST)
+        self._dropped[place] = max(self._dropped[place], score)
 
     def fall(self, end: int) -> None:
         """Note that an object fell back, or left, that lives until an end.
@@ -58,7 +59,7 @@ class Doubt:
     def miss(self, end: Integers, scores: Floats) -> None:
         """Note objects outside the list that may be as good as these scores."""
         if len(end):
-            np.maximum.at(self._missing, end - self._first, np.maximum(scores, _LEAST))
+            np.maximum.at(self._missing, end - self._first, np.maximum(scores, LEAST))
 
     def missing(self, window: int) -> float:
         """Return how good an object may be that is missing in a window; -inf if none is."""

@@ -45,13 +45,13 @@ class Joined:
     def latest(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return those of some arrivals that are the latest of their keys.
 
-        Of two arrivals at once the better counts, so that batches do not matter.
+        Of two arrivals at once the larger x_S counts, so that neither batches nor changes matter.
         """
         keys = self.keys[places]
         in_order = np.sort(keys)
         if not (in_order[1:] == in_order[:-1]).any():
             return places
-        order = np.lexsort((self.scores[places], self.positions[places], keys))
+        order = np.lexsort((self.streaming[places], self.positions[places], keys))
         return places[order[np.r_[np.diff(keys[order]) != 0, True]]]
 
     def newest(self) -> Joined:

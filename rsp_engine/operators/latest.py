@@ -108,9 +108,15 @@ class Latest:
             number = self._waiting.popleft()
             pane = self._panes[number]
             keys, positions, streaming = pane.keys, pane.positions, pane.streaming
-            lowest, highest = float(streaming.min()), float(streaming.max())
-            self._panes[number] = _Pane(pane.end, *_NOTHING, lowest, highest)
             self._grow(int(keys.max()) + 1)
+            lowest, highest = float(streaming.min()), float(streaming.max())
+            # Of two arrivals at once, one in each part of a pane, the larger x_S counts.
+            at_once = self._of_key[keys[positions == self._positions[keys]]]
+            for other in np.unique(at_once).tolist():
+                highest = max(
+                    highest, self._panes[other].highest if other in self._panes else highest
+                )
+            self._panes[number] = _Pane(pane.end, *_NOTHING, lowest, highest)
             order = np.argsort(positions, kind="stable")  # the last of a key counts
             keys, positions = keys[order], positions[order]
             is_news = positions >= self._positions[keys]

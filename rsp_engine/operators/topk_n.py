@@ -29,12 +29,13 @@ data. Section 4, Algorithms 1 to 4.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import nextafter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from rsp_engine.operators.best import Border
-from rsp_engine.operators.doubt import Doubt
+from rsp_engine.operators.doubt import LEAST, Doubt
 from rsp_engine.operators.inflow import Inflow, Joined, Score, as_joined, scored
 from rsp_engine.operators.latest import Latest
 from rsp_engine.operators.recurrence import Recurrence
@@ -116,15 +117,14 @@ class TopkN:
 
     def settle(self, window: int) -> None:
         """Put into the list what has arrived for a window so far."""
-        panes = list(self._inflow.until(window))
+        panes = [found for found in self._inflow.until(window) if found[0].last >= window]
         self._window = window
         self._latest.expire(window)
         self._doubt.expire(window)
         if not panes:
             self._list.purge(window)
         for pane, batch in panes:
-            if pane.last >= window:
-                self._take(pane.last, batch)
+            self._take(pane.last, batch)
 
     def _take(self, end: int, batch: Joined) -> None:
         """Take the arrivals of a pane."""
@@ -133,38 +133,58 @@ class TopkN:
         may_recur = batch.smallest <= self._largest
         self._largest = max(self._largest, batch.largest)
         self._recurrence.reach(self._largest)
-        near = self._near(batch, may_recur=may_recur)
+        near, below = self._near(batch, may_recur=may_recur)
         if may_recur:
-            if batch.positions[near].min() <= self._latest.newest:
-                near = near[self._latest.are_latest(batch.keys[near], batch.positions[near])]
             self._replace(batch, near)
         self._latest.take(end, batch.keys, batch.positions, batch.streaming)
-        best = self._best(batch, near)
+        ranked = self._ranked(batch, near)
+        best = ranked[: self.config.size]
         new = Arrivals(batch.keys[best], batch.positions[best], batch.scores[best])
         streaming = batch.streaming[best]
         more = _rows(streaming, streaming, batch.remote[best])
         self._drop(self._list.insert(end, new, more, window=self._window))
-        if len(best) == self.config.size < len(batch.keys):
-            self._doubt.pass_over(end, float(new.scores[-1]))  # the others are not better
+        if len(ranked) > len(best):
+            below = max(below, float(batch.scores[ranked[len(best)]]), LEAST)
+        self._doubt.pass_over(end, below)
         if batch.has_unknown:
             self._doubt.miss(np.array([end]), np.array([np.inf]))
 
-    def _near(self, batch: Joined, *, may_recur: bool) -> NDArray[np.intp]:
+    def _near(self, batch: Joined, *, may_recur: bool) -> tuple[NDArray[np.intp], float]:
         """Return the places of arrivals near the top and of listed keys, of each key the latest.
 
-        The K+N best are among them.
+        The K+N best are among them. Return also how good the best of the others may be.
         """
         above = self._border.above(batch.scores)
         if above is not None:
             sought = [batch.keys[above], self._list.keys] if may_recur else [batch.keys[above]]
             places = self._recurrence.places(batch.keys, *sought)
-            found = batch.latest(places)
-            if len(found) == len(above) and not may_recur:
-                return found
-            lowest = batch.scores[above].min()
-            if np.count_nonzero(batch.scores[found] >= lowest) >= self.config.size:
-                return found
-        return batch.latest(np.arange(len(batch.keys)))  # a small one, or few keys again and again
+            found = self._latest_of(batch, places, may_recur=may_recur)
+            lowest = self._border.lowest
+            if (
+                len(found) == len(places) == len(above)
+                or np.count_nonzero(batch.scores[found] >= lowest) >= self.config.size
+            ):
+                return found, nextafter(lowest, -np.inf)
+        # A small batch, or few keys again and again.
+        places = np.arange(len(batch.keys))
+        return self._latest_of(batch, places, may_recur=may_recur), -np.inf
+
+    def _latest_of(
+        self, batch: Joined, places: NDArray[np.intp], *, may_recur: bool
+    ) -> NDArray[np.intp]:
+        """Return those of some arrivals that are the latest of their keys, here and before."""
+        found = batch.latest(places)
+        if not may_recur or batch.positions[found].min() > self._latest.newest:
+            return found
+        found = found[self._latest.are_latest(batch.keys[found], batch.positions[found])]
+        _, listed, again = np.intersect1d(
+            self._list.keys, batch.keys[found], assume_unique=True, return_indices=True
+        )
+        # Of two arrivals at once the larger x_S counts, in whatever order they are given.
+        is_less = (batch.positions[found[again]] == self._list.positions[listed]) & (
+            batch.streaming[found[again]] < self._list.more[listed, 1]
+        )
+        return np.delete(found, again[is_less])
 
     def _replace(self, batch: Joined, near: NDArray[np.intp]) -> None:
         """Take objects out of the list that arrive again."""
@@ -180,15 +200,15 @@ class TopkN:
         gone[places] = True
         self._list.remove(gone)
 
-    def _best(self, batch: Joined, near: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the places of the K+N best whose remote values are known, in order."""
+    def _ranked(self, batch: Joined, near: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the places of those whose remote values are known, best first."""
         scores = batch.scores[near]
         if batch.has_unknown:
             known = ~np.isnan(scores)
             near, scores = near[known], scores[known]
         order = order_of(Arrivals(batch.keys[near], batch.positions[near], scores))
         self._border.learn(scores[order])
-        return near[order[: self.config.size]]
+        return near[order]
 
     def _fall(self, ends: Integers) -> None:
         """Note that objects fell back or left, which lived until these ends."""
@@ -206,12 +226,15 @@ class TopkN:
             highest, _ = scored(high[unsure], remote[unsure], self._score)
             self._doubt.miss(dropped.end[unsure], highest)
 
-    def change(self, keys: Any, remote: Any) -> None:  # noqa: ANN401 - array-like
+    def change(self, keys: Any, remote: Any, streaming: Any = None) -> None:  # noqa: ANN401 - array-like
         """Take new remote values of keys; NaN says that there is none any more.
 
-        The last one counts where a key comes twice.
+        The last one counts where a key comes twice. Who remembers what objects outside the list
+        streamed may say so, and they are scored as they are; NaN is not remembered.
         """
-        keys, remote = _last_of_each(as_array(keys, np.int64), as_array(remote, np.float64))
+        keys, remote = as_array(keys, np.int64), as_array(remote, np.float64)
+        streaming = np.full(len(keys), np.nan) if streaming is None else streaming
+        keys, remote, streaming = _last_of_each(keys, remote, as_array(streaming, np.float64))
         if not len(keys):
             return
         places = _places(self._list.keys, keys)
@@ -220,12 +243,14 @@ class TopkN:
         more[places[listed], 2] = remote[listed]
         # Scores come first: one that cannot be worked out must leave everything as it is.
         scores, _ = scored(more[:, 0], more[:, 2], self._score)
-        newcomers = self._outside(keys[outside], remote[outside])
+        newcomers = self._outside(keys[outside], remote[outside], streaming[outside])
         self._inflow.change(keys, remote, self._score)
+        unsure = newcomers[4][:, 0] < newcomers[4][:, 1]
         if not self.config.is_monotone:
-            self._doubt.miss(newcomers[3], np.full(len(newcomers[3]), np.inf))
-            newcomers = [column[:0] for column in newcomers]
-        self._has_bounds |= bool(len(newcomers[0]))
+            ends = newcomers[3][unsure]
+            self._doubt.miss(ends, np.full(len(ends), np.inf))
+            newcomers, unsure = [column[~unsure] for column in newcomers], unsure[:0]
+        self._has_bounds |= bool(unsure.any())
         self._fall(end[~(scores >= self._list.scores)])
         rows = [self._list.keys, self._list.positions, scores, end, more]
         rows = list(map(np.concatenate, zip(rows, newcomers, strict=True)))
@@ -233,11 +258,13 @@ class TopkN:
         found = Arrivals(keys, positions, scores)
         self._drop(self._list.replace(found, end, more, window=self._window))
 
-    def _outside(self, keys: Integers, remote: Floats) -> list[NDArray[Any]]:
+    def _outside(self, keys: Integers, remote: Floats, streaming: Floats) -> list[NDArray[Any]]:
         """Return objects outside the list that live, as rows for it, with their lower bounds."""
         known = self._latest.known(keys) & ~np.isnan(remote)
-        keys, remote = keys[known], remote[known]
+        keys, remote, streaming = keys[known], remote[known], streaming[known]
         positions, end, low, high = self._latest.lives(keys)
+        low = np.where(np.isnan(streaming), low, streaming)
+        high = np.where(np.isnan(streaming), high, streaming)
         scores, _ = scored(low, remote, self._score)
         rows = [keys, positions, scores, end, _rows(low, high, remote)]
         return [row[end >= self._window] for row in rows]
@@ -247,7 +274,7 @@ class TopkN:
         self.settle(window)
         k = self.config.k
         keys, scores = self._list.keys[:k].copy(), self._list.scores[:k]
-        bound = scores[-1] if len(scores) == k else -np.inf
+        bound = float(scores[-1]) if len(scores) == k else -np.inf
         missing = self._doubt.missing(window)
         has_all = missing == -np.inf or missing < bound
         in_order = True
@@ -323,15 +350,17 @@ def _rows(low: Floats, high: Floats, remote: Floats) -> Floats:
     return rows
 
 
-def _last_of_each(keys: Integers, remote: Floats) -> tuple[Integers, Floats]:
+def _last_of_each(
+    keys: Integers, remote: Floats, streaming: Floats
+) -> tuple[Integers, Floats, Floats]:
     """Return changes in the order of their keys, of each key the last."""
-    if len(keys) != len(remote):
+    if not len(keys) == len(remote) == len(streaming):
         raise ValueError("keys and remote values must be of equal length")
     order = np.argsort(keys, kind="stable")
     is_last = np.ones(len(keys), dtype=bool)
     is_last[:-1] = keys[order][1:] != keys[order][:-1]
     order = order[is_last]
-    return keys[order], remote[order]
+    return keys[order], remote[order], streaming[order]
 
 
 def _places(listed: Integers, keys: Integers) -> NDArray[np.intp]:

@@ -103,10 +103,10 @@ class WholeWindow:
         if window != self._window:
             self._window, self._seen = window, None
 
-    def change(self, keys: Any, remote: Any) -> None:  # noqa: ANN401 - array-like
+    def change(self, keys: Any, remote: Any, streaming: Any = None) -> None:  # noqa: ANN401 - array-like
         """Take new remote values of keys; NaN says that there is none any more.
 
-        The last one counts where a key comes twice.
+        The last one counts where a key comes twice. What objects streamed is known here.
         """
         keys, remote = as_array(keys, np.int64), as_array(remote, np.float64)
         if len(keys) != len(remote):

@@ -10,8 +10,8 @@ from rsp_engine.grammar.write.patterns import WritePatterns
 from rsp_engine.model.durations import format_duration
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.pane_wise import PaneWiseConfig
-from rsp_engine.operators.ranked import RankedConfig
 from rsp_engine.plan import logical
+from rsp_engine.plan.explain_ranking import ranking
 from rsp_engine.plan.explain_services import services_as_data, services_as_text
 from rsp_engine.plan.logical import Logical
 
@@ -47,9 +47,9 @@ def explain_json(plan: Plan) -> dict[str, Any]:
         "query": physical.name,
         "logical": _as_data(plan.logical, _Describe(plan.query.prefixes)),
         "physical": {
-            "operator": _operator(plan),
+            "operator": _operator(plan)[0],
             "why": physical.why,
-            "evaluated_by": _evaluator(plan),
+            "evaluated_by": "Oxigraph" if ranking(physical) is None else _operator(plan)[0],
             "sparql": physical.operator.sparql,
             "windows": [
                 {"window": s.window, "stream": s.stream, "size": _size(s)} for s in physical.scans
@@ -65,18 +65,6 @@ def explain_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _ranking_as_data(plan: Plan) -> dict[str, Any]:
-    operator = plan.physical.operator
-    if not isinstance(operator, RankedConfig):
-        return {}
-    return {"ranking": {"k": operator.k, "offset": operator.offset, **_ranking(operator)}}
-
-
-def _evaluator(plan: Plan) -> str:
-    is_ranked = isinstance(plan.physical.operator, RankedConfig)
-    return _operator(plan) if is_ranked else "Oxigraph"
-
-
 def _physical(plan: Plan) -> Iterator[str]:
     physical = plan.physical
     for scan in physical.scans:
@@ -86,10 +74,10 @@ def _physical(plan: Plan) -> Iterator[str]:
         yield f"static   {name}: {graph.path}, read once"
     what = {"nonempty": "that hold something", "every": "from the first to the last with content"}
     yield f"report   when a window closes; windows {what[physical.report]}"
-    yield f"operator {_operator(plan)}, {_evaluated(plan)}"
+    yield f"operator {', '.join(_operator(plan))}"
     yield f"why      {physical.why}"
-    if isinstance(physical.operator, RankedConfig):
-        yield from (f"{word:8} {told}" for word, told in _ranking(physical.operator).items())
+    if (ranked := ranking(physical)) is not None:
+        yield from (f"{word:8} {told}" for word, told in ranked.facts.items())
     yield from (f"         {line}" for line in physical.operator.sparql.splitlines())
     if physical.operator.template is not None:
         yield "then     the template is filled once per solution"
@@ -106,37 +94,17 @@ def _cut(offset: int, limit: int | None) -> str:
     return f", and cut: {' '.join(words)}" if words else ""
 
 
-def _operator(plan: Plan) -> str:
-    match plan.physical.operator:
-        case PaneWiseConfig():
-            return "pane by pane"
-        case RankedConfig(ranker=ranker):
-            return ranker
-        case _:
-            return "general path"
+def _operator(plan: Plan) -> tuple[str, str]:
+    """Return the name of the operator, and who evaluates or what is kept."""
+    if (ranked := ranking(plan.physical)) is not None:
+        return ranked.operator, ranked.keeps
+    is_pane_wise = isinstance(plan.physical.operator, PaneWiseConfig)
+    return "pane by pane" if is_pane_wise else "general path", "evaluated by Oxigraph"
 
 
-def _evaluated(plan: Plan) -> str:
-    operator = plan.physical.operator
-    if isinstance(operator, RankedConfig):
-        kept = f"the best {operator.k}"
-        return f"{kept}, the first {operator.offset} left out" if operator.offset else kept
-    return "evaluated by Oxigraph"
-
-
-def _ranking(operator: RankedConfig) -> dict[str, str]:
-    """Return what a top-k operator does, a word and a sentence each."""
-    matching = operator.matching
-    assert matching is not None, "the planner says what to match"  # noqa: S101
-    names = " ".join(f"?{name}" for name in matching.names)
-    by_filter = "pane by pane, by Oxigraph, with the filters"
-    by_number = "by arithmetic on arrival" if matching.scoring is not None else "asked of Oxigraph"
-    is_asked = matching.is_filtered or matching.scoring is None
-    return {
-        "object": f"a solution ({names}); one that arrives again lives on",
-        "match": by_filter if is_asked else "triple by triple",
-        "score": f"{'larger' if operator.descending else 'smaller'} is better, {by_number}",
-    }
+def _ranking_as_data(plan: Plan) -> dict[str, Any]:
+    found = ranking(plan.physical)
+    return {} if found is None else {"ranking": {"keeps": found.keeps, **found.facts}}
 
 
 def _size(scan: WindowScan) -> str:

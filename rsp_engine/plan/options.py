@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from rsp_engine.plan.services import Connect
     from rsp_engine.policies.policy import Policy
 
-__all__ = ["OPERATORS", "OperatorName", "Options"]
+__all__ = ["OPERATORS", "Arrivals", "OperatorName", "Options"]
+
+Arrivals = Literal["latest", "all"]
+"""Of several arrivals of a join key in a window: the latest counts, or each is an object."""
 
 OperatorName = Literal["auto", "mintopk", "pretopk", "oracle", "general"]
 OPERATORS: tuple[OperatorName, ...] = ("auto", "mintopk", "pretopk", "oracle", "general")
@@ -30,7 +33,8 @@ class Options:
     `bounds` and `t0` say what a window is, `report` which windows are evaluated. `functions` are
     the user's own, by name or IRI. `graphs` are the files of static graphs, by IRI; a relative IRI
     is a file beside `folder`. `services` are the endpoints of remote datasets, by IRI, and `feeds`
-    those that push their changes. `operator` forces how a ranked query is run.
+    those that push their changes. `operator` forces how a ranked query is run, and `arrivals` says
+    what its objects are. With `oracle`, answers that need remote data are judged by all of it.
     """
 
     bounds: Bounds = "(]"
@@ -44,6 +48,8 @@ class Options:
     policies: Mapping[str, Policy] = field(default_factory=lambda: POLICIES)
     feeds: frozenset[str] = frozenset()
     operator: OperatorName = "auto"
+    arrivals: Arrivals = "latest"
+    oracle: bool = False
 
     @property
     def bound_services(self) -> tuple[str, ...]:

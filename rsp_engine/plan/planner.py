@@ -19,6 +19,7 @@ from rsp_engine.grammar.iris import is_absolute
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.operators.asking import Asking
 from rsp_engine.plan.general import as_term, general_path
+from rsp_engine.plan.joined import joined_path
 from rsp_engine.plan.options import OperatorName, Options
 from rsp_engine.plan.pane_wise import pane_wise_path
 from rsp_engine.plan.physical import PhysicalPlan, StaticGraph, WindowScan
@@ -69,7 +70,7 @@ def plan(query: tree.Query, text: str, source: str, options: Options | None = No
     """Plan a query that keeps all rules of the language, or raise why there is no way to run it."""
     options = options or Options()
     query = _with_absolute_graphs(query)
-    if wrong := list(_refusals(query, options)):
+    if wrong := list(_refusals(query, options)) or list(_refused_oracle(query, options)):
         raise PlanError(wrong, text, source)
     logical = rewrite(translate(query))
     chosen_policy(options, DEFAULT_POLICY)  # a name that is none is refused, whatever the query
@@ -105,6 +106,18 @@ def by_oxigraph(query: tree.Query, _: Logical, options: Options) -> Choice:
     return Choice(general_path(query, options.functions), why)
 
 
+def by_joining(query: tree.Query, _: Logical, options: Options) -> Choice | None:
+    """Rank a join with remote data from a list that holds what can still reach an answer."""
+    if options.operator != "auto" or not is_ranking(query) or not has_service(query):
+        return None
+    found = joined_path(query, options)
+    if isinstance(found, WhyNot):
+        return None
+    config, service = found
+    why = "one triple pattern joined with one SERVICE, ranked by one score over both"
+    return Choice(config, why, (service,))
+
+
 def by_ranking(query: tree.Query, _: Logical, options: Options) -> Choice | None:
     """Rank with a top-k operator, where a score is known on arrival."""
     if options.operator == "general" or not is_ranking(query):
@@ -132,6 +145,9 @@ _WHY: dict[RankerName, str] = {
 def _why_not_ranked(query: tree.Query, options: Options) -> str:
     if options.operator == "general":
         return "the general path was asked for"
+    if has_service(query):
+        joined = joined_path(query, options)
+        return joined.reason if isinstance(joined, WhyNot) else ""
     found = ranked_path(query, options.functions)
     return found.reason if isinstance(found, WhyNot) else ""
 
@@ -145,6 +161,7 @@ def by_panes(query: tree.Query, _: Logical, options: Options) -> Choice | None:
 
 
 CHOICES: tuple[Callable[[tree.Query, Logical, Options], Choice | None], ...] = (
+    by_joining,
     by_ranking,
     by_panes,
     by_oxigraph,
@@ -245,6 +262,17 @@ def _refused_operator(query: tree.Query, options: Options) -> Iterator[Diagnosti
     if isinstance(found, WhyNot):
         message = f"the operator {options.operator} cannot run this query: {found.reason}"
         yield Diagnostic("semantic", message, query.form.span, "leave the choice to the planner")
+
+
+def _refused_oracle(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
+    """Yield why an oracle that was asked for has nothing to judge."""
+    if not options.oracle:
+        return
+    message = "only a ranked query with one SERVICE can be judged by an oracle"
+    if not is_ranking(query) or not has_service(query):
+        yield Diagnostic("semantic", message, query.form.span, "leave --oracle out")
+    elif isinstance(found := joined_path(query, options), WhyNot):
+        yield Diagnostic("semantic", f"{message}: {found.reason}", query.form.span)
 
 
 def _refused_service(service: tree.Service, options: Options) -> Iterator[Diagnostic]:

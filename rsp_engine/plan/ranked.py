@@ -34,6 +34,7 @@ __all__ = [
     "order_expression",
     "projection",
     "ranked_path",
+    "refusals",
     "stream_side",
 ]
 
@@ -84,10 +85,10 @@ def ranked_path(
     select = query.form
     if not isinstance(select, tree.Select):
         return WhyNot("only a SELECT can rank")
-    side = stream_side(query, select)
+    side = stream_side(query)
     if isinstance(side, WhyNot):
         return side
-    if refusal := next(_refusals(select), None):
+    if refusal := next(refusals(select), None):
         return refusal
     base = general_path(query, functions)
     modifiers = select.modifiers
@@ -104,8 +105,10 @@ def ranked_path(
     )
 
 
-def stream_side(query: tree.Query, select: tree.Select) -> StreamSide | WhyNot:
-    """Return the stream side of a query whose SERVICE clauses are left out, or why it has none."""
+def stream_side(query: tree.Query) -> StreamSide | WhyNot:
+    """Return the stream side of a SELECT without SERVICE, or why it has none."""
+    select = query.form
+    assert isinstance(select, tree.Select), "only a SELECT ranks"  # noqa: S101
     if len(query.windows) != 1 or not isinstance(query.windows[0].frame, tree.TimeWindow):
         return WhyNot("a top-k operator needs exactly one window, over time")
     if query.values is not None:
@@ -136,7 +139,7 @@ def _terms(elements: list[Any]) -> tuple[tree.Node, tree.Node, tree.Node] | None
     return terms if plain else None
 
 
-def _refusals(select: tree.Select) -> Iterator[WhyNot]:
+def refusals(select: tree.Select) -> Iterator[WhyNot]:
     """Yield what keeps a ranking off a top-k operator, beside its pattern."""
     modifiers = select.modifiers
     if not modifiers.order_by or modifiers.limit is None:

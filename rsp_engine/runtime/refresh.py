@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.candidates import Candidates
     from rsp_engine.plan.services import ServicePlan
-    from rsp_engine.replica.endpoint import Limits
+    from rsp_engine.replica.endpoint import Fetched, Limits
+    from rsp_engine.replica.pattern import Key
 
 __all__ = ["Refresh", "Refreshed"]
 
@@ -135,6 +136,10 @@ class Refresh:
         faults.update(fetched.faults)
         missed = int(np.count_nonzero(~self.replica.is_known(cold)))
         return Refreshed(changed, len(wanted), fetched.requests, missed, faults)
+
+    def ask(self, keys: Sequence[Key], now: int) -> Fetched:
+        """Fetch keys beside the replica, without limits: for who wants to know the truth."""
+        return self._endpoint.fetch(keys, UNLIMITED, now)
 
     def close(self) -> None:
         """Give back what the endpoint holds."""

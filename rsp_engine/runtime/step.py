@@ -18,9 +18,11 @@ from rsp_engine.operators.r2s import StreamOperator
 from rsp_engine.operators.ranked import Ranked, RankedConfig
 from rsp_engine.operators.report import Report
 from rsp_engine.operators.time_windows import TimedScan, TimeScan
+from rsp_engine.plan.joined import JoinedConfig
 from rsp_engine.plan.remote import ServedConfig
 from rsp_engine.plan.services import changes_stream
 from rsp_engine.runtime.blank_nodes import numbered
+from rsp_engine.runtime.joined import Joined
 from rsp_engine.runtime.refresh import Refresh
 from rsp_engine.runtime.served import Served
 from rsp_engine.runtime.static_graphs import load_graphs
@@ -40,7 +42,9 @@ class Step:
     def __init__(self, plan: PhysicalPlan) -> None:
         self.plan = plan
         self._scans: list[Scan] = [
-            (TimedScan if isinstance(plan.operator, RankedConfig) else TimeScan)(scan.frame)
+            (TimedScan if isinstance(plan.operator, RankedConfig | JoinedConfig) else TimeScan)(
+                scan.frame
+            )
             if isinstance(scan.frame, TimeFrame)
             else CountScan(scan.frame, closes_partial=len(plan.scans) == 1)
             for scan in plan.scans
@@ -135,7 +139,7 @@ class Step:
 
 def _operator(
     plan: PhysicalPlan, refreshes: Sequence[Refresh]
-) -> General | PaneWise | Ranked | Served:
+) -> General | Joined | PaneWise | Ranked | Served:
     """Return the operator that a plan is for."""
     if isinstance(plan.operator, PaneWiseConfig):
         return PaneWise(plan.operator)
@@ -143,6 +147,8 @@ def _operator(
     load_graphs(store, plan.graphs)
     if isinstance(plan.operator, RankedConfig):
         return Ranked(plan.operator, store)
+    if isinstance(plan.operator, JoinedConfig):
+        return Joined(plan.operator, store, refreshes[0])
     if isinstance(plan.operator, ServedConfig):
         return Served(plan.operator, store, plan, refreshes)
     return General(plan.operator, store, [scan.window for scan in plan.scans])

@@ -1,0 +1,201 @@
+"""Which ranked queries with SERVICE are run by AcquaTop: Topk+N over a replica under a budget.
+
+A ranked query as without SERVICE (see `ranked`), and beside the window one SERVICE clause with a
+constant IRI that shares variables with the pattern: the join key. The score is arithmetic over at
+most one variable of the window and one of the remote side. A key is taken to have one remote
+solution; where it has several, the best counts, and the answer says that it is not exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.grammar import tree
+from rsp_engine.operators.asking import GeneralConfig
+from rsp_engine.operators.scoring import Number, Scoring, Variable, evaluate, variables
+from rsp_engine.plan.monotone import Proof, prove
+from rsp_engine.plan.ranked import (
+    StreamSide,
+    WhyNot,
+    matching_of,
+    order_expression,
+    projection,
+    refusals,
+    stream_side,
+)
+from rsp_engine.plan.remote import remote_pattern, served_path
+from rsp_engine.plan.scoring import scoring
+from rsp_engine.plan.services import chosen_policy, service_plan
+from rsp_engine.plan.variables import certain, named, visible
+
+if TYPE_CHECKING:
+    from rsp_engine.model.arrays import Floats
+    from rsp_engine.operators.matching import Matching
+    from rsp_engine.plan.options import Arrivals, Options
+    from rsp_engine.plan.services import ServicePlan
+
+__all__ = ["DEFAULT_POLICY", "JoinedConfig", "joined_path"]
+
+DEFAULT_POLICY = "AT-TSM"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedConfig(GeneralConfig):
+    """The text is that of the general path: what the query means.
+
+    `matching` gives the solutions of the window, with x_S; `key` says which of its variables are
+    the join key. `scoring` is F, over the variables `streaming` and `remote`, if it has them.
+    """
+
+    matching: Matching | None = None
+    projected: GeneralConfig | None = None
+    key: tuple[int, ...] = ()
+    scoring: Scoring | None = None
+    streaming: str | None = None
+    remote: str | None = None
+    descending: bool = True
+    k: int = 1
+    offset: int = 0
+    n: int = 0
+    arrivals: Arrivals = "latest"
+    is_judged: bool = False
+    proof: Proof | None = None
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether a larger x_S is surely not worse."""
+        good = ("rises", "constant") if self.descending else ("falls", "constant")
+        return self.proof is not None and self.proof.direction in good
+
+    def scores(self, streaming: Floats, remote: Floats) -> Floats:
+        """Return F as Topk+N wants it: larger is better, NaN only where there is no remote value.
+
+        What has no score all the same ranks last.
+        """
+        assert self.scoring is not None, "the planner says how to score"  # noqa: S101
+        columns = {self.streaming: streaming, self.remote: remote}
+        found = evaluate(self.scoring, {n: c for n, c in columns.items() if n is not None})
+        found = np.broadcast_to(found if self.descending else -found, streaming.shape)
+        return np.where(np.isnan(remote), np.nan, np.where(np.isnan(found), -np.inf, found))
+
+
+def joined_path(query: tree.Query, options: Options) -> tuple[JoinedConfig, ServicePlan] | WhyNot:
+    """Return the configuration of AcquaTop, or why the query does not allow it."""
+    sides = _sides(query)
+    if isinstance(sides, WhyNot):
+        return sides
+    keys = tuple(name for name in sides.stream.names if name in certain(sides.service.group))
+    if refusal := _unjoinable(sides, keys):
+        return refusal
+    score = _score(sides, keys, options)
+    if isinstance(score, WhyNot):
+        return score
+    config = _config(query, sides, keys, score, options)
+    policy = chosen_policy(options, DEFAULT_POLICY)
+    return config, service_plan(remote_pattern(sides.service, keys), options, policy)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The window and the SERVICE clause of a query, and the query without the clause."""
+
+    select: tree.Select
+    alone: tree.Query
+    stream: StreamSide
+    service: tree.Service
+
+    @property
+    def remote(self) -> tuple[str, ...]:
+        """The variables that come from the remote side alone."""
+        return tuple(sorted(visible(self.service.group) - set(self.stream.names)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """F, and its variable on each side."""
+
+    scoring: Scoring
+    streaming: str | None
+    remote: str | None
+
+
+def _sides(query: tree.Query) -> _Sides | WhyNot:
+    select = query.form
+    if not isinstance(select, tree.Select):
+        return WhyNot("only a SELECT can rank")
+    services = [e for e in select.where.elements if isinstance(e, tree.Service)]
+    if len(services) != 1 or len(list(tree.find(query, tree.Service))) != 1:
+        return WhyNot("a top-k operator needs exactly one SERVICE clause, beside the window")
+    if not isinstance(services[0].name, tree.Iri):
+        return WhyNot("SERVICE with a variable may ask several services")
+    others = tuple(e for e in select.where.elements if e is not services[0])
+    alone = replace(query, form=replace(select, where=tree.Group(others)))
+    stream = stream_side(alone)
+    if isinstance(stream, WhyNot):
+        return stream
+    return next(refusals(select), None) or _Sides(select, alone, stream, services[0])
+
+
+def _unjoinable(sides: _Sides, keys: tuple[str, ...]) -> WhyNot | None:
+    if not keys:
+        return WhyNot("SERVICE shares no variable with the window")
+    shared = visible(sides.service.group) & set(sides.stream.names)
+    if unsure := sorted(shared - set(keys)):
+        return WhyNot(f"?{unsure[0]} is not in every remote solution, so it is no join key")
+    filters = tree.find(tree.Group(sides.select.where.elements), tree.Filter)
+    inside = {id(f) for f in tree.find(sides.service, tree.Filter)}
+    for found in filters:
+        if id(found) not in inside and named(found) & set(sides.remote):
+            return WhyNot("a FILTER looks at remote values, which change")
+    return None
+
+
+def _score(sides: _Sides, keys: tuple[str, ...], options: Options) -> _Scored | WhyNot:
+    found = scoring(order_expression(sides.select), options.functions)
+    if found is None:
+        return WhyNot("the score is more than arithmetic")
+    names = variables(found)
+    streaming = [name for name in names if name in sides.stream.names]
+    remote = [name for name in names if name in sides.remote]
+    if len(streaming) + len(remote) < len(names):
+        return WhyNot("the score needs a variable that neither the window nor SERVICE has")
+    if len(streaming) > 1 or len(remote) > 1:
+        return WhyNot("the score needs more than one value of the window or of the remote side")
+    return _Scored(found, *streaming or (None,), *remote or (None,))
+
+
+def _config(
+    query: tree.Query, sides: _Sides, keys: tuple[str, ...], score: _Scored, options: Options
+) -> JoinedConfig:
+    # The text of the general path; its own policy does not matter here.
+    neutral = replace(options, service_options=replace(options.service_options, policy=None))
+    base, _ = served_path(query, neutral)
+    names = sides.stream.names
+    value = Number(0.0) if score.streaming is None else Variable(score.streaming)
+    number: tree.Expression = tree.Literal("0", tree.XSD + "integer")
+    if score.streaming is not None:
+        number = tree.Var(score.streaming)
+    modifiers = sides.select.modifiers
+    assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
+    offset = 0 if modifiers.offset is None else modifiers.offset.value
+    return JoinedConfig(
+        **{f.name: getattr(base, f.name) for f in fields(GeneralConfig)},
+        matching=replace(
+            matching_of(sides.alone, sides.stream, number, options.functions), scoring=value
+        ),
+        projected=projection(query, names, base, options.functions, sides.remote),
+        key=tuple(map(names.index, keys)),
+        scoring=score.scoring,
+        streaming=score.streaming,
+        remote=score.remote,
+        descending=modifiers.order_by[0].descending,
+        k=offset + modifiers.limit.value,
+        offset=offset,
+        n=options.service_options.n,
+        arrivals=options.arrivals,
+        is_judged=options.oracle,
+        proof=prove(score.scoring, score.streaming),
+    )

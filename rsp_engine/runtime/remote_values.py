@@ -1,0 +1,59 @@
+"""The remote values of a ranked query: one number for each key of the replica."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.operators.scores import number
+
+if TYPE_CHECKING:
+    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.plan.joined import JoinedConfig
+    from rsp_engine.replica.pattern import Solution
+    from rsp_engine.replica.store import Replica
+
+__all__ = ["RemoteValues"]
+
+
+class RemoteValues:
+    """Reads the replica. Of a key with several solutions the one with the best score counts."""
+
+    def __init__(self, replica: Replica, config: JoinedConfig) -> None:
+        self._replica = replica
+        self._config = config
+
+    def of(self, keys: Integers) -> Floats:
+        """Return the remote value of each key, NaN where it is not known or there is none.
+
+        A query whose score needs no remote value has 0 where there is a solution.
+        """
+        found = [self._best(solutions)[0] for solutions in self._replica.values(keys)]
+        return np.array(found, dtype=np.float64)
+
+    def solution(self, key: int) -> Solution:
+        """Return the remote solution of a key that has one."""
+        [solutions] = self._replica.values([key])
+        return self._best(solutions)[1]
+
+    def several(self, keys: Integers) -> int:
+        """Return how many keys have more than one solution."""
+        return sum(len(solutions) > 1 for solutions in self._replica.values(keys))
+
+    def _best(self, solutions: tuple[Solution, ...]) -> tuple[float, Solution]:
+        valued = [(self._value(solution), solution) for solution in solutions]
+        known = [(value, solution) for value, solution in valued if not np.isnan(value)]
+        if not known:
+            return np.nan, {}
+        if len(known) == 1:
+            return known[0]
+        values = np.array([value for value, _ in known])
+        scores = self._config.scores(np.zeros(len(values)), values)
+        return known[int(np.argmax(scores))]
+
+    def _value(self, solution: Solution) -> float:
+        if self._config.remote is None:
+            return 0.0
+        value = number(solution.get(self._config.remote))
+        return np.nan if value is None else value
