@@ -6,7 +6,7 @@ import random
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 import pyoxigraph as ox
 
@@ -87,8 +87,9 @@ class Asking:
 def as_row(config: GeneralConfig, terms: Sequence[Term | None]) -> Row:
     """Return a solution as a row, with its score if the query ranks."""
     names = config.variables
+    bindings: dict[str, Term]
     if all(terms):  # a term is true, and nothing is not
-        bindings = dict(zip(names, cast("Sequence[Term]", terms), strict=False))
+        bindings = dict(zip(names, terms, strict=False))  # type: ignore[arg-type]
     else:
         bindings = {n: t for n, t in zip(names, terms, strict=False) if t is not None}
     if config.score is None:

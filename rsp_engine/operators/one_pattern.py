@@ -51,6 +51,14 @@ class OnePattern:
             triples = [triple for triple in triples if place(triple) == other(triple)]
         return triples
 
+    def others(self, triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
+        """Return the triples that do not match."""
+        matching = self.matching(triples)
+        if len(matching) == len(triples):
+            return ()
+        known = set(matching)
+        return [triple for triple in triples if triple not in known]
+
     def solutions(
         self, triples: Sequence[ox.Triple], variables: Sequence[str]
     ) -> list[tuple[Term | None, ...]]:

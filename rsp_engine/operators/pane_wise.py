@@ -48,29 +48,34 @@ class PaneWise:
         self.config = config
         self.may_give_blank_nodes = config.template is not None
         self._asking = Asking(config)
-        self._triples = Content[ox.Triple]()
+        self._others = Content[ox.Triple]()
         self._texts = Content[str]()
         self._rows: dict[str, Row] = {}
 
     def stats(self) -> dict[str, int | bool]:
         """Return how many triples the window holds, and that the answer is exact."""
-        return {"triples": len(self._triples), "exact": True}
+        rows = 0 if self.config.pattern is None else len(self._rows)
+        return {"triples": rows + len(self._others), "exact": True}
 
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph:
         """Return the answer over the content of the only scan, at an instant."""
         [scan] = scans
         panes, rows = dict(scan.content()), self._rows
-        for key in self._triples.going(panes):
-            self._triples.remove(key)
+        for key in self._others.going(panes):
+            self._others.remove(key)
             for text in self._texts.remove(key):
                 del rows[text]
-        for key in self._triples.coming(panes):
-            self._triples.add(key, panes[key])
+        for key in self._others.coming(panes):
+            self._others.add(key, self._not_told_by_rows(panes[key]))
             found = self._asked(panes[key], now)
             # What is in order pane by pane is quick to sort.
             for text in self._texts.add(key, sorted(found)):
                 rows[text] = found[text]
         return content_of(self.config, [rows[text] for text in sorted(rows)])
+
+    def _not_told_by_rows(self, triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
+        """Return the triples to count beside the rows: each solution of a pattern is a triple."""
+        return triples if self.config.pattern is None else self.config.pattern.others(triples)
 
     def _asked(self, triples: Sequence[ox.Triple], now: int) -> dict[str, Row]:
         """Return the rows of a pane by their text."""

@@ -57,3 +57,4 @@ def test_each_triple_that_matches_has_one_solution(pattern, found):
     matching = pattern.matching(found)
     assert len(pattern.solutions(found, ())) == len(matching)
     assert pattern.solutions(matching, VARIABLES) == pattern.solutions(found, VARIABLES)
+    assert Counter(found) == Counter([*matching, *pattern.others(found)])
