@@ -1,0 +1,164 @@
+"""How SERVICE clauses are planned: their keys, their text, and what is refused."""
+
+from __future__ import annotations
+
+import pyoxigraph as ox
+import pytest
+
+from rsp_engine.errors import BindingError, PlanError
+from rsp_engine.grammar import check
+from rsp_engine.plan.explain import explain, explain_json
+from rsp_engine.plan.options import Options
+from rsp_engine.plan.planner import Plan, plan
+from rsp_engine.plan.remote import ServedConfig
+from rsp_engine.plan.services import ServiceOptions, refuse_unasked
+from rsp_engine.replica.asking import batch_of, whole_text
+from rsp_engine.replica.endpoint import Limits
+from rsp_engine.replica.in_process import InProcess
+from tests.runtime.served_shapes import EX, OTHER, SERVICE, SHAPES
+
+SERVICES = dict.fromkeys((SERVICE, OTHER), lambda pattern: InProcess(pattern, ox.Store()))
+W = "FROM NAMED WINDOW :w ON :s [RANGE 10s]"
+JOINED = f"SELECT * {W} WHERE {{ WINDOW :w {{ ?u :m ?n }} SERVICE :svc {{ ?u :f ?f }} }}"
+
+
+def planned(text: str, **options: object) -> Plan:
+    text = f"PREFIX : <{EX}> {text}"
+    given = Options(**{"services": SERVICES, "operator": "general", **options})  # type: ignore[arg-type]
+    return plan(check(text), text, "<query>", given)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_the_keys_of_a_clause_are_what_it_surely_shares_with_what_it_is_joined_to(shape):
+    made = planned(shape.body)
+    assert tuple(s.pattern.keys for s in made.physical.services) == shape.keys
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_no_text_that_oxigraph_is_given_has_a_service(shape):
+    operator = planned(shape.body).physical.operator
+    assert isinstance(operator, ServedConfig)
+    texts = [operator.sparql, *(c.keys.sparql for c in operator.clauses if c.keys)]
+    assert not any("SERVICE" in text.upper().replace("SERVICE:", "") for text in texts)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_what_is_sent_for_a_clause_is_sparql(shape):
+    for service in planned(shape.body).physical.services:
+        pattern = service.pattern
+        ox.Store().query(whole_text(pattern))
+        ox.Store().query(batch_of(pattern, [tuple(ox.NamedNode(EX) for _ in pattern.keys)]).text)
+
+
+def test_select_star_shows_the_variables_of_the_query_and_no_others():
+    body = "?u :f ?f OPTIONAL { ?u :g ?rsp_row }"
+    made = planned(f"SELECT * {W} WHERE {{ WINDOW :w {{ ?u :m ?n }} SERVICE :svc {{ {body} }} }}")
+    assert made.physical.operator.variables == ("f", "n", "rsp_row", "u")
+
+
+def test_a_variable_may_have_any_name():
+    made = planned(
+        f"SELECT * {W} WHERE {{ WINDOW :w {{ ?é :m ?n }} SERVICE :svc {{ ?é :f ?_1· }} }}"
+    )
+    assert "variable:%C3%A9" in made.physical.operator.sparql
+
+
+def test_filters_on_the_stream_and_on_static_data_spare_keys():
+    where = "WINDOW :w { ?u :m ?n } SERVICE :svc { ?u :f ?f } FILTER (?n > 1) FILTER (?f > 1)"
+    made = planned(f"SELECT * {W} WHERE {{ {where} FILTER NOT EXISTS {{ ?u a :Known }} }}")
+    assert isinstance(made.physical.operator, ServedConfig)
+    [clause] = made.physical.operator.clauses
+    assert clause.keys is not None
+    assert "?n > 1" in clause.keys.sparql
+    assert "NOT EXISTS" in clause.keys.sparql
+    assert "?f" not in clause.keys.sparql
+
+
+@pytest.mark.parametrize("call", ["RAND() > 0.5", "STRLEN(STRUUID()) > 1"])
+def test_chance_does_not_decide_which_keys_are_needed(call):
+    made = planned(JOINED.replace("?n }", f"?n FILTER ({call}) }} WINDOW :w {{ ?u :k ?l }}"))
+    assert isinstance(made.physical.operator, ServedConfig)
+    [clause] = made.physical.operator.clauses
+    assert clause.keys is not None
+    assert "builtin" not in clause.keys.sparql
+    assert ":k ?l" in clause.keys.sparql
+
+
+def test_a_service_without_a_binding_is_refused_with_a_way_out():
+    with pytest.raises(PlanError) as refused:
+        planned(JOINED, services={})
+    assert refused.value.message == "SERVICE needs a service binding"
+    assert refused.value.hint == f"say where it is: --service {SERVICE}=URL"
+    with pytest.raises(PlanError, match="needs a service binding") as refused:
+        planned(JOINED.replace(":svc", "?x"), services={})
+    assert "every service that is bound" in str(refused.value)
+
+
+def test_a_service_inside_of_another_is_not_for_this_engine_to_bind():
+    inner = "SERVICE :svc { SERVICE :elsewhere { ?u :f ?f } }"
+    made = planned(f"SELECT * {W} WHERE {{ WINDOW :w {{ ?u :m ?n }} {inner} }}")
+    [service] = made.physical.services
+    assert f"SERVICE <{EX}elsewhere>" in service.pattern.body
+    assert "elsewhere" not in made.physical.operator.sparql
+
+
+def test_functions_of_the_engine_are_not_known_to_a_service_but_others_may_be():
+    functions = {"F": abs, f"{EX}g": abs}
+    with pytest.raises(PlanError, match="F is a function of this engine"):
+        planned(JOINED.replace("?f }", "?f FILTER (F(?f)) }"), functions=functions)
+    made = planned(JOINED.replace("?f }", "?f FILTER (:theirs(?f)) }"))
+    assert "theirs" in made.physical.services[0].pattern.body
+
+
+def test_a_policy_that_looks_at_a_list_cannot_serve_a_general_query():
+    with pytest.raises(BindingError) as refused:
+        planned(JOINED, service_options=ServiceOptions("AT-TSM"))
+    assert "AT-TSM" in refused.value.message
+    assert refused.value.hint is not None
+    assert "WST, WSJ-RND, WSJ-LRU, WSJ-WBM, EXACT" in refused.value.hint
+
+
+def test_a_policy_that_does_not_exist_is_refused_whatever_the_query():
+    with pytest.raises(BindingError, match="no policy WSJ-BEST") as refused:
+        planned(JOINED.partition("SERVICE")[0] + "}", service_options=ServiceOptions("WSJ-BEST"))
+    assert "WSJ-WBM" in str(refused.value)
+
+
+def test_a_service_that_no_query_asks_is_refused():
+    made = planned(JOINED)
+    refuse_unasked([SERVICE], made.physical.services)
+    with pytest.raises(BindingError, match=f"no query asks service <{OTHER}>"):
+        refuse_unasked([SERVICE, OTHER], made.physical.services)
+
+
+def test_people_and_programs_are_told_how_a_clause_is_answered():
+    options = ServiceOptions("WSJ-LRU", 7, limits=Limits(2, 300), snapshot=False, capacity=50)
+    made = planned(JOINED, service_options=options, feeds=frozenset({SERVICE}))
+    said = explain(made)
+    for line in (
+        f"service  <{SERVICE}>, joined on ?u; it gives ?f",
+        "policy   WSJ-LRU: keys of the window, least recently fetched first",
+        "budget   at most 7 keys an evaluation, 2 requests, 300 ms",
+        "replica  filled by what is missed; at most 50 keys are held",
+        "changes  are pushed",
+        "(0 <urn:key:0>)",
+        "SERVICE is answered from a replica",
+    ):
+        assert line in said
+    [told] = explain_json(made)["physical"]["services"]
+    assert told["service"] == SERVICE
+    assert told["join_key"] == ["u"]
+    assert told["variables"] == ["f"]
+    assert (told["policy"], told["budget"], told["deadline_ms"]) == ("WSJ-LRU", 7, 300)
+    assert "VALUES (?place ?u)" in told["request"]
+    assert "DISTINCT ?u" in told["keys"]
+
+
+def test_a_clause_that_is_asked_for_as_a_whole_is_told_to_be():
+    where = "WINDOW :w { ?u :m ?n } SERVICE :svc { ?v :f ?f }"
+    said = explain(
+        planned(f"SELECT * {W} WHERE {{ {where} }}", service_options=ServiceOptions("EXACT"))
+    )
+    assert "asked for as a whole" in said
+    assert "none: all keys of the window are fetched" in said
+    assert "VALUES" not in said
