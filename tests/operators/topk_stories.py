@@ -1,0 +1,152 @@
+"""Streams joined with remote values that change, and what is right at each moment of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from rsp_engine.model.windows import Pane, TimeFrame
+from rsp_engine.operators.topk_n import TopkN, TopkNConfig
+from tests.operators.topk_runs import KEYS, frames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rsp_engine.operators.topk import Ranking
+
+WINDOWS = 8
+
+Arrival = tuple[int, int, float]
+"""A key, a position and x_S."""
+
+
+def plus(streaming: Any, remote: Any) -> Any:
+    return streaming + remote
+
+
+def least(streaming: Any, remote: Any) -> Any:
+    """Does not fall when x_S rises, and often does not rise either."""
+    return np.minimum(streaming, remote)
+
+
+def around(streaming: Any, remote: Any) -> Any:
+    """Falls and rises."""
+    return (streaming - 2) * (remote - 2)
+
+
+SCORES = {"plus": plus, "least": least, "around": around}
+
+
+class Naive:
+    """Keeps all arrivals and the current remote values, and looks through all of them."""
+
+    def __init__(self, score: Callable[[Any, Any], Any], remote: dict[int, float]) -> None:
+        self.score = score
+        self.remote = remote
+        self.arrivals: list[tuple[Pane, int, int, float]] = []
+
+    def arrive(self, pane: Pane, arrivals: list[Arrival]) -> None:
+        self.arrivals += [(pane, *arrival) for arrival in arrivals]
+
+    def change(self, changes: list[tuple[int, float]]) -> None:
+        self.remote.update(changes)
+
+    def ranking(self, window: int) -> list[tuple[int, float]]:
+        """Return all keys of a window with their scores, best first."""
+        latest: dict[int, tuple[int, float]] = {}
+        for pane, key, position, streaming in self.arrivals:
+            if pane.first <= window <= pane.last:
+                latest[key] = max(latest.get(key, (position, streaming)), (position, streaming))
+        scored = [
+            (float(self.score(streaming, self.remote[key])), position, key)
+            for key, (position, streaming) in latest.items()
+        ]
+        known = [found for found in scored if not math.isnan(found[0])]
+        return [(key, score) for score, _, key in sorted(known, reverse=True)]
+
+
+class Story(NamedTuple):
+    """What happens, in order: `arrive`, `change`, `settle` and `close`, each with what it takes."""
+
+    config: TopkNConfig
+    frame: TimeFrame
+    score: Callable[[Any, Any], Any]
+    remote: list[float]
+    steps: list[tuple[str, Any]]
+
+    def naive(self) -> Naive:
+        return Naive(self.score, dict(enumerate(self.remote)))
+
+    def operator(self) -> TopkN:
+        return TopkN(self.config, self.score)
+
+
+few = st.integers(0, 4).map(float)
+remotes = st.one_of(few, few, few, st.just(math.nan))
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> Story:
+    """Draw a story: tiny windows, ties, late arrivals, and values that are not known or vanish."""
+    name = draw(st.sampled_from(["plus", "plus", "least", "around"]))
+    k, n = draw(st.integers(1, 3)), draw(st.integers(0, 3))
+    frame = draw(frames)
+    steps: list[tuple[str, Any]] = []
+    for window in range(WINDOWS):
+        close = frame.interval(window).close
+        near = st.integers(close - frame.range - 2, close + 3)
+        arrival = st.tuples(st.integers(0, KEYS - 1), near, few)
+        for moment in ("settle", "close"):
+            for _ in range(draw(st.integers(0, 2))):
+                if draw(st.booleans()):
+                    steps.append(("arrive", draw(st.lists(arrival, min_size=1, max_size=6))))
+                else:
+                    change = st.tuples(st.integers(0, KEYS - 1), remotes)
+                    steps.append(("change", draw(st.lists(change, max_size=3))))
+            if moment == "close" or draw(st.booleans()):
+                steps.append((moment, window))
+    config = TopkNConfig(k, n, is_monotone=name != "around")
+    remote = draw(st.lists(remotes, min_size=KEYS, max_size=KEYS))
+    return Story(config, frame, SCORES[name], remote, steps)
+
+
+def open_panes(
+    arrivals: list[Arrival], frame: TimeFrame, closed: int
+) -> Iterator[tuple[Pane, list[Arrival]]]:
+    """Yield arrivals by their panes, so far as these have a window that is open."""
+    panes: dict[Pane, list[Arrival]] = {}
+    for arrival in arrivals:
+        pane = frame.pane(arrival[1])
+        if pane is not None and pane.last > closed:
+            panes.setdefault(Pane(max(pane.first, closed + 1), pane.last), []).append(arrival)
+    yield from panes.items()
+
+
+def give(operator: TopkN, pane: Pane, arrivals: list[Arrival], remote: dict[int, float]) -> None:
+    """Let arrivals of a pane come, with what is known of them remotely."""
+    keys, positions, streaming = (list(column) for column in zip(*arrivals, strict=True))
+    operator.arrive(pane, keys, positions, streaming, [remote[key] for key in keys])
+
+
+def told(
+    story: Story, operator: TopkN, after: Callable[[TopkN], TopkN] = lambda operator: operator
+) -> Iterator[tuple[Ranking, list[tuple[int, float]]]]:
+    """Tell a story to an operator, and yield its answers, each with all that is right."""
+    naive, closed = story.naive(), -1
+    for name, given in story.steps:
+        if name == "arrive":
+            for pane, arrivals in open_panes(given, story.frame, closed):
+                naive.arrive(pane, arrivals)
+                give(operator, pane, arrivals, naive.remote)
+        elif name == "change":
+            naive.change(given)
+            operator.change([key for key, _ in given], [value for _, value in given])
+        elif name == "settle":
+            operator.settle(given)
+        else:
+            yield operator.close(given), naive.ranking(given)
+            closed = given
+        operator = after(operator)
