@@ -50,7 +50,13 @@ class CountScan:
         self._dropped = 0
         self._watermark = -inf
 
-    def take(self, timestamp: int, triples: Sequence[Triple], watermark: float) -> Refusal | None:
+    def take(
+        self,
+        timestamp: int,
+        triples: Sequence[Triple],
+        watermark: float,
+        times: Sequence[int] | None = None,
+    ) -> Refusal | None:
         """Let an element wait until no other can come before it."""
         if timestamp < max(watermark, self._watermark):
             return PASSED

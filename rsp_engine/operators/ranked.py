@@ -81,6 +81,7 @@ class Ranked:
         for pane, triples in panes.items():
             if pane not in self._taken:
                 self._take(pane, self._matcher.match(triples, scan.times(pane), now))
+                scan.release(pane)
         self._taken = set(panes)
         ranking = self._ranker.close(scan.closed)
         self._objects.expire(scan.closed)

@@ -46,8 +46,14 @@ class Scan(Protocol):
     has_news: bool
     """Whether a window may be due that was not when this was last set to false."""
 
-    def take(self, timestamp: int, triples: Sequence[Triple], watermark: float) -> Refusal | None:
-        """Take an element, or say why not."""
+    def take(
+        self,
+        timestamp: int,
+        triples: Sequence[Triple],
+        watermark: float,
+        times: Sequence[int] | None = None,
+    ) -> Refusal | None:
+        """Take an element, or say why not. `times` are those of triples of several as one."""
 
     def lane(self, watermark: float) -> tuple[float, float]:
         """Return after and up to which instant elements can be taken together, as one.

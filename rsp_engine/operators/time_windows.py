@@ -38,7 +38,13 @@ class TimeScan:
         self._current: list[Triple] = []
         self._into = self._current  # where the element before was put
 
-    def take(self, timestamp: int, triples: Sequence[Triple], watermark: float) -> Refusal | None:
+    def take(
+        self,
+        timestamp: int,
+        triples: Sequence[Triple],
+        watermark: float,
+        times: Sequence[int] | None = None,
+    ) -> Refusal | None:
         """Put an element into its pane; of its windows those that are closed do not count."""
         shift = self._shift
         if self._low < timestamp + shift <= self._high and watermark + shift <= self._until:
@@ -119,14 +125,22 @@ class TimeScan:
 class TimedScan(TimeScan):
     """A window over event time that also knows when each triple came."""
 
-    def take(self, timestamp: int, triples: Sequence[Triple], watermark: float) -> Refusal | None:
+    def take(
+        self,
+        timestamp: int,
+        triples: Sequence[Triple],
+        watermark: float,
+        times: Sequence[int] | None = None,
+    ) -> Refusal | None:
         refusal = super().take(timestamp, triples, watermark)
         if refusal is None:
-            self._timed(self._into).times.extend([timestamp] * len(triples))
+            came = [timestamp] * len(triples) if times is None else times
+            self._timed(self._into).times.extend(came)
         return refusal
 
-    def lane(self, watermark: float) -> tuple[float, float]:
-        return NO_LANE
+    def release(self, pane: Pane) -> None:
+        """Forget the triples of a pane that nobody will ask for again; that it was there stays."""
+        self._timed(self._panes[pane]).clear()
 
     def times(self, pane: Pane) -> Integers:
         """Return when the triples of a pane came, in the order of the triples."""
@@ -148,3 +162,7 @@ class _Timed(list["Triple"]):
     def __init__(self) -> None:
         super().__init__()
         self.times: list[int] = []
+
+    def clear(self) -> None:
+        super().clear()
+        self.times.clear()

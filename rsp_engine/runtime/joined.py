@@ -84,6 +84,7 @@ class Joined:
         for pane, triples in panes.items():
             if pane not in self._taken:
                 self._take(pane, self._matcher.match(triples, scan.times(pane), now))
+                scan.release(pane)
         self._taken = set(panes)
         self._operator.settle(window)
         refreshed = self._fetch(window, scan.frame.step, now)

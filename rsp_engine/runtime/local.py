@@ -60,6 +60,7 @@ class LocalDriver:
         self._max_delay = max_delay
         streams = [*sources, *(s.plan.feeds for s in steps if s.plan.feeds is not None)]
         self._watermarks = Watermarks(streams, max_delay)
+        self._is_timed = any(step.is_timed for step in steps)
         self._has_feeds = any(step.plan.feeds is not None for step in steps)
         self._readers = {
             stream: [s for s in self._steps if stream in s.streams] for stream in streams
@@ -106,7 +107,7 @@ class LocalDriver:
         while at < len(batch):
             end = self._end_of_lane(stream, batch.timestamps, at)
             if end > at:
-                self._take_lane(stream, batch.timestamps[at:end], triples[starts[at] : starts[end]])
+                self._take_lane(stream, batch, range(at, end), triples[starts[at] : starts[end]])
             else:
                 end, element = at + 1, batch[at]
                 yield from self._come_to(stream, element)
@@ -123,13 +124,18 @@ class LocalDriver:
             at += 1
         return at
 
-    def _take_lane(self, stream: str, timestamps: Sequence[int], triples: Sequence[Triple]) -> None:
+    def _take_lane(
+        self, stream: str, batch: Batch, places: range, triples: Sequence[Triple]
+    ) -> None:
+        timestamps = batch.timestamps[places.start : places.stop]
         self.counts.elements += len(timestamps)
         self.counts.triples += len(triples)
         if self._watermarks.see(stream, max(timestamps)):
             self._may_be_due()  # nothing is, but the queries learn how far the watermark has come
+        times = batch.times(places) if self._is_timed else None
         for step in self._steps:
-            step.take(stream, timestamps[0], triples, self._watermarks.of(step.streams))
+            watermark = self._watermarks.of(step.streams)
+            step.take(stream, timestamps[0], triples, watermark, times)
 
     def _come_to(self, stream: str, element: Element) -> Iterator[Answer]:
         """Let an element raise the watermark, and yield the answers that this makes due."""

@@ -57,6 +57,8 @@ class Step:
                 self._feeds.setdefault(stream, []).append(refresh)
         read = dict.fromkeys(scan.stream for scan in plan.scans)
         self.streams = (*read, *self._feeds)
+        self.is_timed = any(isinstance(scan, TimedScan) for scan in self._scans)
+        """Whether it matters when each triple came."""
         self._by_stream: dict[str, list[Scan]] = {}
         for scan, window in zip(self._scans, plan.scans, strict=True):
             self._by_stream.setdefault(window.stream, []).append(scan)
@@ -66,10 +68,16 @@ class Step:
         self._r2s = StreamOperator(plan.r2s)
 
     def take(
-        self, stream: str, timestamp: int, triples: Sequence[ox.Triple], watermark: float
+        self,
+        stream: str,
+        timestamp: int,
+        triples: Sequence[ox.Triple],
+        watermark: float,
+        times: Sequence[int] | None = None,
     ) -> Refusal | None:
         """Take an element into the windows over its stream; say why if none of them takes it.
 
+        Elements of a lane come as one, with the `times` of their triples if those are asked for.
         An element of a change feed goes to the replicas that it is about.
         """
         if stream in self._feeds:
@@ -78,8 +86,8 @@ class Step:
             return None
         scans = self._by_stream[stream]
         if len(scans) == 1:
-            return scans[0].take(timestamp, triples, watermark)
-        refusals = [scan.take(timestamp, triples, watermark) for scan in scans]
+            return scans[0].take(timestamp, triples, watermark, times)
+        refusals = [scan.take(timestamp, triples, watermark, times) for scan in scans]
         if None in refusals:
             return None
         return next((r for r in refusals if r is not None and r.is_fault), refusals[0])

@@ -99,7 +99,7 @@ PATTERNS = ("?s :p ?v", "?s :p ?v . ?s :p ?u")
 
 @st.composite
 def queries(draw: st.DrawFn, number: int) -> str:
-    """Draw a query over one window or two; mostly of time."""
+    """Draw a query over one window or two, mostly of time; some rank, and later arrivals first."""
     kinds = time_frames | count_frames if draw(st.integers(0, 3)) == 0 else time_frames
     frames = draw(st.lists(kinds, min_size=1, max_size=2))
     windows = " ".join(
@@ -109,7 +109,9 @@ def queries(draw: st.DrawFn, number: int) -> str:
     pattern = draw(st.sampled_from(PATTERNS))
     parts = " ".join(f"WINDOW :{name} {{ {pattern} }}" for name in "wx"[: len(frames)])
     r2s = draw(st.sampled_from(("RSTREAM", "ISTREAM", "DSTREAM")))
-    return f"PREFIX : <{EX}> REGISTER {r2s} :q{number} AS SELECT * {windows} WHERE {{ {parts} }}"
+    order = draw(st.sampled_from(("", " ORDER BY DESC(?v) LIMIT 2")))
+    head = f"PREFIX : <{EX}> REGISTER {r2s} :q{number} AS SELECT *"
+    return f"{head} {windows} WHERE {{ {parts} }}{order}"
 
 
 options = st.builds(
@@ -143,9 +145,9 @@ def test_lanes_change_nothing(data, chosen, found, max_delay):
     taken: list[int] = []
     together = LocalDriver._take_lane
 
-    def noted(driver, stream, timestamps, triples):
-        taken.append(len(timestamps))
-        together(driver, stream, timestamps, triples)
+    def noted(driver, stream, batch, places, triples):
+        taken.append(len(places))
+        together(driver, stream, batch, places, triples)
 
     with patch.object(LocalDriver, "_take_lane", noted):
         in_lanes = run(asked, chosen, NQuads(Chunks(found)), max_delay)
@@ -166,7 +168,8 @@ def test_elements_of_a_pane_are_taken_together():
     """0    10    20        [RANGE 10ms STEP 10ms]: of each pane all but the first two elements."""
     with patch.object(LocalDriver, "_take_lane", autospec=True) as take:
         run([QUERY], Options(), source(range(1, 22)), 0)
-    assert [call.args[2] for call in take.call_args_list] == [
+    lanes = [(call.args[2], call.args[3]) for call in take.call_args_list]
+    assert [[batch.timestamps[place] for place in places] for batch, places in lanes] == [
         [*range(3, 11)],
         [*range(13, 21)],
     ]

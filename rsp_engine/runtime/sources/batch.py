@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import sub
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rsp_engine.model.streams import Element
@@ -42,6 +43,20 @@ class Batch:
         triples = tuple(self.triples[self.starts[place] : self.starts[place + 1]])
         timestamp, position = self.timestamps[place], self.positions[place]
         return Element(timestamp, triples, self.source, position, self.raws[place])
+
+    def times(self, places: range) -> Sequence[int]:
+        """Return the timestamp of each triple of some elements.
+
+        >>> Batch("a.nq", [10, 20], [], [0, 2, 3], [1, 2], [b"#", b"#"]).times(range(2))
+        [10, 10, 20]
+        """
+        starts = self.starts[places.start : places.stop + 1]
+        timestamps = self.timestamps[places.start : places.stop]
+        sizes = list(map(sub, starts[1:], starts))
+        if sizes == [1] * len(sizes):
+            return timestamps
+        pairs = zip(timestamps, sizes, strict=True)
+        return [timestamp for timestamp, size in pairs for _ in range(size)]
 
     def __iter__(self) -> Iterator[Element]:
         return map(self.__getitem__, range(len(self)))
