@@ -29,6 +29,7 @@ from rsp_engine.plan.planner import Plan, plan
 from rsp_engine.plan.services import ServiceOptions, changes_stream, refuse_unasked
 from rsp_engine.policies.registry import register as add_policy
 from rsp_engine.replica.endpoint import Limits
+from rsp_engine.replica.estimator import Declared, Learned
 from rsp_engine.runtime.endpoints import connect
 from rsp_engine.runtime.functions import as_sparql
 from rsp_engine.runtime.local import Counts, LocalDriver
@@ -71,11 +72,13 @@ class Engine:
         seed: int = 0,
         snapshot: bool = True,
         capacity: int | None = None,
+        change_interval_ms: int | None = None,
         arrivals: Arrivals = "latest",
         oracle: bool = False,
     ) -> None:
         limits = Limits(max_requests, deadline_ms)
-        services = ServiceOptions(policy, budget, n, limits, seed, snapshot, capacity)
+        estimation = Learned() if change_interval_ms is None else Declared(change_interval_ms)
+        services = ServiceOptions(policy, budget, n, limits, seed, snapshot, capacity, estimation)
         self._options = Options(
             bounds,
             t0,

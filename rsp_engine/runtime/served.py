@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rsp_engine.replica.pattern import Key, RemotePattern, Solution, Term
     from rsp_engine.runtime.refresh import Refresh, Refreshed
 
-__all__ = ["Served"]
+__all__ = ["Served", "ServedGraph"]
 
 _MARK = ox.Literal("true", datatype=ox.NamedNode("http://www.w3.org/2001/XMLSchema#boolean"))
 
@@ -165,7 +165,7 @@ class _Served:
 
     def __init__(self, clause: ServedClause, refresh: Refresh, store: ox.Store) -> None:
         self._refresh = refresh
-        self._graph = _ServedGraph(clause, refresh.plan.pattern, store)
+        self._graph = ServedGraph(clause, refresh.plan.pattern, store)
         keys = refresh.replica.keys
         self._keys = None if clause.keys is None else NeededKeys(clause.keys, store, keys)
         self._has_missed_a_change = False
@@ -233,7 +233,7 @@ class _Served:
         told.exact &= is_exact and (is_pushed or not needed.is_all)
 
 
-class _ServedGraph:
+class ServedGraph:
     """The graph of a clause: a node for each remote solution of the keys that it holds."""
 
     def __init__(self, clause: ServedClause, pattern: RemotePattern, store: ox.Store) -> None:
