@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.streams import DeadLetter
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.report import ReportKind
+    from rsp_engine.plan.monotone import Declared as Monotone
     from rsp_engine.plan.options import Arrivals, OperatorName
     from rsp_engine.policies.policy import Policy
     from rsp_engine.runtime.endpoints import Bindable
@@ -95,10 +96,18 @@ class Engine:
         self._feeds: dict[str, list[Source]] = {}
         self.counts = Counts()
 
-    def function(self, name: str, call: Callable[..., Any]) -> None:
-        """Register a function, by a bare name or an IRI, before the queries that call it."""
+    def function(
+        self, name: str, call: Callable[..., Any], *, monotone: Monotone | None = None
+    ) -> None:
+        """Register a function, by a bare name or an IRI, before the queries that call it.
+
+        Say that it `rises`, `falls` or is `constant` when its arguments rise, or so for each.
+        """
         functions = {**self._options.functions, name: as_sparql(call)}
-        self._options = replace(self._options, functions=functions)
+        declared = dict(self._options.monotone)
+        if monotone is not None:
+            declared[name] = monotone
+        self._options = replace(self._options, functions=functions, monotone=declared)
 
     def graph(self, iri: str, path: str | Path) -> None:
         """Say which file a static graph is, before the queries that read it."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import pyoxigraph as ox
 
 from rsp_engine.model.answers import Graph, Row, Solutions
-from rsp_engine.model.durations import parse_duration
+from rsp_engine.operators.scores import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,6 @@ Functions = dict[ox.NamedNode, "Callable[..., Term | ox.Triple | None]"]
 BUILTINS = "urn:rsp-engine:builtin:"
 """Where NOW and its kin have their IRI: they must give the same answer in every run."""
 _XSD = "http://www.w3.org/2001/XMLSchema#"
-_NUMBERS = {"integer", "decimal", "double", "float"}  # to which Oxigraph reduces all others
 _CYCLE = 146_097 * 86_400_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -95,7 +94,7 @@ def as_row(config: GeneralConfig, terms: Sequence[Term | None]) -> Row:
     if config.score is None:
         return Row(bindings)
     place = names.index(config.score) if config.score in names else len(names)
-    return Row(bindings, None, _number(terms[place]))
+    return Row(bindings, None, number(terms[place]))
 
 
 def row_text(terms: Sequence[Term | None]) -> str:
@@ -117,24 +116,6 @@ def content_of(config: GeneralConfig, rows: Sequence[Row]) -> Solutions | Graph:
         return Solutions(config.variables, tuple(rows))
     ranked = (Row(row.bindings, rank, row.score) for rank, row in enumerate(rows, start=1))
     return Solutions(config.variables, tuple(ranked), ranked=True)
-
-
-def _number(term: Term | None) -> float | None:
-    """Return a term as a score: numbers as they are, dates and durations in milliseconds."""
-    if not isinstance(term, ox.Literal):
-        return None
-    kind = term.datatype.value.removeprefix(_XSD)
-    try:
-        if kind in ("dateTime", "date"):
-            moment = datetime.fromisoformat(term.value)
-            return (moment.replace(tzinfo=moment.tzinfo or UTC) - _EPOCH) / timedelta(
-                milliseconds=1
-            )
-        if kind in ("duration", "dayTimeDuration"):
-            return float(parse_duration(term.value))
-        return float(term.value) if kind in _NUMBERS else None
-    except (ValueError, OverflowError):
-        return None
 
 
 def _date_time(milliseconds: int) -> ox.Literal:

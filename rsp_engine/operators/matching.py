@@ -13,8 +13,8 @@ import numpy as np
 import pyoxigraph as ox
 
 from rsp_engine.operators.asking import Asking, GeneralConfig
-from rsp_engine.operators.scores import column
-from rsp_engine.operators.scoring import Scoring, evaluate, variables
+from rsp_engine.operators.scores import are_numbers, column
+from rsp_engine.operators.scoring import Scoring, Variable, evaluate, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -67,18 +67,22 @@ class Matcher:
         """Return the solutions of a pane; a triple that came twice is matched twice, or once."""
         config = self.config
         if not config.is_filtered and config.scoring is not None:
-            matching, times = self._matching(triples, times)
+            matching, came = self._matching(triples, times)
             solutions: Any = config.pattern.solutions(matching, config.names)
-            return Matched(solutions, times, self._scored(solutions, config.scoring))
+            numbers = self._scored(solutions, config.scoring)
+            if numbers is not None:
+                return Matched(solutions, came, numbers)
+        return self._asked(triples, times, now)
+
+    def _asked(self, triples: Sequence[ox.Triple], times: Integers, now: int) -> Matched:
+        """Ask for the solutions and the number of each; of a triple that came twice, the latest."""
+        config = self.config
         order = np.argsort(times, kind="stable").tolist()
         latest = {triples[place]: int(times[place]) for place in order}
         rows = self._rows(latest, now)
         solutions = [row[: len(config.names)] for row in rows]
         came = [latest[config.pattern.triple(s, config.names)] for s in solutions]
-        if config.scoring is not None:
-            numbers = self._scored(solutions, config.scoring)
-        else:
-            numbers = column([row[-1] for row in rows])
+        numbers = column([row[-1] for row in rows])
         return Matched(solutions, np.array(came, dtype=np.int64), numbers)
 
     def _matching(
@@ -90,11 +94,20 @@ class Matcher:
         found = set(map(id, matching))
         return matching, times[[id(triple) in found for triple in triples]]
 
-    def _scored(self, solutions: Sequence[Solution], scoring: Scoring) -> Floats:
+    def _scored(self, solutions: Sequence[Solution], scoring: Scoring) -> Floats | None:
+        """Return the number of each solution; nothing if arithmetic has another meaning here.
+
+        Over texts and dates a function may have a value, and so may a difference.
+        """
         if not solutions:
             return np.empty(0)
         by_name = dict(zip(self.config.names, zip(*solutions, strict=True), strict=True))
-        return evaluate(scoring, {name: column(by_name[name]) for name in variables(scoring)})
+        terms = {name: by_name[name] for name in variables(scoring)}
+        if not isinstance(scoring, Variable) and not all(map(are_numbers, terms.values())):
+            return None
+        if not terms:
+            return np.full(len(solutions), evaluate(scoring, {})[0])
+        return evaluate(scoring, {name: column(found) for name, found in terms.items()})
 
     def _rows(self, triples: Iterable[ox.Triple], now: int) -> list[Any]:
         """Ask for the solutions over some triples as if they were the window."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rsp_engine.errors import BindingError
 from rsp_engine.grammar import tree
 from rsp_engine.operators.asking import GeneralConfig
 from rsp_engine.operators.scoring import Number, Scoring, Variable, evaluate, variables
@@ -167,6 +168,13 @@ def _score(sides: _Sides, keys: tuple[str, ...], options: Options) -> _Scored | 
     return _Scored(found, *streaming or (None,), *remote or (None,))
 
 
+def _proof(score: _Scored, options: Options) -> Proof:
+    try:
+        return prove(score.scoring, score.streaming, declared=options.monotone)
+    except ValueError as reason:
+        raise BindingError(f"the score cannot be as it is declared: {reason}") from None
+
+
 def _config(
     query: tree.Query, sides: _Sides, keys: tuple[str, ...], score: _Scored, options: Options
 ) -> JoinedConfig:
@@ -197,5 +205,5 @@ def _config(
         n=options.service_options.n,
         arrivals=options.arrivals,
         is_judged=options.oracle,
-        proof=prove(score.scoring, score.streaming),
+        proof=_proof(score, options),
     )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.report import ReportKind
+    from rsp_engine.plan.monotone import Declared
     from rsp_engine.plan.services import Connect
     from rsp_engine.policies.policy import Policy
 
@@ -31,16 +32,18 @@ class Options:
     """The options of a query.
 
     `bounds` and `t0` say what a window is, `report` which windows are evaluated. `functions` are
-    the user's own, by name or IRI. `graphs` are the files of static graphs, by IRI; a relative IRI
-    is a file beside `folder`. `services` are the endpoints of remote datasets, by IRI, and `feeds`
-    those that push their changes. `operator` forces how a ranked query is run, and `arrivals` says
-    what its objects are. With `oracle`, answers that need remote data are judged by all of it.
+    the user's own, by name or IRI, and `monotone` says how they go with their arguments. `graphs`
+    are the files of static graphs, by IRI; a relative IRI is a file beside `folder`. `services` are
+    the endpoints of remote datasets, by IRI, and `feeds` those that push their changes. `operator`
+    forces how a ranked query is run, and `arrivals` says what its objects are. With `oracle`,
+    answers that need remote data are judged by all of it.
     """
 
     bounds: Bounds = "(]"
     t0: int = 0
     report: ReportKind = "nonempty"
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    monotone: Mapping[str, Declared] = field(default_factory=dict)
     graphs: Mapping[str, Path] = field(default_factory=dict)
     folder: Path = Path()
     services: Mapping[str, Connect] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
@@ -32,12 +33,14 @@ def as_sparql(call: Callable[..., Any]) -> Callable[..., Any]:
     Numbers and truth values come as such, IRIs and other literals as their text. What is returned
     becomes a literal, unless it is a term already; None, or an exception, means that there is no
     value, as for any error in SPARQL. The first exception of a function is logged as a warning.
+    What the function says of itself, that it is monotone say, is kept.
 
     >>> as_sparql(lambda a, b: 2 * a + b)(ox.Literal(1), ox.Literal(0.5))
     <Literal value=2.5 ...>
     """
     failed: list[Exception] = []
 
+    @wraps(call)
     def called(*terms: Any) -> Any:  # noqa: ANN401 - terms of any kind
         try:
             result = call(*map(_value, terms))

@@ -12,6 +12,7 @@ data. Section 5, Algorithm 5.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.model.candidates import Candidates
 from rsp_engine.operators.asking import row_text
-from rsp_engine.operators.matching import Matched, Matcher
+from rsp_engine.operators.matching import Matched, Matcher, Solution
 from rsp_engine.operators.projecting import Projector
 from rsp_engine.operators.time_windows import TimedScan
 from rsp_engine.operators.topk import Ranking, TopkConfig
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Joined"]
 
+_LOG = logging.getLogger(__name__)
+
 
 class Joined:
     """Ranks window by window. Memory: the objects of open windows, and the replica."""
@@ -60,6 +63,7 @@ class Joined:
         self._judge = Judge(config, refresh) if config.is_judged else None
         self._taken: set[Pane] = set()
         self._count = 0
+        self._has_warned = False
         self._stats: dict[str, Any] = {}
 
     def _made(self) -> TopkN | WholeWindow:
@@ -108,7 +112,8 @@ class Joined:
             if unaskable(key) is not None:
                 continue  # a blank node is no other than itself, so nothing remote joins it
             if np.isnan(streaming):
-                streaming = -np.inf  # what has no score ranks last
+                self._warn(solution)
+                streaming = -np.inf
             number = self._refresh.replica.keys.number(key)
             members.append(Member(solution, number, streaming, self._count, pane.last))
             self._count += 1
@@ -123,6 +128,14 @@ class Joined:
         none = objects[np.isnan(remote) & self._refresh.replica.is_known(keys)]
         if len(none):
             self._operator.change(none, np.full(len(none), np.nan))
+
+    def _warn(self, solution: Solution) -> None:
+        """Say, once, that what has no number ranks last."""
+        if not self._has_warned:
+            self._has_warned = True
+            _LOG.warning(
+                "?%s is no number in %s, so it ranks last", self.config.streaming, solution
+            )
 
     def _fetch(self, window: int, step: int, now: int) -> Refreshed:
         """Let the policy elect, and fetch what it elects."""
