@@ -1,0 +1,373 @@
+"""Partial aggregates: what of each key of a pane is enough to aggregate any window that holds it.
+
+A partial is a table: for each key its count, its latest position, and its least or largest value,
+or its sum. Tables of several panes are merged row by row, in any order and any grouping, and the
+result is the same to the bit. For counts, positions, least and largest values that is plain.
+
+Sums of floating-point numbers depend on the order, so they are kept as whole numbers, exactly. Bits
+of all numbers are cut at the same places, 28 apart; a number spreads over three pieces, from the
+place below its last bit on. Pieces that begin at one place add up as integers:
+
+    place        3        2        1        0
+        |--------|--------|--------|--------|
+            1 0 1 1 1 0 0 1 0 1 1               three pieces, begins at 1
+                     1 1 0 0 1 1 1 0 1 0 1      three pieces, begins at 0
+
+So a key has a row for each place at which a value of it begins, mostly one or two. The sum is
+rounded once, when it is asked for: it is the double nearest to the true sum, as of `math.fsum`.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from rsp_engine.model.windows import Pane
+from rsp_engine.operators.pane_buffer import check_open, check_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.operators.state import State
+
+__all__ = ["Function", "PanePartials", "Partials", "Suffixes", "Totals", "finished", "partials"]
+
+Function = Literal["count", "sum", "min", "max", "avg"]
+Partials = tuple["NDArray[Any]", ...]
+"""Rows as columns: codes in order, each once; counts; latest positions; and what is aggregated.
+
+A code is a key and the place at which its values begin, in the last 7 bits; without sums, 0.
+"""
+
+_CODE_BITS = 7
+_PLACE = (1 << _CODE_BITS) - 1
+_POSITIVE, _NEGATIVE = 126, 127  # the places of infinite values
+_WIDTH = 28
+_MASK = (1 << _WIDTH) - 1
+_LOWEST = 41 * _WIDTH  # place 0 is at 2**-1148, below the last bit of any number
+_MOST = 1 << 33  # pieces of so many numbers add up to less than 2**62
+_KEYS = 1 << (63 - _CODE_BITS)
+
+_NEVER = np.iinfo(np.int64).min
+_SUMS = ((np.add, 0),) * 3
+_MORE: dict[Function, tuple[tuple[np.ufunc, float], ...]] = {
+    "count": (),
+    "sum": _SUMS,
+    "min": ((np.minimum, np.inf),),
+    "max": ((np.maximum, -np.inf),),
+    "avg": _SUMS,
+}
+
+
+class Totals(NamedTuple):
+    """The aggregate of each key, the keys in order, with their latest positions."""
+
+    keys: Integers
+    positions: Integers
+    values: Floats
+
+
+def _merges(function: Function) -> tuple[tuple[np.ufunc, float], ...]:
+    """Return how each column after the codes is merged, and what changes nothing in it."""
+    return ((np.add, 0), (np.maximum, _NEVER), *_MORE[function])
+
+
+def partials(function: Function, keys: Integers, positions: Integers, values: Floats) -> Partials:
+    """Return the partials of arrivals, or raise what is wrong with them."""
+    if len(keys) and keys.min() < 0:
+        raise ValueError("a key must not be negative")
+    if len(keys) and keys.max() >= _KEYS:
+        raise ValueError(f"a key must be less than {_KEYS}")
+    if len(values) and np.isnan(values.min()):
+        raise ValueError("a value must be a number")
+    codes = keys << _CODE_BITS
+    counts = np.ones(len(keys), dtype=np.int64)
+    more: tuple[NDArray[Any], ...] = ()
+    if function in {"sum", "avg"}:
+        place, *more_pieces = _pieces(values)
+        codes, more = codes | place, tuple(more_pieces)
+    elif function != "count":
+        more = (values + 0.0,)  # which of -0.0 and 0.0 is less depends on the order
+    return _reduced(function, (codes, counts, positions, *more))
+
+
+def _merged(function: Function, parts: Sequence[Partials]) -> Partials:
+    """Return several partials as one."""
+    if len(parts) == 1:
+        return parts[0]
+    # A stable sort is fast where parts are in order already.
+    return _reduced(function, tuple(map(np.concatenate, zip(*parts, strict=True))), "stable")
+
+
+def _reduced(function: Function, rows: Partials, kind: Literal["stable"] | None = None) -> Partials:
+    """Return rows in the order of their codes, each once."""
+    if (counted := _counted(function, rows)) is not None:
+        return counted
+    order = rows[0].argsort(kind=kind)
+    codes = rows[0][order]
+    starts = _starts(codes)
+    if len(starts) == len(codes):
+        return (codes, *(column[order] for column in rows[1:]))
+    columns = zip(rows[1:], _merges(function), strict=True)
+    return (codes[starts], *(merge.reduceat(c[order], starts) for c, (merge, _) in columns))
+
+
+def _counted(function: Function, rows: Partials) -> Partials | None:
+    """Return the same by means of a table with room for all codes, if that is not large."""
+    if not len(rows[0]):
+        return None
+    keys, places = rows[0] >> _CODE_BITS, rows[0] & _PLACE
+    first_key, first = int(keys.min()), int(places.min())
+    span = int(places.max()) - first + 1
+    size = (int(keys.max()) - first_key + 1) * span
+    if size > 2 * len(keys):
+        return None
+    slots = (keys - first_key) * span + (places - first)
+    table = []
+    for column, (merge, none) in zip(rows[1:], _merges(function), strict=True):
+        table.append(np.full(size, none, dtype=column.dtype))
+        merge.at(table[-1], slots, column)
+    found = np.flatnonzero(table[0])
+    codes = ((found // span + first_key) << _CODE_BITS) | (found % span + first)
+    return (codes, *(column[found] for column in table))
+
+
+def _starts(ordered: Integers) -> NDArray[np.intp]:
+    """Return where each run of equals begins."""
+    is_start = np.ones(len(ordered), dtype=bool)
+    is_start[1:] = ordered[1:] != ordered[:-1]
+    return np.flatnonzero(is_start)
+
+
+def finished(function: Function, rows: Partials) -> Totals:
+    """Return the aggregate of each key."""
+    codes, counts, positions, *more = rows
+    keys = codes >> _CODE_BITS
+    if function == "count":
+        return Totals(keys, positions, counts.astype(np.float64))
+    if function in {"min", "max"}:
+        return Totals(keys, positions, more[0])
+    if counts.max(initial=0) > _MOST:
+        raise OverflowError(f"more than {_MOST} arrivals of one key cannot be added up")
+    starts = _starts(keys)
+    values = _rounded(codes & _PLACE, starts, more)
+    if len(starts) < len(keys):
+        counts, positions = np.add.reduceat(counts, starts), np.maximum.reduceat(positions, starts)
+    return Totals(keys[starts], positions, values / counts if function == "avg" else values)
+
+
+class PanePartials:
+    """The partials of panes that are in an open window.
+
+    Time for n arrivals: O(n log n), whatever the batches. Memory: the rows.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.closed = -1
+        self._function = function
+        self._panes: dict[Pane, list[Partials]] = {}
+
+    def add(self, pane: Pane, rows: Partials) -> None:
+        """Put partials into their pane; nothing of it if one of its windows has closed."""
+        check_open(pane, self.closed)
+        if not len(rows[0]):
+            return
+        parts = [*self._panes.get(pane, []), rows]
+        # Small parts wait for others of their size, so that small batches cost little.
+        while len(parts) > 1 and len(parts[-2][0]) <= 2 * len(parts[-1][0]):
+            parts[-2:] = [_merged(self._function, parts[-2:])]
+        self._panes[pane] = parts
+
+    def of(self, first: int, last: int) -> list[tuple[int, Partials]]:
+        """Return panes that begin until the first window and end from the last on, with ends."""
+        panes = [pane for pane in self._panes if pane.first <= first and pane.last >= last]
+        return [(pane.last, self._whole(pane)) for pane in panes]
+
+    def totals(self, window: int) -> Totals:
+        """Return the totals of an open window so far."""
+        check_order(window, self.closed)
+        parts = [rows for _, rows in self.of(window, window)]
+        return finished(self._function, _merged(self._function, parts or [_empty(self._function)]))
+
+    def _whole(self, pane: Pane) -> Partials:
+        self._panes[pane] = [_merged(self._function, self._panes[pane])]
+        return self._panes[pane][0]
+
+    def close(self, window: int) -> None:
+        """Forget what is in no later window."""
+        self.closed = window
+        self._panes = {pane: parts for pane, parts in self._panes.items() if pane.last > window}
+
+    def state(self) -> State:
+        """Return all rows as plain data; the same for any batches."""
+        panes = [
+            {"pane": [pane.first, pane.last], "rows": [c.tolist() for c in self._whole(pane)]}
+            for pane in sorted(self._panes)
+        ]
+        return {"closed": self.closed, "panes": panes}
+
+    def restore(self, state: State) -> None:
+        """Take the rows back."""
+        self.closed = state["closed"]
+        kinds = [column.dtype for column in _empty(self._function)]
+        for kept in state["panes"]:
+            rows = zip(kept["rows"], kinds, strict=True)
+            self._panes[Pane(*kept["pane"])] = [tuple(np.array(c, dtype=kind) for c, kind in rows)]
+
+    def check(self) -> None:
+        """Assert what always holds."""
+        for pane, parts in self._panes.items():
+            assert pane.last > self.closed, "an expired pane is kept"  # noqa: S101
+            for codes, counts, *_ in parts:
+                assert (np.diff(codes) > 0).all(), "rows are not in order"  # noqa: S101
+                assert (counts > 0).all(), "a row has no arrivals"  # noqa: S101
+
+
+def _empty(function: Function) -> Partials:
+    nothing: Integers = np.empty(0, dtype=np.int64)
+    return partials(function, nothing, nothing, np.empty(0))
+
+
+class Suffixes:
+    """Totals of partials that end one after the other, from the last end to the first.
+
+    Each step gives the end, the keys whose totals are new there, as places in `keys`, and their
+    totals over all partials that live until that end. Time for a step: O(d log D), with d rows that
+    end there and D rows in all, and a glance at each of the D.
+    """
+
+    def __init__(self, function: Function, parts: list[tuple[int, Partials]]) -> None:
+        """Take at least one partial, each with its end."""
+        self._function = function
+        self._parts = sorted(parts, key=_end, reverse=True)
+        codes = np.sort(np.concatenate([rows[0] for _, rows in parts]), kind="stable")
+        self._codes: Integers = codes[_starts(codes)]
+        keys = self._codes >> _CODE_BITS
+        starts = _starts(keys)
+        self._places = _runs(len(keys), starts)
+        self.keys: Integers = keys[starts]
+
+    def __iter__(self) -> Iterator[tuple[int, Integers, Totals]]:
+        merges = _merges(self._function)
+        columns = zip(self._parts[0][1][1:], merges, strict=True)
+        table = [np.full(len(self._codes), none, dtype=c.dtype) for c, (_, none) in columns]
+        for end, group in groupby(self._parts, key=_end):
+            is_new = np.zeros(len(self.keys), dtype=bool)
+            for _, rows in group:
+                places = np.searchsorted(self._codes, rows[0])
+                for column, more, (merge, _) in zip(table, rows[1:], merges, strict=True):
+                    column[places] = merge(column[places], more)  # a code comes once in a part
+                is_new[self._places[places]] = True
+            found = np.flatnonzero(is_new[self._places] & (table[0] > 0))
+            new = (self._codes[found], *(column[found] for column in table))
+            yield end, np.flatnonzero(is_new), finished(self._function, new)
+
+
+def _end(part: tuple[int, Partials]) -> int:
+    return part[0]
+
+
+def _runs(count: int, starts: NDArray[np.intp]) -> Integers:
+    """Return the number of the run that each belongs to."""
+    runs = np.zeros(count, dtype=np.int64)
+    runs[starts[1:]] = 1
+    return runs.cumsum()
+
+
+def _pieces(values: Floats) -> tuple[Integers, Integers, Integers, Integers]:
+    """Return the place at which each number begins, and its pieces, the lowest first.
+
+    The last piece has the sign. An infinite number has a place of its own.
+    """
+    is_finite = np.isfinite(values)
+    fraction, exponent = np.frexp(np.where(is_finite, values, 0.0))
+    whole = np.ldexp(fraction, 53).astype(np.int64)
+    place, shift = np.divmod(exponent.astype(np.int64) - 53 + _LOWEST, _WIDTH)
+    low = (whole & _MASK) << shift
+    high = ((whole >> _WIDTH) << shift) + (low >> _WIDTH)
+    if not is_finite.all():
+        place = np.where(is_finite, place, np.where(values > 0, _POSITIVE, _NEGATIVE))
+    return place, low & _MASK, high & _MASK, high >> _WIDTH
+
+
+def _rounded(places: Integers, starts: NDArray[np.intp], pieces: list[Integers]) -> Floats:
+    """Return the double nearest to the sum of each run of rows."""
+    runs = _runs(len(places), starts)
+    totals, is_right = _of_one_row(places[starts], *(piece[starts] for piece in pieces))
+    is_right[runs[1:][runs[1:] == runs[:-1]]] = False  # more than one row
+    if is_right.all():
+        return totals
+    others = np.flatnonzero(~is_right)
+    rows = np.flatnonzero(~is_right[runs] & (places < _POSITIVE))
+    columns = np.searchsorted(others, runs[rows])
+    totals[others] = _of_rows(places[rows], columns, len(others), [p[rows] for p in pieces])
+    with np.errstate(invalid="ignore"):
+        totals[runs[places == _POSITIVE]] += np.inf
+        totals[runs[places == _NEGATIVE]] -= np.inf  # both together are not a number
+    return totals
+
+
+def _of_one_row(
+    places: Integers, low: Integers, middle: Integers, high: Integers
+) -> tuple[Floats, Booleans]:
+    """Return sums of one row, and which are surely right: three doubles that leave no rest."""
+    first, second, third = (piece.astype(np.float64) for piece in (high, middle, low))
+    total, rest = _added(first * 2.0 ** (2 * _WIDTH), second * 2.0**_WIDTH)
+    rest, lost = _added(rest, third)
+    is_right = (lost == 0) & (places < _POSITIVE)
+    for piece in (low, middle, high):
+        is_right &= np.abs(piece) < 2**53  # no bit was lost already
+    with np.errstate(over="ignore"):
+        found = np.ldexp(total + rest, (places * _WIDTH - _LOWEST).astype(np.int32))
+    return found, is_right
+
+
+def _added(one: Floats, other: Floats) -> tuple[Floats, Floats]:
+    """Return the sum, and what rounding took from it (Knuth: TAOCP 2, 4.2.2, theorem B)."""
+    total = one + other
+    rest = total - one
+    return total, (one - (total - rest)) + (other - rest)
+
+
+def _of_rows(places: Integers, runs: Integers, count: int, pieces: list[NDArray[Any]]) -> Floats:
+    """Return the same, of finite numbers: as long integers of 28 bits a limb, a column each."""
+    if not len(places):
+        return np.zeros(count)
+    # Four limbs of nothing below, so that each number has four; three above, to carry into.
+    first = int(places.min()) - 4
+    limbs = np.zeros((int(places.max()) - first + 6, count), dtype=np.int64)
+    for offset, piece in enumerate(pieces):
+        limbs[places - first + offset, runs] += piece
+    _carry(limbs)
+    is_negative = limbs[-1] < 0
+    if is_negative.any():
+        limbs[:, is_negative] *= -1
+        _carry(limbs)
+    is_zero = limbs == 0
+    top = len(limbs) - 1 - (~is_zero[::-1]).argmax(axis=0)
+    top[is_zero.all(axis=0)] = 4
+    each = np.arange(count)
+    head = (limbs[top, each] << _WIDTH) | limbs[top - 1, each]
+    rest = (limbs[top - 2, each] << _WIDTH) | limbs[top - 3, each]
+    # Fill 62 bits, nine more than a double has: so the last one may say that there were others.
+    room = np.minimum(62 - np.frexp(head.astype(np.float64))[1], 33).astype(np.int64)
+    cut = 2 * _WIDTH - room
+    others = (~is_zero).cumsum(axis=0)[top - 4, each] > 0
+    others |= (rest & ((1 << cut) - 1)) != 0
+    whole = (head << room) | (rest >> cut) | others
+    exponent = (top - 1 + first) * _WIDTH - room - _LOWEST
+    with np.errstate(over="ignore"):
+        found: Floats = np.ldexp(whole.astype(np.float64), exponent.astype(np.int32))
+    return np.where(is_negative, -found, found)
+
+
+def _carry(limbs: Integers) -> None:
+    """Reduce all limbs but the last to 28 bits; the last has the sign."""
+    for place in range(len(limbs) - 1):
+        limbs[place + 1] += limbs[place] >> _WIDTH
+        limbs[place] &= _MASK
