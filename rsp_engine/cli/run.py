@@ -178,6 +178,7 @@ def run_files(
         if dead_letters is not None:
             letters.append(opened.enter_context(closing(DeadLetterFile(dead_letters))))
         gc.freeze()  # what is there by now stays: the garbage collector need not look at it
+        gc.set_threshold(50_000, 20, 100)  # and a run leaves it next to nothing to find
         with failures(WORLDS_FAULT), suppress(BrokenPipeError):
             for answer in answers:
                 sink.write(answer)
