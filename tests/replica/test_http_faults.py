@@ -6,111 +6,36 @@ answers come back, and the cause has its name.
 
 from __future__ import annotations
 
-import gzip
-import json
 import socket
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from rsp_engine.replica.endpoint import UNLIMITED, Fetched, Limits
-from rsp_engine.replica.http import HttpConfig, HttpEndpoint
-from tests.replica.fault_server import Exchange, FaultServer, bomb
-from tests.replica.patterns import FOLLOWERS, count, insert, user, users
+from rsp_engine.replica.endpoint import UNLIMITED, Limits
+from tests.replica.behaviours import (
+    TOLERANCE,
+    TRUTH,
+    cuts_its_chunks,
+    cuts_its_connection,
+    cuts_its_json,
+    drips_its_body,
+    drips_its_head,
+    endpoint,
+    hangs_up,
+    ran_out_of_time,
+    says_html,
+    sends_a_bomb,
+    serving,
+    slow,
+    status,
+    timed,
+)
+from tests.replica.patterns import users
 from tests.replica.servers import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rsp_engine.replica.pattern import RemotePattern
-
-TOLERANCE = 0.2
-TRUTH = {user(n): (count(n),) for n in range(8)}
-HTML = b"<!DOCTYPE html><html><body>Down for maintenance {</body></html>"
-
-
-def slow(exchange: Exchange) -> None:
-    exchange.wait(30)
-    exchange.close_connection = True
-
-
-def drips_its_body(exchange: Exchange) -> None:
-    body = exchange.truth()
-    exchange.head(200, {"Content-Length": str(len(body))})
-    exchange.drip(body, 0.02)
-
-
-def drips_its_head(exchange: Exchange) -> None:
-    exchange.drip(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 1000, 0.02)
-    exchange.close_connection = True
-
-
-def status(number: int, **headers: str) -> Callable[[Exchange], None]:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return lambda exchange: exchange.answer(b"no", number, named)
-
-
-def says_html(exchange: Exchange) -> None:
-    exchange.answer(HTML, headers={"Content-Type": "text/html"})
-
-
-def cuts_its_json(exchange: Exchange) -> None:
-    exchange.answer(exchange.truth()[:-20])
-
-
-def cuts_its_connection(exchange: Exchange) -> None:
-    body = exchange.truth()
-    exchange.head(200, {"Content-Length": str(len(body))})
-    exchange.wfile.write(body[:-20])
-    exchange.close_connection = True
-
-
-def cuts_its_chunks(exchange: Exchange) -> None:
-    body = exchange.truth()
-    exchange.head(200, {"Transfer-Encoding": "chunked"})
-    exchange.wfile.write(f"{len(body):x}\r\n".encode() + body + b"\r\n")
-    exchange.close_connection = True
-
-
-def gives_half_the_rows(exchange: Exchange) -> None:
-    document = json.loads(exchange.truth())
-    rows = document["results"]["bindings"]
-    document["results"]["bindings"] = rows[: len(rows) // 2]
-    body = json.dumps(document).encode()
-    exchange.answer(body, headers={"X-SPARQL-MaxRows": str(len(rows) // 2)})
-
-
-def ran_out_of_time(exchange: Exchange) -> None:
-    exchange.answer(headers={"X-SQL-State": "S1TAT"})
-
-
-BOMB = bomb(50 * 1024 * 1024)
-
-
-def sends_a_bomb(exchange: Exchange) -> None:
-    exchange.answer(BOMB, headers={"Content-Encoding": "gzip"})
-
-
-def hangs_up(exchange: Exchange) -> None:
-    exchange.close_connection = True
-    exchange.connection.shutdown(socket.SHUT_RDWR)
-
-
-def endpoint(url: str, pattern: RemotePattern = FOLLOWERS, **settings: int) -> HttpEndpoint:
-    config = HttpConfig(allowed=(url,), **settings)  # type: ignore[arg-type]
-    return HttpEndpoint(url, pattern, config)
-
-
-def serving(behave: Callable[[Exchange], None] = Exchange.answer) -> FaultServer:
-    server = FaultServer(behave)
-    server.store.update(insert(8))
-    return server
-
-
-def timed(act: Callable[[], Fetched]) -> tuple[Fetched, float]:
-    start = time.monotonic()
-    return act(), time.monotonic() - start
+    from tests.replica.fault_server import Exchange
 
 
 @pytest.mark.parametrize("is_snapshot", [False, True], ids=["fetch", "snapshot"])
@@ -271,161 +196,3 @@ def test_a_server_that_always_fails_is_left_alone_after_two_single_keys():
         remote.close()
     # 8, 4, 2, 1 and 1 keys.
     assert (got.requests, got.faults) == (5, {"status 500": 5})
-
-
-def most_keys(size: int, number: int) -> Callable[[Exchange], None]:
-    def behave(exchange: Exchange) -> None:
-        if exchange.query.count("/user/") > size:
-            exchange.answer(b"too long", number)
-        else:
-            exchange.answer()
-
-    return behave
-
-
-@pytest.mark.parametrize("number", [400, 413, 414, 500, 504])
-def test_a_refused_batch_is_halved(number):
-    with serving(most_keys(3, number)) as server:
-        remote = endpoint(server.url)
-        got = remote.fetch(users(8), UNLIMITED, 0)
-        remote.close()
-    assert got.answers == TRUTH
-    # 8, then 4 and 4, of which each is halved: 3 refused, 4 answered.
-    assert (got.requests, got.faults) == (7, {f"status {number}": 3})
-
-
-def test_one_poisoned_key_costs_only_itself():
-    def behave(exchange: Exchange) -> None:
-        if str(user(0)[0]) in exchange.query:
-            exchange.answer(b"no", 400)
-        else:
-            exchange.answer()
-
-    with serving(behave) as server:
-        remote = endpoint(server.url)
-        got = remote.fetch(users(8), UNLIMITED, 0)
-        remote.close()
-    assert got.answers == {key: found for key, found in TRUTH.items() if key != user(0)}
-
-
-@pytest.mark.parametrize("most", range(1, 8))
-def test_halves_and_retries_never_pass_the_most_requests(most):
-    with serving(most_keys(1, 500)) as server:
-        remote = endpoint(server.url)
-        got = remote.fetch(users(8), Limits(max_requests=most), 0)
-        remote.close()
-    assert got.requests == len(server.queries) == most
-    assert got.answers.items() <= TRUTH.items()
-    assert got.faults["no requests left"] == 1
-
-
-def test_half_the_rows_are_no_answer_and_the_batch_is_halved_until_it_is_sure():
-    def cap(exchange: Exchange) -> None:
-        document = json.loads(exchange.truth())
-        rows = document["results"]["bindings"]
-        document["results"]["bindings"] = rows[:3]
-        capped = {"X-SPARQL-MaxRows": "3"} if len(rows) >= 3 else {}
-        exchange.answer(json.dumps(document).encode(), headers=capped)
-
-    with serving(cap) as server:
-        remote = endpoint(server.url)
-        got = remote.fetch(users(8), UNLIMITED, 0)
-        remote.close()
-    assert got.answers == TRUTH
-    assert got.faults == {"rows cut": 3}
-
-
-def test_half_the_rows_of_each_batch_are_never_an_answer():
-    with serving(gives_half_the_rows) as server:
-        remote = endpoint(server.url)
-        got = remote.fetch(users(8), UNLIMITED, 0)
-        remote.close()
-    assert got.answers == {}
-    assert got.faults == {"rows cut": got.requests}
-
-
-def test_a_bomb_is_not_unpacked_further_than_the_bound():
-    with serving(sends_a_bomb) as server:
-        remote = endpoint(server.url, answer_bytes=1_000_000)
-        got, seconds = timed(lambda: remote.fetch(users(1), UNLIMITED, 0))
-        remote.close()
-    assert (got.answers, got.faults) == ({}, {"too large": 1})
-    assert seconds < TOLERANCE
-
-
-def test_a_packed_answer_within_the_bound_is_read():
-    def behave(exchange: Exchange) -> None:
-        exchange.answer(gzip.compress(exchange.truth()), headers={"Content-Encoding": "gzip"})
-
-    with serving(behave) as server:
-        remote = endpoint(server.url)
-        assert remote.fetch(users(8), UNLIMITED, 0).answers == TRUTH
-        remote.close()
-
-
-@pytest.mark.parametrize("number", [301, 302, 303, 307, 308])
-def test_a_redirect_is_not_followed(number):
-    with serving() as elsewhere, serving(status(number, Location=elsewhere.url)) as server:
-        remote = endpoint(server.url)
-        got = remote.fetch(users(8), UNLIMITED, 0)
-        remote.close()
-    assert (got.answers, got.requests, got.faults) == ({}, 1, {"redirect": 1})
-    assert elsewhere.connections == 0
-
-
-def test_a_connection_that_was_closed_meanwhile_is_opened_again():
-    def behave(exchange: Exchange) -> None:
-        exchange.answer()
-        exchange.close_connection = True
-
-    with serving(behave) as server:
-        remote = endpoint(server.url)
-        for _ in range(3):
-            got = remote.fetch(users(8), Limits(max_requests=2), 0)
-            assert got.answers == TRUTH
-        remote.close()
-    assert server.connections == 3
-
-
-def test_a_value_that_is_no_term_leaves_its_key_unknown_and_others_answered():
-    def behave(exchange: Exchange) -> None:
-        document = json.loads(exchange.truth())
-        row = next(r for r in document["results"]["bindings"] if r["count"]["value"] == "3")
-        row["count"] = {"type": "uri", "value": "http://example.org/> . }"}
-        exchange.answer(json.dumps(document).encode())
-
-    with serving(behave) as server:
-        remote = endpoint(server.url)
-        fetched = remote.fetch(users(8), UNLIMITED, 0)
-        remote.close()
-    assert fetched.answers == {key: found for key, found in TRUTH.items() if key != user(3)}
-    assert fetched.faults == {"bad term": 1}
-
-
-def test_rows_that_were_not_asked_for_are_no_answer():
-    def behave(exchange: Exchange) -> None:
-        exchange.answer(exchange.truth("SELECT ?count WHERE { ?user ?p ?count }"))
-
-    with serving(behave) as server:
-        remote = endpoint(server.url)
-        got = remote.fetch(users(8), UNLIMITED, 0)
-        remote.close()
-    assert (got.answers, got.faults) == ({}, {"row of no key": 1})
-
-
-def test_no_time_and_no_requests_mean_that_nothing_is_sent():
-    with serving() as server:
-        remote = endpoint(server.url)
-        assert remote.fetch(users(1), Limits(deadline_ms=0), 0).faults == {"no time left": 1}
-        assert remote.fetch(users(1), Limits(max_requests=0), 0).faults == {"no requests left": 1}
-        assert remote.snapshot(Limits(max_requests=0), 0).faults == {"no requests left": 1}
-        remote.close()
-    assert server.connections == 0
-
-
-def test_a_server_without_tls_has_its_cause():
-    with serving() as server:
-        remote = endpoint(server.url.replace("http:", "https:"))
-        got = remote.fetch(users(1), Limits(deadline_ms=2000), 0)
-        remote.close()
-    assert got.faults == {"TLS": 1}
