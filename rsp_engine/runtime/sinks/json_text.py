@@ -33,25 +33,28 @@ def term_json(term: Term) -> str:
     >>> print(term_json(Literal("chat", language="fr")))
     {"type":"literal","value":"chat","xml:lang":"fr"}
     """
-    value = encode_basestring(term.value)
     match term:
         case Literal():
-            return f'{{"type":"literal","value":{value}{_kind_of_literal(term)}}}'
+            return _literal_json(term)
         case NamedNode():
-            return f'{{"type":"uri","value":{value}}}'
+            return f'{{"type":"uri","value":{json_text(term.value)}}}'
         case BlankNode():
-            return f'{{"type":"bnode","value":{value}}}'
+            return f'{{"type":"bnode","value":{json_text(term.value)}}}'
         case _:
             assert_never(term)
 
 
-def _kind_of_literal(literal: Literal) -> str:
-    if literal.language is None:
-        return _datatype(literal.datatype.value)
-    language = f',"xml:lang":{json_text(literal.language)}'
+def _literal_json(literal: Literal) -> str:
+    value, language = encode_basestring(literal.value), literal.language
+    kind = _datatype(literal.datatype.value) if language is None else _language(literal, language)
+    return f'{{"type":"literal","value":{value}{kind}}}'
+
+
+def _language(literal: Literal, language: str) -> str:
+    tag = f',"xml:lang":{json_text(language)}'
     if literal.direction is None:
-        return language
-    return f'{language},"its:dir":{json_text(literal.direction.value)}'  # SPARQL 1.2
+        return tag
+    return f'{tag},"its:dir":{json_text(literal.direction.value)}'  # SPARQL 1.2
 
 
 @lru_cache(maxsize=1_000)
@@ -94,9 +97,11 @@ class BindingsJson:
         return written
 
     def _text(self, terms: Mapping[str, Term], keys: Sequence[tuple[str, str]]) -> str:
-        pieces = [key + self._term(terms[name]) for name, key in keys if name in terms]
+        nodes = self._nodes
+        pieces = [
+            # A literal seldom comes again in another row: to remember it costs more than writing.
+            key + (_literal_json(term) if isinstance(term, Literal) else nodes[term])
+            for name, key in keys
+            if (term := terms.get(name)) is not None
+        ]
         return "{" + ",".join(pieces) + "}"
-
-    def _term(self, term: Term) -> str:
-        # A literal seldom comes again in another row: remembering would cost more than writing.
-        return term_json(term) if isinstance(term, Literal) else self._nodes[term]
