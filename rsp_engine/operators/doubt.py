@@ -22,6 +22,8 @@ __all__ = ["LEAST", "Doubt"]
 LEAST = -float(np.finfo(np.float64).max)
 """A bound of scores that tells a score of -inf from no score."""
 
+_SPARE = 64  # so that few windows need new tables
+
 
 class Doubt:
     """Memory: two numbers for each window that is active."""
@@ -34,7 +36,7 @@ class Doubt:
     def reach(self, end: int) -> None:
         """Make room for objects that live until an end. None is noted that lives longer."""
         if (more := end - self._first + 1 - len(self._dropped)) > 0:
-            none = np.full(more, -np.inf)
+            none = np.full(more + _SPARE, -np.inf)
             self._dropped = np.concatenate((self._dropped, none))
             self._missing = np.concatenate((self._missing, none))
 

@@ -30,7 +30,8 @@ Score = Callable[["Floats", "Floats"], "Floats"]
 class Joined:
     """Arrivals as arrays of equal length, with x_S, x_D and F(x_S, x_D).
 
-    Their smallest and largest key are known, and whether a remote value is missing.
+    Their smallest and largest key are known, whether a remote value is missing, and whether the
+    keys rise: then each comes once.
     """
 
     keys: Integers
@@ -41,12 +42,15 @@ class Joined:
     smallest: int
     largest: int
     has_unknown: bool
+    has_rising_keys: bool
 
     def latest(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return those of some arrivals that are the latest of their keys.
 
         Of two arrivals at once the larger x_S counts, so that neither batches nor changes matter.
         """
+        if self.has_rising_keys:
+            return places
         keys = self.keys[places]
         in_order = np.sort(keys)
         if not (in_order[1:] == in_order[:-1]).any():
@@ -59,6 +63,8 @@ class Joined:
 
         Of a key that came twice at once both are left: which is better, changes may change.
         """
+        if self.has_rising_keys:
+            return self
         in_order = np.sort(self.keys)
         if not (in_order[1:] == in_order[:-1]).any():
             return self
@@ -88,14 +94,20 @@ def as_joined(columns: tuple[Any, Any, Any, Any], score: Score) -> Joined:
     if not len(keys) == len(positions) == len(streaming) == len(remote):
         raise ValueError("keys, positions and both scores must be of equal length")
     if not len(keys):
-        return Joined(keys, positions, streaming, remote, streaming, 0, 0, has_unknown=False)
-    smallest, largest = int(keys.min()), int(keys.max())
+        facts = (0, 0, False, True)
+        return Joined(keys, positions, streaming, remote, streaming, *facts)
+    # New keys are numbered as they come, so this is worth a look.
+    is_rising = bool((keys[1:] > keys[:-1]).all())
+    smallest, largest = int(keys[0]), int(keys[-1])
+    if not is_rising:
+        smallest, largest = int(keys.min()), int(keys.max())
     if smallest < 0:
         raise ValueError("a key must not be negative")
     if np.isnan(streaming.min()):
         raise ValueError("a score must be a number")
     scores, has_unknown = scored(streaming, remote, score)
-    return Joined(keys, positions, streaming, remote, scores, smallest, largest, has_unknown)
+    facts = (smallest, largest, has_unknown, is_rising)
+    return Joined(keys, positions, streaming, remote, scores, *facts)
 
 
 def scored(streaming: Floats, remote: Floats, score: Score) -> tuple[Floats, bool]:
@@ -193,6 +205,7 @@ def _joined(parts: list[Joined]) -> Joined:
         min(part.smallest for part in parts),
         max(part.largest for part in parts),
         any(part.has_unknown for part in parts),
+        has_rising_keys=False,
     )
 
 

@@ -112,7 +112,10 @@ class TopkN:
         return self._list.end
 
     def arrive(self, pane: Pane, keys: Any, positions: Any, streaming: Any, remote: Any) -> None:  # noqa: ANN401 - array-like
-        """Take arrivals of a pane whose windows are all open, with x_S and x_D."""
+        """Take arrivals of a pane whose windows are all open, with x_S and x_D.
+
+        Arrays are kept as they are: the caller must not write into them any more.
+        """
         self._inflow.add(pane, as_joined((keys, positions, streaming, remote), self._score))
 
     def settle(self, window: int) -> None:
@@ -156,6 +159,8 @@ class TopkN:
         """
         above = self._border.above(batch.scores)
         if above is not None:
+            if batch.has_rising_keys and not may_recur:
+                return above, nextafter(self._border.lowest, -np.inf)
             sought = [batch.keys[above], self._list.keys] if may_recur else [batch.keys[above]]
             places = self._recurrence.places(batch.keys, *sought)
             found = self._latest_of(batch, places, may_recur=may_recur)
