@@ -6,13 +6,14 @@ are more than arithmetic, are asked of Oxigraph, in a store that also holds the 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.operators.asking import Asking, GeneralConfig
+from rsp_engine.operators.asking import Asking, GeneralConfig, row_text
 from rsp_engine.operators.scores import are_numbers, column
 from rsp_engine.operators.scoring import Scoring, Variable, evaluate, variables
 
@@ -52,6 +53,24 @@ class Matched(NamedTuple):
     solutions: list[Solution]
     times: Integers
     numbers: Floats
+
+    def in_order(self, places: Sequence[int]) -> list[int]:
+        """Return places in the order of arrival; those of one time are in term order.
+
+        >>> a, b = (ox.NamedNode("urn:a"),), (ox.NamedNode("urn:b"),)
+        >>> Matched([b, a, a], np.array([5, 5, 3]), np.zeros(3)).in_order([0, 1, 2])
+        [2, 1, 0]
+        """
+        times = self.times.tolist()
+        seen = Counter(times[place] for place in places)
+        # Text is needed to tell those of one time apart, and costs more than all the rest.
+        return sorted(
+            places,
+            key=lambda place: (
+                times[place],
+                row_text(self.solutions[place]) if seen[times[place]] > 1 else "",
+            ),
+        )
 
 
 class Matcher:

@@ -13,12 +13,12 @@ import pyoxigraph as ox
 from rsp_engine.operators.asking import Asking, GeneralConfig, as_row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rsp_engine.model.answers import Row
     from rsp_engine.operators.asking import Term
 
-__all__ = ["OBJECT", "OBJECTS", "VARIABLE", "Projector"]
+__all__ = ["OBJECT", "OBJECTS", "VARIABLE", "Projector", "holds_blank_nodes"]
 
 OBJECTS = "urn:rsp-engine:objects"
 """The graph of the objects."""
@@ -49,6 +49,11 @@ class Projector:
             node, *terms = solution
             found[node.value] = as_row(self._answer, terms)
         return [found[f"{OBJECT}{number}"] for number in range(len(objects))]
+
+
+def holds_blank_nodes(rows: Iterable[Row]) -> bool:
+    """Tell whether a term of some rows is a blank node."""
+    return any(isinstance(t, ox.BlankNode) for row in rows for t in row.bindings.values())
 
 
 def _quads(number: int, known: Mapping[str, Term]) -> list[ox.Quad]:

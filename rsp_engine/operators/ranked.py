@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from rsp_engine.operators.asking import GeneralConfig, content_of, row_text
+from rsp_engine.operators.asking import GeneralConfig, content_of
 from rsp_engine.operators.best import Border
 from rsp_engine.operators.matching import Matched, Matcher, Matching, Solution
 from rsp_engine.operators.mintopk import MinTopk
 from rsp_engine.operators.oracle import Oracle
 from rsp_engine.operators.pretopk import PreTopk
-from rsp_engine.operators.projecting import Projector
+from rsp_engine.operators.projecting import Projector, holds_blank_nodes
 from rsp_engine.operators.time_windows import TimedScan
 from rsp_engine.operators.topk import TopkConfig
 
@@ -96,12 +96,7 @@ class Ranked:
         """Give the best of a pane to the ranker."""
         scores = matched.numbers if self.config.descending else -matched.numbers
         scores = np.where(np.isnan(scores), -np.inf, scores)  # what has no score ranks last
-        near = self._near(matched, scores)
-        # Elements of one time are in term order, so no two positions are the same.
-        texts = {place: row_text(matched.solutions[place]) for place in near}
-        times = matched.times
-        order = sorted(near, key=lambda place: (times[place], texts[place]))
-        self.may_give_blank_nodes |= any("_:" in text for text in texts.values())
+        order = matched.in_order(self._near(matched, scores))  # so no two positions are the same
         keys = self._objects.numbers(pane.last, [matched.solutions[place] for place in order])
         positions = np.arange(self._count, self._count + len(order))
         self._count += len(order)
@@ -121,7 +116,9 @@ class Ranked:
     def _rows(self, objects: list[Solution], now: int) -> list[Row]:
         """Return the rows of objects, in their order."""
         names = self._matcher.config.names
-        return self._projector.rows([dict(zip(names, o, strict=True)) for o in objects], now)
+        rows = self._projector.rows([dict(zip(names, o, strict=True)) for o in objects], now)
+        self.may_give_blank_nodes |= holds_blank_nodes(rows)
+        return rows
 
 
 class Objects:

@@ -13,15 +13,15 @@ data. Section 5, Algorithm 5.
 from __future__ import annotations
 
 import logging
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.model.candidates import Candidates
-from rsp_engine.operators.asking import row_text
 from rsp_engine.operators.matching import Matched, Matcher, Solution
-from rsp_engine.operators.projecting import Projector
+from rsp_engine.operators.projecting import Projector, holds_blank_nodes
 from rsp_engine.operators.time_windows import TimedScan
 from rsp_engine.operators.topk import Ranking, TopkConfig
 from rsp_engine.operators.topk_n import TopkN, TopkNConfig
@@ -32,7 +32,7 @@ from rsp_engine.runtime.population import Member, Population
 from rsp_engine.runtime.remote_values import RemoteValues
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyoxigraph import Store
 
@@ -101,33 +101,37 @@ class Joined:
 
     def _take(self, pane: Pane, matched: Matched) -> None:
         """Give the objects of a pane to the operator."""
-        texts = list(map(row_text, matched.solutions))
-        times = matched.times
-        # Elements of one time are in term order, so no two positions are the same.
-        order = sorted(range(len(texts)), key=lambda place: (times[place], texts[place]))
-        members = []
-        for place in order:
-            solution, streaming = matched.solutions[place], float(matched.numbers[place])
-            key = tuple(solution[at] for at in self.config.key)
-            if unaskable(key) is not None:
-                continue  # a blank node is no other than itself, so nothing remote joins it
-            if np.isnan(streaming):
-                self._warn(solution)
-                streaming = -np.inf
-            number = self._refresh.replica.keys.number(key)
-            members.append(Member(solution, number, streaming, self._count, pane.last))
-            self._count += 1
-        self.may_give_blank_nodes |= any("_:" in text for text in texts)
+        members = list(self._members(pane, matched))
+        if not members:
+            return
         objects = self._population.join(members)
-        positions = np.array([member.position for member in members], dtype=np.int64)
-        streaming_values = np.array([member.streaming for member in members])
         keys = np.array([member.key for member in members], dtype=np.int64)
         remote = self._values.of(keys)
-        self._operator.arrive(pane, objects, positions, streaming_values, remote)
+        self._operator.arrive(
+            pane,
+            objects,
+            [member.position for member in members],
+            [member.streaming for member in members],
+            remote,
+        )
         # A key that is known to have no value is not one that is unknown.
         none = objects[np.isnan(remote) & self._refresh.replica.is_known(keys)]
         if len(none):
             self._operator.change(none, np.full(len(none), np.nan))
+
+    def _members(self, pane: Pane, matched: Matched) -> Iterator[Member]:
+        """Yield the objects of a pane in the order of their arrival, each at its own position."""
+        known, numbers = self._refresh.replica.keys, matched.numbers.tolist()
+        for place in matched.in_order(range(len(matched.solutions))):
+            solution, streaming = matched.solutions[place], numbers[place]
+            key = tuple(solution[at] for at in self.config.key)
+            if key not in known and unaskable(key) is not None:
+                continue  # a blank node is no other than itself, so nothing remote joins it
+            if isnan(streaming):
+                self._warn(solution)
+                streaming = -inf
+            yield Member(solution, known.number(key), streaming, self._count, pane.last)
+            self._count += 1
 
     def _warn(self, solution: Solution) -> None:
         """Say, once, that what has no number ranks last."""
@@ -189,6 +193,7 @@ class Joined:
             for m in members
         ]
         found = self._projector.rows(objects, now)
+        self.may_give_blank_nodes |= holds_blank_nodes(found)
         rows = [
             Row(row.bindings, rank, row.score, age)
             for rank, (row, age) in enumerate(
