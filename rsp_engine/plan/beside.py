@@ -27,7 +27,7 @@ from rsp_engine.plan.variables import Element, certain, named, visible
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-__all__ = ["Around", "Clause", "around"]
+__all__ = ["Around", "Clause", "around", "looked_into"]
 
 _CHANCE = {"RAND", "UUID", "STRUUID", "BNODE"}
 
@@ -66,7 +66,7 @@ def around(query: tree.Query) -> dict[int, _Surroundings]:
     Nothing is known of a clause that stands in an expression of SELECT, HAVING or ORDER BY.
     """
     found = {c.number: _Surroundings() for c in tree.find(query, Clause)}
-    uses = Counter(variable.name for variable in tree.find(query, tree.Var))
+    uses = _uses(query)
     where = query.form.where or tree.Group(())
     found.update((number, _Surroundings(path, uses)) for number, path in _in_group(where, (), None))
     return found
@@ -89,6 +89,38 @@ class _Surroundings:
             inner = tree.SubSelect(clause, tree.Group(elements), tree.Modifiers())
             elements = (tree.Group((inner,)),) if names else ()
         return tree.Group(elements)
+
+
+def looked_into(query: tree.Query) -> Iterator[tuple[tree.Service, str]]:
+    """Yield a clause in EXISTS with a variable that its conditions would get from outside.
+
+    EXISTS puts the values of a solution into its pattern (SPARQL 1.1, section 18.6), and so into
+    the conditions of a SERVICE. Its remote solutions would be others for each of them.
+    """
+    uses = _uses(query)
+    for exists in tree.find(query, tree.Exists):
+        for service in tree.find(exists, tree.Service):
+            here = _uses(service.group)
+            free = set(here) - visible(service.group) - _projected_away(service.group)
+            yield from ((service, name) for name in sorted(free) if here[name] < uses[name])
+
+
+def _projected_away(group: tree.Group) -> set[str]:
+    """Return the variables of sub-queries, which nothing outside of these can see."""
+    inner = set[str]().union(*map(named, tree.find(group, tree.SubSelect)))
+    return inner - {v.name for v in _plain_variables(group)}
+
+
+def _plain_variables(node: tree.Node) -> Iterator[tree.Var]:
+    if isinstance(node, tree.Var):
+        yield node
+    elif not isinstance(node, tree.SubSelect):
+        for child in tree.children(node):
+            yield from _plain_variables(child)
+
+
+def _uses(node: tree.Node) -> Counter[str]:
+    return Counter(variable.name for variable in tree.find(node, tree.Var))
 
 
 def _in_group(
@@ -194,7 +226,7 @@ def _is_decided(element: tree.Filter, sure: set[str], uses: Counter[str]) -> boo
     All its variables must have their values. One that is named inside of its EXISTS only is its
     own.
     """
-    here = Counter(variable.name for variable in tree.find(element, tree.Var))
+    here = _uses(element)
     inner = [e.group for e in tree.find(element, tree.Exists)]
     inside = set[str]().union(*map(named, inner))
     own = {name for name in inside if here[name] == uses[name]}

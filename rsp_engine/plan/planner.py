@@ -18,6 +18,7 @@ from rsp_engine.grammar.expressions import is_aggregate
 from rsp_engine.grammar.iris import is_absolute
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.operators.asking import Asking
+from rsp_engine.plan.beside import looked_into
 from rsp_engine.plan.general import as_term, general_path
 from rsp_engine.plan.joined import joined_path
 from rsp_engine.plan.options import OperatorName, Options
@@ -230,6 +231,10 @@ def _refusals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
     if not query.windows:
         hint = "declare a window: FROM NAMED WINDOW :w ON STREAM :s [RANGE 9m STEP 3m]"
         yield Diagnostic("semantic", "the query reads no stream", query.form.span, hint)
+    for clause, name in looked_into(query):
+        message = f"EXISTS would put ?{name} into the conditions of this SERVICE"
+        hint = f"move the condition on ?{name} out of the SERVICE, into the EXISTS"
+        yield Diagnostic("semantic", message, clause.span, hint)
     # What stands inside of SERVICE is the business of its service.
     services = tree.find(query, tree.Service)
     remote = {id(inner) for service in services for inner in tree.walk(service.group)}
