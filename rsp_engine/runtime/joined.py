@@ -32,7 +32,7 @@ from rsp_engine.runtime.population import Member, Population
 from rsp_engine.runtime.remote_values import RemoteValues
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyoxigraph import Store
 
@@ -81,7 +81,7 @@ class Joined:
         [scan] = scans
         assert isinstance(scan, TimedScan), "windows that count are not ranked here"  # noqa: S101
         window = scan.closed
-        self._refresh.begin(scan.interval().open)
+        self._values.renew(self._refresh.begin(scan.interval().open))
         self._population.expire(window)
         self._change(self._refresh.pushed(now))
         panes = dict(scan.content())
@@ -121,17 +121,31 @@ class Joined:
 
     def _members(self, pane: Pane, matched: Matched) -> Iterator[Member]:
         """Yield the objects of a pane in the order of their arrival, each at its own position."""
-        known, numbers = self._refresh.replica.keys, matched.numbers.tolist()
-        for place in matched.in_order(range(len(matched.solutions))):
+        numbers = matched.numbers.tolist()
+        for key, place in self._arrivals(matched):
             solution, streaming = matched.solutions[place], numbers[place]
-            key = tuple(solution[at] for at in self.config.key)
-            if key not in known and unaskable(key) is not None:
-                continue  # a blank node is no other than itself, so nothing remote joins it
             if isnan(streaming):
                 self._warn(solution)
                 streaming = -inf
-            yield Member(solution, known.number(key), streaming, self._count, pane.last)
+            yield Member(solution, key, streaming, self._count, pane.last)
             self._count += 1
+
+    def _arrivals(self, matched: Matched) -> Iterable[tuple[int, int]]:
+        """Return the join key and the place of each arrival that counts, in order."""
+        known = self._refresh.replica.keys
+        found = []
+        for place in matched.in_order(range(len(matched.solutions))):
+            solution = matched.solutions[place]
+            key = tuple([solution[at] for at in self.config.key])
+            # A blank node is no other than itself, so nothing remote joins it.
+            if key in known or unaskable(key) is None:
+                found.append((known.number(key), place))
+        if self.config.arrivals == "all":
+            return found
+        latest: dict[int, int] = {}
+        for number, place in reversed(found):
+            latest.setdefault(number, place)
+        return reversed(latest.items())
 
     def _warn(self, solution: Solution) -> None:
         """Say, once, that what has no number ranks last."""
@@ -160,6 +174,7 @@ class Joined:
 
     def _change(self, keys: Integers) -> None:
         """Move the objects of keys whose remote values are others now."""
+        self._values.renew(keys)
         objects = self._population.of_keys(keys.tolist())
         if objects:
             members = [self._population[number] for number in objects]

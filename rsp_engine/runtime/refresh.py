@@ -74,18 +74,19 @@ class Refresh:
         """Whether everything was loaded, so that a key that is not known had no solutions then."""
         self._faults: Counter[str] = Counter()
 
-    def begin(self, now: int) -> None:
-        """Load everything, once, as of an instant before the first evaluation.
+    def begin(self, now: int) -> Integers:
+        """Load everything, once, as of an instant before the first evaluation; return the keys.
 
         What was pushed by then holds since a later time: else it would count as known already.
         """
-        if not self._has_begun:
-            self._has_begun = True
-            now = now if self._first_push is None else min(now, self._first_push)
-            snapshot = self._endpoint.snapshot(UNLIMITED, now)
-            self._faults.update(snapshot.faults)
-            self.replica.load(snapshot, now)
-            self.is_whole = not snapshot.faults and self.plan.options.capacity is None
+        if self._has_begun:
+            return np.empty(0, dtype=np.int64)
+        self._has_begun = True
+        now = now if self._first_push is None else min(now, self._first_push)
+        snapshot = self._endpoint.snapshot(UNLIMITED, now)
+        self._faults.update(snapshot.faults)
+        self.is_whole = not snapshot.faults and self.plan.options.capacity is None
+        return self.replica.load(snapshot, now)
 
     def push(self, time: int, triples: Sequence[Triple]) -> None:
         """Take in an element of the feed."""

@@ -18,19 +18,33 @@ __all__ = ["RemoteValues"]
 
 
 class RemoteValues:
-    """Reads the replica. Of a key with several solutions the one with the best score counts."""
+    """A number for each key. Of a key with several solutions the one with the best score counts.
+
+    NaN is the number of a key that is not known, or has no value. In a query whose score needs no
+    remote value, it is 0 where there is a solution.
+    """
 
     def __init__(self, replica: Replica, config: JoinedConfig) -> None:
         self._replica = replica
         self._config = config
+        self._values: Floats = np.empty(0)
+        self.renew(np.arange(len(replica.keys)))
+
+    def renew(self, keys: Integers) -> None:
+        """Read keys again whose solutions are others than before."""
+        self._grow()
+        found = [self._best(solutions)[0] for solutions in self._replica.values(keys)]
+        self._values[keys] = found
 
     def of(self, keys: Integers) -> Floats:
-        """Return the remote value of each key, NaN where it is not known or there is none.
+        """Return the value of each key."""
+        self._grow()
+        return self._values[keys]
 
-        A query whose score needs no remote value has 0 where there is a solution.
-        """
-        found = [self._best(solutions)[0] for solutions in self._replica.values(keys)]
-        return np.array(found, dtype=np.float64)
+    def _grow(self) -> None:
+        if (more := len(self._replica.keys) - len(self._values)) > 0:
+            more = max(more, len(self._values))
+            self._values = np.concatenate((self._values, np.full(more, np.nan)))
 
     def solution(self, key: int) -> Solution:
         """Return the remote solution of a key that has one."""
