@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Integers
 
-__all__ = ["dominators"]
+__all__ = ["dominators", "dominators_among"]
 
 _BLOCK = 128  # what is counted within a block fits into a byte
 _BEFORE = np.triu(np.ones((_BLOCK, _BLOCK), dtype=bool), k=1)
@@ -40,6 +40,19 @@ def dominators(end: Integers) -> Integers:
     found: Integers = within.astype(np.int64)
     if blocks > 1:
         found += _in_earlier_blocks(rank, blocks)
+    return found
+
+
+def dominators_among(places: NDArray[np.intp], end: Integers) -> Integers:
+    """Return for each place how many of a few places before it have an end that is not smaller.
+
+    >>> dominators_among(np.array([0, 2]), np.array([2, 1, 0, 2, 0])).tolist()
+    [0, 1, 1, 1, 2]
+    """
+    rank = _ranks(end)
+    is_before = rank[places, None] >= rank
+    is_before &= places[:, None] < np.arange(len(end))
+    found: Integers = np.count_nonzero(is_before, axis=0)
     return found
 
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rsp_engine.operators.dominance import dominators
+from rsp_engine.operators.dominance import dominators, dominators_among
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidate", "Dropped", "SuperList"]
 
+_FEW = 128  # that leave at once: it is faster to take them out of the counters than to count anew
 _KEYS, _POSITIONS, _FALLING, _END, _MORE = range(5)
 
 
@@ -171,8 +172,14 @@ class SuperList:
 
     def remove(self, gone: NDArray[np.bool_]) -> None:
         """Take objects out: they no longer stand before those that they outlived."""
-        if gone.any():
-            self._columns = [column[~gone] for column in self._columns]
+        places = np.flatnonzero(gone)
+        if not len(places):
+            return
+        stays = ~gone
+        if len(places) <= _FEW:
+            self._before = (self._before - dominators_among(places, self.end))[stays]
+        self._columns = [column[stays] for column in self._columns]
+        if len(places) > _FEW:
             self._before = dominators(self.end)
 
     def replace(

@@ -182,24 +182,26 @@ class TopkN:
         if not may_recur or batch.positions[found].min() > self._latest.newest:
             return found
         found = found[self._latest.are_latest(batch.keys[found], batch.positions[found])]
-        _, listed, again = np.intersect1d(
-            self._list.keys, batch.keys[found], assume_unique=True, return_indices=True
-        )
+        again, listed = self._again(batch, found)
         # Of two arrivals at once the larger x_S counts, in whatever order they are given.
         is_less = (batch.positions[found[again]] == self._list.positions[listed]) & (
             batch.streaming[found[again]] < self._list.more[listed, 1]
         )
         return np.delete(found, again[is_less])
 
+    def _again(
+        self, batch: Joined, near: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return which of some arrivals, each of another key, are listed, and where."""
+        keys, listed = batch.keys[near], self._list.keys
+        again = self._recurrence.places(keys, listed)
+        places = self._recurrence.places(listed, keys[again])
+        return again[np.argsort(keys[again])], places[np.argsort(listed[places])]
+
     def _replace(self, batch: Joined, near: NDArray[np.intp]) -> None:
         """Take objects out of the list that arrive again."""
-        again = near[self._recurrence.places(batch.keys[near], self._list.keys)]
-        if not len(again):
-            return
-        _, places, fresh = np.intersect1d(
-            self._list.keys, batch.keys[again], assume_unique=True, return_indices=True
-        )
-        fell = ~(batch.scores[again[fresh]] >= self._list.scores[places])
+        again, places = self._again(batch, near)
+        fell = ~(batch.scores[near[again]] >= self._list.scores[places])
         self._fall(self._list.end[places[fell]])
         gone = np.zeros(len(self._list), dtype=bool)
         gone[places] = True
