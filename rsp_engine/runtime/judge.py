@@ -17,7 +17,7 @@ from rsp_engine.runtime.remote_values import RemoteValues
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Integers
     from rsp_engine.plan.joined import JoinedConfig
-    from rsp_engine.runtime.population import Population
+    from rsp_engine.runtime.objects import Members, Objects
     from rsp_engine.runtime.refresh import Refresh
 
 __all__ = ["Judge"]
@@ -31,29 +31,24 @@ class Judge:
         self._refresh = refresh
         self.cumulated = Cumulated()
 
-    def judge(self, answer: Integers, population: Population, now: int) -> dict[str, float]:
+    def judge(self, answer: Integers, objects: Objects, now: int) -> dict[str, float]:
         """Return the measures of an answer; none if the remote side did not tell everything."""
         truth = Replica(ReplicaConfig(self._refresh.plan.pattern))
-        keys = self._refresh.replica.keys.of(population.keys().tolist())
+        keys = self._refresh.replica.keys.of(objects.join_keys().tolist())
         fetched = self._refresh.ask(keys, now)
         if len(fetched.answers) < len(keys):
             return {}
         truth.apply(fetched, now)
-        oracle = self._ranked(population, truth)
+        oracle = self._ranked(objects.members(), truth)
         found = measure(answer.tolist(), oracle.tolist(), self._config.k)
         self.cumulated = self.cumulated.add(found)
         return {"ndcg": round(found.ndcg, 6), "precision": round(found.precision, 6)}
 
-    def _ranked(self, population: Population, truth: Replica) -> Integers:
+    def _ranked(self, members: Members, truth: Replica) -> Integers:
         """Return all objects of the window that have a remote value, best first."""
-        objects = population.numbers()
-        members = [population[number] for number in objects.tolist()]
-        of_key = self._refresh.replica.keys
-        keys = truth.keys.numbers([of_key[member.key] for member in members])
+        keys = truth.keys.numbers(self._refresh.replica.keys.of(members.keys.tolist()))
         remote = RemoteValues(truth, self._config).of(keys)
-        streaming = np.array([member.streaming for member in members])
-        positions = np.array([member.position for member in members], dtype=np.int64)
-        scores = self._config.scores(streaming, remote)
+        scores = self._config.scores(members.streaming, remote)
         known = np.flatnonzero(~np.isnan(scores))
-        order = order_of(Arrivals(objects[known], positions[known], scores[known]))
-        return objects[known[order]]
+        found = Arrivals(members.numbers, members.positions, scores).take(known)
+        return found.keys[order_of(found)]

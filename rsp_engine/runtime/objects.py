@@ -1,0 +1,74 @@
+"""What a query that joins a window with remote data ranks: its objects, whatever they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.model.windows import Pane
+    from rsp_engine.operators.asking import Term
+    from rsp_engine.operators.matching import Matched
+    from rsp_engine.operators.topk import Ranking
+
+__all__ = ["Members", "Objects"]
+
+
+class Members(NamedTuple):
+    """The objects of a window as columns: their numbers, their join keys, x_S, when they came."""
+
+    numbers: Integers
+    keys: Integers
+    streaming: Floats
+    positions: Integers
+
+
+class Objects(Protocol):
+    """Objects of open windows, and the operator that ranks them.
+
+    An object has a number and a join key; several may have the same key.
+    """
+
+    @property
+    def keys(self) -> Integers:
+        """The numbers of the objects among which a policy may elect, best first."""
+
+    @property
+    def scores(self) -> Floats:
+        """Their scores."""
+
+    @property
+    def ends(self) -> Integers:
+        """The last window for which each of them counts."""
+
+    def take(self, pane: Pane, matched: Matched) -> None:
+        """Take the solutions of a pane."""
+
+    def settle(self, window: int) -> None:
+        """Look at a window, all panes of which were taken."""
+
+    def change(self, keys: Integers) -> None:
+        """Move the objects of join keys whose remote values are others now."""
+
+    def close(self, window: int) -> Ranking:
+        """Close a window, and return its ranking."""
+
+    def expire(self, window: int) -> None:
+        """Forget objects that do not live until a window."""
+
+    def join_keys(self) -> Integers:
+        """Return the join keys of all objects that live, each once."""
+
+    def keys_of(self, numbers: Sequence[int]) -> list[int]:
+        """Return the join keys of objects."""
+
+    def best_streaming(self, keys: Sequence[int]) -> Floats:
+        """Return the largest x_S of the objects of each join key."""
+
+    def bindings(self, numbers: Sequence[int], now: int) -> list[Mapping[str, Term]]:
+        """Return what the stream says of objects: the variables that it binds."""
+
+    def members(self) -> Members:
+        """Return all objects of the window that was looked at last."""
