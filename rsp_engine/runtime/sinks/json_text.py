@@ -9,7 +9,7 @@ import json
 from functools import lru_cache
 from json.encoder import encode_basestring
 from operator import attrgetter
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeAlias, assert_never, cast
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BindingsJson", "json_text", "term_json", "window_json"]
 
+Bindings: TypeAlias = "Mapping[str, Term]"
 _BINDINGS = attrgetter("bindings")
 json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """Write a value as compact JSON."""
@@ -75,28 +76,37 @@ def window_json(window: Interval) -> str:
 class BindingsJson:
     """It writes the bindings of solutions: in the order of the projection, no unbound variable.
 
-    Windows overlap, and operators give out a row again as the same object: its text is then the
-    one of the answer before. That answer is kept, so that no other row can have its identity.
+    Windows overlap, and operators give out a row again as the same object: its text is then known.
+    Memory: of at most twice as many rows as an answer has. They are kept themselves as well, so
+    that no other can have the identity of one of them.
     """
 
     def __init__(self) -> None:
         self._nodes = TermTexts(term_json)
-        self._before: Solutions | None = None
+        self._kept: list[Bindings] = []
         self._known: dict[int, str] = {}
 
     def __call__(self, solutions: Solutions) -> list[str]:
         """Return the text of each row."""
-        identities = list(map(id, map(_BINDINGS, solutions.rows)))
-        texts = list(map(self._known.get, identities))
-        keys = [(name, f"{json_text(name)}:") for name in solutions.variables]
-        written = [
-            self._text(row.bindings, keys) if text is None else text
-            for row, text in zip(solutions.rows, texts, strict=True)
-        ]
-        self._before, self._known = solutions, dict(zip(identities, written, strict=True))
+        rows = list(map(_BINDINGS, solutions.rows))
+        texts = list(map(self._known.get, map(id, rows)))
+        self._learn(rows, texts, solutions.variables)
+        written = cast("list[str]", texts)
+        if len(self._known) > 2 * len(rows):
+            self._kept, self._known = rows, dict(zip(map(id, rows), written, strict=True))
         return written
 
-    def _text(self, terms: Mapping[str, Term], keys: Sequence[tuple[str, str]]) -> str:
+    def _learn(
+        self, rows: Sequence[Bindings], texts: list[str | None], variables: Sequence[str]
+    ) -> None:
+        """Write the rows that are not known yet."""
+        keys = [(name, f"{json_text(name)}:") for name in variables]
+        for place in [place for place, text in enumerate(texts) if text is None]:
+            row = rows[place]
+            texts[place] = self._known[id(row)] = self._text(row, keys)
+            self._kept.append(row)
+
+    def _text(self, terms: Bindings, keys: Sequence[tuple[str, str]]) -> str:
         nodes = self._nodes
         pieces = [
             # A literal seldom comes again in another row: to remember it costs more than writing.
