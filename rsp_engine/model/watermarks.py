@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from rsp_engine.errors import StateError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["Watermarks"]
 
@@ -75,6 +77,29 @@ class Watermarks:
         watermark = max(self._least(query, now), self._reached.get(query, -inf))
         self._reached[query] = watermark
         return watermark
+
+    def state(self) -> dict[str, Any]:
+        """Return how far streams and queries have come, as plain data.
+
+        When a stream was last heard is not told: the wall clock of another day says nothing.
+        """
+        return {
+            "max_delay": self._max_delay,
+            "streams": {name: progress.watermark for name, progress in self._streams.items()},
+            "reached": [[list(query), reached] for query, reached in self._reached.items()],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state of the same streams and the same `max_delay`."""
+        delay, streams = state["max_delay"], state["streams"]
+        if delay != self._max_delay:
+            found = self._max_delay
+            raise StateError(f"this state is of a max_delay of {delay} ms, not of {found} ms")
+        if set(streams) != set(self._streams):
+            was, is_now = (", ".join(sorted(names)) for names in (streams, self._streams))
+            raise StateError(f"this state is of the streams {was}, not of {is_now}")
+        self._streams = {name: _Progress(streams[name]) for name in self._streams}
+        self._reached = {tuple(query): reached for query, reached in state["reached"]}
 
     def _least(self, streams: tuple[str, ...], now: float) -> float:
         live = [p for p in map(self._streams.__getitem__, streams) if p.watermark < inf]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import pyoxigraph as ox
 
 from rsp_engine.model.answers import Graph, Row, Solutions
+from rsp_engine.model.ntriples import row_text
 from rsp_engine.operators.scores import number
 
 if TYPE_CHECKING:
@@ -95,17 +96,6 @@ def as_row(config: GeneralConfig, terms: Sequence[Term | None]) -> Row:
         return Row(bindings)
     place = names.index(config.score) if config.score in names else len(names)
     return Row(bindings, None, number(terms[place]))
-
-
-def row_text(terms: Sequence[Term | None]) -> str:
-    r"""Return what orders rows: the text of their terms in N-Triples, nothing first.
-
-    >>> row_text([None, ox.NamedNode("urn:a"), ox.Literal(1)])
-    '\t<urn:a>\t"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
-    """
-    if all(terms):
-        return "\t".join(map(str, terms))
-    return "\t".join("" if term is None else str(term) for term in terms)
 
 
 def content_of(config: GeneralConfig, rows: Sequence[Row]) -> Solutions | Graph:

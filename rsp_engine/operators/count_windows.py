@@ -10,14 +10,16 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rsp_engine.model.answers import Interval
+from rsp_engine.model.ntriples import read_triples, triples_text
 from rsp_engine.operators.scan import NO_LANE, PASSED, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyoxigraph import Triple
 
     from rsp_engine.model.windows import CountFrame
+    from rsp_engine.operators.state import State
 
 __all__ = ["CountScan"]
 
@@ -61,7 +63,7 @@ class CountScan:
         if timestamp < max(watermark, self._watermark):
             return PASSED
         triples = tuple(sorted(set(triples), key=str))
-        key = "\n".join(map(str, triples))
+        key = triples_text(triples)
         heapq.heappush(self._waiting, _Waiting(timestamp, key, next(self._numbers), triples))
         self.has_news = True
         return None
@@ -126,3 +128,43 @@ class CountScan:
 
     def is_empty(self) -> bool:
         return self.closed < 0
+
+    def state(self) -> State:
+        """Return the elements in their order: which of equal ones came first is not told."""
+        waiting = sorted(self._waiting)
+        return {
+            "closed": self.closed,
+            "has_news": self.has_news,
+            "waiting": _columns((element.timestamp, element.triples) for element in waiting),
+            "settled": _columns(self._settled),
+            "dropped": self._dropped,
+            "watermark": self._watermark,
+        }
+
+    def restore(self, state: State) -> None:
+        self.closed, self.has_news = state["closed"], state["has_news"]
+        self._numbers = count()
+        self._waiting = [
+            _Waiting(timestamp, triples_text(triples), next(self._numbers), triples)
+            for timestamp, triples in _elements(state["waiting"])
+        ]
+        self._settled = deque(_elements(state["settled"]))
+        self._dropped, self._watermark = state["dropped"], state["watermark"]
+
+
+def _columns(elements: Iterable[tuple[int, Sequence[Triple]]]) -> State:
+    held = list(elements)
+    return {
+        "timestamps": [timestamp for timestamp, _ in held],
+        "sizes": [len(triples) for _, triples in held],
+        "triples": triples_text(triple for _, triples in held for triple in triples),
+    }
+
+
+def _elements(state: State) -> Iterator[tuple[int, Sequence[Triple]]]:
+    triples = iter(read_triples(state["triples"]))
+    for timestamp, size in zip(state["timestamps"], state["sizes"], strict=True):
+        found = tuple(islice(triples, size))
+        if len(found) < size:
+            raise ValueError("a triple of an element is missing")
+        yield timestamp, found

@@ -7,7 +7,7 @@ answer before that this one does not have. Rows are a bag: of three equal rows, 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -52,3 +52,11 @@ class StreamOperator:
         self._before = rows
         new, old = (rows, before) if self.kind == "ISTREAM" else (before, rows)
         return bag_difference(new, old, key)
+
+    def state(self, write: Callable[[Sequence[Any]], Any]) -> Any:  # noqa: ANN401 - plain data
+        """Return the answer before, as plain data that `write` makes of its rows."""
+        return write(self._before)
+
+    def restore(self, state: Any, read: Callable[[Any], Sequence[object]]) -> None:  # noqa: ANN401
+        """Take the answer before back."""
+        self._before = read(state)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.r2s import R2S
     from rsp_engine.operators.scan import Scan
+    from rsp_engine.operators.state import State
 
 __all__ = ["Report", "ReportKind"]
 
@@ -137,6 +138,22 @@ class Report:
         else:
             for scan in self._scans:
                 scan.close_until(instant)
+
+    def state(self) -> State:
+        """Return how far the report has come, beside the scans."""
+        return {
+            "watermark": self._watermark,
+            "has_started": self._has_started,
+            "was_empty": self._was_empty,
+            "nothing_before": self._nothing_before,
+            "waiting": self._waiting,
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on from a state; the scans are restored by themselves."""
+        self._watermark, self._nothing_before = state["watermark"], state["nothing_before"]
+        self._has_started, self._was_empty = state["has_started"], state["was_empty"]
+        self._waiting = state["waiting"]
 
     def _is_reported(self) -> bool:
         if any(scan.closed < 0 for scan in self._scans):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyoxigraph import Triple
 
     from rsp_engine.model.answers import Interval
+    from rsp_engine.operators.state import State
 
 __all__ = ["BEFORE_T0", "BETWEEN_WINDOWS", "LATE", "NO_LANE", "PASSED", "Refusal", "Scan"]
 
@@ -87,3 +88,9 @@ class Scan(Protocol):
 
     def is_empty(self) -> bool:
         """Tell whether the last closed window holds nothing."""
+
+    def state(self) -> State:
+        """Return what is held, as plain data, to be restored from."""
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rsp_engine.model.ntriples import read_triples, triples_text
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE, NO_LANE, Refusal
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.answers import Interval
     from rsp_engine.model.arrays import Integers
     from rsp_engine.model.windows import TimeFrame
+    from rsp_engine.operators.state import State
 
 __all__ = ["TimeScan", "TimedScan"]
 
@@ -121,6 +124,27 @@ class TimeScan:
     def is_empty(self) -> bool:
         return not any(pane.first <= self.closed <= pane.last for pane in self._panes)
 
+    def state(self) -> State:
+        """Return the panes in time order; which of them came last is found again by itself."""
+        panes = sorted(self._panes.items(), key=itemgetter(0))
+        return {
+            "closed": self.closed,
+            "has_news": self.has_news,
+            "last": self._last,
+            "panes": [[pane.first, pane.last, *self._saved(held)] for pane, held in panes],
+        }
+
+    def restore(self, state: State) -> None:
+        self.closed, self._last = state["closed"], state["last"]
+        self._panes = {Pane(f, last): self._read(*held) for f, last, *held in state["panes"]}
+        self.has_news = state["has_news"]
+
+    def _saved(self, triples: list[Triple]) -> list[Any]:
+        return [triples_text(triples)]
+
+    def _read(self, text: str) -> list[Triple]:
+        return read_triples(text)
+
 
 class TimedScan(TimeScan):
     """A window over event time that also knows when each triple came."""
@@ -148,6 +172,17 @@ class TimedScan(TimeScan):
 
     def _new(self) -> list[Triple]:
         return _Timed()
+
+    def _saved(self, triples: list[Triple]) -> list[Any]:
+        return [triples_text(triples), [*self._timed(triples).times]]
+
+    def _read(self, text: str, times: Sequence[int] = ()) -> list[Triple]:
+        made = _Timed()
+        made.extend(read_triples(text))
+        made.times.extend(times)
+        if len(made) != len(made.times):
+            raise ValueError("a triple has no time")
+        return made
 
     def _timed(self, triples: list[Triple]) -> _Timed:
         assert isinstance(triples, _Timed), "all panes are made here"  # noqa: S101

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import BlankNode, Triple
 
 from rsp_engine.model.answers import Boolean, Graph, Row, Solutions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["ElementNames", "numbered", "within_stream"]
 
@@ -53,6 +53,17 @@ class ElementNames:
         """Forget elements before a watermark: none like them is still taken."""
         for timestamp in [t for t in self._seen if t < watermark]:
             del self._seen[timestamp]
+
+    def state(self) -> list[list[Any]]:
+        """Return how often each element came: its time, its name and a number."""
+        seen = [[t, name, n] for t, names in self._seen.items() for name, n in names.items()]
+        return sorted(seen)
+
+    def restore(self, state: Iterable[Sequence[Any]]) -> None:
+        """Go on from a state."""
+        self._seen = {}
+        for timestamp, name, number in state:
+            self._seen.setdefault(timestamp, Counter())[name] = number
 
 
 def within_stream(triples: Sequence[Triple], stream: int) -> Sequence[Triple]:
