@@ -14,9 +14,13 @@ Panes that begin after the window at hand wait: else the list, and whatever is e
 would depend on how far ahead the input was read. So what is in a later window is in this one too,
 and all of the list can be ordered by its score in this one: the first K are its K-list.
 
-The score is the aggregate, or F(x_S, x_D) of the aggregate and what the remote side says of the
-key. An object whose remote value is not known is left out, and the answer is not exact. A score
-that is not a number all the same, as of infinities that cancel, counts as -inf: it ranks last.
+The score is the aggregate, or F(x_S) of it, or F(x_S, x_D) of it and of what the remote side says
+of the key. An object whose remote value is not known is left out, and the answer is not exact; one
+that is known to have none is left out as well. A score that is no number all the same, as of a
+value that is none, counts as -inf: it ranks last.
+
+What is counted twice in a window can be withdrawn from the pane that ends first: every window to
+come that holds that pane holds the other one as well.
 
 >>> from rsp_engine.model.windows import Pane
 >>> operator = Aggregates(AggregateConfig(1, function="sum"))
@@ -40,12 +44,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 
 from rsp_engine.operators.pane_buffer import check_order
-from rsp_engine.operators.pane_partials import Function, PanePartials, Suffixes, Totals, partials
+from rsp_engine.operators.pane_partials import (
+    Function,
+    PanePartials,
+    Suffixes,
+    Totals,
+    partials,
+    withdrawn,
+)
 from rsp_engine.operators.state import State, checked, headed
 from rsp_engine.operators.super_list import Candidate
 from rsp_engine.operators.topk import Arrivals, Ranking, TopkConfig, as_array, order_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
@@ -95,10 +108,17 @@ class Aggregates:
     with d keys in all. Memory: the rows of panes in open windows, and the remote values told.
     """
 
-    def __init__(self, config: AggregateConfig, score: Score | None = None) -> None:
-        """Take F, where there is a remote side."""
+    def __init__(
+        self,
+        config: AggregateConfig,
+        score: Score | None = None,
+        *,
+        alone: Callable[[Floats], Floats] | None = None,
+    ) -> None:
+        """Take F: of the aggregate and the remote value, or of the aggregate alone."""
         self.config = config
         self._score = score
+        self._alone = alone
         self._panes = PanePartials(config.function)
         self._settled = -1  # panes that begin later wait
         self._window = 0  # the first window of the list
@@ -131,17 +151,35 @@ class Aggregates:
 
     def arrive(self, pane: Pane, keys: Any, positions: Any, values: Any = None) -> None:  # noqa: ANN401 - array-like
         """Take arrivals of a pane whose windows are all open; a count needs no values."""
+        keys, values = self._valued(keys, values)
+        positions = as_array(positions, np.int64)
+        if not len(keys) == len(positions):
+            raise ValueError("keys, positions and values must be of equal length")
+        self._panes.add(pane, partials(self.config.function, keys, positions, values))
+        self._totals = self._listed = None
+
+    def withdraw(self, pane: Pane, keys: Any, values: Any = None) -> None:  # noqa: ANN401 - array-like
+        """Take arrivals back that count in other panes of the same windows, with their values.
+
+        The least and the largest of a window are the same whether a value counts once or twice.
+        """
+        keys, values = self._valued(keys, values)
         function = self.config.function
-        keys, positions = as_array(keys, np.int64), as_array(positions, np.int64)
+        rows = partials(function, keys, np.zeros_like(keys), values)
+        if function not in {"min", "max"}:
+            self._panes.add(pane, withdrawn(function, rows))
+            self._totals = self._listed = None
+
+    def _valued(self, keys: Any, values: Any) -> tuple[Integers, Floats]:  # noqa: ANN401 - array-like
+        keys = as_array(keys, np.int64)
         if values is None:
-            if function != "count":
-                raise ValueError(f"{function} needs values")
+            if self.config.function != "count":
+                raise ValueError(f"{self.config.function} needs values")
             values = np.zeros(len(keys))
         values = as_array(values, np.float64)
-        if not len(keys) == len(positions) == len(values):
+        if len(keys) != len(values):
             raise ValueError("keys, positions and values must be of equal length")
-        self._panes.add(pane, partials(function, keys, positions, values))
-        self._totals = self._listed = None
+        return keys, values
 
     def settle(self, window: int) -> None:
         """Let the list be that of a window: of all panes that do not begin after it."""
@@ -150,9 +188,10 @@ class Aggregates:
         self._listed = None
 
     def change(self, keys: Any, remote: Any) -> None:  # noqa: ANN401 - array-like
-        """Take remote values of keys; NaN says that there is none any more.
+        """Take remote values of keys; NaN says that there is none.
 
-        They are kept for whenever the keys arrive. The last one counts where a key comes twice.
+        They are kept for whenever the keys arrive, until they are forgotten. The last one counts
+        where a key comes twice.
         """
         if self._score is None:
             raise ValueError("without F there is no remote side")
@@ -163,7 +202,7 @@ class Aggregates:
             raise ValueError("a key must not be negative")
         places, known = self._told(keys)
         self._listed = None
-        if known.all() and not np.isnan(remote).any():
+        if known.all():
             self._remote[places] = remote
             return
         keys = np.concatenate((self._remote_keys, keys))
@@ -171,8 +210,15 @@ class Aggregates:
         order = np.argsort(keys, kind="stable")
         is_last = np.ones(len(keys), dtype=bool)
         is_last[:-1] = keys[order][1:] != keys[order][:-1]
-        order = order[is_last & ~np.isnan(remote[order])]
+        order = order[is_last]
         self._remote_keys, self._remote = keys[order], remote[order]
+
+    def forget(self, keys: Any) -> None:  # noqa: ANN401 - array-like
+        """Forget the remote values of keys: they are not known any more."""
+        places, known = self._told(as_array(keys, np.int64))
+        self._remote_keys = np.delete(self._remote_keys, places[known])
+        self._remote = np.delete(self._remote, places[known])
+        self._listed = None
 
     def _told(self, keys: Integers) -> tuple[NDArray[np.intp], Booleans]:
         """Return the places of the remote values of keys, and whether they are known."""
@@ -181,10 +227,10 @@ class Aggregates:
         known[known] = self._remote_keys[places[known]] == keys[known]
         return places, known
 
-    def totals(self, window: int) -> tuple[Integers, Floats]:
-        """Return the keys of an open window, in order, and their aggregates so far."""
-        found = self._total(window)
-        return found.keys.copy(), found.values.copy()
+    def totals(self, window: int) -> Totals:
+        """Return the keys of an open window, in order, with their aggregates so far."""
+        keys, positions, values = self._total(window)
+        return Totals(keys.copy(), positions.copy(), values.copy())
 
     def _total(self, window: int) -> Totals:
         if self._totals is None or self._totals[0] != window:
@@ -192,9 +238,10 @@ class Aggregates:
         return self._totals[1]
 
     def _scored(self, keys: Integers, values: Floats) -> Floats:
-        """Return the scores; NaN where the remote value is not known."""
+        """Return the scores; NaN where the remote value is not known, or there is none."""
         if self._score is None:
-            return np.where(np.isnan(values), -np.inf, values)
+            found = values if self._alone is None else self._alone(values)
+            return np.where(np.isnan(found), -np.inf, found)
         scores = np.full(len(keys), np.nan)
         places, known = self._told(keys)
         remote = self._remote[places[known]]
@@ -204,21 +251,22 @@ class Aggregates:
             found = np.asarray(self._score(values[known], remote), dtype=np.float64)
         if found.shape != remote.shape:
             raise ValueError("a scoring function must give one score for each pair of values")
-        scores[known] = np.where(np.isnan(found), -np.inf, found)
+        scores[known] = np.where(
+            np.isnan(remote), np.nan, np.where(np.isnan(found), -np.inf, found)
+        )
         return scores
 
     def close(self, window: int) -> Ranking:
         """Close a window, and all before it, and return its ranking."""
         found = self._total(window)
         scores = self._scored(found.keys, found.values)
-        known = np.flatnonzero(~np.isnan(scores))
-        objects = Arrivals(found.keys, found.positions, scores).take(known)
+        objects = Arrivals(found.keys, found.positions, scores).take(~np.isnan(scores))
         best = objects.take(_best(objects, self.config.k))
         best = best.take(order_of(best))
         self._panes.close(window)
         self._settled, self._window = window, window + 1
         self._totals = self._listed = None
-        is_exact = len(known) == len(scores)
+        is_exact = self._score is None or bool(self._told(found.keys)[1].all())
         return Ranking(window, best.keys, best.scores, is_exact, is_exact)
 
     def _list(self) -> _Listed:
@@ -271,11 +319,16 @@ class Aggregates:
 
     @classmethod
     def restored(
-        cls, config: AggregateConfig, state: State, score: Score | None = None
+        cls,
+        config: AggregateConfig,
+        state: State,
+        score: Score | None = None,
+        *,
+        alone: Callable[[Floats], Floats] | None = None,
     ) -> Aggregates:
         """Return an operator that goes on from a state."""
         checked(state, "Aggregates", asdict(config))
-        made = cls(config, score)
+        made = cls(config, score, alone=alone)
         made._settled, made._window = state["settled"], state["window"]
         made._panes.restore(state["panes"])
         keys, remote = state["remote"]

@@ -4,17 +4,11 @@ A partial is a table: for each key its count, its latest position, and its least
 or its sum. Tables of several panes are merged row by row, in any order and any grouping, and the
 result is the same to the bit. For counts, positions, least and largest values that is plain.
 
-Sums of floating-point numbers depend on the order, so they are kept as whole numbers, exactly. Bits
-of all numbers are cut at the same places, 28 apart; a number spreads over three pieces, from the
-place below its last bit on. Pieces that begin at one place add up as integers:
+Sums of floating-point numbers depend on the order, so they are kept as whole numbers, exactly: see
+`exact_sums`. So a key has a row for each place at which a value of it begins, mostly one or two.
 
-    place        3        2        1        0
-        |--------|--------|--------|--------|
-            1 0 1 1 1 0 0 1 0 1 1               three pieces, begins at 1
-                     1 1 0 0 1 1 1 0 1 0 1      three pieces, begins at 0
-
-So a key has a row for each place at which a value of it begins, mostly one or two. The sum is
-rounded once, when it is asked for: it is the double nearest to the true sum, as of `math.fsum`.
+A partial can be withdrawn: it is added once more, with all its signs turned. What is no number
+(NaN) has a place of its own; with it, an aggregate of values is no number either.
 """
 
 from __future__ import annotations
@@ -25,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from rsp_engine.model.windows import Pane
+from rsp_engine.operators.exact_sums import MOST, pieces, rounded, runs_of
 from rsp_engine.operators.pane_buffer import check_open, check_order
 
 if TYPE_CHECKING:
@@ -35,7 +30,16 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.operators.state import State
 
-__all__ = ["Function", "PanePartials", "Partials", "Suffixes", "Totals", "finished", "partials"]
+__all__ = [
+    "Function",
+    "PanePartials",
+    "Partials",
+    "Suffixes",
+    "Totals",
+    "finished",
+    "partials",
+    "withdrawn",
+]
 
 Function = Literal["count", "sum", "min", "max", "avg"]
 Partials = tuple["NDArray[Any]", ...]
@@ -46,11 +50,6 @@ A code is a key and the place at which its values begin, in the last 7 bits; wit
 
 _CODE_BITS = 7
 _PLACE = (1 << _CODE_BITS) - 1
-_POSITIVE, _NEGATIVE = 126, 127  # the places of infinite values
-_WIDTH = 28
-_MASK = (1 << _WIDTH) - 1
-_LOWEST = 41 * _WIDTH  # place 0 is at 2**-1148, below the last bit of any number
-_MOST = 1 << 33  # pieces of so many numbers add up to less than 2**62
 _KEYS = 1 << (63 - _CODE_BITS)
 
 _NEVER = np.iinfo(np.int64).min
@@ -83,17 +82,23 @@ def partials(function: Function, keys: Integers, positions: Integers, values: Fl
         raise ValueError("a key must not be negative")
     if len(keys) and keys.max() >= _KEYS:
         raise ValueError(f"a key must be less than {_KEYS}")
-    if len(values) and np.isnan(values.min()):
-        raise ValueError("a value must be a number")
     codes = keys << _CODE_BITS
     counts = np.ones(len(keys), dtype=np.int64)
     more: tuple[NDArray[Any], ...] = ()
     if function in {"sum", "avg"}:
-        place, *more_pieces = _pieces(values)
+        place, *more_pieces = pieces(values)
         codes, more = codes | place, tuple(more_pieces)
     elif function != "count":
         more = (values + 0.0,)  # which of -0.0 and 0.0 is less depends on the order
     return _reduced(function, (codes, counts, positions, *more))
+
+
+def withdrawn(function: Function, rows: Partials) -> Partials:
+    """Return what takes counts and sums of partials back; their positions are forgotten."""
+    if function in {"min", "max"}:
+        raise ValueError(f"a {function} cannot be taken back")
+    codes, counts, positions, *more = rows
+    return (codes, -counts, np.full_like(positions, _NEVER), *(-piece for piece in more))
 
 
 def _merged(function: Function, parts: Sequence[Partials]) -> Partials:
@@ -114,7 +119,9 @@ def _reduced(function: Function, rows: Partials, kind: Literal["stable"] | None 
     if len(starts) == len(codes):
         return (codes, *(column[order] for column in rows[1:]))
     columns = zip(rows[1:], _merges(function), strict=True)
-    return (codes[starts], *(merge.reduceat(c[order], starts) for c, (merge, _) in columns))
+    table = [merge.reduceat(c[order], starts) for c, (merge, _) in columns]
+    found = _counting(function, table)
+    return (codes[starts[found]], *(column[found] for column in table))
 
 
 def _counted(function: Function, rows: Partials) -> Partials | None:
@@ -131,10 +138,20 @@ def _counted(function: Function, rows: Partials) -> Partials | None:
     table = []
     for column, (merge, none) in zip(rows[1:], _merges(function), strict=True):
         table.append(np.full(size, none, dtype=column.dtype))
-        merge.at(table[-1], slots, column)
-    found = np.flatnonzero(table[0])
+        with np.errstate(invalid="ignore"):
+            merge.at(table[-1], slots, column)
+    found = _counting(function, table)
     codes = ((found // span + first_key) << _CODE_BITS) | (found % span + first)
     return (codes, *(column[found] for column in table))
+
+
+def _counting(function: Function, table: list[NDArray[Any]]) -> NDArray[np.intp]:
+    """Return the rows that say something: of others, all that there was is withdrawn."""
+    counting: Booleans = table[0] != 0
+    for column, (merge, _) in zip(table[1:], _merges(function)[1:], strict=True):
+        if merge is np.add:
+            counting |= column != 0
+    return np.flatnonzero(counting)
 
 
 def _starts(ordered: Integers) -> NDArray[np.intp]:
@@ -152,10 +169,10 @@ def finished(function: Function, rows: Partials) -> Totals:
         return Totals(keys, positions, counts.astype(np.float64))
     if function in {"min", "max"}:
         return Totals(keys, positions, more[0])
-    if counts.max(initial=0) > _MOST:
-        raise OverflowError(f"more than {_MOST} arrivals of one key cannot be added up")
+    if counts.max(initial=0) > MOST:
+        raise OverflowError(f"more than {MOST} arrivals of one key cannot be added up")
     starts = _starts(keys)
-    values = _rounded(codes & _PLACE, starts, more)
+    values = rounded(codes & _PLACE, starts, more)
     if len(starts) < len(keys):
         counts, positions = np.add.reduceat(counts, starts), np.maximum.reduceat(positions, starts)
     return Totals(keys[starts], positions, values / counts if function == "avg" else values)
@@ -225,7 +242,8 @@ class PanePartials:
             assert pane.last > self.closed, "an expired pane is kept"  # noqa: S101
             for codes, counts, *_ in parts:
                 assert (np.diff(codes) > 0).all(), "rows are not in order"  # noqa: S101
-                assert (counts > 0).all(), "a row has no arrivals"  # noqa: S101
+                if self._function in {"min", "max"}:
+                    assert (counts > 0).all(), "a row has no arrivals"  # noqa: S101
 
 
 def _empty(function: Function) -> Partials:
@@ -249,7 +267,7 @@ class Suffixes:
         self._codes: Integers = codes[_starts(codes)]
         keys = self._codes >> _CODE_BITS
         starts = _starts(keys)
-        self._places = _runs(len(keys), starts)
+        self._places = runs_of(len(keys), starts)
         self.keys: Integers = keys[starts]
 
     def __iter__(self) -> Iterator[tuple[int, Integers, Totals]]:
@@ -265,109 +283,9 @@ class Suffixes:
                 is_new[self._places[places]] = True
             found = np.flatnonzero(is_new[self._places] & (table[0] > 0))
             new = (self._codes[found], *(column[found] for column in table))
-            yield end, np.flatnonzero(is_new), finished(self._function, new)
+            places = self._places[found]
+            yield end, places[_starts(places)], finished(self._function, new)
 
 
 def _end(part: tuple[int, Partials]) -> int:
     return part[0]
-
-
-def _runs(count: int, starts: NDArray[np.intp]) -> Integers:
-    """Return the number of the run that each belongs to."""
-    runs = np.zeros(count, dtype=np.int64)
-    runs[starts[1:]] = 1
-    return runs.cumsum()
-
-
-def _pieces(values: Floats) -> tuple[Integers, Integers, Integers, Integers]:
-    """Return the place at which each number begins, and its pieces, the lowest first.
-
-    The last piece has the sign. An infinite number has a place of its own.
-    """
-    is_finite = np.isfinite(values)
-    fraction, exponent = np.frexp(np.where(is_finite, values, 0.0))
-    whole = np.ldexp(fraction, 53).astype(np.int64)
-    place, shift = np.divmod(exponent.astype(np.int64) - 53 + _LOWEST, _WIDTH)
-    low = (whole & _MASK) << shift
-    high = ((whole >> _WIDTH) << shift) + (low >> _WIDTH)
-    if not is_finite.all():
-        place = np.where(is_finite, place, np.where(values > 0, _POSITIVE, _NEGATIVE))
-    return place, low & _MASK, high & _MASK, high >> _WIDTH
-
-
-def _rounded(places: Integers, starts: NDArray[np.intp], pieces: list[Integers]) -> Floats:
-    """Return the double nearest to the sum of each run of rows."""
-    runs = _runs(len(places), starts)
-    totals, is_right = _of_one_row(places[starts], *(piece[starts] for piece in pieces))
-    is_right[runs[1:][runs[1:] == runs[:-1]]] = False  # more than one row
-    if is_right.all():
-        return totals
-    others = np.flatnonzero(~is_right)
-    rows = np.flatnonzero(~is_right[runs] & (places < _POSITIVE))
-    columns = np.searchsorted(others, runs[rows])
-    totals[others] = _of_rows(places[rows], columns, len(others), [p[rows] for p in pieces])
-    with np.errstate(invalid="ignore"):
-        totals[runs[places == _POSITIVE]] += np.inf
-        totals[runs[places == _NEGATIVE]] -= np.inf  # both together are not a number
-    return totals
-
-
-def _of_one_row(
-    places: Integers, low: Integers, middle: Integers, high: Integers
-) -> tuple[Floats, Booleans]:
-    """Return sums of one row, and which are surely right: three doubles that leave no rest."""
-    first, second, third = (piece.astype(np.float64) for piece in (high, middle, low))
-    total, rest = _added(first * 2.0 ** (2 * _WIDTH), second * 2.0**_WIDTH)
-    rest, lost = _added(rest, third)
-    is_right = (lost == 0) & (places < _POSITIVE)
-    for piece in (low, middle, high):
-        is_right &= np.abs(piece) < 2**53  # no bit was lost already
-    with np.errstate(over="ignore"):
-        found = np.ldexp(total + rest, (places * _WIDTH - _LOWEST).astype(np.int32))
-    return found, is_right
-
-
-def _added(one: Floats, other: Floats) -> tuple[Floats, Floats]:
-    """Return the sum, and what rounding took from it (Knuth: TAOCP 2, 4.2.2, theorem B)."""
-    total = one + other
-    rest = total - one
-    return total, (one - (total - rest)) + (other - rest)
-
-
-def _of_rows(places: Integers, runs: Integers, count: int, pieces: list[NDArray[Any]]) -> Floats:
-    """Return the same, of finite numbers: as long integers of 28 bits a limb, a column each."""
-    if not len(places):
-        return np.zeros(count)
-    # Four limbs of nothing below, so that each number has four; three above, to carry into.
-    first = int(places.min()) - 4
-    limbs = np.zeros((int(places.max()) - first + 6, count), dtype=np.int64)
-    for offset, piece in enumerate(pieces):
-        limbs[places - first + offset, runs] += piece
-    _carry(limbs)
-    is_negative = limbs[-1] < 0
-    if is_negative.any():
-        limbs[:, is_negative] *= -1
-        _carry(limbs)
-    is_zero = limbs == 0
-    top = len(limbs) - 1 - (~is_zero[::-1]).argmax(axis=0)
-    top[is_zero.all(axis=0)] = 4
-    each = np.arange(count)
-    head = (limbs[top, each] << _WIDTH) | limbs[top - 1, each]
-    rest = (limbs[top - 2, each] << _WIDTH) | limbs[top - 3, each]
-    # Fill 62 bits, nine more than a double has: so the last one may say that there were others.
-    room = np.minimum(62 - np.frexp(head.astype(np.float64))[1], 33).astype(np.int64)
-    cut = 2 * _WIDTH - room
-    others = (~is_zero).cumsum(axis=0)[top - 4, each] > 0
-    others |= (rest & ((1 << cut) - 1)) != 0
-    whole = (head << room) | (rest >> cut) | others
-    exponent = (top - 1 + first) * _WIDTH - room - _LOWEST
-    with np.errstate(over="ignore"):
-        found: Floats = np.ldexp(whole.astype(np.float64), exponent.astype(np.int32))
-    return np.where(is_negative, -found, found)
-
-
-def _carry(limbs: Integers) -> None:
-    """Reduce all limbs but the last to 28 bits; the last has the sign."""
-    for place in range(len(limbs) - 1):
-        limbs[place + 1] += limbs[place] >> _WIDTH
-        limbs[place] &= _MASK

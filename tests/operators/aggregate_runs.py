@@ -55,6 +55,10 @@ class Run(NamedTuple):
         if self.has_remote:
             operator.change(list(self.told[window]), list(self.told[window].values()))
 
+    def knows(self, naive: Naive, totals: dict[int, Any]) -> bool:
+        """Tell whether all remote values are known, or known not to be."""
+        return not self.has_remote or totals.keys() <= naive.remote.keys()
+
 
 def joined(streaming: Floats, remote: Floats) -> Floats:
     return streaming - 2 * remote
