@@ -17,7 +17,7 @@ Another SERVICE clause is kept where its own data are there first.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rsp_engine.grammar import tree
@@ -40,13 +40,24 @@ class Clause(tree.Service):
 
 
 @dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a group stands: the WINDOW or GRAPH that it is asked of, and whether in an EXISTS.
+
+    EXISTS puts the values of a solution into its pattern.
+    """
+
+    within: tree.Window | tree.Graph | None = None
+    is_in_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class _Level:
-    """One group around a clause; `within` is the WINDOW or GRAPH that the group is asked of."""
+    """One group around a clause."""
 
     before: tuple[Element, ...]
     after: tuple[Element, ...]
     filters: tuple[tree.Filter, ...]
-    within: tree.Window | tree.Graph | None
+    place: _Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,9 @@ def around(query: tree.Query) -> dict[int, _Surroundings]:
     found = {c.number: _Surroundings() for c in tree.find(query, Clause)}
     uses = _uses(query)
     where = query.form.where or tree.Group(())
-    found.update((number, _Surroundings(path, uses)) for number, path in _in_group(where, (), None))
+    found.update(
+        (number, _Surroundings(path, uses)) for number, path in _in_group(where, (), _Place())
+    )
     return found
 
 
@@ -123,50 +136,48 @@ def _uses(node: tree.Node) -> Counter[str]:
     return Counter(variable.name for variable in tree.find(node, tree.Var))
 
 
-def _in_group(
-    group: tree.Group, outside: Around, within: tree.Window | tree.Graph | None
-) -> Iterator[tuple[int, Around]]:
+def _in_group(group: tree.Group, outside: Around, place: _Place) -> Iterator[tuple[int, Around]]:
     """Yield the clauses in a group, each with what is around it."""
     filters = tuple(e for e in group.elements if isinstance(e, tree.Filter))
-    for place, element in enumerate(group.elements):
+    for at, element in enumerate(group.elements):
         if not _clauses(element):
             continue
-        before, after = group.elements[:place], group.elements[place + 1 :]
-        joined = (*outside, _Level(before, after, filters, within))
-        left = (_Level(before, (), filters, within),)
+        before, after = group.elements[:at], group.elements[at + 1 :]
+        joined = (*outside, _Level(before, after, filters, place))
+        left = (_Level(before, (), filters, place),)
         match element:
             case Clause(number=number):
                 yield number, joined
             case tree.Group():
-                yield from _in_group(element, joined, within)
+                yield from _in_group(element, joined, place)
             case tree.Union(groups):
                 for inner in groups:
-                    yield from _in_group(inner, joined, within)
+                    yield from _in_group(inner, joined, place)
             case tree.Graph(_, inner) | tree.Window(_, inner):
-                yield from _in_group(inner, joined, element)
+                yield from _in_group(inner, joined, replace(place, within=element))
             case tree.SubSelect(_, inner):
-                yield from _in_group(inner, (*joined, _Hidden(_seen_inside(element))), within)
+                yield from _in_group(inner, (*joined, _Hidden(_seen_inside(element))), place)
             case tree.Optional(inner) | tree.Minus(inner):
-                yield from _in_group(inner, left, within)
+                yield from _in_group(inner, left, place)
             case tree.Bind(expression):
-                yield from _in_expression(expression, left, within)
+                yield from _in_expression(expression, left, place)
             case tree.Filter(condition):
                 whole = tuple(e for e in group.elements if not isinstance(e, tree.Filter))
-                path = (_Level(whole, (), filters, within),)
-                yield from _in_expression(condition, path, within)
+                path = (_Level(whole, (), filters, place),)
+                yield from _in_expression(condition, path, place)
             case _:
                 continue
 
 
 def _in_expression(
-    expression: tree.Expression, path: Around, within: tree.Window | tree.Graph | None
+    expression: tree.Expression, path: Around, place: _Place
 ) -> Iterator[tuple[int, Around]]:
     """Yield the clauses in the patterns of EXISTS; these see the solution that is looked at."""
     waiting: list[tree.Node] = [expression]
     while waiting:
         node = waiting.pop()
         if isinstance(node, tree.Exists):
-            yield from _in_group(node.group, path, within)
+            yield from _in_group(node.group, path, replace(place, is_in_exists=True))
         else:
             waiting.extend(tree.children(node))
 
@@ -187,21 +198,24 @@ def _kept(level: _Level, done: Collection[int], uses: Counter[str]) -> Iterator[
     """Yield what of a level tells keys: one group."""
     kept: list[Element] = []
     lost: set[str] = set()
+    in_exists = level.place.is_in_exists
     for element in level.before:
         if isinstance(element, tree.Filter | tree.Minus):
             continue
         sees = named(element) if isinstance(element, tree.Optional | tree.Bind) else set()
-        if _is_there(element, done) and sees & lost <= certain(*kept):
+        is_open = in_exists and not _is_closed(element, uses)
+        if _is_there(element, done) and sees & lost <= certain(*kept) and not is_open:
             kept.append(element)
         else:
             lost |= visible(element)
-    kept += (e for e in level.after if _is_joined(e) and _is_there(e, done))
+    after = [e for e in level.after if _is_joined(e) and _is_there(e, done)]
+    kept += (e for e in after if not in_exists or _is_closed(e, uses))
     sure = certain(*kept)
     kept += (f for f in level.filters if _is_there(f, ()) and _is_decided(f, sure, uses))
     if not kept:
         return
     group = tree.Group(tuple(kept))
-    match level.within:
+    match level.place.within:
         case tree.Window(name):
             yield tree.Window(name, group)
         case tree.Graph(name):
@@ -218,6 +232,15 @@ def _is_there(element: Element, done: Collection[int]) -> bool:
     """Tell whether an element can be evaluated, and twice with the same result."""
     calls = {call.name for call in tree.find(element, tree.BuiltInCall)}
     return not calls & _CHANCE and all(c.number in done for c in _clauses(element))
+
+
+def _is_closed(element: Element, uses: Counter[str]) -> bool:
+    """Tell whether what an element gives is the same with values put into it, or without.
+
+    A variable that it always binds is joined with such a value, and one of its own has none.
+    """
+    here = _uses(element)
+    return all(here[name] == uses[name] for name in set(here) - certain(element))
 
 
 def _is_decided(element: tree.Filter, sure: set[str], uses: Counter[str]) -> bool:

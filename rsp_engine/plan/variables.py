@@ -47,8 +47,6 @@ def _certain(element: Element) -> set[str]:
             return {variables[c].name for c in columns if all(row[c] is not None for row in rows)}
         case tree.SubSelect():
             return _certain_of_select(element)
-        case tree.Filter(tree.BuiltInCall("BOUND", (tree.Var(name),))):
-            return {name}
         case tree.Optional() | tree.Minus() | tree.Filter() | tree.Bind():
             return set()
         case _ as unreachable:
