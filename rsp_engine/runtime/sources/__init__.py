@@ -3,6 +3,7 @@
     spec            what the user wrote: a place, and options
     inputs, web     the bytes of a file, of the standard input, of a URL; gzip undone
     blocks          bytes into blocks of whole lines
+    batch           the elements of a block, side by side
     jsonl, nquads, trig, turtle_files, csv_table    one format each
     formats         the formats by name, and `open_source`
 
