@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rsp_engine.operators.aggregated import AggregatedConfig
 from rsp_engine.operators.ranked import RankedConfig
 from rsp_engine.plan.joined import JoinedConfig
 
 if TYPE_CHECKING:
+    from rsp_engine.operators.groups import Grouping
     from rsp_engine.operators.matching import Matching
     from rsp_engine.plan.physical import PhysicalPlan
 
@@ -35,6 +37,17 @@ def ranking(physical: PhysicalPlan) -> Ranking | None:
                 "score": _score(descending=config.descending, is_asked=matching.scoring is None),
             }
             return Ranking(config.ranker, f"the best {config.k}{_without(config.offset)}", facts)
+        case AggregatedConfig(matching=matching, grouping=grouping) as config if (
+            matching is not None and grouping is not None
+        ):
+            facts = {
+                "object": _group(grouping, matching),
+                "match": _match(matching),
+                "score": _score(descending=config.descending, is_asked=False),
+            }
+            return Ranking(
+                _partials(grouping), f"the best {config.k}{_without(config.offset)}", facts
+            )
         case JoinedConfig(matching=matching) as config if matching is not None:
             return _joined(config, matching, physical)
         case _:
@@ -49,9 +62,15 @@ def _joined(config: JoinedConfig, matching: Matching, physical: PhysicalPlan) ->
         "score": _score(descending=config.descending, is_asked=False),
     }
     best = f"the best {config.k}{_without(config.offset)}"
+    assert config.proof is not None, "the planner proves or fails to"  # noqa: S101
+    if config.grouping is not None:
+        facts["monotone"] = config.proof.why
+        by = f"and {config.n} that stand by, of each active window"
+        if service.policy.proposer != "list":
+            by = f"{service.policy.name} looks at all groups"
+        return Ranking(_partials(config.grouping), f"{best}; {by}", facts)
     if service.policy.proposer != "list":
         return Ranking("whole window", f"{best}; {service.policy.name} looks at all objects", facts)
-    assert config.proof is not None, "the planner proves or fails to"  # noqa: S101
     facts["monotone"] = config.proof.why
     facts["outside"] = "a changed object that is not in the list is scored by what it streamed"
     return Ranking("Topk+N", f"{best}, and {config.n} that stand by", facts)
@@ -59,9 +78,20 @@ def _joined(config: JoinedConfig, matching: Matching, physical: PhysicalPlan) ->
 
 def _object(config: JoinedConfig, matching: Matching) -> str:
     key = " ".join(f"?{matching.names[place]}" for place in config.key)
+    if config.grouping is not None:
+        return f"{_group(config.grouping, matching)}, joined by {key}"
     if config.arrivals == "all":
         return f"each arrival of ({_names(matching)}), joined by {key}"
     return f"the join key {key}; of several arrivals in a window the latest counts"
+
+
+def _partials(grouping: Grouping) -> str:
+    return f"pane partials ({grouping.function.upper()})"
+
+
+def _group(grouping: Grouping, matching: Matching) -> str:
+    keys = " ".join(f"?{matching.names[place]}" for place in grouping.keys)
+    return f"the solutions with the same {keys}; one that arrives again counts once"
 
 
 def _names(matching: Matching) -> str:

@@ -16,11 +16,12 @@ import numpy as np
 from rsp_engine.errors import BindingError
 from rsp_engine.grammar import tree
 from rsp_engine.operators.asking import GeneralConfig
-from rsp_engine.operators.scoring import Number, Scoring, Variable, evaluate, variables
+from rsp_engine.operators.scoring import Scoring, evaluate, variables
 from rsp_engine.plan.monotone import Proof, prove
 from rsp_engine.plan.ranked import (
     StreamSide,
     WhyNot,
+    is_ranking_of_groups,
     matching_of,
     order_expression,
     projection,
@@ -34,11 +35,21 @@ from rsp_engine.plan.variables import certain, named, visible
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats
+    from rsp_engine.operators.groups import Grouping
     from rsp_engine.operators.matching import Matching
     from rsp_engine.plan.options import Arrivals, Options
     from rsp_engine.plan.services import ServicePlan
 
-__all__ = ["DEFAULT_POLICY", "JoinedConfig", "joined_path"]
+__all__ = [
+    "DEFAULT_POLICY",
+    "JoinedConfig",
+    "Scored",
+    "Sides",
+    "joined_config",
+    "joined_path",
+    "service_of",
+    "sides_of",
+]
 
 DEFAULT_POLICY = "AT-TSM"
 
@@ -48,11 +59,13 @@ class JoinedConfig(GeneralConfig):
     """The text is that of the general path: what the query means.
 
     `matching` gives the solutions of the window, with x_S; `key` says which of its variables are
-    the join key. `scoring` is F, over the variables `streaming` and `remote`, if it has them.
+    the join key. `scoring` is F, over the variables `streaming` and `remote`, if it has them. With
+    a `grouping` the objects are groups of solutions, and x_S is an aggregate.
     """
 
     matching: Matching | None = None
     projected: GeneralConfig | None = None
+    grouping: Grouping | None = None
     key: tuple[int, ...] = ()
     scoring: Scoring | None = None
     streaming: str | None = None
@@ -85,22 +98,22 @@ class JoinedConfig(GeneralConfig):
 
 def joined_path(query: tree.Query, options: Options) -> tuple[JoinedConfig, ServicePlan] | WhyNot:
     """Return the configuration of AcquaTop, or why the query does not allow it."""
-    sides = _sides(query)
+    sides = sides_of(query)
     if isinstance(sides, WhyNot):
         return sides
-    keys = tuple(name for name in sides.stream.names if name in certain(sides.service.group))
-    if refusal := _unjoinable(sides, keys):
-        return refusal
-    score = _score(sides, keys, options)
+    if is_ranking_of_groups(query):
+        return WhyNot("groups change as the window slides")
+    score = _score(sides, options)
     if isinstance(score, WhyNot):
         return score
-    config = _config(query, sides, keys, score, options)
-    policy = chosen_policy(options, DEFAULT_POLICY)
-    return config, service_plan(remote_pattern(sides.service, keys), options, policy)
+    config = joined_config(query, sides, score, options, score.streaming)
+    names, functions = sides.stream.names, options.functions
+    projected = projection(query, names, config, functions, sides.remote)
+    return replace(config, projected=projected), service_of(sides, options)
 
 
 @dataclass(frozen=True, slots=True)
-class _Sides:
+class Sides:
     """The window and the SERVICE clause of a query, and the query without the clause."""
 
     select: tree.Select
@@ -109,13 +122,19 @@ class _Sides:
     service: tree.Service
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """The variables of the window that every remote solution has: the join key."""
+        sure = certain(self.service.group)
+        return tuple(name for name in self.stream.names if name in sure)
+
+    @property
     def remote(self) -> tuple[str, ...]:
         """The variables that come from the remote side alone."""
         return tuple(sorted(visible(self.service.group) - set(self.stream.names)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Scored:
+class Scored:
     """F, and its variable on each side."""
 
     scoring: Scoring
@@ -123,7 +142,8 @@ class _Scored:
     remote: str | None
 
 
-def _sides(query: tree.Query) -> _Sides | WhyNot:
+def sides_of(query: tree.Query) -> Sides | WhyNot:
+    """Return both sides of a ranked query, or why a window and a SERVICE are not all it has."""
     select = query.form
     if not isinstance(select, tree.Select):
         return WhyNot("only a SELECT can rank")
@@ -137,10 +157,14 @@ def _sides(query: tree.Query) -> _Sides | WhyNot:
     stream = stream_side(alone)
     if isinstance(stream, WhyNot):
         return stream
-    return next(refusals(select), None) or _Sides(select, alone, stream, services[0])
+    if refusal := next(refusals(select), None):
+        return refusal
+    sides = Sides(select, alone, stream, services[0])
+    return _unjoinable(sides) or sides
 
 
-def _unjoinable(sides: _Sides, keys: tuple[str, ...]) -> WhyNot | None:
+def _unjoinable(sides: Sides) -> WhyNot | None:
+    keys = sides.keys
     if not keys:
         return WhyNot("SERVICE shares no variable with the window")
     shared = visible(sides.service.group) & set(sides.stream.names)
@@ -154,7 +178,7 @@ def _unjoinable(sides: _Sides, keys: tuple[str, ...]) -> WhyNot | None:
     return None
 
 
-def _score(sides: _Sides, keys: tuple[str, ...], options: Options) -> _Scored | WhyNot:
+def _score(sides: Sides, options: Options) -> Scored | WhyNot:
     found = scoring(order_expression(sides.select), options.functions)
     if found is None:
         return WhyNot("the score is more than arithmetic")
@@ -165,37 +189,40 @@ def _score(sides: _Sides, keys: tuple[str, ...], options: Options) -> _Scored | 
         return WhyNot("the score needs a variable that neither the window nor SERVICE has")
     if len(streaming) > 1 or len(remote) > 1:
         return WhyNot("the score needs more than one value of the window or of the remote side")
-    return _Scored(found, *streaming or (None,), *remote or (None,))
+    return Scored(found, *streaming or (None,), *remote or (None,))
 
 
-def _proof(score: _Scored, options: Options) -> Proof:
+def _proof(score: Scored, options: Options) -> Proof:
     try:
         return prove(score.scoring, score.streaming, declared=options.monotone)
     except ValueError as reason:
         raise BindingError(f"the score cannot be as it is declared: {reason}") from None
 
 
-def _config(
-    query: tree.Query, sides: _Sides, keys: tuple[str, ...], score: _Scored, options: Options
+def service_of(sides: Sides, options: Options) -> ServicePlan:
+    """Return how the SERVICE clause is answered."""
+    policy = chosen_policy(options, DEFAULT_POLICY)
+    return service_plan(remote_pattern(sides.service, sides.keys), options, policy)
+
+
+def joined_config(
+    query: tree.Query, sides: Sides, score: Scored, options: Options, value: str | None
 ) -> JoinedConfig:
+    """Return all of the configuration but what makes rows.
+
+    `value` is the variable of the window that counts for the score.
+    """
     # The text of the general path; its own policy does not matter here.
     neutral = replace(options, service_options=replace(options.service_options, policy=None))
     base, _ = served_path(query, neutral)
-    names = sides.stream.names
-    value = Number(0.0) if score.streaming is None else Variable(score.streaming)
-    number: tree.Expression = tree.Literal("0", tree.XSD + "integer")
-    if score.streaming is not None:
-        number = tree.Var(score.streaming)
+    number = tree.Literal("0", tree.XSD + "integer") if value is None else tree.Var(value)
     modifiers = sides.select.modifiers
     assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
     offset = 0 if modifiers.offset is None else modifiers.offset.value
     return JoinedConfig(
         **{f.name: getattr(base, f.name) for f in fields(GeneralConfig)},
-        matching=replace(
-            matching_of(sides.alone, sides.stream, number, options.functions), scoring=value
-        ),
-        projected=projection(query, names, base, options.functions, sides.remote),
-        key=tuple(map(names.index, keys)),
+        matching=matching_of(sides.alone, sides.stream, number, options.functions),
+        key=tuple(map(sides.stream.names.index, sides.keys)),
         scoring=score.scoring,
         streaming=score.streaming,
         remote=score.remote,

@@ -18,13 +18,14 @@ from rsp_engine.grammar.expressions import is_aggregate
 from rsp_engine.grammar.iris import is_absolute
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.operators.asking import Asking
+from rsp_engine.plan.aggregated import aggregated_path
 from rsp_engine.plan.beside import looked_into
 from rsp_engine.plan.general import as_term, general_path
 from rsp_engine.plan.joined import joined_path
 from rsp_engine.plan.options import OperatorName, Options
 from rsp_engine.plan.pane_wise import pane_wise_path
 from rsp_engine.plan.physical import PhysicalPlan, StaticGraph, WindowScan
-from rsp_engine.plan.ranked import WhyNot, is_ranking, ranked_path
+from rsp_engine.plan.ranked import WhyNot, is_ranking, is_ranking_of_groups, ranked_path
 from rsp_engine.plan.remote import DEFAULT_POLICY, ServedConfig, has_service, served_path
 from rsp_engine.plan.rules import rewrite
 from rsp_engine.plan.services import chosen_policy
@@ -107,6 +108,20 @@ def by_oxigraph(query: tree.Query, _: Logical, options: Options) -> Choice:
     return Choice(general_path(query, options.functions), why)
 
 
+def by_aggregating(query: tree.Query, _: Logical, options: Options) -> Choice | None:
+    """Rank groups by an aggregate that is put together from panes."""
+    if options.operator != "auto" or not is_ranking_of_groups(query):
+        return None
+    why = "groups of solutions of one triple pattern, ranked by one aggregate"
+    match aggregated_path(query, options):
+        case WhyNot():
+            return None
+        case (config, service):
+            return Choice(config, f"{why} and by one SERVICE", (service,))
+        case config:
+            return Choice(config, f"{why}: each pane is aggregated once")
+
+
 def by_joining(query: tree.Query, _: Logical, options: Options) -> Choice | None:
     """Rank a join with remote data from a list that holds what can still reach an answer."""
     if options.operator != "auto" or not is_ranking(query) or not has_service(query):
@@ -146,11 +161,17 @@ _WHY: dict[RankerName, str] = {
 def _why_not_ranked(query: tree.Query, options: Options) -> str:
     if options.operator == "general":
         return "the general path was asked for"
-    if has_service(query):
-        joined = joined_path(query, options)
-        return joined.reason if isinstance(joined, WhyNot) else ""
-    found = ranked_path(query, options.functions)
+    found = _ranking_path(query, options)
     return found.reason if isinstance(found, WhyNot) else ""
+
+
+def _ranking_path(query: tree.Query, options: Options) -> object:
+    """Return how a query is ranked by the operator for its shape, or why not."""
+    if is_ranking_of_groups(query):
+        return aggregated_path(query, options)
+    if has_service(query):
+        return joined_path(query, options)
+    return ranked_path(query, options.functions)
 
 
 def by_panes(query: tree.Query, _: Logical, options: Options) -> Choice | None:
@@ -162,6 +183,7 @@ def by_panes(query: tree.Query, _: Logical, options: Options) -> Choice | None:
 
 
 CHOICES: tuple[Callable[[tree.Query, Logical, Options], Choice | None], ...] = (
+    by_aggregating,
     by_joining,
     by_ranking,
     by_panes,
@@ -276,7 +298,7 @@ def _refused_oracle(query: tree.Query, options: Options) -> Iterator[Diagnostic]
     message = "only a ranked query with one SERVICE can be judged by an oracle"
     if not is_ranking(query) or not has_service(query):
         yield Diagnostic("semantic", message, query.form.span, "leave --oracle out")
-    elif isinstance(found := joined_path(query, options), WhyNot):
+    elif isinstance(found := _ranking_path(query, options), WhyNot):
         yield Diagnostic("semantic", f"{message}: {found.reason}", query.form.span)
 
 

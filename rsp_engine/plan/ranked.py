@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 __all__ = [
     "StreamSide",
     "WhyNot",
+    "asked_of",
+    "free_variable",
     "is_ranking",
+    "is_ranking_of_groups",
     "matching_of",
     "order_expression",
     "projection",
@@ -76,6 +79,14 @@ def is_ranking(query: tree.Query) -> bool:
     return bool(form.modifiers.order_by) and form.modifiers.limit is not None
 
 
+def is_ranking_of_groups(query: tree.Query) -> bool:
+    """Tell whether what a query ranks are groups of solutions."""
+    form = query.form
+    if not is_ranking(query) or not isinstance(form, tree.Select):
+        return False
+    return is_grouped(form.clause, form.modifiers)
+
+
 def ranked_path(
     query: tree.Query,
     functions: Functions,
@@ -88,6 +99,8 @@ def ranked_path(
     side = stream_side(query)
     if isinstance(side, WhyNot):
         return side
+    if is_ranking_of_groups(query):
+        return WhyNot("groups change as the window slides")
     if refusal := next(refusals(select), None):
         return refusal
     base = general_path(query, functions)
@@ -145,8 +158,6 @@ def refusals(select: tree.Select) -> Iterator[WhyNot]:
     if not modifiers.order_by or modifiers.limit is None:
         yield WhyNot("only ORDER BY with LIMIT ranks")
         return
-    if is_grouped(select.clause, modifiers):
-        yield WhyNot("groups change as the window slides")
     if len(modifiers.order_by) > 1:
         yield WhyNot("ORDER BY has more than one condition, and a score is one number")
     if modifiers.limit.value < 1:
@@ -184,8 +195,8 @@ def matching_of(
     select = query.form
     assert isinstance(select, tree.Select), "only a SELECT ranks"  # noqa: S101
     names: tuple[tree.Var | tree.SelectAs, ...] = tuple(map(tree.Var, side.names))
-    items = (*names, tree.SelectAs(number, tree.Var(_free(query, "number"))))
-    asked = _asked(query, items, select.where, functions)
+    items = (*names, tree.SelectAs(number, tree.Var(free_variable(query, "number"))))
+    asked = asked_of(query, items, select.where, functions)
     scored = scoring(number, functions)
     return Matching(side.window.value, side.names, side.pattern, asked, side.is_filtered, scored)
 
@@ -207,7 +218,7 @@ def projection(
         items.append(tree.SelectAs(condition.expression, tree.Var(base.score)))
     if not any(isinstance(item, tree.SelectAs) for item in items):
         return None
-    node = tree.Var(_free(query, "object"))
+    node = tree.Var(free_variable(query, "object"))
 
     def has(name: str) -> tree.TriplesBlock:
         verb = tree.Property(tree.Iri(VARIABLE + name), (tree.Var(name),))
@@ -220,21 +231,23 @@ def projection(
         *(tree.Optional(tree.Group((has(name),))) for name in unsure),
     )
     where = tree.Group((tree.Graph(tree.Iri(OBJECTS), tree.Group(known)),))
-    return _asked(query, (node, *items), where, functions)
+    return asked_of(query, (node, *items), where, functions)
 
 
-def _asked(
+def asked_of(
     query: tree.Query,
     items: tuple[tree.Var | tree.SelectAs, ...],
     where: tree.Group,
     functions: Functions,
+    group_by: tuple[tree.GroupKey, ...] = (),
 ) -> GeneralConfig:
     """Return a text that gives these columns, in any order of rows."""
-    select = tree.Select(tree.SelectClause(items), query.form.dataset, where, tree.Modifiers())
+    modifiers = tree.Modifiers(group_by=group_by)
+    select = tree.Select(tree.SelectClause(items), query.form.dataset, where, modifiers)
     return general_path(replace(query, form=select), functions)
 
 
-def _free(query: tree.Query, stem: str) -> str:
+def free_variable(query: tree.Query, stem: str) -> str:
     """Return a variable that the query does not have."""
     taken = {variable.name for variable in tree.find(query, tree.Var)}
     return next(name for n in count() if (name := f"rsp_{stem}{n or ''}") not in taken)

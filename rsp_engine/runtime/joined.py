@@ -22,6 +22,7 @@ from rsp_engine.operators.matching import Matcher
 from rsp_engine.operators.projecting import Projector, holds_blank_nodes
 from rsp_engine.operators.time_windows import TimedScan
 from rsp_engine.runtime.arrived import Arrived
+from rsp_engine.runtime.grouped import Grouped
 from rsp_engine.runtime.judge import Judge
 from rsp_engine.runtime.remote_values import RemoteValues
 
@@ -52,7 +53,8 @@ class Joined:
         self._values = RemoteValues(refresh.replica, config)
         self._matcher = Matcher(config.matching, store)
         self._projector = Projector(config, config.projected)
-        self._objects: Objects = Arrived(config, refresh, self._values)
+        made = Arrived if config.grouping is None else Grouped
+        self._objects: Objects = made(config, refresh, self._values)
         self._judge = Judge(config, refresh) if config.is_judged else None
         self._taken: set[Pane] = set()
         self._stats: dict[str, Any] = {}

@@ -11,6 +11,7 @@ import pyoxigraph as ox
 
 from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Solutions
 from rsp_engine.model.windows import TimeFrame
+from rsp_engine.operators.aggregated import Aggregated, AggregatedConfig
 from rsp_engine.operators.count_windows import CountScan
 from rsp_engine.operators.general import General
 from rsp_engine.operators.pane_wise import PaneWise, PaneWiseConfig
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Step"]
 
+_TIMED = RankedConfig | AggregatedConfig | JoinedConfig
+"""For these it matters when each triple came."""
+
 
 class Step:
     """A query with its state: the content of its open windows, and its answer before."""
@@ -42,9 +46,7 @@ class Step:
     def __init__(self, plan: PhysicalPlan) -> None:
         self.plan = plan
         self._scans: list[Scan] = [
-            (TimedScan if isinstance(plan.operator, RankedConfig | JoinedConfig) else TimeScan)(
-                scan.frame
-            )
+            (TimedScan if isinstance(plan.operator, _TIMED) else TimeScan)(scan.frame)
             if isinstance(scan.frame, TimeFrame)
             else CountScan(scan.frame, closes_partial=len(plan.scans) == 1)
             for scan in plan.scans
@@ -147,7 +149,7 @@ class Step:
 
 def _operator(
     plan: PhysicalPlan, refreshes: Sequence[Refresh]
-) -> General | Joined | PaneWise | Ranked | Served:
+) -> Aggregated | General | Joined | PaneWise | Ranked | Served:
     """Return the operator that a plan is for."""
     if isinstance(plan.operator, PaneWiseConfig):
         return PaneWise(plan.operator)
@@ -155,6 +157,8 @@ def _operator(
     load_graphs(store, plan.graphs)
     if isinstance(plan.operator, RankedConfig):
         return Ranked(plan.operator, store)
+    if isinstance(plan.operator, AggregatedConfig):
+        return Aggregated(plan.operator, store)
     if isinstance(plan.operator, JoinedConfig):
         return Joined(plan.operator, store, refreshes[0])
     if isinstance(plan.operator, ServedConfig):
