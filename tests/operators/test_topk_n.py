@@ -50,7 +50,7 @@ def as_data(ranking: Ranking) -> tuple[object, ...]:
     return pairs(ranking), ranking.is_exact, ranking.has_exact_set
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=1500, deadline=None)
 @given(stories())
 def test_an_answer_that_says_it_is_exact_is_that_of_the_oracle(story: Story):
     for ranking, ranked in told(story, story.operator(), checked):
@@ -246,3 +246,44 @@ def test_a_scoring_function_must_give_a_score_for_each_pair():
     operator = TopkN(TopkNConfig(1), lambda streaming, remote: (streaming + remote)[:1])
     with pytest.raises(ValueError, match="one score for each pair"):
         operator.arrive(Pane(0, 1), [0, 1], [1, 2], [3.0, 2.0], [1.0, 1.0])
+
+
+@pytest.mark.parametrize("known", [0, 5])
+def test_the_best_of_a_large_batch_may_all_come_again_in_it_with_less(known):
+    """Those near the top are not enough then: the best are further down."""
+    operator = TopkN(TopkNConfig(1), plus)
+    if known:
+        operator.arrive(Pane(0, 0), [known], [0], [99.0], [0.0])
+        operator.close(0)
+    top, rest = list(range(17)), list(range(17, 300))
+    keys, count = [*top, *rest, *top], 317
+    streaming = [100.0] * 17 + [float(key) / 10 for key in rest] + [1.0] * 17
+    operator.arrive(Pane(1, 1), keys, range(1, count + 1), streaming, [0.0] * count)
+    assert as_data(operator.close(1)) == ([(299, 29.9)], True, True)
+
+
+def test_an_answer_without_an_object_whose_remote_value_is_unknown_is_not_exact():
+    operator = TopkN(TopkNConfig(1, 1), plus)
+    operator.arrive(Pane(0, 0), [0, 1], [1, 2], [5.0, 1.0], [1.0, math.nan])
+    operator.arrive(Pane(1, 1), [0], [11], [5.0], [1.0])
+    assert as_data(operator.close(0)) == ([(0, 6.0)], False, False)
+    assert as_data(operator.close(1)) == ([(0, 6.0)], True, True)
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_border_is_noted_even_if_no_more_than_the_best_are_above_it(step):
+    """When the best falls behind those that nobody looked at, the answer is not exact."""
+    operator = TopkN(TopkNConfig(1), plus)
+    for window, best in ((0, 30.0), (1, 31.0)):
+        keys = np.arange(100) + 100 * window
+        streaming = np.full(100, 3.0 + window)
+        streaming[:20] = best  # this is where the next border comes from
+        operator.arrive(Pane(window, window), keys[::step], keys, streaming, np.zeros(100))
+        assert operator.close(window).is_exact
+    streaming = np.full(100, 30.5)
+    streaming[50] = 40.0
+    keys = np.arange(200, 300)[::step]
+    operator.arrive(Pane(2, 2), keys, np.arange(200, 300), streaming, np.zeros(100))
+    operator.settle(2)
+    operator.change([keys[50]], [-20.0])
+    assert as_data(operator.close(2)) == ([(keys[50], 20.0)], False, False)
