@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from typing import TYPE_CHECKING
 
 from rsp_engine.replica.http import HttpConfig, HttpEndpoint
+from tests.patience import stopwatch
 from tests.replica.fault_server import Exchange, FaultServer, bomb
 from tests.replica.patterns import FOLLOWERS, count, insert, user
 
@@ -101,5 +101,5 @@ def serving(behave: Callable[[Exchange], None] = Exchange.answer) -> FaultServer
 
 
 def timed(act: Callable[[], Fetched]) -> tuple[Fetched, float]:
-    start = time.monotonic()
-    return act(), time.monotonic() - start
+    with stopwatch() as seconds:
+        return act(), seconds()
