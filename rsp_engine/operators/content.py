@@ -6,10 +6,11 @@ long as one part holds it.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Iterator
 
 __all__ = ["Content"]
 
@@ -32,6 +33,10 @@ class Content(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._holders)
+
+    def __iter__(self) -> Iterator[T]:
+        """Go through the parts, in the order in which they came; a thing may be in several."""
+        return chain.from_iterable(self._parts.values())
 
     def coming(self, wanted: Iterable[Hashable]) -> list[Hashable]:
         """Return the parts of a content that are not there yet."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyoxigraph import NamedNode, Quad, Store
 
 from rsp_engine.operators.content import Content
+from rsp_engine.operators.inserted import Inserted
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -19,15 +20,16 @@ __all__ = ["WindowGraph"]
 class WindowGraph:
     """The named graph of a window in a store. Cost of a move: what comes and what goes.
 
-    Oxigraph's own order can depend on the order of insertion. Where an answer depends on it (that
-    of SAMPLE does, or of SUM over doubles), triples are to come `in_order`, which costs a sort.
+    Where an answer depends on the order of triples, they are to be `in_order`: part by part, in
+    term order. This costs a sort, and a new store whenever triples that came again are not so.
     """
 
     def __init__(self, store: Store, name: str, *, in_order: bool = True) -> None:
         self._store = store
         self._name = NamedNode(name)
-        self._in_order = in_order
         self._content = Content[Quad]()
+        self._inserted = Inserted() if in_order else None
+        self.gone = 0
         store.add_graph(self._name)
 
     def __len__(self) -> int:
@@ -38,9 +40,31 @@ class WindowGraph:
         wanted, name, held = dict(content), self._name, self._content
         going = held.going(wanted)
         for key in held.coming(wanted):
+            quads: Iterable[Quad]
             quads = (Quad(t.subject, t.predicate, t.object, name) for t in wanted[key])
-            new = held.add(key, quads)
-            self._store.extend(sorted(new, key=str) if self._in_order else new)
+            if self._inserted is not None:
+                quads = sorted(quads, key=str)
+                self._inserted.add(dict.fromkeys(quads))
+            self._store.extend(held.add(key, quads))
         for key in going:
             for quad in held.remove(key):
                 self._store.remove(quad)
+                self.gone += 1
+
+    def is_in_order(self) -> bool:
+        """Tell whether the store has the triples in the order that a new one would have."""
+        inserted = self._inserted
+        return (
+            inserted is None
+            or not inserted.has_repeats  # parts come in the order of time
+            or inserted.are_in_order(self._content)
+        )
+
+    def move_to(self, store: Store) -> None:
+        """Stand in a new store from now on, in order."""
+        self._store, self.gone = store, 0
+        store.add_graph(self._name)
+        if self._inserted is not None:
+            self._inserted = Inserted()
+            self._inserted.add(self._content)
+        store.extend(dict.fromkeys(self._content))

@@ -22,24 +22,34 @@ from rsp_engine.operators.dataset import WindowGraph
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from rsp_engine.operators.inserted import HeldGraph
     from rsp_engine.operators.scan import Scan
+    from rsp_engine.operators.state import State
 
 __all__ = ["General"]
 
+_MANY = 10_000  # quads that are gone: before that, a new store is not worth its while
 _MADE_NAME = re.compile(r"(?<![^\t])_:made[0-9a-f]{16}x[0-9]+x[0-9]+(?![^\t])")
 _MADE_NODE = re.compile(r"(?<![^\t])_:[0-9a-f]{1,32}(?![^\t])")
 
 
 class General:
-    """Evaluates a query over the windows as named graphs of a store, beside the static ones."""
+    """Evaluates a query over the windows as named graphs of a store, beside the static ones.
+
+    Where the answer depends on the order of triples, those of static graphs are in term order.
+    """
 
     def __init__(self, config: GeneralConfig, store: ox.Store, windows: Sequence[str]) -> None:
         self.config = config
         self.may_give_blank_nodes = config.template is not None
-        self._store = store
-        self._asking = Asking(config)
+        self._static = [ox.DefaultGraph(), *store.named_graphs()]
+        self._size = len(store)
         order = config.needs_order
-        self._graphs = [WindowGraph(store, name, in_order=order) for name in windows]
+        self.store = self._emptied(store) if order and self._size else store
+        """It is another one from time to time."""
+        self._asking = Asking(config)
+        self._graphs = [WindowGraph(self.store, name, in_order=order) for name in windows]
+        self._held: list[HeldGraph] = [*self._graphs]
         self._known: dict[str, tuple[str, Row]] = {}
 
     def stats(self) -> dict[str, int | bool]:
@@ -55,13 +65,46 @@ class General:
         """Give the windows the content of the scans."""
         for graph, scan in zip(self._graphs, scans, strict=True):
             graph.move(scan.content())
+        self.tidy()
+
+    def hold(self, graph: HeldGraph) -> None:
+        """Let another graph stand beside the windows; it has its data from elsewhere."""
+        self._held.append(graph)
+
+    def tidy(self) -> None:
+        """Fill a new store if this one is out of order, or keeps too much that is gone."""
+        gone = sum(graph.gone for graph in self._held)
+        is_full = gone > _MANY + self._size + sum(map(len, self._held))
+        order = self.config.needs_order
+        if not is_full and not (order and not all(g.is_in_order() for g in self._held)):
+            return
+        self.store = self._emptied(self.store)
+        for graph in self._held:
+            graph.move_to(self.store)
+
+    def _emptied(self, store: ox.Store) -> ox.Store:
+        """Return a new store that holds the static graphs only."""
+        quads = [
+            q for name in self._static for q in store.quads_for_pattern(None, None, None, name)
+        ]
+        made = ox.Store()
+        made.extend(sorted(quads, key=str) if self.config.needs_order else quads)
+        return made
 
     def ask(self, now: int) -> Solutions | Graph | Boolean:
         """Return the answer over what the store holds, at an instant."""
-        result = self._asking.ask(self._store, now)
+        result = self._asking.ask(self.store, now)
         if isinstance(result, ox.QueryBoolean):
             return Boolean(bool(result))
         return content_of(self.config, self._rows(result))
+
+    def state(self) -> State:
+        """Return what the windows do not tell: they are filled again from the scans."""
+        return {"may_give_blank_nodes": self.may_give_blank_nodes}
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        self.may_give_blank_nodes = state["may_give_blank_nodes"]
 
     def _rows(self, solutions: ox.QuerySolutions) -> list[Row]:
         """Return the solutions in order.

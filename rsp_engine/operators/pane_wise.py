@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rsp_engine.operators.asking import Term
     from rsp_engine.operators.one_pattern import OnePattern
     from rsp_engine.operators.scan import Scan
+    from rsp_engine.operators.state import State
 
 __all__ = ["PaneWise", "PaneWiseConfig"]
 
@@ -72,6 +73,14 @@ class PaneWise:
             for text in self._texts.add(key, sorted(found)):
                 rows[text] = found[text]
         return content_of(self.config, [rows[text] for text in sorted(rows)])
+
+    def state(self) -> State:
+        """Return what the window does not tell: its panes are asked again."""
+        return {"may_give_blank_nodes": self.may_give_blank_nodes}
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        self.may_give_blank_nodes = state["may_give_blank_nodes"]
 
     def _not_told_by_rows(self, triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
         """Return the triples to count beside the rows: each solution of a pattern is a triple."""

@@ -8,10 +8,12 @@ few objects that are in it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from rsp_engine.model.ntriples import read_rows, row_text
+from rsp_engine.model.windows import Pane
 from rsp_engine.operators.asking import GeneralConfig, content_of
 from rsp_engine.operators.best import Border
 from rsp_engine.operators.matching import Matched, Matcher, Matching, Solution
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Graph, Row, Solutions
     from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.model.windows import Pane
     from rsp_engine.operators.scan import Scan
+    from rsp_engine.operators.state import State
 
 __all__ = ["RANKERS", "Ranked", "RankedConfig", "RankerName"]
 
@@ -120,6 +122,25 @@ class Ranked:
         self.may_give_blank_nodes |= holds_blank_nodes(rows)
         return rows
 
+    def state(self) -> State:
+        """Return all there is to know, as plain data, to be restored from."""
+        return {
+            "ranker": self._ranker.state(),
+            "objects": self._objects.state(),
+            "taken": sorted([pane.first, pane.last] for pane in self._taken),
+            "count": self._count,
+            "may_give_blank_nodes": self.may_give_blank_nodes,
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on from a state. Where to look for the best is guessed anew."""
+        ranker = RANKERS[self.config.ranker]
+        self._ranker = ranker.restored(self._ranker.config, state["ranker"])
+        self._objects.restore(state["objects"], len(self._matcher.config.names))
+        self._taken = {Pane(*pane) for pane in state["taken"]}
+        self._count = state["count"]
+        self.may_give_blank_nodes = state["may_give_blank_nodes"]
+
 
 class Objects:
     """Numbers of solutions, kept as long as a window holds them."""
@@ -162,3 +183,22 @@ class Objects:
                 number, until = self._numbers[solution]
                 if until == end:
                     del self._numbers[solution], self._solutions[number]
+
+    def state(self) -> State:
+        """Return the solutions with their numbers and their last windows, as plain data."""
+        return {
+            "next": self._next,
+            "numbers": list(self._solutions),
+            "ends": [self._numbers[solution][1] for solution in self._solutions.values()],
+            "solutions": list(map(row_text, self._solutions.values())),
+        }
+
+    def restore(self, state: State, width: int) -> None:
+        """Go on from a state; a solution has so many terms."""
+        solutions: list[Any] = read_rows(state["solutions"], width)
+        self._next, self._ends = state["next"], {}
+        self._solutions = dict(zip(state["numbers"], solutions, strict=True))
+        self._numbers = {}
+        for number, end, solution in zip(state["numbers"], state["ends"], solutions, strict=True):
+            self._numbers[solution] = number, end
+            self._ends.setdefault(end, []).append(solution)

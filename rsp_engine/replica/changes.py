@@ -11,10 +11,12 @@ needs; a value that is gone cannot be told, and is found by asking.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyoxigraph as ox
 
+from rsp_engine.model.ntriples import read_triples
 from rsp_engine.replica.asking import whole_text
 from rsp_engine.replica.endpoint import Fetched
 from rsp_engine.replica.in_process import EVALUATION, ask, refuse_unreadable
@@ -58,10 +60,11 @@ class Changes:
 
     def push(self, time: int, triples: Iterable[ox.Triple]) -> Change:
         """Take in an element; return what it says."""
-        graph = ox.Dataset(ox.Quad(t.subject, t.predicate, t.object) for t in triples)
+        # In term order, whatever the order in which they came; so are elements of one time.
+        held = sorted(set(triples), key=str)
+        graph = ox.Dataset(ox.Quad(t.subject, t.predicate, t.object) for t in held)
         change = Change(time, self._fetched(graph))
-        # Elements of one time are in term order, whatever the order in which they came.
-        self._waiting.append((time, tuple(sorted(str(quad) for quad in graph)), change))
+        self._waiting.append((time, tuple(map(str, held)), change))
         return change
 
     def _fetched(self, graph: ox.Dataset) -> Fetched:
@@ -75,9 +78,22 @@ class Changes:
 
     def due(self, now: int) -> list[Change]:
         """Give out the changes up to an instant, in the order of their times."""
-        waiting = sorted(self._waiting, key=lambda entry: entry[:2])
+        waiting = sorted(self._waiting, key=itemgetter(0, 1))
         self._waiting = [entry for entry in waiting if entry[0] > now]
         return [change for time, _, change in waiting if time <= now]
+
+    def state(self) -> list[list[Any]]:
+        """Return what waits as plain data: the times and the triples of elements."""
+        return [
+            [time, "\n".join(texts)]
+            for time, texts, _ in sorted(self._waiting, key=itemgetter(0, 1))
+        ]
+
+    def restore(self, state: Iterable[Sequence[Any]]) -> None:
+        """Take up what waits."""
+        self._waiting = []
+        for time, text in state:
+            self.push(time, read_triples(text))
 
     def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
         """Answer nothing: what is not pushed stays as it is."""

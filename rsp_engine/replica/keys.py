@@ -65,8 +65,14 @@ class Keys:
     @classmethod
     def restored(cls, state: Sequence[Sequence[str]]) -> Keys:
         """Return what was saved, with the same numbers."""
-        terms = iter(read_terms([text for key in state for text in key]))
-        made = cls(tuple(next(terms) for _ in key) for key in state)
-        if len(made) != len(state):
-            raise ValueError("a key stands twice")
+        made = cls()
+        made.restore(state)
         return made
+
+    def restore(self, state: Sequence[Sequence[str]]) -> None:
+        """Take up what was saved, before any key has a number here."""
+        terms = iter(read_terms([text for key in state for text in key]))
+        for key in state:
+            self.number(tuple([next(terms) for _ in key]))
+        if len(self) != len(state):
+            raise ValueError("a key stands twice")

@@ -79,6 +79,11 @@ class Replica:
         """Return the solutions of keys. A bounded replica takes this as use of them."""
         return [self._held.get(int(number), ()) for number in numbers]
 
+    def held(self) -> Integers:
+        """Return the keys that are held, what was used last at the end; this is no use of them."""
+        held = self._in_order_of_use()
+        return np.fromiter(held, dtype=np.int64, count=len(held))
+
     def load(self, snapshot: Fetched, now: int) -> Integers:
         """Take in a snapshot; return the keys whose solutions are others than before.
 
@@ -161,13 +166,18 @@ class Replica:
     @classmethod
     def restored(cls, config: ReplicaConfig, state: Mapping[str, Any]) -> Replica:
         """Return what was saved. A state of another version or configuration is refused."""
-        _refuse_other(config, state)
+        made = cls(config)
+        made.restore(state)
+        return made
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up what was saved, before anything is known here."""
+        _refuse_other(self.config, state)
         try:
-            made = cls(config, Keys.restored(state["keys"]))
-            made._take_up(state)
+            self.keys.restore(state["keys"])
+            self._take_up(state)
         except (LookupError, TypeError, ValueError, OverflowError) as error:
             raise StateError(f"the saved replica is damaged: {error}") from None
-        return made
 
     def _take_up(self, state: Mapping[str, Any]) -> None:
         numbers = np.array(state["numbers"], dtype=np.int64)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.asking import Term
     from rsp_engine.operators.matching import Matched, Solution
+    from rsp_engine.operators.state import State
     from rsp_engine.plan.joined import JoinedConfig
     from rsp_engine.runtime.refresh import Refresh
     from rsp_engine.runtime.remote_values import RemoteValues
@@ -158,4 +159,21 @@ class Arrived:
             np.array([member.key for member in members], dtype=np.int64),
             np.array([member.streaming for member in members], dtype=np.float64),
             np.array([member.position for member in members], dtype=np.int64),
+        )
+
+    def state(self) -> State:
+        return {
+            "population": self._population.state(),
+            "operator": self._operator.state(),
+            "count": self._count,
+        }
+
+    def restore(self, state: State) -> None:
+        self._population.restore(state["population"], len(self._names))
+        self._count = state["count"]
+        scores, operator = self.config.scores, self._operator
+        self._operator = (
+            TopkN.restored(operator.config, scores, state["operator"])
+            if isinstance(operator, TopkN)
+            else WholeWindow.restored(operator.config, scores, state["operator"])
         )

@@ -18,6 +18,7 @@ import numpy as np
 
 from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.model.candidates import Candidates
+from rsp_engine.model.windows import Pane
 from rsp_engine.operators.matching import Matcher
 from rsp_engine.operators.projecting import Projector, holds_blank_nodes
 from rsp_engine.operators.time_windows import TimedScan
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from pyoxigraph import Store
 
     from rsp_engine.model.arrays import Integers
-    from rsp_engine.model.windows import Pane
     from rsp_engine.operators.scan import Scan
+    from rsp_engine.operators.state import State
     from rsp_engine.operators.topk import Ranking
     from rsp_engine.plan.joined import JoinedConfig
     from rsp_engine.runtime.objects import Objects
@@ -85,6 +86,24 @@ class Joined:
         if self._judge is not None:
             self._stats |= self._judge.judge(ranking.keys, self._objects, now)
         return self._solutions(ranking, now)
+
+    def state(self) -> State:
+        """Return all there is to know beside the replica, as plain data, to be restored from."""
+        return {
+            "objects": self._objects.state(),
+            "taken": sorted([pane.first, pane.last] for pane in self._taken),
+            "may_give_blank_nodes": self.may_give_blank_nodes,
+            "judged": None if self._judge is None else self._judge.state(),
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on from a state; the replica is restored already."""
+        self._values.renew(self._refresh.replica.held())
+        self._objects.restore(state["objects"])
+        self._taken = {Pane(*pane) for pane in state["taken"]}
+        self.may_give_blank_nodes = state["may_give_blank_nodes"]
+        if self._judge is not None:
+            self._judge.restore(state["judged"])
 
     def _fetch(self, window: int, step: int, now: int) -> Refreshed:
         """Let the policy elect, and fetch what it elects."""

@@ -5,17 +5,19 @@ What it asks for costs no budget and never reaches the replica, so the answers a
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.operators.measures import Cumulated, measure
+from rsp_engine.operators.measures import Cumulated, Measures, measure
 from rsp_engine.operators.topk import Arrivals, order_of
 from rsp_engine.replica.store import Replica, ReplicaConfig
 from rsp_engine.runtime.remote_values import RemoteValues
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Integers
+    from rsp_engine.operators.state import State
     from rsp_engine.plan.joined import JoinedConfig
     from rsp_engine.runtime.objects import Members, Objects
     from rsp_engine.runtime.refresh import Refresh
@@ -43,6 +45,14 @@ class Judge:
         found = measure(answer.tolist(), oracle.tolist(), self._config.k)
         self.cumulated = self.cumulated.add(found)
         return {"ndcg": round(found.ndcg, 6), "precision": round(found.precision, 6)}
+
+    def state(self) -> State:
+        """Return the measures so far."""
+        return asdict(self.cumulated)
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        self.cumulated = Cumulated(state["windows"], Measures(**state["sums"]))
 
     def _ranked(self, members: Members, truth: Replica) -> Integers:
         """Return all objects of the window that have a remote value, best first."""

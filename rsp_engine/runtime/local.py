@@ -6,15 +6,16 @@ its stream; answers of a registered CONSTRUCT are elements of a stream of that n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rsp_engine.errors import BindingError
 from rsp_engine.model.answers import Answer, Graph
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.watermarks import Watermarks
 from rsp_engine.model.windows import TimeFrame
+from rsp_engine.operators.state import checked, headed, reading
 from rsp_engine.runtime.blank_nodes import ElementNames, within_stream
 from rsp_engine.runtime.canonical import TripleTermError, canonical
 from rsp_engine.runtime.merged import merged
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Triple
 
+    from rsp_engine.operators.state import State
+    from rsp_engine.runtime.merged import Item
     from rsp_engine.runtime.sources import Source
     from rsp_engine.runtime.step import Step
 
@@ -70,7 +73,11 @@ class LocalDriver:
 
     def run(self) -> Iterator[Answer]:
         """Yield the answers of all queries, each query's in order."""
-        for stream, item, source in merged(self._sources, in_batches=not self._has_feeds):
+        return self.take(merged(self._sources, in_batches=not self._has_feeds))
+
+    def take(self, items: Iterable[tuple[str, Item | None, Source | None]]) -> Iterator[Answer]:
+        """Yield the answers that come of what merged sources hold; where it ends, it can go on."""
+        for stream, item, source in items:
             if source is None:
                 self._watermarks.end(stream)
                 yield from self._advance()
@@ -80,6 +87,29 @@ class LocalDriver:
                 yield from self._take(stream, item, source)
             elif item is not None:
                 self._set_aside(item)
+
+    def state(self) -> State:
+        """Return what is known beside the steps, as plain data, between two items."""
+        content = {
+            "watermarks": self._watermarks.state(),
+            "names": {stream: names.state() for stream, names in self._names.items()},
+            "counts": asdict(self.counts),
+        }
+        return headed("LocalDriver", self._config(), content)
+
+    def restore(self, state: State) -> None:
+        """Go on from a state of the same queries and streams; the steps have their own."""
+        checked(state, "LocalDriver", self._config())
+        with reading("the driver"):
+            self._watermarks.restore(state["watermarks"])
+            for stream, names in self._names.items():
+                names.restore(state["names"][stream])
+            for name in asdict(self.counts):
+                setattr(self.counts, name, state["counts"][name])
+
+    def _config(self) -> dict[str, Any]:
+        queries = [step.plan.name for step in self._steps]
+        return {"queries": queries, "streams": list(self._names), "max_delay": self._max_delay}
 
     def _take(self, stream: str, element: Element, source: Source) -> Iterator[Answer]:
         yield from self._come_to(stream, element)

@@ -38,15 +38,14 @@ class Needed:
 class NeededKeys:
     """Asks a store for keys. Windows overlap, so only keys that are new are read."""
 
-    def __init__(self, config: GeneralConfig, store: ox.Store, keys: Keys) -> None:
+    def __init__(self, config: GeneralConfig, keys: Keys) -> None:
         self._asking = Asking(config)
-        self._store = store
         self._keys = keys
         self._known: dict[str, int] = {}
 
-    def at(self, now: int) -> Needed:
+    def at(self, store: ox.Store, now: int) -> Needed:
         """Return the keys that the content of the store needs, at an instant."""
-        solutions = self._asking.ask(self._store, now)
+        solutions = self._asking.ask(store, now)
         assert isinstance(solutions, ox.QuerySolutions), "keys are rows"  # noqa: S101
         text = (solutions.serialize(format=ox.QueryResultsFormat.TSV) or b"").decode()
         header, *lines = text[:-1].split("\n")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.asking import Term
     from rsp_engine.operators.matching import Matched
+    from rsp_engine.operators.state import State
     from rsp_engine.operators.topk import Ranking
 
 __all__ = ["Members", "Objects"]
@@ -72,3 +73,9 @@ class Objects(Protocol):
 
     def members(self) -> Members:
         """Return all objects of the window that was looked at last."""
+
+    def state(self) -> State:
+        """Return all there is to know beside the replica, as plain data, to be restored from."""
+
+    def restore(self, state: State) -> None:
+        """Go on from a state; the replica is restored already."""

@@ -7,17 +7,21 @@ tables by number do not grow.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from rsp_engine.model.ntriples import read_rows, row_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.operators.matching import Solution
+    from rsp_engine.operators.state import State
     from rsp_engine.plan.options import Arrivals
 
 __all__ = ["Member", "Population"]
@@ -108,6 +112,34 @@ class Population:
     def of_keys(self, keys: Iterable[int]) -> list[int]:
         """Return the objects of join keys."""
         return [number for key in keys for number in self._of_key.get(key, ())]
+
+    def state(self) -> State:
+        """Return the objects as columns of plain data."""
+        members = self._members.values()
+        return {
+            "numbers": list(self._members),
+            "keys": [member.key for member in members],
+            "streaming": [member.streaming for member in members],
+            "positions": [member.position for member in members],
+            "ends": [member.end for member in members],
+            "solutions": [row_text(member.solution) for member in members],
+            "of_key": list(self._of_key),
+            "free": self._free[:],
+            "next": self._next,
+        }
+
+    def restore(self, state: State, width: int) -> None:
+        """Go on from a state; a solution has so many terms. All that is in an order keeps it."""
+        solutions: Any = read_rows(state["solutions"], width)
+        columns = (state[name] for name in ("keys", "streaming", "positions", "ends"))
+        members = itertools.starmap(Member, zip(solutions, *columns, strict=True))
+        self._members = dict(zip(state["numbers"], members, strict=True))
+        self._of_key = defaultdict(list, {key: [] for key in state["of_key"]})
+        self._ends = defaultdict(list)
+        for number, member in self._members.items():
+            self._of_key[member.key].append(number)
+            self._ends[member.end].append(number)
+        self._free, self._next = state["free"][:], state["next"]
 
     def best_streaming(self, keys: Iterable[int]) -> Floats:
         """Return the largest value that the objects of each key streamed."""

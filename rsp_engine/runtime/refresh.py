@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.candidates import Candidates
+    from rsp_engine.operators.state import State
     from rsp_engine.plan.services import ServicePlan
     from rsp_engine.replica.endpoint import Fetched, Limits
     from rsp_engine.replica.pattern import Key
@@ -141,6 +142,26 @@ class Refresh:
     def ask(self, keys: Sequence[Key], now: int) -> Fetched:
         """Fetch keys beside the replica, without limits: for who wants to know the truth."""
         return self._endpoint.fetch(keys, UNLIMITED, now)
+
+    def state(self) -> State:
+        """Return what is known of the remote side, as plain data, to be restored from."""
+        return {
+            "replica": self.replica.state(),
+            "changes": None if self._changes is None else self._changes.state(),
+            "first_push": self._first_push,
+            "has_begun": self._has_begun,
+            "is_whole": self.is_whole,
+            "faults": dict(sorted(self._faults.items())),
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on from a state, before anything was asked."""
+        self.replica.restore(state["replica"])
+        if self._changes is not None:
+            self._changes.restore(state["changes"])
+        self._first_push, self._has_begun = state["first_push"], state["has_begun"]
+        self.is_whole = state["is_whole"]
+        self._faults = Counter(state["faults"])
 
     def close(self) -> None:
         """Give back what the endpoint holds."""

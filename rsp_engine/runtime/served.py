@@ -22,6 +22,7 @@ import pyoxigraph as ox
 from rsp_engine.model.candidates import Candidates
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.general import General
+from rsp_engine.operators.inserted import Inserted
 from rsp_engine.plan.remote import variable_iri
 from rsp_engine.replica.endpoint import Limits
 from rsp_engine.runtime.needed import Needed, NeededKeys
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.answers import Boolean, Graph, Solutions
     from rsp_engine.model.windows import CountFrame
     from rsp_engine.operators.scan import Scan
+    from rsp_engine.operators.state import State
     from rsp_engine.plan.physical import PhysicalPlan
     from rsp_engine.plan.remote import ServedClause, ServedConfig
     from rsp_engine.plan.services import ServiceOptions
@@ -56,7 +58,7 @@ class Served:
         self._general = General(config, store, [scan.window for scan in plan.scans])
         self._frames = [scan.frame for scan in plan.scans]
         served = zip(config.clauses, refreshes, strict=True)
-        self._clauses = [_Served(clause, refresh, store) for clause, refresh in served]
+        self._clauses = [_Served(clause, refresh, self._general) for clause, refresh in served]
         self._before: int | None = None
         self._stats: dict[str, Any] = {}
 
@@ -73,6 +75,7 @@ class Served:
         for clause in self._clauses:
             clause.begin(min(scan.interval().open for scan in scans))
             clause.bring_up(now, pace, allowance, told)
+            self._general.tidy()
         self._stats = {**self._general.stats(), **told.stats()}
         self._before = now
         return self._general.ask(now)
@@ -80,6 +83,21 @@ class Served:
     def stats(self) -> dict[str, Any]:
         """Return what the last answer was made of, and what it cost."""
         return self._stats
+
+    def state(self) -> State:
+        """Return what windows and replicas do not tell: the store is filled again from these."""
+        return {
+            "general": self._general.state(),
+            "before": self._before,
+            "has_missed_a_change": [clause.has_missed_a_change for clause in self._clauses],
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on from a state; the replicas are restored already."""
+        self._general.restore(state["general"])
+        self._before = state["before"]
+        for clause, has_missed in zip(self._clauses, state["has_missed_a_change"], strict=True):
+            clause.has_missed_a_change = has_missed
 
     def _pace(self, now: int) -> _Pace:
         times = [frame for frame in self._frames if isinstance(frame, TimeFrame)]
@@ -163,12 +181,15 @@ class _Told:
 class _Served:
     """One clause: its replica, and its graph in the store."""
 
-    def __init__(self, clause: ServedClause, refresh: Refresh, store: ox.Store) -> None:
+    def __init__(self, clause: ServedClause, refresh: Refresh, general: General) -> None:
         self._refresh = refresh
-        self._graph = ServedGraph(clause, refresh.plan.pattern, store)
+        self._general = general
+        order = general.config.needs_order
+        self._graph = ServedGraph(clause, refresh.plan.pattern, general.store, in_order=order)
+        general.hold(self._graph)
         keys = refresh.replica.keys
-        self._keys = None if clause.keys is None else NeededKeys(clause.keys, store, keys)
-        self._has_missed_a_change = False
+        self._keys = None if clause.keys is None else NeededKeys(clause.keys, keys)
+        self.has_missed_a_change = False
 
     @property
     def options(self) -> ServiceOptions:
@@ -193,7 +214,7 @@ class _Served:
         replica = self._refresh.replica
         if self._keys is None:
             return Needed(replica.keys.numbers([()]))
-        needed = self._keys.at(now)
+        needed = self._keys.at(self._general.store, now)
         if not needed.is_all:
             return needed
         every = np.arange(len(replica.keys), dtype=np.int64)
@@ -224,8 +245,8 @@ class _Served:
         told.faults.update(refreshed.faults)
         is_all_known = len(known) == len(needed.numbers) and not needed.unaskable
         if is_pushed:
-            self._has_missed_a_change |= bool(refreshed.faults)
-            is_exact = (is_all_known or self._refresh.is_whole) and not self._has_missed_a_change
+            self.has_missed_a_change |= bool(refreshed.faults)
+            is_exact = (is_all_known or self._refresh.is_whole) and not self.has_missed_a_change
         else:
             told.stale += int(np.count_nonzero(entries.is_stale(now)))
             told.oldest = max(told.oldest, int(np.max(now - entries.last_refresh, initial=0)))
@@ -234,9 +255,19 @@ class _Served:
 
 
 class ServedGraph:
-    """The graph of a clause: a node for each remote solution of the keys that it holds."""
+    """The graph of a clause: a node for each remote solution of the keys that it holds.
 
-    def __init__(self, clause: ServedClause, pattern: RemotePattern, store: ox.Store) -> None:
+    Where an answer depends on the order of triples, they are to be `in_order`: key by key.
+    """
+
+    def __init__(
+        self,
+        clause: ServedClause,
+        pattern: RemotePattern,
+        store: ox.Store,
+        *,
+        in_order: bool = False,
+    ) -> None:
         self._name = ox.NamedNode(clause.graph)
         self._store = store
         self._keys = pattern.keys
@@ -245,7 +276,12 @@ class ServedGraph:
         }
         self._mark = ox.NamedNode(variable_iri("")) if clause.is_marked else None
         self._held: dict[int, tuple[tuple[Solution, ...], list[ox.Quad]]] = {}
+        self._inserted = Inserted() if in_order else None
+        self.gone = 0
         store.add_graph(self._name)
+
+    def __len__(self) -> int:
+        return sum(len(quads) for _, quads in self._held.values())
 
     def hold(
         self, numbers: Sequence[int], keys: Sequence[Key], values: Sequence[tuple[Solution, ...]]
@@ -262,10 +298,30 @@ class ServedGraph:
             quads = list(self._quads(number, key, solutions))
             self._store.extend(quads)
             self._held[number] = solutions, quads
+            if self._inserted is not None:
+                self._inserted.add(quads)
 
     def _drop(self, number: int) -> None:
-        for quad in self._held.pop(number)[1]:
+        quads = self._held.pop(number)[1]
+        self.gone += len(quads)
+        for quad in quads:
             self._store.remove(quad)
+
+    def _in_order(self) -> list[ox.Quad]:
+        return [quad for number in sorted(self._held) for quad in self._held[number][1]]
+
+    def is_in_order(self) -> bool:
+        """Tell whether the store has the triples in the order that a new one would have."""
+        return self._inserted is None or self._inserted.are_in_order(self._in_order())
+
+    def move_to(self, store: ox.Store) -> None:
+        """Stand in a new store from now on, in order."""
+        self._store, self.gone, quads = store, 0, self._in_order()
+        store.add_graph(self._name)
+        store.extend(quads)
+        if self._inserted is not None:
+            self._inserted = Inserted()
+            self._inserted.add(quads)
 
     def _quads(self, number: int, key: Key, solutions: tuple[Solution, ...]) -> Iterator[ox.Quad]:
         for place, solution in enumerate(solutions):
@@ -273,8 +329,9 @@ class ServedGraph:
             if self._mark is not None:
                 yield ox.Quad(node, self._mark, _MARK, self._name)
             terms = {**dict(zip(self._keys, key, strict=True)), **solution}
-            for name, term in terms.items():
-                yield ox.Quad(node, self._properties[name], self._own(term), self._name)
+            for name, verb in self._properties.items():
+                if (term := terms.get(name)) is not None:
+                    yield ox.Quad(node, verb, self._own(term), self._name)
 
     def _own(self, term: Term) -> Term:
         """Keep blank nodes apart from those of other clauses."""

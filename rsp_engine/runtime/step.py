@@ -5,6 +5,7 @@ The same for every driver. A driver brings elements and watermarks, and takes an
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 import pyoxigraph as ox
@@ -18,10 +19,13 @@ from rsp_engine.operators.pane_wise import PaneWise, PaneWiseConfig
 from rsp_engine.operators.r2s import StreamOperator
 from rsp_engine.operators.ranked import Ranked, RankedConfig
 from rsp_engine.operators.report import Report
+from rsp_engine.operators.state import checked, headed, reading
 from rsp_engine.operators.time_windows import TimedScan, TimeScan
+from rsp_engine.plan.identity import identity
 from rsp_engine.plan.joined import JoinedConfig
 from rsp_engine.plan.remote import ServedConfig
 from rsp_engine.plan.services import changes_stream
+from rsp_engine.runtime.answer_state import read_answer, written_answer
 from rsp_engine.runtime.blank_nodes import numbered
 from rsp_engine.runtime.joined import Joined
 from rsp_engine.runtime.refresh import Refresh
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rsp_engine.operators.scan import Refusal, Scan
+    from rsp_engine.operators.state import State
     from rsp_engine.plan.physical import PhysicalPlan
 
 __all__ = ["Step"]
@@ -115,6 +120,36 @@ class Step:
         """Yield the answer of each evaluation that the watermark has made due."""
         for instant in self._report.due(watermark):
             yield self._evaluate(instant)
+
+    def state(self) -> State:
+        """Return all that the query knows, as plain data, between two elements or evaluations.
+
+        What can be found again from the rest is left out: a restored step is slower at first.
+        """
+        config = self.plan.operator
+        content = {
+            "scans": [scan.state() for scan in self._scans],
+            "report": self._report.state(),
+            "services": [refresh.state() for refresh in self._refreshes],
+            "evaluation": self._operator.state(),
+            "before": self._r2s.state(partial(written_answer, config)),
+        }
+        return headed("Step", identity(self.plan), content)
+
+    def restore(self, state: State) -> None:
+        """Go on from a state of the same plan, before anything is taken.
+
+        A state that does not fit, or is damaged, is a `StateError`; then this step is of no use.
+        """
+        checked(state, "Step", identity(self.plan))
+        with reading(self.plan.name):
+            for scan, saved in zip(self._scans, state["scans"], strict=True):
+                scan.restore(saved)
+            for refresh, saved in zip(self._refreshes, state["services"], strict=True):
+                refresh.restore(saved)
+            self._report.restore(state["report"])
+            self._operator.restore(state["evaluation"])
+            self._r2s.restore(state["before"], partial(read_answer, self.plan.operator))
 
     def close(self) -> None:
         """Give back what the endpoints of services hold."""
