@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rsp_engine.cli.app import Format, app, failures
+from rsp_engine.cli.ranking import Arrivals, ArrivalsFlag, Operator, OperatorFlag
 from rsp_engine.cli.remote import (
     Budget,
     Capacity,
@@ -48,6 +49,8 @@ def explain_file(
     seed: Seed = None,
     replica: ReplicaFlag = None,
     capacity: Capacity = None,
+    operator: OperatorFlag = Operator.auto,
+    arrivals: ArrivalsFlag = Arrivals.latest,
 ) -> None:
     """Print the logical and the physical plan of a query: what is evaluated where, and why."""
     with failures():
@@ -84,6 +87,8 @@ def explain_file(
             services={iri: connect(url) for iri, url in services},
             service_options=remote,
             feeds=frozenset(iri for iri, _ in feeds),
+            operator=operator.value,
+            arrivals=arrivals.value,
         )
         made = plan(query, text, file, options)
         refuse_unasked(options.bound_services, made.physical.services)

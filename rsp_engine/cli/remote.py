@@ -14,14 +14,11 @@ if TYPE_CHECKING:
     from rsp_engine.plan.services import ServiceOptions
 
 __all__ = [
-    "Arrivals",
-    "ArrivalsFlag",
     "Budget",
     "Capacity",
     "Changes",
     "Deadline",
     "MaxRequests",
-    "OracleFlag",
     "Policy",
     "Replica",
     "ReplicaFlag",
@@ -30,13 +27,6 @@ __all__ = [
     "StandBy",
     "service_options",
 ]
-
-
-class Arrivals(StrEnum):
-    """What counts where a join key arrives several times in a window."""
-
-    latest = "latest"
-    all = "all"
 
 
 class Replica(StrEnum):
@@ -80,17 +70,6 @@ Deadline = Annotated[
     str | None,
     typer.Option(
         metavar="DURATION", help="How long an evaluation may wait for remote data: 500ms."
-    ),
-]
-ArrivalsFlag = Annotated[
-    Arrivals,
-    typer.Option(help="Of several arrivals of a join key the latest counts, or each by itself."),
-]
-OracleFlag = Annotated[
-    bool,
-    typer.Option(
-        "--oracle",
-        help="Judge each ranked answer by all remote data, which is fetched beside the budget.",
     ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Where chance begins, for policies that use it.")]

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from rsp_engine.cli.app import WORLDS_FAULT, app, failures
+from rsp_engine.cli.ranking import Arrivals, ArrivalsFlag, Operator, OperatorFlag, OracleFlag
 from rsp_engine.cli.remote import (
-    Arrivals,
-    ArrivalsFlag,
     Budget,
     Capacity,
     Changes,
     Deadline,
     MaxRequests,
-    OracleFlag,
     Policy,
     ReplicaFlag,
     Seed,
@@ -53,16 +51,6 @@ class Report(StrEnum):
 
     nonempty = "nonempty"
     every = "every"
-
-
-class Operator(StrEnum):
-    """What runs a ranked query."""
-
-    auto = "auto"
-    mintopk = "mintopk"
-    pretopk = "pretopk"
-    oracle = "oracle"
-    general = "general"
 
 
 class Bounds(StrEnum):
@@ -101,10 +89,7 @@ def run_files(
     max_delay: Annotated[
         str, typer.Option(metavar="DURATION", help="How late an element may come: 5s, PT5S, 5000.")
     ] = "0",
-    operator: Annotated[
-        Operator,
-        typer.Option(help="What runs a ranked query; the planner chooses unless one is named."),
-    ] = Operator.auto,
+    operator: OperatorFlag = Operator.auto,
     service: Services = None,
     policy: Policy = None,
     budget: Budget = None,

@@ -78,6 +78,7 @@ def _physical(plan: Plan) -> Iterator[str]:
     yield f"why      {physical.why}"
     if (ranked := ranking(physical)) is not None:
         yield from (f"{word:8} {told}" for word, told in ranked.facts.items())
+        yield "means    in SPARQL, with windows and services as graphs:"
     yield from (f"         {line}" for line in physical.operator.sparql.splitlines())
     if physical.operator.template is not None:
         yield "then     the template is filled once per solution"

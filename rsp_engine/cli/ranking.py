@@ -1,0 +1,44 @@
+"""The flags of ranked queries, which several words of the command share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+__all__ = ["Arrivals", "ArrivalsFlag", "Operator", "OperatorFlag", "OracleFlag"]
+
+
+class Operator(StrEnum):
+    """What runs a ranked query."""
+
+    auto = "auto"
+    mintopk = "mintopk"
+    pretopk = "pretopk"
+    oracle = "oracle"
+    general = "general"
+
+
+class Arrivals(StrEnum):
+    """What counts where a join key arrives several times in a window."""
+
+    latest = "latest"
+    all = "all"
+
+
+OperatorFlag = Annotated[
+    Operator,
+    typer.Option(help="What runs a ranked query; the planner chooses unless one is named."),
+]
+ArrivalsFlag = Annotated[
+    Arrivals,
+    typer.Option(help="Of several arrivals of a join key the latest counts, or each by itself."),
+]
+OracleFlag = Annotated[
+    bool,
+    typer.Option(
+        "--oracle",
+        help="Judge each ranked answer by all remote data, which is fetched beside the budget.",
+    ),
+]
