@@ -1,7 +1,7 @@
 # One word, one act. `make` alone lists the words.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test bench format clean java
+.PHONY: help setup demo check test bench format clean java
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,6 +17,9 @@ help: ## list the words
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
 
 setup: $(STAMP) ## create .venv and install the package into it, with the tools to develop it
+
+demo: $(STAMP) ## rank users under a budget, against a real SPARQL server that changes
+	$(BIN)/python examples/demo.py
 
 check: $(STAMP) ## check format, lint, types, import rules and the examples in docstrings
 	$(BIN)/ruff format --check

@@ -1,0 +1,127 @@
+"""A budget at work: mentions pass by, and a real SPARQL server tells who wins followers.
+
+The mentions and the growth of followers are made as in the evaluation of AcquaTop. The server is
+`oxigraph serve`, on this computer; what it knows changes from window to window. Each window may
+fetch a few users anew, and an oracle that may ask for all of them tells how good the answer is.
+
+    python examples/demo.py [--policy AT-TSM] [--budget 7] [--windows 30]
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import subprocess
+import sysconfig
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import requests
+
+from rsp_engine import Engine
+from rsp_engine.experiments.dataset import DFC, RANGE, STEP, USER
+from rsp_engine.experiments.generator import generate
+from rsp_engine.model.answers import Solutions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.model.answers import Answer
+
+QUERY = Path(__file__).with_name("growing_users.rspql")
+
+
+def main() -> None:
+    """Run for some windows, and print the best of each."""
+    flags = argparse.ArgumentParser(description="Rank growing users under a budget.")
+    flags.add_argument("--policy", default="AT-TSM", help="what elects the users to fetch anew")
+    flags.add_argument("--budget", type=int, default=7, help="how many a window may fetch")
+    flags.add_argument("--windows", type=int, default=30, help="how many windows to run")
+    given, _ = flags.parse_known_args()
+    dataset = generate(seed=1)
+    with server() as url, tempfile.TemporaryDirectory() as folder:
+        posts = Path(folder) / "posts.nq"
+        posts.write_text("".join(dataset.nquads()))
+        tell(url, dataset, -1, 0)
+        engine = Engine(policy=given.policy, budget=given.budget, oracle=True)
+        engine.service("http://example.org/people", f"{url}/query")
+        engine.register_file(str(QUERY))
+        engine.bind("http://example.org/posts", str(posts))
+        print(f"{given.policy}, at most {given.budget} of some 30 users fetched for a window\n")
+        rank(engine, url, dataset, given.windows)
+
+
+def rank(engine: Engine, url: str, dataset: Dataset, windows: int) -> None:
+    """Print answers; between two of them the server learns what has changed."""
+    measured = []
+    tell(url, dataset, 0, RANGE)
+    for answer in engine.run():
+        measured.append((answer.stats["ndcg"], answer.stats["precision"]))
+        print(line(answer))
+        if len(measured) == windows:
+            break
+        tell(url, dataset, answer.window.close, answer.window.close + STEP)
+    ndcg, precision = (sum(column) / len(measured) for column in zip(*measured, strict=True))
+    print(f"\nagainst the oracle: nDCG {ndcg:.3f}, precision {precision:.3f}, on average")
+
+
+def line(answer: Answer) -> str:
+    """Return an answer as a line: the users, how often mentioned, how old what is known is."""
+    rows = answer.content.rows if isinstance(answer.content, Solutions) else ()
+    best = (
+        f"{row.bindings['user'].value.removeprefix(USER):>3} {row.score:6.1f}"
+        f" {'fresh' if not row.age else f'{row.age // 1000:4}s'}"
+        for row in rows
+    )
+    stats = answer.stats
+    judged = f"nDCG {stats['ndcg']:.2f}  precision {stats['precision']:.1f}"
+    return f"{answer.window.close // 1000:5} s  {'   '.join(best)}   {judged}"
+
+
+def tell(url: str, dataset: Dataset, after: int, until: int) -> None:
+    """Let the server know the dfc of every user as it is at an instant, if it has changed since."""
+    now = dataset.dfc_at(until)
+    before = None if after < 0 else dataset.dfc_at(after)
+    users = [u for u in range(len(now)) if before is None or now[u] != before[u]]
+    triples = (f"<{USER}{dataset.names[u]}> <{DFC}> {now[u]:.9f} ." for u in users)
+    gone = "".join(f"DELETE WHERE {{ <{USER}{dataset.names[u]}> <{DFC}> ?dfc }} ;" for u in users)
+    update = f"{gone if before is not None else ''} INSERT DATA {{ {' '.join(triples)} }}"
+    requests.post(f"{url}/update", data={"update": update}, timeout=60).raise_for_status()
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """Start a SPARQL server on a free port of this computer, and stop it at the end."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    binary = str(Path(sysconfig.get_path("scripts")) / "oxigraph")
+    command = [binary, "serve", "--bind", address]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603 - our own server
+    try:
+        wait_for(f"http://{address}/query", process)
+        yield f"http://{address}"
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a server answers, for half a minute at most."""
+    until = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < until:
+        try:
+            requests.get(url, params={"query": "ASK {}"}, timeout=5).raise_for_status()
+        except requests.ConnectionError:
+            time.sleep(0.05)
+        else:
+            return
+    raise SystemExit("the SPARQL server did not start")
+
+
+if __name__ == "__main__":
+    main()
