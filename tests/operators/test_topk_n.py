@@ -19,6 +19,7 @@ from tests.operators.topk_stories import (
     WINDOWS,
     Naive,
     Story,
+    around,
     few,
     give,
     least,
@@ -287,3 +288,25 @@ def test_a_border_is_noted_even_if_no_more_than_the_best_are_above_it(step):
     operator.settle(2)
     operator.change([keys[50]], [-20.0])
     assert as_data(operator.close(2)) == ([(keys[50], 20.0)], False, False)
+
+
+def test_an_answer_is_in_doubt_as_long_as_one_that_is_as_good_may_stand_below_it():
+    """Key 2 has 6 and came last, but all that is known of its x_S is that it was from 1 to 5."""
+    operator = TopkN(TopkNConfig(1, 1), plus)
+    operator.arrive(Pane(0, 1), [0, 1, 2], [1, 2, 3], [5.0, 1.0, 5.0], [1.0, 0.0, -9.0])
+    operator.settle(0)
+    operator.change([2], [1.0])
+    assert [(c.key, c.score) for c in operator.candidates()] == [(0, 6.0), (2, 2.0)]
+    assert as_data(operator.close(0)) == ([(0, 6.0)], False, False)
+    assert as_data(operator.close(1)) == ([(0, 6.0)], False, False)
+
+
+def test_a_change_outside_the_list_spoils_the_answer_of_a_score_that_may_fall_with_x_s():
+    """Key 1 has (0 - 2) (-5 - 2) = 14 now, but F(min.score_S, x_D) would be no lower bound."""
+    operator = TopkN(TopkNConfig(1, is_monotone=False), around)
+    operator.arrive(Pane(0, 0), [0, 1], [1, 2], [4.0, 0.0], [5.0, 2.0])
+    operator.arrive(Pane(1, 1), [0], [11], [4.0], [5.0])
+    operator.settle(0)
+    operator.change([1], [-5.0])
+    assert as_data(operator.close(0)) == ([(0, 6.0)], False, False)
+    assert as_data(operator.close(1)) == ([(0, 6.0)], True, True)
