@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.report import ReportKind
     from rsp_engine.plan.monotone import Declared as Monotone
-    from rsp_engine.plan.options import Arrivals, OperatorName
+    from rsp_engine.plan.options import Arrivals, Match, OperatorName
     from rsp_engine.policies.policy import Policy
     from rsp_engine.runtime.endpoints import Bindable
     from rsp_engine.runtime.sources import Source
@@ -76,6 +76,7 @@ class Engine:
         change_interval_ms: int | None = None,
         arrivals: Arrivals = "latest",
         oracle: bool = False,
+        match: Match = "window",
     ) -> None:
         limits = Limits(max_requests, deadline_ms)
         estimation = Learned() if change_interval_ms is None else Declared(change_interval_ms)
@@ -88,6 +89,7 @@ class Engine:
             service_options=services,
             arrivals=arrivals,
             oracle=oracle,
+            match=match,
         )
         self._max_delay = max_delay
         self._dead_letter = dead_letter or (lambda _: None)

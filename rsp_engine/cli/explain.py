@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rsp_engine.cli.app import Format, app, failures
-from rsp_engine.cli.ranking import Arrivals, ArrivalsFlag, Operator, OperatorFlag
+from rsp_engine.cli.ranking import Arrivals, ArrivalsFlag, Match, MatchFlag, Operator, OperatorFlag
 from rsp_engine.cli.remote import (
     Budget,
     Capacity,
@@ -51,6 +51,7 @@ def explain_file(
     capacity: Capacity = None,
     operator: OperatorFlag = Operator.auto,
     arrivals: ArrivalsFlag = Arrivals.latest,
+    match: MatchFlag = Match.window,
 ) -> None:
     """Print the logical and the physical plan of a query: what is evaluated where, and why."""
     with failures():
@@ -89,6 +90,7 @@ def explain_file(
             feeds=frozenset(iri for iri, _ in feeds),
             operator=operator.value,
             arrivals=arrivals.value,
+            match=match.value,
         )
         made = plan(query, text, file, options)
         refuse_unasked(options.bound_services, made.physical.services)

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Arrivals", "ArrivalsFlag", "Operator", "OperatorFlag", "OracleFlag"]
+__all__ = [
+    "Arrivals",
+    "ArrivalsFlag",
+    "Match",
+    "MatchFlag",
+    "Operator",
+    "OperatorFlag",
+    "OracleFlag",
+]
 
 
 class Operator(StrEnum):
@@ -20,6 +28,13 @@ class Operator(StrEnum):
     general = "general"
 
 
+class Match(StrEnum):
+    """Where the triples of a solution come from."""
+
+    window = "window"
+    element = "element"
+
+
 class Arrivals(StrEnum):
     """What counts where a join key arrives several times in a window."""
 
@@ -30,6 +45,13 @@ class Arrivals(StrEnum):
 OperatorFlag = Annotated[
     Operator,
     typer.Option(help="What runs a ranked query; the planner chooses unless one is named."),
+]
+MatchFlag = Annotated[
+    Match,
+    typer.Option(
+        help="element: the triples of a solution always come in one element, so that ranked queries"
+        " of several patterns can take a top-k operator."
+    ),
 ]
 ArrivalsFlag = Annotated[
     Arrivals,

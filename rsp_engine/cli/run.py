@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from rsp_engine.cli.app import WORLDS_FAULT, app, failures
-from rsp_engine.cli.ranking import Arrivals, ArrivalsFlag, Operator, OperatorFlag, OracleFlag
+from rsp_engine.cli.ranking import (
+    Arrivals,
+    ArrivalsFlag,
+    Match,
+    MatchFlag,
+    Operator,
+    OperatorFlag,
+    OracleFlag,
+)
 from rsp_engine.cli.remote import (
     Budget,
     Capacity,
@@ -101,6 +109,7 @@ def run_files(
     replica: ReplicaFlag = None,
     capacity: Capacity = None,
     arrivals: ArrivalsFlag = Arrivals.latest,
+    match: MatchFlag = Match.window,
     oracle: OracleFlag = False,
     output_format: Annotated[
         str, typer.Option("--format", help="jsonl, csv, tsv, sparql-json, sparql-xml or nquads.")
@@ -148,6 +157,7 @@ def run_files(
             snapshot=remote.snapshot,
             capacity=remote.capacity,
             arrivals=arrivals.value,
+            match=match.value,
             oracle=oracle,
         )
         _bind(engine, files, _Bound(stream, graph, service, changes))

@@ -28,7 +28,7 @@ class Border:
         self.k = k
         # So many above the border leave at least k of the next batch above it, in all likelihood.
         self.some = k + 6 * isqrt(k) + 10
-        self._guess = np.inf
+        self.guess = float(np.inf)
         self.lowest = -np.inf  # those that were left out last are below
 
     def above(self, scores: Floats) -> NDArray[np.intp] | None:
@@ -39,9 +39,9 @@ class Border:
         self.lowest = -np.inf
         if len(scores) <= 2 * self.some:
             return None
-        above = np.flatnonzero(scores >= self._guess)
+        above = np.flatnonzero(scores >= self.guess)
         if self.k <= len(above) <= 16 * self.k:
-            self.lowest = self._guess
+            self.lowest = self.guess
             return above
         wanted = self.some
         # NaN counts as large in a partition: a border among the numbers is found below them.
@@ -56,7 +56,7 @@ class Border:
     def learn(self, scores: Floats) -> None:
         """Take the border of the next batch from the scores of this one, best first."""
         if len(scores):
-            self._guess = float(scores[min(self.some, len(scores)) - 1])
+            self.guess = float(scores[min(self.some, len(scores)) - 1])
 
 
 class Best:

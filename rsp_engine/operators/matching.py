@@ -1,7 +1,8 @@
-"""Matching a pane: the solutions of one triple pattern, when each came, and a number of each.
+"""Matching a pane: the solutions of triple patterns, when each came, and a number of each.
 
-The solutions of a pattern are matched one by one where that is enough; filters, and numbers that
-are more than arithmetic, are asked of Oxigraph, in a store that also holds the static graphs.
+The solutions of one pattern are matched one by one where that is enough; several patterns, filters,
+and numbers that are more than arithmetic are asked of Oxigraph, in a store that also holds the
+static graphs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rsp_engine.operators.scores import are_numbers, column
 from rsp_engine.operators.scoring import Scoring, Variable, evaluate, variables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.operators.asking import Term
@@ -34,17 +35,29 @@ Solution = tuple["Term", ...]
 class Matching:
     """How the solutions of a pane are found.
 
-    `names` are the variables of the `pattern`. `asked` is asked of triples in the graph of the
-    window, and gives these variables, and after them the number. It need not be asked where the
-    query has no filters and `scoring` gives the number.
+    `names` are the variables of the `patterns`. `asked` is asked of triples in the graph of the
+    window, and gives these variables, and after them the number. It need not be asked where there
+    is one pattern without filters and `scoring` gives the number. Several patterns must have their
+    solutions in one element each.
     """
 
     window: str
     names: tuple[str, ...]
-    pattern: OnePattern
+    patterns: tuple[OnePattern, ...]
     asked: GeneralConfig
     is_filtered: bool
     scoring: Scoring | None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether triples can be matched one by one."""
+        return len(self.patterns) == 1 and not self.is_filtered and self.scoring is not None
+
+    @property
+    def pattern(self) -> OnePattern:
+        """The only pattern."""
+        [only] = self.patterns
+        return only
 
 
 class Matched(NamedTuple):
@@ -85,7 +98,7 @@ class Matcher:
     def match(self, triples: Sequence[ox.Triple], times: Integers, now: int) -> Matched:
         """Return the solutions of a pane; a triple that came twice is matched twice, or once."""
         config = self.config
-        if not config.is_filtered and config.scoring is not None:
+        if config.is_plain and config.scoring is not None:
             matching, came = self._matching(triples, times)
             solutions: Any = config.pattern.solutions(matching, config.names)
             numbers = self._scored(solutions, config.scoring)
@@ -100,9 +113,17 @@ class Matcher:
         latest = {triples[place]: int(times[place]) for place in order}
         rows = self._rows(latest, now)
         solutions = [row[: len(config.names)] for row in rows]
-        came = [latest[config.pattern.triple(s, config.names)] for s in solutions]
+        came = [self._came(solution, latest) for solution in solutions]
         numbers = column([row[-1] for row in rows])
         return Matched(solutions, np.array(came, dtype=np.int64), numbers)
+
+    def _came(self, solution: Solution, latest: Mapping[ox.Triple, int]) -> int:
+        """Return when a solution came: with its element, in which all its triples are.
+
+        Some of them may have come again with other elements, but not all.
+        """
+        names = self.config.names
+        return min(latest[pattern.triple(solution, names)] for pattern in self.config.patterns)
 
     def _matching(
         self, triples: Sequence[ox.Triple], times: Integers

@@ -322,6 +322,7 @@ class TopkN:
             "window": self._window,
             "largest": self._largest,
             "has_bounds": self._has_bounds,
+            "guess": self._border.guess,  # it tells how good those may be that are passed over
             "inflow": self._inflow.state(),
             "latest": self._latest.state(),
             "doubt": self._doubt.state(),
@@ -336,6 +337,7 @@ class TopkN:
         made = cls(config, score)
         made._window, made._largest = state["window"], state["largest"]
         made._has_bounds = state["has_bounds"]
+        made._border.guess = state["guess"]
         made._recurrence.reach(made._largest)
         made._inflow.restore(state["inflow"], score)
         made._latest.restore(state["latest"])

@@ -99,9 +99,11 @@ def _names(matching: Matching) -> str:
 
 
 def _match(matching: Matching) -> str:
-    if matching.is_filtered or matching.scoring is None:
-        return "pane by pane, by Oxigraph, with the filters"
-    return "triple by triple"
+    if matching.is_plain:
+        return "triple by triple"
+    if len(matching.patterns) > 1:
+        return "pane by pane, by Oxigraph: the triples of a solution come in one element"
+    return "pane by pane, by Oxigraph, with the filters"
 
 
 def _score(*, descending: bool, is_asked: bool) -> str:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats
     from rsp_engine.operators.groups import Grouping
     from rsp_engine.operators.matching import Matching
-    from rsp_engine.plan.options import Arrivals, Options
+    from rsp_engine.plan.options import Arrivals, Match, Options
     from rsp_engine.plan.services import ServicePlan
 
 __all__ = [
@@ -98,7 +98,7 @@ class JoinedConfig(GeneralConfig):
 
 def joined_path(query: tree.Query, options: Options) -> tuple[JoinedConfig, ServicePlan] | WhyNot:
     """Return the configuration of AcquaTop, or why the query does not allow it."""
-    sides = sides_of(query)
+    sides = sides_of(query, options.match)
     if isinstance(sides, WhyNot):
         return sides
     if is_ranking_of_groups(query):
@@ -142,7 +142,7 @@ class Scored:
     remote: str | None
 
 
-def sides_of(query: tree.Query) -> Sides | WhyNot:
+def sides_of(query: tree.Query, match: Match = "window") -> Sides | WhyNot:
     """Return both sides of a ranked query, or why a window and a SERVICE are not all it has."""
     select = query.form
     if not isinstance(select, tree.Select):
@@ -154,7 +154,7 @@ def sides_of(query: tree.Query) -> Sides | WhyNot:
         return WhyNot("SERVICE with a variable may ask several services")
     others = tuple(e for e in select.where.elements if e is not services[0])
     alone = replace(query, form=replace(select, where=tree.Group(others)))
-    stream = stream_side(alone)
+    stream = stream_side(alone, match)
     if isinstance(stream, WhyNot):
         return stream
     if refusal := next(refusals(select), None):

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from rsp_engine.plan.services import Connect
     from rsp_engine.policies.policy import Policy
 
-__all__ = ["OPERATORS", "Arrivals", "OperatorName", "Options"]
+__all__ = ["OPERATORS", "Arrivals", "Match", "OperatorName", "Options"]
+
+Match = Literal["window", "element"]
+"""Where the triples of a solution come from: anywhere in the window, or always one element."""
 
 Arrivals = Literal["latest", "all"]
 """Of several arrivals of a join key in a window: the latest counts, or each is an object."""
@@ -36,7 +39,8 @@ class Options:
     are the files of static graphs, by IRI; a relative IRI is a file beside `folder`. `services` are
     the endpoints of remote datasets, by IRI, and `feeds` those that push their changes. `operator`
     forces how a ranked query is run, and `arrivals` says what its objects are. With `oracle`,
-    answers that need remote data are judged by all of it.
+    answers that need remote data are judged by all of it. `match` promises that the triples of a
+    solution come in one element.
     """
 
     bounds: Bounds = "(]"
@@ -53,6 +57,7 @@ class Options:
     operator: OperatorName = "auto"
     arrivals: Arrivals = "latest"
     oracle: bool = False
+    match: Match = "window"
 
     @property
     def bound_services(self) -> tuple[str, ...]:

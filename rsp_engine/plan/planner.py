@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rsp_engine.operators.asking import GeneralConfig
-    from rsp_engine.operators.ranked import RankerName
+    from rsp_engine.operators.ranked import RankedConfig, RankerName
+    from rsp_engine.plan.joined import JoinedConfig
     from rsp_engine.plan.logical import Logical
     from rsp_engine.plan.services import ServicePlan
 
@@ -130,8 +131,14 @@ def by_joining(query: tree.Query, _: Logical, options: Options) -> Choice | None
     if isinstance(found, WhyNot):
         return None
     config, service = found
-    why = "one triple pattern joined with one SERVICE, ranked by one score over both"
+    why = f"{_patterns(config)} joined with one SERVICE, ranked by one score over both"
     return Choice(config, why, (service,))
+
+
+def _patterns(config: RankedConfig | JoinedConfig) -> str:
+    assert config.matching is not None, "the planner says what to match"  # noqa: S101
+    is_one = len(config.matching.patterns) == 1
+    return "one triple pattern" if is_one else "triple patterns that one element matches"
 
 
 def by_ranking(query: tree.Query, _: Logical, options: Options) -> Choice | None:
@@ -139,10 +146,10 @@ def by_ranking(query: tree.Query, _: Logical, options: Options) -> Choice | None
     if options.operator == "general" or not is_ranking(query):
         return None
     ranker = _RANKERS.get(options.operator, "MinTopk")
-    config = ranked_path(query, options.functions, ranker)
+    config = ranked_path(query, options.functions, ranker, options.match)
     if isinstance(config, WhyNot):
         return None
-    why = f"one triple pattern over one window, ranked by one score: {_WHY[ranker]}"
+    why = f"{_patterns(config)} over one window, ranked by one score: {_WHY[ranker]}"
     return Choice(config, why)
 
 
@@ -171,7 +178,7 @@ def _ranking_path(query: tree.Query, options: Options) -> object:
         return aggregated_path(query, options)
     if has_service(query):
         return joined_path(query, options)
-    return ranked_path(query, options.functions)
+    return ranked_path(query, options.functions, match=options.match)
 
 
 def by_panes(query: tree.Query, _: Logical, options: Options) -> Choice | None:
@@ -285,7 +292,7 @@ def _refused_operator(query: tree.Query, options: Options) -> Iterator[Diagnosti
     """Yield why the operator that was asked for cannot run the query."""
     if options.operator not in _RANKERS:
         return
-    found = ranked_path(query, options.functions)
+    found = ranked_path(query, options.functions, match=options.match)
     if isinstance(found, WhyNot):
         message = f"the operator {options.operator} cannot run this query: {found.reason}"
         yield Diagnostic("semantic", message, query.form.span, "leave the choice to the planner")

@@ -1,8 +1,9 @@
 """Which ranked queries can be run by a top-k operator.
 
-One window over event time; in it one triple pattern, no path, and filters; beside it filters and
-nothing else, which may look into static graphs; one condition of ORDER BY, and LIMIT. Nothing tells
-time or chance, since a pane is looked at once and counts in several windows.
+One window over event time; in it one triple pattern, or several whose solutions come from one
+element each, no path, and filters; beside it filters and nothing else, which may look into static
+graphs; one condition of ORDER BY, and LIMIT. Nothing tells time or chance, since a pane is looked
+at once and counts in several windows.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.scope import is_grouped
+from rsp_engine.grammar.triples import plain_triples
 from rsp_engine.operators.matching import Matching
 from rsp_engine.operators.one_pattern import OnePattern
 from rsp_engine.operators.projecting import OBJECTS, VARIABLE
@@ -22,9 +24,10 @@ from rsp_engine.plan.general import as_term, general_path
 from rsp_engine.plan.scoring import scoring
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rsp_engine.operators.asking import GeneralConfig
+    from rsp_engine.plan.options import Match
 
 __all__ = [
     "StreamSide",
@@ -42,6 +45,7 @@ __all__ = [
 ]
 
 Functions = Mapping[str, Callable[..., Any]]
+Terms = tuple[tree.Node, tree.Node, tree.Node]
 _CHANCE = {"NOW", "RAND", "UUID", "STRUUID", "BNODE"}
 
 
@@ -54,21 +58,28 @@ class WhyNot:
 
 @dataclass(frozen=True, slots=True)
 class StreamSide:
-    """The window of a ranked query: one triple pattern, and filters on it."""
+    """The window of a ranked query: triple patterns, mostly one, and filters on them."""
 
     window: tree.Iri
-    terms: tuple[tree.Node, tree.Node, tree.Node]
+    triples: tuple[Terms, ...]
     is_filtered: bool
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The variables of the pattern, each once."""
-        return tuple(dict.fromkeys(t.name for t in self.terms if isinstance(t, tree.Var)))
+    def terms(self) -> Terms:
+        """The subject, the verb and the object of the only pattern."""
+        [only] = self.triples
+        return only
 
     @property
-    def pattern(self) -> OnePattern:
-        """The pattern, to be matched."""
-        return OnePattern(*map(as_term, self.terms))
+    def names(self) -> tuple[str, ...]:
+        """The variables of the patterns, each once."""
+        terms = (term for triple in self.triples for term in triple)
+        return tuple(dict.fromkeys(t.name for t in terms if isinstance(t, tree.Var)))
+
+    @property
+    def patterns(self) -> tuple[OnePattern, ...]:
+        """The patterns, to be matched."""
+        return tuple(OnePattern(*map(as_term, triple)) for triple in self.triples)
 
 
 def is_ranking(query: tree.Query) -> bool:
@@ -91,12 +102,13 @@ def ranked_path(
     query: tree.Query,
     functions: Functions,
     ranker: RankerName = "MinTopk",
+    match: Match = "window",
 ) -> RankedConfig | WhyNot:
     """Return the configuration of the ranked operator, or why the query does not allow it."""
     select = query.form
     if not isinstance(select, tree.Select):
         return WhyNot("only a SELECT can rank")
-    side = stream_side(query)
+    side = stream_side(query, match)
     if isinstance(side, WhyNot):
         return side
     if is_ranking_of_groups(query):
@@ -118,8 +130,12 @@ def ranked_path(
     )
 
 
-def stream_side(query: tree.Query) -> StreamSide | WhyNot:
-    """Return the stream side of a SELECT without SERVICE, or why it has none."""
+def stream_side(query: tree.Query, match: Match = "window") -> StreamSide | WhyNot:
+    """Return the stream side of a SELECT without SERVICE, or why it has none.
+
+    A pane tells its own solutions if they come from one triple each, or if the user says that each
+    comes from one element.
+    """
     select = query.form
     assert isinstance(select, tree.Select), "only a SELECT ranks"  # noqa: S101
     if len(query.windows) != 1 or not isinstance(query.windows[0].frame, tree.TimeWindow):
@@ -133,23 +149,25 @@ def stream_side(query: tree.Query) -> StreamSide | WhyNot:
     if len(windows) != 1 or not isinstance(windows[0].name, tree.Iri):
         return WhyNot("a top-k operator needs exactly one WINDOW clause")
     inside = windows[0].group.elements
-    terms = _terms([e for e in inside if not isinstance(e, tree.Filter)])
-    if terms is None:
+    triples = _triples([e for e in inside if not isinstance(e, tree.Filter)])
+    if not triples:
+        return WhyNot("the window has more than plain triple patterns and filters")
+    if len(triples) > 1 and match == "window":
         return WhyNot("solutions may span panes: the window has more than one triple pattern")
     filters = tree.find(select.where, tree.Filter)
-    side = StreamSide(windows[0].name, terms, any(True for _ in filters))
+    side = StreamSide(windows[0].name, triples, any(True for _ in filters))
     return side if side.names else WhyNot("the triple pattern has no variable")
 
 
-def _terms(elements: list[Any]) -> tuple[tree.Node, tree.Node, tree.Node] | None:
-    """Return the subject, the verb and the object, if the elements are one triple pattern."""
-    match elements:
-        case [tree.TriplesBlock((tree.SubjectTriples(subject, (tree.Property(verb, (value,)),)),))]:
-            terms = (subject, verb, value)
-        case _:
-            return None
+def _triples(elements: Sequence[tree.Node]) -> tuple[Terms, ...]:
+    """Return the subject, the verb and the object of each pattern, if there is nothing else."""
+    blocks = [element for element in elements if isinstance(element, tree.TriplesBlock)]
+    if len(blocks) < len(elements):
+        return ()
+    found = tuple(triple for block in blocks for triple in plain_triples(block))
+    terms = (term for triple in found for term in triple)
     plain = all(isinstance(term, tree.Var | tree.Iri | tree.Literal) for term in terms)
-    return terms if plain else None
+    return found if plain else ()
 
 
 def refusals(select: tree.Select) -> Iterator[WhyNot]:
@@ -198,7 +216,7 @@ def matching_of(
     items = (*names, tree.SelectAs(number, tree.Var(free_variable(query, "number"))))
     asked = asked_of(query, items, select.where, functions)
     scored = scoring(number, functions)
-    return Matching(side.window.value, side.names, side.pattern, asked, side.is_filtered, scored)
+    return Matching(side.window.value, side.names, side.patterns, asked, side.is_filtered, scored)
 
 
 def projection(

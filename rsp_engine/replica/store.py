@@ -95,25 +95,26 @@ class Replica:
         return self.apply(Fetched(answers), now)
 
     def apply(self, fetched: Fetched, now: int) -> Integers:
-        """Take in answers; return the keys whose solutions are others than before, in order.
+        """Take in answers; return the keys of which something else is known than before, in order.
 
-        A key that was dropped for lack of room is among them if it had solutions. An answer older
-        than what is held is left.
+        A key that was not known is among them, even if it turns out to have no solutions, and so is
+        one that was dropped for lack of room. An answer older than what is held is left.
         """
         numbers = self.keys.numbers(fetched.answers)
         self._facts.grow(len(self.keys))
         in_time = self._facts.last_refresh[numbers] <= now
         pairs = zip(numbers.tolist(), fetched.answers.values(), strict=True)
         answers = dict(pair for pair, is_taken in zip(pairs, in_time, strict=True) if is_taken)
-        before = {number: self._held.get(number, ()) for number in answers}
-        differ = [not _same(before[number], new) for number, new in answers.items()]
+        before = {number: self._held.get(number) for number in answers}
+        differ = [not _same(before[number] or (), new) for number, new in answers.items()]
         self._renew(numbers[in_time], np.array(differ, dtype=np.bool_), now)
         is_other = dict.fromkeys(answers, False)
         for (number, new), differs in zip(answers.items(), differ, strict=True):
+            known = before[number]
             # What is unchanged stays the very same, in its order.
-            for dropped, had in self._hold(number, new if differs else before[number]):
-                is_other[dropped] = bool(before.get(dropped, had))
-            is_other[number] = differs
+            for dropped, had in self._hold(number, new if differs or known is None else known):
+                is_other[dropped] = before.get(dropped, had) is not None
+            is_other[number] = differs or known is None
         self._forget_dropped(is_other)
         return np.array(sorted(n for n in is_other if is_other[n]), dtype=np.int64)
 

@@ -85,11 +85,14 @@ class Grouped:
                 self._of_key[number].append(group)
             else:
                 self._aggregates.change([group], [np.nan])  # nothing remote joins a blank node
-        joined = [group for group in groups if group in self._key_of]
+        self._tell([group for group in groups if group in self._key_of])
+
+    def _tell(self, joined: Sequence[int]) -> None:
+        """Tell the remote values of groups; what is not known, or not any more, is forgotten."""
         keys = np.array(self.keys_of(joined), dtype=np.int64)
-        known = self._replica.is_known(keys)
-        told = np.array(joined, dtype=np.int64)[known]
-        self._aggregates.change(told, self._values.of(keys[known]))
+        groups, known = np.array(joined, dtype=np.int64), self._replica.is_known(keys)
+        self._aggregates.change(groups[known], self._values.of(keys[known]))
+        self._aggregates.forget(groups[~known])
 
     def _join_key(self, group: int) -> tuple[Term, ...]:
         terms = dict(zip(self._grouping.keys, self._groups.key(group), strict=True))
@@ -101,9 +104,7 @@ class Grouped:
 
     def change(self, keys: Integers) -> None:
         groups = [group for key in keys.tolist() for group in self._of_key.get(key, ())]
-        if groups:
-            found = np.array(self.keys_of(groups), dtype=np.int64)
-            self._aggregates.change(groups, self._values.of(found))
+        self._tell(groups)
 
     def close(self, window: int) -> Ranking:
         self._totals = self._aggregates.totals(window)

@@ -137,7 +137,7 @@ class Joined:
         else:
             is_fresh = bool((entries.last_refresh == now).all())
             stale = int(np.count_nonzero(entries.is_stale(now)))
-        is_sure = ranking.is_exact and is_fresh and not refreshed.cold_misses
+        is_sure = ranking.is_exact and is_fresh and len(known) == len(alive)
         several = self._values.several(known)
         told = {**refreshed.stats(), "stale": stale, "exact": is_sure and not several}
         return {**told, "several_solutions": several} if several else told

@@ -21,6 +21,7 @@ from rsp_engine.plan.ranked import WhyNot, ranked_path
 from rsp_engine.runtime.functions import as_sparql
 
 EX = "http://example.org/"
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 HEAD = f"PREFIX : <{EX}> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
 WINDOW = "FROM NAMED WINDOW :w ON :s [RANGE 1s]"
 FUNCTIONS = {"F": as_sparql(lambda a: 2 * a + 1)}
@@ -49,7 +50,7 @@ def planned(asked: str, ranker: str = "MinTopk") -> RankedConfig:
 def store() -> ox.Store:
     made = ox.Store()
     known, kind = ox.NamedNode(f"{EX}b"), ox.NamedNode(f"{EX}Known")
-    made.add(ox.Quad(known, ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type"), kind))
+    made.add(ox.Quad(known, ox.NamedNode(RDF_TYPE), kind))
     return made
 
 
@@ -96,6 +97,40 @@ def test_without_ties_a_top_k_operator_gives_the_answer_of_the_general_path(
     general = general_path(check(HEAD + asked.format(WINDOW)), FUNCTIONS)
     expected = answers(General(general, store(), [f"{EX}w"]), found, frame)
     assert answers(Ranked(planned(asked), store()), found, frame) == expected
+
+
+SEVERAL = (
+    "SELECT ?t (?v * ?n AS ?x) {} WHERE {{ WINDOW :w {{ ?t :p ?v ; :q ?n }} }}"
+    " ORDER BY DESC(?x) LIMIT 3",
+    "SELECT ?t {} WHERE {{ WINDOW :w {{ ?t a :Trade ; :p ?v . FILTER (?v > 10) }} }}"
+    " ORDER BY ?v LIMIT 2",
+)
+
+
+@pytest.mark.parametrize("asked", SEVERAL)
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 30), st.integers(0, 5), st.booleans()), max_size=20),
+    st.integers(1, 12),
+    st.integers(1, 6),
+)
+def test_several_patterns_that_one_element_matches_are_ranked_as_on_the_general_path(
+    asked, trades, size, step
+):
+    """A trade has its own values, so it is the same whenever it comes; its kind comes or not."""
+    found = []
+    for timestamp, number, has_kind in sorted(trades):
+        trade, p, q = (ox.NamedNode(EX + name) for name in (f"t{number}", "p", "q"))
+        kind = [ox.Triple(trade, ox.NamedNode(RDF_TYPE), ox.NamedNode(f"{EX}Trade"))]
+        price = [ox.Triple(trade, p, ox.Literal(7 * number)), ox.Triple(trade, q, ox.Literal(3))]
+        found.append((timestamp, price + kind * (has_kind or number % 2)))
+    query, frame = check(HEAD + asked.format(WINDOW)), TimeFrame(size, step)
+    if "Trade" in asked:  # where the kind of a trade comes by itself, solutions span elements
+        found = [(timestamp, part) for timestamp, part in found if len(part) == 3]
+    config = ranked_path(query, FUNCTIONS, match="element")
+    assert isinstance(config, RankedConfig)
+    expected = answers(General(general_path(query, FUNCTIONS), store(), [f"{EX}w"]), found, frame)
+    assert answers(Ranked(config, store()), found, frame) == expected
 
 
 @pytest.mark.parametrize("asked", [ASKED[0], ASKED[3], ASKED[6]])
