@@ -81,10 +81,10 @@ class Aggregated:
         """Return the answer over the content of the only scan, at an instant."""
         [scan] = scans
         assert isinstance(scan, TimedScan), "windows that count are not ranked here"  # noqa: S101
-        panes = dict(scan.content())
-        for pane, triples in panes.items():
+        panes = [pane for pane, _ in scan.content()]
+        for pane in panes:
             if pane not in self._taken:
-                self._groups.take(pane, self._matcher.match(triples, scan.times(pane), now))
+                self._groups.take(pane, scan.matched(pane, self._matcher, now))
                 scan.release(pane)
         self._taken = set(panes)
         self._groups.expire(scan.closed)

@@ -67,6 +67,23 @@ class Matched(NamedTuple):
     times: Integers
     numbers: Floats
 
+    @classmethod
+    def joined(cls, parts: Sequence[Matched]) -> Matched:
+        """Return the solutions of parts of a pane as one."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return cls([], np.empty(0, dtype=np.int64), np.empty(0))
+        solutions = [solution for part in parts for solution in part.solutions]
+        times, numbers = ([getattr(p, name) for p in parts] for name in ("times", "numbers"))
+        return cls(solutions, np.concatenate(times), np.concatenate(numbers))
+
+    def at(self, places: Sequence[int]) -> Matched:
+        """Return some of the solutions."""
+        chosen = np.array(places, dtype=np.int64)
+        solutions = [self.solutions[place] for place in places]
+        return Matched(solutions, self.times[chosen], self.numbers[chosen])
+
     def in_order(self, places: Sequence[int]) -> list[int]:
         """Return places in the order of arrival; those of one time are in term order.
 
@@ -96,7 +113,7 @@ class Matcher:
         self._asking = Asking(config.asked)
 
     def match(self, triples: Sequence[ox.Triple], times: Integers, now: int) -> Matched:
-        """Return the solutions of a pane; a triple that came twice is matched twice, or once."""
+        """Return the solutions of a pane; one that came several times is there each time."""
         config = self.config
         if config.is_plain and config.scoring is not None:
             matching, came = self._matching(triples, times)
@@ -107,23 +124,31 @@ class Matcher:
         return self._asked(triples, times, now)
 
     def _asked(self, triples: Sequence[ox.Triple], times: Integers, now: int) -> Matched:
-        """Ask for the solutions and the number of each; of a triple that came twice, the latest."""
+        """Ask for the solutions and the number of each."""
         config = self.config
-        order = np.argsort(times, kind="stable").tolist()
-        latest = {triples[place]: int(times[place]) for place in order}
-        rows = self._rows(latest, now)
-        solutions = [row[: len(config.names)] for row in rows]
-        came = [self._came(solution, latest) for solution in solutions]
+        came: dict[ox.Triple, set[int]] = {}
+        for triple, time in zip(triples, times.tolist(), strict=True):
+            came.setdefault(triple, set()).add(time)
+        rows = self._rows(came, now)
+        arrivals = [self._arrivals(row, came) for row in rows]
+        solutions = [
+            row[: len(config.names)]
+            for row, found in zip(rows, arrivals, strict=True)
+            for _ in range(len(found))
+        ]
         numbers = column([row[-1] for row in rows])
-        return Matched(solutions, np.array(came, dtype=np.int64), numbers)
+        return Matched(
+            solutions,
+            np.array([time for found in arrivals for time in found], dtype=np.int64),
+            np.repeat(numbers, [len(found) for found in arrivals]),
+        )
 
-    def _came(self, solution: Solution, latest: Mapping[ox.Triple, int]) -> int:
-        """Return when a solution came: with its element, in which all its triples are.
-
-        Some of them may have come again with other elements, but not all.
-        """
+    def _arrivals(self, row: Solution, came: Mapping[ox.Triple, set[int]]) -> Sequence[int]:
+        """Return when a solution came: with each element that has all its triples."""
         names = self.config.names
-        return min(latest[pattern.triple(solution, names)] for pattern in self.config.patterns)
+        solution = row[: len(names)]
+        times = [came[pattern.triple(solution, names)] for pattern in self.config.patterns]
+        return sorted(set.intersection(*times)) or [min(map(max, times))]
 
     def _matching(
         self, triples: Sequence[ox.Triple], times: Integers

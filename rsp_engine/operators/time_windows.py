@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rsp_engine.model.ntriples import read_triples, triples_text
+from rsp_engine.model.ntriples import read_rows, read_triples, row_text, triples_text
 from rsp_engine.model.windows import Pane
+from rsp_engine.operators.matching import Matched
 from rsp_engine.operators.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE, NO_LANE, Refusal
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from pyoxigraph import Triple
 
     from rsp_engine.model.answers import Interval
-    from rsp_engine.model.arrays import Integers
     from rsp_engine.model.windows import TimeFrame
+    from rsp_engine.operators.matching import Matcher
     from rsp_engine.operators.state import State
 
 __all__ = ["TimeScan", "TimedScan"]
@@ -70,6 +71,10 @@ class TimeScan:
         self._into = self._current = self._pane(pane)
         self._current.extend(triples)
         return None
+
+    def put(self, pane: Pane, triples: Iterable[Triple]) -> None:
+        """Put triples into a pane, all of whose windows are open."""
+        self._pane(pane).extend(triples)
 
     def lane(self, watermark: float) -> tuple[float, float]:
         """Return the edges of the pane of the element before, if all its windows are open.
@@ -162,26 +167,46 @@ class TimedScan(TimeScan):
             self._timed(self._into).times.extend(came)
         return refusal
 
+    def put_matched(self, pane: Pane, matched: Matched) -> None:
+        """Put solutions that were matched elsewhere into a pane, all of whose windows are open."""
+        self._timed(self._pane(pane)).matched.append(matched)
+
     def release(self, pane: Pane) -> None:
-        """Forget the triples of a pane that nobody will ask for again; that it was there stays."""
+        """Forget the content of a pane that nobody will ask for again; that it was there stays."""
         self._timed(self._panes[pane]).clear()
 
-    def times(self, pane: Pane) -> Integers:
-        """Return when the triples of a pane came, in the order of the triples."""
-        return np.array(self._timed(self._panes[pane]).times, dtype=np.int64)
+    def matched(self, pane: Pane, matcher: Matcher, now: int) -> Matched:
+        """Return the solutions of a pane: those that were matched elsewhere, and the others."""
+        held = self._timed(self._panes[pane])
+        here = [matcher.match(held, np.array(held.times, dtype=np.int64), now)] if held else []
+        return Matched.joined([*held.matched, *here])
 
     def _new(self) -> list[Triple]:
         return _Timed()
 
     def _saved(self, triples: list[Triple]) -> list[Any]:
-        return [triples_text(triples), [*self._timed(triples).times]]
+        held = self._timed(triples)
+        found = Matched.joined(held.matched)
+        width = len(found.solutions[0]) if found.solutions else 0
+        rows = list(map(row_text, found.solutions))
+        matched = [width, rows, found.times.tolist(), found.numbers.tolist()]
+        return [triples_text(triples), [*held.times], matched]
 
-    def _read(self, text: str, times: Sequence[int] = ()) -> list[Triple]:
+    def _read(
+        self, text: str, times: Sequence[int] = (), matched: Sequence[Any] = (0, (), (), ())
+    ) -> list[Triple]:
         made = _Timed()
         made.extend(read_triples(text))
         made.times.extend(times)
         if len(made) != len(made.times):
             raise ValueError("a triple has no time")
+        width, rows, came, numbers = matched
+        if not len(rows) == len(came) == len(numbers):
+            raise ValueError("a solution has no time or no number")
+        if rows:
+            solutions: list[Any] = read_rows(rows, width)
+            found = np.array(came, dtype=np.int64), np.array(numbers, dtype=np.float64)
+            made.matched.append(Matched(solutions, *found))
         return made
 
     def _timed(self, triples: list[Triple]) -> _Timed:
@@ -190,14 +215,16 @@ class TimedScan(TimeScan):
 
 
 class _Timed(list["Triple"]):
-    """Triples, and when they came."""
+    """Triples, and when they came; and solutions that came without their triples."""
 
-    __slots__ = ("times",)
+    __slots__ = ("matched", "times")
 
     def __init__(self) -> None:
         super().__init__()
         self.times: list[int] = []
+        self.matched: list[Matched] = []
 
     def clear(self) -> None:
         super().clear()
         self.times.clear()
+        self.matched.clear()

@@ -49,6 +49,14 @@ class ElementNames:
         seen[name] += 1
         return [_renamed(t, {n: f"e{name}x{number}{n}" for n in order.values()}) for t in plain]
 
+    def meet(self, others: Sequence[tuple[int, str, int]]) -> bool:
+        """Learn of elements that others have named, unless an equal one was named here: tell so."""
+        if any(name in self._seen.get(timestamp, ()) for timestamp, name, _ in others):
+            return False
+        for timestamp, name, number in others:
+            self._seen.setdefault(timestamp, Counter())[name] = number
+        return True
+
     def forget(self, watermark: float) -> None:
         """Forget elements before a watermark: none like them is still taken."""
         for timestamp in [t for t in self._seen if t < watermark]:

@@ -72,10 +72,10 @@ class Joined:
         self._values.renew(self._refresh.begin(scan.interval().open))
         self._objects.expire(window)
         self._change(self._refresh.pushed(now))
-        panes = dict(scan.content())
-        for pane, triples in panes.items():
+        panes = [pane for pane, _ in scan.content()]
+        for pane in panes:
             if pane not in self._taken:
-                self._objects.take(pane, self._matcher.match(triples, scan.times(pane), now))
+                self._objects.take(pane, scan.matched(pane, self._matcher, now))
                 scan.release(pane)
         self._taken = set(panes)
         self._objects.settle(window)

@@ -19,6 +19,7 @@ from rsp_engine.operators.state import checked, headed, reading
 from rsp_engine.runtime.blank_nodes import ElementNames, within_stream
 from rsp_engine.runtime.canonical import TripleTermError, canonical
 from rsp_engine.runtime.merged import merged
+from rsp_engine.runtime.segments import Segment
 from rsp_engine.runtime.sources.batch import Batch
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class LocalDriver:
         max_delay: int = 0,
     ) -> None:
         self.counts = Counts()
+        self._asked = steps
         self._steps = in_order(steps)
         self._sources = sources
         self._dead_letter = dead_letter
@@ -69,7 +71,8 @@ class LocalDriver:
             stream: [s for s in self._steps if stream in s.streams] for stream in streams
         }
         self._numbers = {stream: number for number, stream in enumerate(sources)}
-        self._names = {stream: ElementNames(stream) for stream in streams}
+        self.names = {stream: ElementNames(stream) for stream in streams}
+        """What the blank nodes of elements are called, by stream."""
 
     def run(self) -> Iterator[Answer]:
         """Yield the answers of all queries, each query's in order."""
@@ -81,6 +84,8 @@ class LocalDriver:
             if source is None:
                 self._watermarks.end(stream)
                 yield from self._advance()
+            elif isinstance(item, Segment):
+                yield from self._take_segment(stream, item)
             elif isinstance(item, Batch):
                 yield from self._take_batch(stream, item, source)
             elif isinstance(item, Element):
@@ -92,7 +97,7 @@ class LocalDriver:
         """Return what is known beside the steps, as plain data, between two items."""
         content = {
             "watermarks": self._watermarks.state(),
-            "names": {stream: names.state() for stream, names in self._names.items()},
+            "names": {stream: names.state() for stream, names in self.names.items()},
             "counts": asdict(self.counts),
         }
         return headed("LocalDriver", self._config(), content)
@@ -102,14 +107,14 @@ class LocalDriver:
         checked(state, "LocalDriver", self._config())
         with reading("the driver"):
             self._watermarks.restore(state["watermarks"])
-            for stream, names in self._names.items():
+            for stream, names in self.names.items():
                 names.restore(state["names"][stream])
             for name in asdict(self.counts):
                 setattr(self.counts, name, state["counts"][name])
 
     def _config(self) -> dict[str, Any]:
         queries = [step.plan.name for step in self._steps]
-        return {"queries": queries, "streams": list(self._names), "max_delay": self._max_delay}
+        return {"queries": queries, "streams": list(self.names), "max_delay": self._max_delay}
 
     def _take(self, stream: str, element: Element, source: Source) -> Iterator[Answer]:
         yield from self._come_to(stream, element)
@@ -119,6 +124,18 @@ class LocalDriver:
             self._set_aside(element.set_aside(f"unsupported: {error}"))
         else:
             self._offer(stream, element, triples)
+
+    def _take_segment(self, stream: str, segment: Segment) -> Iterator[Answer]:
+        """Take elements that others have looked at; all windows that hold one of them are open."""
+        self.counts.elements += segment.elements
+        self.counts.triples += segment.triples
+        self.counts.between_windows += segment.between_windows
+        if self._watermarks.see(stream, segment.timestamp) and self._may_be_due():
+            yield from self._advance()
+        for parcel in segment.parcels:
+            self._asked[parcel.step].put(parcel.scan, parcel.pane, parcel.content)
+        if self._watermarks.see(stream, segment.high):
+            self._may_be_due()  # nothing is, but the queries learn how far the watermark has come
 
     def _take_batch(self, stream: str, batch: Batch, source: Source) -> Iterator[Answer]:
         """Take a batch: elements of one lane together, and the others one by one.
@@ -184,7 +201,7 @@ class LocalDriver:
     def _named(self, stream: str, element: Element, source: Source) -> Sequence[Triple]:
         if source.blank_node_scope == "stream":
             return self._in_stream(stream, element.triples, element.raw)
-        return self._names[stream].rename(element.timestamp, canonical(element.triples))
+        return self.names[stream].rename(element.timestamp, canonical(element.triples))
 
     def _in_stream(self, stream: str, triples: Sequence[Triple], raw: bytes) -> Sequence[Triple]:
         """Return triples whose labels are of the stream; `raw` is how they were written."""
@@ -237,7 +254,7 @@ class LocalDriver:
         frames = [scan.frame for s in readers for scan in s.plan.scans if scan.stream == stream]
         ranges = (frame.range for frame in frames if isinstance(frame, TimeFrame))
         size = max(ranges, default=0)
-        self._names[stream].forget(min(self._watermarks.of(s.streams) for s in readers) - size)
+        self.names[stream].forget(min(self._watermarks.of(s.streams) for s in readers) - size)
 
     def _feed(self, step: Step, answer: Answer) -> None:
         stream = step.plan.feeds
@@ -245,7 +262,7 @@ class LocalDriver:
             return
         text = "".join(f"{triple} .\n" for triple in answer.content.triples)
         element = Element(answer.window.close, answer.content.triples, stream, 1, text.encode())
-        self._offer(stream, element, self._names[stream].rename(element.timestamp, element.triples))
+        self._offer(stream, element, self.names[stream].rename(element.timestamp, element.triples))
 
 
 def in_order(steps: Iterable[Step]) -> list[Step]:

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rsp_engine.model.streams import DeadLetter
+    from rsp_engine.runtime.segments import Segment
     from rsp_engine.runtime.sources import Source
     from rsp_engine.runtime.sources.batch import Batch
 
-    Item = Batch | Element | DeadLetter
+    Item = Batch | Segment | Element | DeadLetter
 
 __all__ = ["merged"]
 

@@ -15,6 +15,7 @@ from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.aggregated import Aggregated, AggregatedConfig
 from rsp_engine.operators.count_windows import CountScan
 from rsp_engine.operators.general import General
+from rsp_engine.operators.matching import Matched
 from rsp_engine.operators.pane_wise import PaneWise, PaneWiseConfig
 from rsp_engine.operators.r2s import StreamOperator
 from rsp_engine.operators.ranked import Ranked, RankedConfig
@@ -35,6 +36,7 @@ from rsp_engine.runtime.static_graphs import load_graphs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rsp_engine.model.windows import Pane
     from rsp_engine.operators.scan import Refusal, Scan
     from rsp_engine.operators.state import State
     from rsp_engine.plan.physical import PhysicalPlan
@@ -98,6 +100,16 @@ class Step:
         if None in refusals:
             return None
         return next((r for r in refusals if r is not None and r.is_fault), refusals[0])
+
+    def put(self, scan: int, pane: Pane, content: Sequence[ox.Triple] | Matched) -> None:
+        """Put what others have read into a pane of a scan, all of whose windows are open."""
+        into = self._scans[scan]
+        if isinstance(content, Matched):
+            assert isinstance(into, TimedScan), "solutions are for those who rank"  # noqa: S101
+            into.put_matched(pane, content)
+        else:
+            assert isinstance(into, TimeScan), "windows that count see elements"  # noqa: S101
+            into.put(pane, content)
 
     def lane(self, stream: str, watermark: float) -> tuple[float, float]:
         """Return after and up to which instant elements of a stream can be taken as one."""

@@ -43,10 +43,9 @@ class Gap:
     is_end: bool
 
 
-def blocks(source: Input) -> Iterator[Block | Gap]:
-    """Read an input in blocks of whole lines."""
+def blocks(source: Input, line: int = 1) -> Iterator[Block | Gap]:
+    """Read an input in blocks of whole lines, the first of which has this number."""
     start = _Start()
-    line = 1
     try:
         for chunk in _without_mark(source.chunks()):
             first = chunk.find(b"\n") + 1

@@ -75,6 +75,8 @@ class GraphTimes:
         self._used: dict[GraphName, int] = {}
         self._waiting: dict[GraphName, list[Piece]] = {}
         self._waiting_triples = 0
+        self.has_memory = False
+        """Whether what was read so far may tell the time of what follows, or the other way."""
 
     def graph(self, name: GraphName, piece: Piece) -> Sequence[Element | DeadLetter]:
         """Take a graph; return what has become an element, or can no longer become one."""
@@ -84,6 +86,7 @@ class GraphTimes:
         if self._by == "iri":
             reason = f"the name of its graph, {name}, does not end in a time"
             return (self._set_aside(piece, reason),)
+        self.has_memory = True
         self._waiting.setdefault(name, []).append(piece)
         self._waiting_triples += len(piece.triples)
         return list(self._give_up_waiting())
@@ -134,6 +137,7 @@ class GraphTimes:
         return _time_by_name(name) if time is None and self._by != "prov" else time
 
     def _say(self, name: GraphName, said: _Said) -> Iterator[Element | DeadLetter]:
+        self.has_memory = True
         pieces = self._waiting.pop(name, ())
         if pieces:
             self._use(name, said.time)

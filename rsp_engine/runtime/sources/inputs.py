@@ -90,7 +90,7 @@ class FileInput:
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
-        self._path = path
+        self.path = path
         try:
             _try_to_read(path)
         except FileNotFoundError:
@@ -108,10 +108,20 @@ class FileInput:
     def chunks(self) -> Iterator[bytes]:
         """Read the file."""
         try:
-            with self._path.open("rb") as stream:
-                yield from unzipped(chunks_of(stream.read1), self._path.suffix == ".gz")
+            with self.path.open("rb") as stream:
+                yield from unzipped(chunks_of(stream.read1), self.path.suffix == ".gz")
         except OSError as error:
             raise Broken(f"the file cannot be read further: {_reason(error)}") from None
+
+    def is_plain(self) -> bool:
+        """Tell whether it can be read from anywhere: it is no pipe, and no gzip."""
+        if self.path.suffix == ".gz" or not self.path.is_file():
+            return False
+        try:
+            with self.path.open("rb") as stream:
+                return stream.read(len(_GZIP)) != _GZIP
+        except OSError:
+            return False
 
 
 class StandardInput:

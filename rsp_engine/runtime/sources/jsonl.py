@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.runtime.sources.blocks import Gap, blocks, lines
+from rsp_engine.runtime.sources.cuts import cut_lines, is_cuttable, part_of
 from rsp_engine.runtime.sources.inputs import open_input
 from rsp_engine.runtime.sources.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of
 from rsp_engine.runtime.sources.times import from_json
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     import pyoxigraph as ox
 
+    from rsp_engine.runtime.sources.cuts import Place
     from rsp_engine.runtime.sources.inputs import Input
     from rsp_engine.runtime.sources.source import BlankNodeScope
     from rsp_engine.runtime.sources.spec import Spec
@@ -39,14 +41,29 @@ class JsonLines:
     """A stream of JSON objects, one per line."""
 
     blank_node_scope: BlankNodeScope = "element"
+    leans_on_others = False
 
-    def __init__(self, source: Input) -> None:
+    def __init__(self, source: Input, first_line: int = 1) -> None:
         self.name = source.name
         self._input = source
+        self._first_line = first_line
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Tell whether it is a file of plain lines."""
+        return is_cuttable(self._input)
+
+    def cut(self, size: int, since: Place | None = None) -> Iterator[Place]:
+        """Yield places of whole lines."""
+        return cut_lines(self._input, size, since, lambda _one, _other: True)
+
+    def part(self, place: Place) -> JsonLines:
+        """Return the lines of a place."""
+        return JsonLines(part_of(self._input, place), place.line)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""
-        for block in blocks(self._input):
+        for block in blocks(self._input, self._first_line):
             if isinstance(block, Gap):
                 yield block.letter
                 continue

@@ -21,6 +21,7 @@ import pyoxigraph as ox
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.runtime.sources.batch import Batch
 from rsp_engine.runtime.sources.blocks import Block, Gap, blocks, lines
+from rsp_engine.runtime.sources.cuts import Place, cut_lines, is_cuttable, part_of
 from rsp_engine.runtime.sources.graph_times import GraphTimes, Piece, TimesBy
 from rsp_engine.runtime.sources.inputs import open_input
 from rsp_engine.runtime.sources.rdf import DEEPEST_TRIPLE, MalformedRdfError, quads_of
@@ -57,10 +58,25 @@ class NQuads:
 
     blank_node_scope: BlankNodeScope = "stream"
 
-    def __init__(self, source: Input, times_by: TimesBy = "any") -> None:
+    def __init__(self, source: Input, times_by: TimesBy = "any", first_line: int = 1) -> None:
         self.name = source.name
         self._input = source
         self._times_by = times_by
+        self._first_line = first_line
+        self.leans_on_others = False
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Tell whether it is a file of plain lines whose graphs tell their times by their names."""
+        return self._times_by != "prov" and is_cuttable(self._input)
+
+    def cut(self, size: int, since: Place | None = None) -> Iterator[Place]:
+        """Yield places between whose graphs it can be cut."""
+        return cut_lines(self._input, size, since, _are_of_two_graphs)
+
+    def part(self, place: Place) -> NQuads:
+        """Return what is in a place; the times that are said in others are not known there."""
+        return NQuads(part_of(self._input, place), self._times_by, place.line)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""
@@ -74,7 +90,7 @@ class NQuads:
         """Read the stream from its start, a block at a time."""
         times = GraphTimes(self.name, self._times_by)
         run = _Run(self.name, times)
-        for block in blocks(self._input):
+        for block in blocks(self._input, self._first_line):
             if isinstance(block, Gap):
                 if block.is_end:
                     yield from run.break_off()
@@ -85,6 +101,7 @@ class NQuads:
                 for part in _line_by_line(self.name, block):
                     yield from (part,) if isinstance(part, DeadLetter) else run.add(part)
         yield from run.close()
+        self.leans_on_others = times.has_memory
         yield from times.end()
 
 
@@ -235,6 +252,15 @@ def _may_be_deep(data: bytes, written: list[bytes]) -> bool:
 
 def _has_lone_return(data: bytes) -> bool:
     return b"\r" in data and _LONE_RETURN.search(data) is not None
+
+
+def _are_of_two_graphs(one: bytes, other: bytes) -> bool:
+    """Tell whether two lines are a quad each, of different graphs."""
+    try:
+        graphs = [[quad.graph_name for quad in quads_of(line, _SYNTAX)] for line in (one, other)]
+    except MalformedRdfError:
+        return False
+    return [len(found) for found in graphs] == [1, 1] and graphs[0] != graphs[1]
 
 
 def _is_blank(line: bytes) -> bool:

@@ -19,6 +19,7 @@ import pyoxigraph as ox
 
 from rsp_engine.errors import SourceError
 from rsp_engine.model.streams import DeadLetter, Element
+from rsp_engine.runtime.sources.cuts import Place
 from rsp_engine.runtime.sources.inputs import Broken, FileInput, local_path
 from rsp_engine.runtime.sources.rdf import MalformedRdfError, graph_of
 from rsp_engine.runtime.sources.times import from_number
@@ -62,6 +63,34 @@ class TurtleFiles:
         self.name = name
         self._unit = unit
         self._files = files
+
+    can_be_cut = True
+    leans_on_others = False
+
+    def cut(self, size: int, since: Place | None = None) -> Iterator[Place]:
+        """Yield places of some files each.
+
+        A file counts as a thousand bytes, so that nobody has to look at all of them first.
+        """
+        count = max(1, size // 1000)
+        start = 0 if since is None else len(self._files) if since.end is None else since.end
+        for begin in range(start, len(self._files), count):
+            is_last = begin + count >= len(self._files)
+            yield Place(begin, None if is_last else begin + count)
+
+    def part(self, place: Place) -> TurtleFiles:
+        """Return the files of a place."""
+        return TurtleFiles(self.name, self._unit, self._in_order()[place.start : place.end])
+
+    def _in_order(self) -> list[Path]:
+        """Return the files as they are read."""
+        undated, dated = [], []
+        for file in self._files:
+            try:
+                dated.append(_Dated(_time_in(file, self._unit), file.name, file))
+            except ValueError:
+                undated.append(file)
+        return [*undated, *(found.file for found in sorted(dated))]
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the files in the order of time; those without a time come first."""

@@ -1,0 +1,253 @@
+"""Gathering: what was read in many places becomes one sequence again, in the order of time.
+
+Sources that can be cut are read elsewhere, place by place, and come back reduced to segments; the
+others are read here. Segments and elements are merged by time, as the local driver merges sources,
+and give the same answers:
+
+    An element that some windows of its pane do not wait for any more is late for them. How far the
+    watermark has come when it is read, the elements before it in its own source tell: a source is
+    read on only where it is behind, so the others are never ahead of it. A place that holds such
+    an element is read again here, one element at a time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import islice
+from math import inf
+from typing import TYPE_CHECKING, Literal
+
+from rsp_engine.model.streams import DeadLetter, Element
+from rsp_engine.runtime.reducing import Reduced
+from rsp_engine.runtime.segments import Segment
+from rsp_engine.runtime.sources.cuts import Cuttable, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rsp_engine.model.windows import TimeFrame
+    from rsp_engine.operators.state import State
+    from rsp_engine.runtime.blank_nodes import ElementNames
+    from rsp_engine.runtime.sources import Source
+
+    Item = Segment | Element | DeadLetter
+
+__all__ = ["Gathering", "Reduce"]
+
+Reduce = Callable[[int, Place], Reduced]
+"""Reduces a place of a source, by its number."""
+
+How = Literal["reduced", "here", "rest"]
+"""How a place is read: elsewhere, here, or here with all that follows."""
+
+
+class _Part:
+    """A place of a source that is being taken, or all of the source."""
+
+    def __init__(self, place: Place | None, items: Iterable[Item], how: How) -> None:
+        self.place = place
+        self.how = how
+        self.taken = 0
+        self._items = iter(items)
+        self._head: Item | None = None
+
+    def head(self) -> Item | None:
+        """Return the next item; nothing at the end."""
+        if self._head is None:
+            self._head = next(self._items, None)
+        return self._head
+
+    def take(self) -> None:
+        """Go on to the item after the head."""
+        self._head = None
+        self.taken += 1
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far a source has come: what of it waits, and when its latest element came."""
+
+    stream: str
+    source: Source
+    parts: deque[_Part] = field(default_factory=deque)
+    high: float = -inf
+    has_ended: bool = False
+    """Whether no more places will be given."""
+    is_told: bool = False
+    """Whether its end was told."""
+
+    def head(self) -> Item | None:
+        """Return the next item; nothing at the end, or where another place has to come first."""
+        while self.parts:
+            head = self.parts[0].head()
+            if head is not None:
+                return head
+            self.parts.popleft()
+        return None
+
+    def is_over(self) -> bool:
+        """Tell whether there is nothing more to take, ever."""
+        return self.head() is None and self.has_ended
+
+
+class Gathering:
+    """The items of all sources, as far as they have come. Memory: what waits for another source."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, Sequence[Source]],
+        cut: frozenset[int],
+        frames: Mapping[tuple[int, int], TimeFrame],
+        names: Mapping[str, ElementNames],
+        max_delay: int,
+    ) -> None:
+        """Take which sources are cut, by number, and the frames of scans by query and scan."""
+        opened = [(stream, source) for stream, found in sources.items() for source in found]
+        self._sources = [_Progress(*each) for each in opened]
+        for number, progress in enumerate(self._sources):
+            if number not in cut:
+                self._read_rest(progress, None)
+        self._frames = frames
+        self._names = names
+        self._max_delay = max_delay
+
+    def wants(self, number: int) -> bool:
+        """Tell whether a source has nothing left to take until another place of it is given."""
+        progress = self._sources[number]
+        return not progress.has_ended and progress.head() is None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all sources have ended, and everything is taken."""
+        return all(progress.is_told for progress in self._sources)
+
+    def give(self, number: int, place: Place, reduced: Reduced) -> None:
+        """Take in the next place of a source."""
+        progress = self._sources[number]
+        if progress.has_ended:
+            return  # it is read here by now
+        if reduced.lasts:
+            self._read_rest(progress, Place(place.start, None, place.line))
+            return
+        is_fine = reduced.trouble is None and self._is_in_time(progress, reduced)
+        is_fine = is_fine and self._have_new_names(progress, reduced)
+        self._add(progress, place, reduced.items if is_fine else None)
+
+    def end(self, number: int) -> None:
+        """Learn that a source has no more places."""
+        self._sources[number].has_ended = True
+
+    def items(self, at_most: float = inf) -> Iterator[tuple[str, Item | None, Source | None]]:
+        """Yield what can be taken, as `merged` does; so many items at most of what is read here.
+
+        It ends where a source has to give another place first.
+        """
+        while True:
+            for progress in self._sources:
+                yield from self._letters(progress)
+                if progress.is_over() and not progress.is_told:
+                    progress.is_told = True
+                    if all(p.is_told for p in self._sources if p.stream == progress.stream):
+                        yield progress.stream, None, None
+            heads = [(p.head(), number) for number, p in enumerate(self._sources) if not p.is_told]
+            if not heads or at_most <= 0:
+                return
+            times = [
+                (head.timestamp, n) for head, n in heads if isinstance(head, Segment | Element)
+            ]
+            if len(times) < len(heads):
+                return
+            progress = self._sources[min(times)[1]]
+            part, head = progress.parts[0], progress.head()
+            at_most -= part.how == "rest"
+            part.take()
+            yield progress.stream, head, progress.source
+
+    def _letters(self, progress: _Progress) -> Iterator[tuple[str, Item, Source]]:
+        """Yield dead letters: they wait for nothing."""
+        while isinstance(head := progress.head(), DeadLetter):
+            progress.parts[0].take()
+            yield progress.stream, head, progress.source
+
+    def _is_in_time(self, progress: _Progress, reduced: Reduced) -> bool:
+        """Tell whether all windows wait for all elements."""
+        high = progress.high
+        for item in reduced.items:
+            if isinstance(item, DeadLetter):
+                continue
+            high = max(high, item.timestamp)
+            watermark = high - self._max_delay
+            closed = {scan: frame.last_closed(watermark) for scan, frame in self._frames.items()}
+            if any(p.pane.first <= closed[p.step, p.scan] for p in item.parcels):
+                return False
+            high = max(high, item.high)
+        return True
+
+    def _have_new_names(self, progress: _Progress, reduced: Reduced) -> bool:
+        """Remember elements with blank nodes; tell whether equal ones did not come before."""
+        return self._names[progress.stream].meet(reduced.names)
+
+    def _add(self, progress: _Progress, place: Place, reduced: Sequence[Item] | None) -> None:
+        """Let the items of a place wait: what it was reduced to, or its elements, read here."""
+        items = self._elements(progress, place) if reduced is None else reduced
+        for item in items:
+            if not isinstance(item, DeadLetter):
+                high = item.high if isinstance(item, Segment) else item.timestamp
+                progress.high = max(progress.high, high)
+        progress.parts.append(_Part(place, items, "here" if reduced is None else "reduced"))
+        progress.has_ended = place.end is None
+
+    def _elements(self, progress: _Progress, place: Place) -> list[Item]:
+        assert isinstance(progress.source, Cuttable), "it was cut"  # noqa: S101
+        return list(progress.source.part(place))
+
+    def _read_rest(self, progress: _Progress, place: Place | None, taken: int = 0) -> None:
+        """Read a source here, all of it or from a place on to its end, but for its first items."""
+        source = progress.source
+        if place is not None:
+            assert isinstance(source, Cuttable), "it was cut"  # noqa: S101
+            source = source.part(place)
+        progress.parts.append(_Part(place, islice(iter(source), taken, None), "rest"))
+        progress.parts[-1].taken = taken
+        progress.has_ended = True
+
+    def state(self) -> State:
+        """Return how far the sources have come, as plain data."""
+        return {"sources": [_saved(progress) for progress in self._sources]}
+
+    def restore(self, state: State, reduce: Reduce) -> None:
+        """Go on from a state; what was waiting is read again."""
+        for number, saved in enumerate(state["sources"]):
+            progress = self._sources[number]
+            progress.parts.clear()
+            for part in saved["parts"]:
+                place = None if part["place"] is None else Place(*part["place"])
+                if place is None or part["how"] == "rest":
+                    self._read_rest(progress, place, part["taken"])
+                    continue
+                is_reduced = part["how"] == "reduced"
+                self._add(progress, place, reduce(number, place).items if is_reduced else None)
+                for _ in range(part["taken"]):
+                    progress.parts[-1].head()
+                    progress.parts[-1].take()
+            progress.high = -inf if saved["high"] is None else saved["high"]
+            progress.has_ended, progress.is_told = saved["has_ended"], saved["is_told"]
+
+
+def _saved(progress: _Progress) -> State:
+    progress.head()  # parts that are over are forgotten
+    return {
+        "high": None if progress.high == -inf else progress.high,
+        "has_ended": progress.has_ended,
+        "is_told": progress.is_told,
+        "parts": [
+            {
+                "place": None if p.place is None else [p.place.start, p.place.end, p.place.line],
+                "how": p.how,
+                "taken": p.taken,
+            }
+            for p in progress.parts
+        ],
+    }

@@ -1,0 +1,115 @@
+"""Sources that are read in places: whatever these are, the same comes of it as from the whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from rsp_engine.grammar import check
+from rsp_engine.model.answers import Answer
+from rsp_engine.plan.planner import plan
+from rsp_engine.runtime.sources import open_source
+from rsp_engine.runtime.sources.cuts import Cuttable
+from rsp_engine.runtime.step import Step
+from tests.runtime import test_lanes as lanes
+from tests.runtime.cases import load, run
+from tests.runtime.placed import InPlaces, in_places
+from tests.runtime.test_semantics import CASES, name_of
+from tests.runtime.test_semantics import check as compare
+
+if TYPE_CHECKING:
+    from rsp_engine.plan.options import Options
+
+EX = lanes.EX
+
+
+@pytest.mark.parametrize("path", CASES, ids=name_of)
+def test_every_case_of_the_semantics_holds_in_places(path, tmp_path):
+    case = load(path)
+    with in_places():
+        compare(case.expected, run(case, tmp_path))
+
+
+@pytest.mark.parametrize("path", CASES, ids=name_of)
+def test_every_case_of_the_semantics_can_be_cut_between_places(path, tmp_path):
+    case = load(path)
+    with in_places(cuts=range(1000)):
+        compare(case.expected, run(case, tmp_path))
+
+
+def by_query(happened: list[object]) -> dict[str, list[object]]:
+    """Tell what happened apart by query; dead letters by themselves."""
+    found: dict[str, list[object]] = {}
+    for thing in happened:
+        found.setdefault(thing.query if isinstance(thing, Answer) else "letters", []).append(thing)
+    return found
+
+
+def check_places(
+    asked: list[str], chosen: Options, texts: list[str], max_delay: int, **how: object
+) -> None:
+    """Run queries over files of N-Quads, whole and in places, and compare."""
+    with TemporaryDirectory() as folder:
+        names = [str(Path(folder) / f"{number}.nq") for number in range(len(texts))]
+        for name, text in zip(names, texts, strict=True):
+            Path(name).write_text(text, encoding="utf-8")
+        runs = []
+        for made in (lanes.LocalDriver, InPlaces):
+            steps = [Step(plan(check(text), text, "<query>", chosen).physical) for text in asked]
+            happened: list[object] = []
+            sources = {f"{EX}s": list(map(open_source, names))}
+            options = how if made is InPlaces else {}
+            driver = made(steps, sources, happened.append, max_delay, **options)  # type: ignore[arg-type]
+            happened.extend(driver.run())
+            runs.append((by_query(happened), driver.counts))
+        assert isinstance(driver, InPlaces)
+        fine = sum(reduced.trouble is None for _, place, reduced in driver.places if place)
+        event(f"{'some' if fine else 'no'} places are fine")
+    assert runs[1] == runs[0]
+
+
+sizes = st.sampled_from((1, 50, 200, 1000, 100_000))
+cuts = st.sampled_from(((), range(1000)))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data(), lanes.options, lanes.texts(), st.integers(0, 12), sizes, st.integers(1, 3), cuts)
+def test_places_change_nothing(data, chosen, lines, max_delay, size, count, where):
+    number = data.draw(st.integers(1, 2))
+    asked = [data.draw(lanes.queries(place)) for place in range(number)]
+    how = {"size": size, "count": count, "cuts": where}
+    check_places(asked, chosen, ["".join(lines)], max_delay, **how)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.data(),
+    lanes.options,
+    st.lists(lanes.texts(), min_size=2, max_size=3),
+    st.integers(0, 12),
+    sizes,
+    cuts,
+)
+def test_several_files_of_a_stream_are_merged(data, chosen, files, max_delay, size, where):
+    asked = [data.draw(lanes.queries(0))]
+    texts = ["".join(lines) for lines in files]
+    check_places(asked, chosen, texts, max_delay, size=size, cuts=where)
+
+
+@settings(max_examples=200, deadline=None)
+@given(lanes.texts(), sizes)
+def test_the_places_of_a_file_hold_what_the_file_holds(lines, size):
+    with TemporaryDirectory() as folder:
+        name = str(Path(folder) / "a.nq")
+        Path(name).write_text("".join(lines), encoding="utf-8")
+        source = open_source(name)
+        assert isinstance(source, Cuttable)
+        parts = [source.part(place) for place in source.cut(size)]
+        found = [item for part in parts for item in part]
+        if not any(part.leans_on_others for part in parts):
+            assert found == list(source)
