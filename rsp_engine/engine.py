@@ -30,7 +30,7 @@ from rsp_engine.plan.services import ServiceOptions, changes_stream, refuse_unas
 from rsp_engine.policies.registry import register as add_policy
 from rsp_engine.replica.endpoint import Limits
 from rsp_engine.replica.estimator import Declared, Learned
-from rsp_engine.runtime.endpoints import connect
+from rsp_engine.runtime.endpoints import connect, recorded
 from rsp_engine.runtime.functions import as_sparql
 from rsp_engine.runtime.local import Counts, LocalDriver
 from rsp_engine.runtime.memory import MemorySource
@@ -38,7 +38,7 @@ from rsp_engine.runtime.sources import open_source
 from rsp_engine.runtime.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rsp_engine.model.answers import Answer
     from rsp_engine.model.streams import DeadLetter
@@ -46,15 +46,22 @@ if TYPE_CHECKING:
     from rsp_engine.operators.report import ReportKind
     from rsp_engine.plan.monotone import Declared as Monotone
     from rsp_engine.plan.options import Arrivals, Match, OperatorName
+    from rsp_engine.plan.physical import PhysicalPlan
     from rsp_engine.policies.policy import Policy
+    from rsp_engine.replica.recording import Recording
     from rsp_engine.runtime.endpoints import Bindable
+    from rsp_engine.runtime.outputs import Output
     from rsp_engine.runtime.sources import Source
+    from rsp_engine.runtime.spark.driver import SparkDriver
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "RunnerName"]
+
+RunnerName = Literal["local", "spark"]
+"""What runs the queries: this process alone, or Spark."""
 
 
 class Engine:
-    """Runs registered queries over bound streams on the local driver."""
+    """Runs registered queries over bound streams, in this process or on Spark."""
 
     def __init__(  # noqa: PLR0913 - an option is an argument
         self,
@@ -77,6 +84,9 @@ class Engine:
         arrivals: Arrivals = "latest",
         oracle: bool = False,
         match: Match = "window",
+        runner: RunnerName = "local",
+        master: str = "local[*]",
+        checkpoint: str | Path | None = None,
     ) -> None:
         limits = Limits(max_requests, deadline_ms)
         estimation = Learned() if change_interval_ms is None else Declared(change_interval_ms)
@@ -91,6 +101,12 @@ class Engine:
             oracle=oracle,
             match=match,
         )
+        if checkpoint is not None and runner != "spark":
+            raise BindingError("a checkpoint needs the runner spark", "leave it out, or say so")
+        self._runner = runner
+        self._master = master
+        self._checkpoint = checkpoint
+        self._driver: SparkDriver | None = None
         self._max_delay = max_delay
         self._dead_letter = dead_letter or (lambda _: None)
         self._plans: list[Plan] = []
@@ -169,13 +185,50 @@ class Engine:
         """
         self._sources.setdefault(stream, []).append(_opened(source))
 
-    def run(self) -> Iterator[Answer]:
-        """Yield the answers of all queries until the sources end."""
+    def run(self, outputs: Sequence[Output] = ()) -> Iterator[Answer]:
+        """Yield the answers of all queries until the sources end.
+
+        With a checkpoint, `outputs` are where answers are written to: they go back to where they
+        were when the state was written from which the run goes on.
+        """
         self._check_bindings()
-        steps = [Step(made.physical) for made in self._plans]
+        plans = [made.physical for made in self._plans]
         sources = {**self._sources, **self._feeds}
-        driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay)
-        self.counts = driver.counts
+        if self._runner == "local":
+            steps = [Step(plan) for plan in plans]
+            driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay)
+            self.counts = driver.counts
+            return _closing(steps, driver.run())
+        return self._run_on_spark(plans, sources, outputs)
+
+    def stop(self) -> None:
+        """End a run on Spark after what it has in hand; another thread, or a signal, may say so."""
+        if self._driver is not None:
+            self._driver.stop()
+
+    def _run_on_spark(
+        self,
+        plans: Sequence[PhysicalPlan],
+        sources: Mapping[str, Sequence[Source]],
+        outputs: Sequence[Output],
+    ) -> Iterator[Answer]:
+        from rsp_engine.runtime.spark.driver import SparkDriver, SparkOptions
+
+        recordings: list[Recording] = []
+        if self._checkpoint is not None:
+            plans = [recorded(plan, recordings) for plan in plans]
+        checkpoint = None if self._checkpoint is None else str(self._checkpoint)
+        steps = [Step(plan) for plan in plans]
+        driver = SparkDriver(
+            steps,
+            sources,
+            self._dead_letter,
+            self._max_delay,
+            options=SparkOptions(self._master, checkpoint),
+            recordings=recordings,
+            outputs=outputs,
+        )
+        self._driver, self.counts = driver, driver.counts
         return _closing(steps, driver.run())
 
     def _check_bindings(self) -> None:

@@ -10,7 +10,8 @@
     ├── SourceError             a source cannot be opened: missing, unreadable, of unknown format
     ├── SinkError               answers cannot be written: a bad path, a format of another form
     ├── ServiceError            a service cannot be asked: a bad address, one that is not allowed
-    └── StateError              a saved state does not fit: of another version or configuration
+    ├── StateError              a saved state does not fit: of another version or configuration
+    └── DriverError             what runs the queries fails: no Java, a folder that is full, Spark
 
 A `Diagnostic` is one thing that is wrong, or suspicious, at one place of a query.
 """
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BindingError",
     "Diagnostic",
+    "DriverError",
     "PlanError",
     "Position",
     "QueryError",
@@ -134,6 +136,10 @@ class ServiceError(RspError):
 
 class StateError(RspError):
     """A saved state cannot be taken up."""
+
+
+class DriverError(RspError):
+    """What runs the queries cannot start, or cannot go on."""
 
 
 def position(text: str, offset: int) -> Position:

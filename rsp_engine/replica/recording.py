@@ -37,6 +37,10 @@ class Recording:
         self._replayed = deque(calls)
         self._new: list[Call] = []
 
+    def replay(self, calls: Iterable[Mapping[str, Any]]) -> None:
+        """Answer the next calls as these were answered, and no others."""
+        self._replayed = deque(calls)
+
     def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
         asked: Call = {"now": now, "keys": [key_text(key) for key in keys]}
         if self._replayed:

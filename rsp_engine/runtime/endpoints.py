@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import pyoxigraph as ox
@@ -9,19 +10,21 @@ import pyoxigraph as ox
 from rsp_engine.errors import ServiceError
 from rsp_engine.replica.in_process import InProcess
 from rsp_engine.replica.origins import origin_of
+from rsp_engine.replica.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from SPARQLWrapper import SPARQLWrapper
 
-    from rsp_engine.plan.services import Connect
+    from rsp_engine.plan.physical import PhysicalPlan
+    from rsp_engine.plan.services import Connect, ServicePlan
     from rsp_engine.replica.endpoint import Endpoint
     from rsp_engine.replica.pattern import RemotePattern
 
     Bindable = str | ox.Store | ox.Dataset | SPARQLWrapper | Endpoint | Callable[..., Endpoint]
 
-__all__ = ["connect"]
+__all__ = ["connect", "recorded"]
 
 
 def connect(endpoint: Bindable) -> Connect:
@@ -46,6 +49,19 @@ def connect(endpoint: Bindable) -> Connect:
         f"a service cannot be bound to {type(endpoint).__name__}",
         "bind it to a URL, a pyoxigraph Store, a SPARQLWrapper, or an endpoint of your own",
     )
+
+
+def recorded(plan: PhysicalPlan, recordings: list[Recording]) -> PhysicalPlan:
+    """Return a plan whose services are asked through recordings, which are added to a list."""
+
+    def recording(service: ServicePlan) -> ServicePlan:
+        def connected(pattern: RemotePattern) -> Recording:
+            recordings.append(Recording(service.connect(pattern)))
+            return recordings[-1]
+
+        return replace(service, connect=connected)
+
+    return replace(plan, services=tuple(map(recording, plan.services)))
 
 
 def _over_http(url: str, pattern: RemotePattern) -> Endpoint:

@@ -9,14 +9,15 @@ The answers are those of the local driver, whatever the places are.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.runtime.gathering import Gathering
 from rsp_engine.runtime.local import LocalDriver
 from rsp_engine.runtime.readings import Reading, readings
-from rsp_engine.runtime.reducing import Reduced, Reducer
-from rsp_engine.runtime.sources.cuts import Cuttable, Place
+from rsp_engine.runtime.reducing import Reducer
+from rsp_engine.runtime.sources.cuts import Cuttable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from rsp_engine.model.streams import DeadLetter
     from rsp_engine.operators.state import State
     from rsp_engine.runtime.local import Counts
+    from rsp_engine.runtime.reducing import Reduced
     from rsp_engine.runtime.sources import Source
+    from rsp_engine.runtime.sources.cuts import Place
     from rsp_engine.runtime.step import Step
 
 __all__ = ["PlacedRun", "StreamTask"]
@@ -83,17 +86,15 @@ class PlacedRun:
 
     def plan(
         self, planned: Mapping[int, Place], size: int, count: int
-    ) -> Iterator[tuple[int, Place | None]]:
-        """Yield places to read next, after those that were planned last; no place is the end."""
+    ) -> Iterator[tuple[int, Place]]:
+        """Yield places to read next, so many of a source, after those that were planned last."""
         for number, task in self.tasks.items():
             if not self._gathering.wants(number):
                 continue
-            cut = task.source.cut(size, planned.get(number))
-            for _ in range(count):
-                place = next(cut, None)
-                yield number, place
-                if place is None or place.end is None:
-                    break
+            places = list(islice(task.source.cut(size, planned.get(number)), count))
+            if not places:
+                self._gathering.end(number)
+            yield from ((number, place) for place in places)
 
     def reduce(self, number: int, place: Place) -> Reduced:
         """Reduce a place of a source here."""
@@ -101,15 +102,10 @@ class PlacedRun:
             self._reducers[number] = self.tasks[number].reducer()
         return self._reducers[number].reduce(self.tasks[number].source.part(place))
 
-    def take(
-        self, given: Iterable[tuple[int, Place | None, Reduced]], at_most: float
-    ) -> Iterator[Answer]:
+    def take(self, given: Iterable[tuple[int, Place, Reduced]], at_most: float) -> Iterator[Answer]:
         """Yield the answers that come of places, and of so many items of what is read here."""
         for number, place, reduced in given:
-            if place is None:
-                self._gathering.end(number)
-            else:
-                self._gathering.give(number, place, reduced)
+            self._gathering.give(number, place, reduced)
         yield from self._driver.take(self._gathering.items(at_most))
 
     def state(self) -> State:

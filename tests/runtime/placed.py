@@ -11,7 +11,6 @@ from unittest.mock import patch
 
 from rsp_engine.runtime.local import Counts
 from rsp_engine.runtime.placed import PlacedRun
-from rsp_engine.runtime.reducing import Reduced
 from rsp_engine.runtime.step import Step
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Answer
     from rsp_engine.model.streams import DeadLetter
+    from rsp_engine.runtime.reducing import Reduced
     from rsp_engine.runtime.sources import Source
     from rsp_engine.runtime.sources.cuts import Place
 
@@ -44,7 +44,7 @@ class InPlaces:
         cuts: Collection[int] = (),
     ) -> None:
         self.counts = Counts()
-        self.places: list[tuple[int, Place | None, Reduced]] = []
+        self.places: list[tuple[int, Place, Reduced]] = []
         self._steps = steps
         self._given = sources, dead_letter, max_delay
         self._run = PlacedRun(steps, *self._given)
@@ -64,12 +64,9 @@ class InPlaces:
                 assert run.state() == state, "nothing is lost"
             batch += 1
             places = list(run.plan(planned, self._size, self._count))
-            given = [
-                (number, place, Reduced() if place is None else run.reduce(number, place))
-                for number, place in places
-            ]
+            given = [(number, place, run.reduce(number, place)) for number, place in places]
             self.places += given
-            planned.update((number, place) for number, place in places if place is not None)
+            planned.update(places)
             yield from run.take(given, self._at_most)
         for field in fields(Counts):
             setattr(self.counts, field.name, getattr(run.counts, field.name))

@@ -18,7 +18,7 @@ a complaint. Every other failure is a `SinkError` that names the output.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rsp_engine.errors import SinkError
 from rsp_engine.runtime.sinks import (
@@ -32,6 +32,7 @@ from rsp_engine.runtime.sinks import (
 from rsp_engine.runtime.sinks.dead_letters import DeadLetterFile
 from rsp_engine.runtime.sinks.destinations import Destination, destination_of
 from rsp_engine.runtime.sinks.format import Form, Format, Writer
+from rsp_engine.runtime.sinks.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,6 +71,12 @@ class Sink(Protocol):
     def close(self) -> None:
         """Let go of the output; a second time, nothing happens."""
 
+    def position(self) -> Any:  # noqa: ANN401 - plain data
+        """Bring everything to disk, and return how far it is, as plain data."""
+
+    def go_back(self, position: Any) -> None:  # noqa: ANN401 - plain data
+        """Forget what was written after a position; none is the start."""
+
 
 class Callback(Sink):
     """A sink that calls a function with each answer.
@@ -91,6 +98,12 @@ class Callback(Sink):
     def close(self) -> None:
         """Do nothing."""
 
+    def position(self) -> None:
+        """Return nothing: what was told cannot be taken back."""
+
+    def go_back(self, position: Any) -> None:  # noqa: ANN401 - plain data
+        """Do nothing."""
+
 
 class _Written(Sink):
     """A sink that writes text to a destination."""
@@ -107,12 +120,29 @@ class _Written(Sink):
     def close(self) -> None:
         self._destination.close()
 
+    def position(self) -> list[Any]:
+        header = self._writer.header if isinstance(self._writer, Table) else None
+        return [self._destination.position(), header]
 
-def open_sink(format: str, output: str | None, form: Form) -> Sink:  # noqa: A002 - the users' word
+    def go_back(self, position: list[Any] | None) -> None:
+        where, header = position or (None, None)
+        self._destination.go_back(where)
+        if isinstance(self._writer, Table):
+            self._writer.header = header
+
+
+def open_sink(
+    format: str,  # noqa: A002 - the users' word
+    output: str | None,
+    form: Form,
+    *,
+    keep: bool = False,
+) -> Sink:
     """Open an output in a format for the answers of a query of a form.
 
-    The output is a path; nothing or `-` is standard output. What cannot work is refused here, so
-    before anything runs:
+    The output is a path; nothing or `-` is standard output. A file is emptied, unless it is kept
+    until `go_back` says how much of it counts. What cannot work is refused here, so before
+    anything runs:
 
     >>> open_sink("csv", "answers.csv", "CONSTRUCT")
     Traceback (most recent call last):
@@ -123,4 +153,4 @@ def open_sink(format: str, output: str | None, form: Form) -> Sink:  # noqa: A00
         raise SinkError(f"there is no format `{format}`", f"the formats are {', '.join(FORMATS)}")
     chosen = FORMATS[format]
     chosen.check(form)
-    return _Written(chosen.writer(), destination_of(output, chosen.suffix))
+    return _Written(chosen.writer(), destination_of(output, chosen.suffix, keep=keep))

@@ -22,14 +22,23 @@ __all__ = ["DeadLetterFile", "dead_letter_json"]
 class DeadLetterFile:
     """A file of dead letters, emptied when it is opened and flushed after every letter."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, keep: bool = False) -> None:
+        """Open the file; it is emptied, unless it is kept until `go_back` says what counts."""
         if path in ("", "-"):
             raise SinkError("dead letters go to a file", "name one")
-        self._file = File(path)
+        self._file = File(path, keep=keep)
 
     def write(self, letter: DeadLetter) -> None:
         """Write a dead letter."""
         self._file.put_line(dead_letter_json(letter))
+
+    def position(self) -> int:
+        """Return how long the file is, once it is on disk."""
+        return self._file.position()
+
+    def go_back(self, position: int | None) -> None:
+        """Cut the file off after so many bytes."""
+        self._file.go_back(position)
 
     def close(self) -> None:
         """Close the file; a second time, nothing happens."""

@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 from urllib.parse import quote
 
 from rsp_engine.errors import SinkError
@@ -29,15 +29,24 @@ class Destination(Protocol):
     def close(self) -> None:
         """Let go; a second time, nothing happens."""
 
+    def position(self) -> Any:  # noqa: ANN401 - plain data
+        """Bring everything to disk, and return how far it is, as plain data."""
 
-def destination_of(output: str | None, suffix: str | None) -> Destination:
-    """Open what an output names; a folder is one only for a format whose files have a suffix."""
+    def go_back(self, position: Any) -> None:  # noqa: ANN401 - plain data
+        """Forget what was written after a position; none is the start."""
+
+
+def destination_of(output: str | None, suffix: str | None, *, keep: bool = False) -> Destination:
+    """Open what an output names; a folder is one only for a format whose files have a suffix.
+
+    A file is emptied, unless it is to be kept until somebody says how far it goes back.
+    """
     if output is None or output == "-":
         return StandardOutput()
     if not output:
         raise SinkError("the output has an empty name", "name a file, or - for standard output")
     if not _names_folder(output):
-        return File(output)
+        return File(output, keep=keep)
     if suffix is None:
         example = Path(output) / "answers"
         raise SinkError(f"{output} is a folder, not a file", f"name a file in it, like {example}")
@@ -52,11 +61,11 @@ def _names_folder(output: str) -> bool:
 
 
 class File(Destination):
-    """A file, emptied when it is opened."""
+    """A file, emptied when it is opened, unless it is kept."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, keep: bool = False) -> None:
         self._path = path
-        self._stream = _open(path)
+        self._stream = _open(path, keep=keep)
 
     def put(self, text: str, answer: Answer) -> None:
         """Write the text at the end of the file."""
@@ -70,6 +79,24 @@ class File(Destination):
         except OSError as error:
             with suppress(OSError):
                 self._stream.close()  # it would try again what has just failed
+            raise _failure(self._path, error) from None
+
+    def position(self) -> int:
+        """Return how long the file is, once it is on disk."""
+        try:
+            self._stream.flush()
+            with suppress(OSError):  # what is no file on a disk cannot be brought there
+                os.fsync(self._stream.fileno())
+            return self._stream.tell()
+        except OSError as error:
+            raise _failure(self._path, error) from None
+
+    def go_back(self, position: int | None) -> None:
+        """Cut the file off after so many bytes."""
+        try:
+            self._stream.seek(position or 0)
+            self._stream.truncate()
+        except OSError as error:
             raise _failure(self._path, error) from None
 
     def close(self) -> None:
@@ -112,6 +139,14 @@ class Folder(Destination):
         number = f"-{self._repeated}" if self._repeated > 1 else ""
         return f"{name}{number}{self._suffix}"
 
+    def position(self) -> list[Any]:
+        """Return the name of the last file, and how often it was needed."""
+        return [self._last, self._repeated]
+
+    def go_back(self, position: list[Any] | None) -> None:
+        """Go on after a file; those after it are written again."""
+        self._last, self._repeated = position or ("", 0)
+
     def close(self) -> None:
         """Do nothing: every file is closed."""
 
@@ -137,6 +172,12 @@ class StandardOutput(Destination):
                 raise
             raise _failure("standard output", error) from None
 
+    def position(self) -> None:
+        """Return nothing: what was printed cannot be taken back."""
+
+    def go_back(self, position: None) -> None:
+        """Do nothing: what was printed after the last commit is printed again."""
+
     def close(self) -> None:
         """Do nothing: everything is flushed."""
 
@@ -155,9 +196,10 @@ def _point_at_nothing(stream: BinaryIO) -> None:
         os.close(nothing)
 
 
-def _open(path: str) -> BinaryIO:
+def _open(path: str, *, keep: bool) -> BinaryIO:
     try:
-        return Path(path).open("wb")
+        is_kept = keep and Path(path).is_file()
+        return Path(path).open("r+b" if is_kept else "wb")
     except (OSError, ValueError) as error:
         raise _failure(path, error) from None
 

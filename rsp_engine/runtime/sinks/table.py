@@ -41,7 +41,8 @@ class Table:
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._texts = TermTexts(dialect.term)
-        self._header: str | None = None
+        self.header: str | None = None
+        """The line that was written first, if any was."""
 
     def __call__(self, answer: Answer) -> str:
         """Return the rows of an answer, after the header if it is the first one."""
@@ -50,10 +51,10 @@ class Table:
     def _header_before(self, answer: Answer) -> str:
         names = (self._dialect.column(name) for name in _columns(self._dialect.name, answer))
         header = self._dialect.separator.join(names) + self._dialect.end
-        if self._header is None:
-            self._header = header
+        if self.header is None:
+            self.header = header
             return header
-        if self._header != header:
+        if self.header != header:
             message = f"the answers of `{answer.query}` have other columns than those before"
             raise SinkError(message, "write each query to an output of its own")
         return ""

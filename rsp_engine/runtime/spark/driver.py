@@ -1,0 +1,275 @@
+"""The Spark driver: micro-batches of Structured Streaming, and the answers of the local driver.
+
+Spark calls back for every batch, in a thread of its own. The answers of a batch are handed to the
+one who iterates over the run; when all of them were taken, and written by whoever takes them, the
+batch is committed. So an answer has left the engine before the state that comes of it is written,
+and what services answered is written before the answer leaves.
+"""
+
+from __future__ import annotations
+
+import queue
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rsp_engine.errors import DriverError, RspError
+from rsp_engine.runtime.placed import PlacedRun
+from rsp_engine.runtime.sources.cuts import Place
+from rsp_engine.runtime.spark import rows
+from rsp_engine.runtime.spark.checkpoint import Checkpoint
+from rsp_engine.runtime.spark.executing import written
+from rsp_engine.runtime.spark.place_source import NAME, Next, PlaceSource
+from rsp_engine.runtime.spark.session import session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from rsp_engine.model.answers import Answer
+    from rsp_engine.model.streams import DeadLetter
+    from rsp_engine.replica.recording import Recording
+    from rsp_engine.runtime.local import Counts
+    from rsp_engine.runtime.outputs import Output
+    from rsp_engine.runtime.sources import Source
+    from rsp_engine.runtime.step import Step
+
+__all__ = ["SparkDriver", "SparkOptions"]
+
+_POLL_S = 0.1
+_READ_HERE = 20_000
+"""So many items of sources that are read on the driver are taken in one batch."""
+_WAITING = 1_000
+"""So many answers at most wait to be taken."""
+
+
+class SparkOptions(NamedTuple):
+    """How a run uses Spark."""
+
+    master: str = "local[*]"
+    checkpoint: str | None = None
+    place_bytes: int = 4 << 20
+    """How many bytes one task reads, about."""
+    places: int = 4
+    """How many places of a source one batch reads, for each core."""
+
+
+class _Stopped(Exception):  # noqa: N818 - nothing went wrong
+    """Nobody takes the answers any more."""
+
+
+class _Handover:
+    """Answers on their way from the thread of Spark to the one who iterates."""
+
+    def __init__(self) -> None:
+        self._queue: queue.Queue[Answer | threading.Event | None] = queue.Queue(_WAITING)
+        self._is_closed = threading.Event()
+
+    def put(self, thing: Answer | threading.Event | None) -> None:
+        """Hand over an answer, an event to be set when all before it were taken, or the end."""
+        while not self._is_closed.is_set():
+            with suppress(queue.Full):
+                self._queue.put(thing, timeout=_POLL_S)
+                return
+        raise _Stopped
+
+    def settle(self) -> None:
+        """Wait until everything was taken."""
+        taken = threading.Event()
+        self.put(taken)
+        while not taken.wait(_POLL_S):
+            if self._is_closed.is_set():
+                raise _Stopped
+
+    def get(self) -> Answer | threading.Event | None:
+        """Take the next thing; `queue.Empty` if there is none for a while."""
+        return self._queue.get(timeout=_POLL_S)
+
+    def close(self) -> None:
+        """Take nothing any more."""
+        self._is_closed.set()
+
+
+class SparkDriver:
+    """Runs queries over sources on Spark until these end."""
+
+    def __init__(  # noqa: PLR0913 - what the local driver takes, and how Spark is used
+        self,
+        steps: Sequence[Step],
+        sources: Mapping[str, Sequence[Source]],
+        dead_letter: Callable[[DeadLetter], None],
+        max_delay: int = 0,
+        *,
+        options: SparkOptions | None = None,
+        recordings: Sequence[Recording] = (),
+        outputs: Sequence[Output] = (),
+        identity: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take what the local driver takes.
+
+        The `recordings` of services are what endpoints are asked through; to the `outputs` answers
+        are written by whoever takes them.
+        """
+        self._options = options or SparkOptions()
+        self._run = PlacedRun(steps, sources, dead_letter, max_delay)
+        self._recordings = recordings
+        self._outputs = outputs
+        self._planned: dict[int, Place] = {}
+        self._done = -1
+        self._checkpoint = (
+            None
+            if self._options.checkpoint is None
+            else Checkpoint(self._options.checkpoint, dict(identity or {}))
+        )
+        self._handover = _Handover()
+        self._error: BaseException | None = None
+        self._is_stopping = False
+
+    @property
+    def counts(self) -> Counts:
+        """What passed through the run so far."""
+        return self._run.counts
+
+    def stop(self) -> None:
+        """End the run after the batch in hand."""
+        self._is_stopping = True
+
+    def run(self) -> Iterator[Answer]:
+        """Yield the answers of all queries, each query's in order."""
+        with tempfile.TemporaryDirectory(prefix="rsp-") as temporary:
+            folder = Path(temporary) if self._checkpoint is None else self._checkpoint.folder
+            self._restore()
+            if self._run.is_done:
+                return
+            spark = session(self._options.master)
+            query = self._started(spark, folder)
+            try:
+                yield from self._answers(query)
+            finally:
+                self._handover.close()
+                with suppress(Exception):
+                    query.stop()
+
+    def _restore(self) -> None:
+        """Go on from the last batch that was finished."""
+        saved = None if self._checkpoint is None else self._checkpoint.last()
+        if saved is None:
+            for output in self._outputs:
+                output.go_back(None)
+            return
+        self._done, state = saved
+        self._run.restore(state["run"])
+        self._planned = {int(number): Place(*p) for number, p in state["planned"].items()}
+        for output, position in zip(self._outputs, state["outputs"], strict=True):
+            output.go_back(position)
+
+    def _started(self, spark: SparkSession, folder: Path) -> StreamingQuery:
+        self._next = Next(folder)
+        self._places = self._options.places * spark.sparkContext.defaultParallelism
+        self._plan_next()
+        spark.dataSource.register(PlaceSource)
+        return (
+            spark.readStream.format(NAME)
+            .option("folder", str(folder))
+            .option("work", written(self._run.tasks))
+            .load()
+            .writeStream.option("checkpointLocation", str(folder / "spark"))
+            .foreachBatch(self._take)
+            .start()
+        )
+
+    def _answers(self, query: StreamingQuery) -> Iterator[Answer]:
+        while True:
+            try:
+                thing = self._handover.get()
+            except queue.Empty:
+                if query.isActive:
+                    continue
+                raise self._failure(query) from self._error
+            if thing is None:
+                return
+            if isinstance(thing, threading.Event):
+                thing.set()
+            else:
+                yield thing
+
+    def _failure(self, query: StreamingQuery) -> Exception:
+        """Return why a run ended before its end."""
+        if isinstance(self._error, RspError):
+            return self._error
+        if self._error is not None:
+            return DriverError(f"the run failed: {self._error}")
+        told = str(query.exception() or "nobody knows why").strip()
+        return DriverError(f"Spark stopped: {_cause(told)}", "the state before this batch is kept")
+
+    def _take(self, batch: DataFrame, number: int) -> None:
+        """Take a batch: answer what is due, and commit."""
+        if number <= self._done:
+            return  # it was committed, and Spark was stopped before it knew
+        try:
+            self._answer(batch, number)
+        except _Stopped:
+            raise
+        except BaseException as error:
+            self._error = error
+            raise
+
+    def _answer(self, batch: DataFrame, number: int) -> None:
+        calls = self._replayed(number)
+        given = rows.from_rows(batch.toArrow())
+        for source, place, _ in given:
+            self._planned[source] = place
+        for answer in self._run.take(given, _READ_HERE):
+            self._note(calls, number)
+            self._handover.put(answer)
+        self._note(calls, number)
+        self._handover.settle()
+        self._commit(number)
+        self._done = number
+        if self._run.is_done or self._is_stopping:
+            self._handover.put(None)
+        else:
+            self._plan_next()
+
+    def _replayed(self, number: int) -> list[list[Any]]:
+        """Let services answer as they did before a batch broke off; return what is written down."""
+        if self._checkpoint is None:
+            return []
+        calls = self._checkpoint.fetched(number) or [[] for _ in self._recordings]
+        for recording, said in zip(self._recordings, calls, strict=True):
+            recording.replay(said)
+        return [[] for _ in self._recordings]
+
+    def _note(self, calls: list[list[Any]], number: int) -> None:
+        """Write down what services answered, before anything that comes of it leaves."""
+        if self._checkpoint is None:
+            return
+        new = [recording.take() for recording in self._recordings]
+        if any(new):
+            for known, more in zip(calls, new, strict=True):
+                known.extend(more)
+            self._checkpoint.write_fetched(number, calls)
+
+    def _commit(self, number: int) -> None:
+        if self._checkpoint is None:
+            return
+        outputs = [output.position() for output in self._outputs]
+        planned = {str(n): [p.start, p.end, p.line] for n, p in self._planned.items()}
+        state = {"run": self._run.state(), "planned": planned, "outputs": outputs}
+        self._checkpoint.write_state(number, state)
+
+    def _plan_next(self) -> None:
+        """Say what the next batch reads."""
+        places = self._run.plan(self._planned, self._options.place_bytes, self._places)
+        self._next.write(self._done + 2, list(places))
+
+
+def _cause(told: str) -> str:
+    """Return the line of a trace that says what happened."""
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    errors = [line for line in lines if "Error" in line.partition(":")[0]]
+    return (errors or lines)[-1]

@@ -1,0 +1,110 @@
+"""The source of Structured Streaming: it reads the places that the driver plans.
+
+The driver writes what comes next into a small file; the source, which Spark keeps in a process of
+its own, makes an offset of it. So the log of offsets, which Spark writes before it runs a batch,
+holds the places of each batch, and a batch that is run again reads the same ones. Executors read
+a place each, and give out what it is reduced to, as Arrow tables.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from rsp_engine.runtime.sources.cuts import Place
+
+    Planned = tuple[int, Place]
+
+__all__ = ["NAME", "Next", "PlaceSource"]
+
+NAME = "rsp-places"
+
+
+class Next:
+    """The file in which the driver says what comes next."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self._path = Path(folder) / "next.json"
+
+    def write(self, number: int, places: Sequence[Planned]) -> None:
+        """Say what the batch with this number reads: places, each with the number of its source."""
+        told = [[source, place.start, place.end, place.line] for source, place in places]
+        fresh = self._path.with_suffix(".new")
+        fresh.write_text(json.dumps({"seq": number, "places": json.dumps(told)}), encoding="utf-8")
+        fresh.replace(self._path)
+
+    def read(self) -> dict[str, Any] | None:
+        """Return what was said, as an offset."""
+        try:
+            found: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return found
+
+
+class PlaceSource(DataSource):
+    """What Spark knows under the name of the source.
+
+    Its option `folder` says where the file is, and `work` what executors do, as `executing` writes
+    it.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the source."""
+        return NAME
+
+    def schema(self) -> str:
+        """Return the columns of reduced places."""
+        from rsp_engine.runtime.spark.rows import COLUMNS
+
+        return COLUMNS
+
+    def streamReader(self, schema: StructType) -> PlaceReader:  # noqa: N802 - by Spark
+        """Return what reads the stream of places."""
+        return PlaceReader(self.options["folder"], self.options["work"])
+
+
+class PlaceReader(DataSourceStreamReader):
+    """Offsets are numbers of batches, with the places that each of them reads."""
+
+    def __init__(self, folder: str, work: str) -> None:
+        self._next = Next(folder)
+        self._work = work
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Return where a new run starts."""
+        return {"seq": 0, "places": "[]"}
+
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: ANN401, N802
+        """Return what the driver has planned, if it is new."""
+        planned = self._next.read()
+        return start if planned is None or planned["seq"] <= start["seq"] else planned
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return the places of a batch, one for each task."""
+        if start["seq"] == end["seq"]:
+            return []
+        return [InputPartition((n, *place)) for n, place in enumerate(json.loads(end["places"]))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield what the one place of a partition is reduced to; executors call this."""
+        from rsp_engine.runtime.spark.executing import execute
+
+        number, source, *edges = partition.value
+        yield execute(self._work, number, source, tuple(edges))
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Do nothing: the driver knows how far it is."""
+
+    def stop(self) -> None:
+        """Do nothing: nothing is held."""

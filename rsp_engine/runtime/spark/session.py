@@ -1,0 +1,116 @@
+"""The Spark session: Java that is recent enough, settings that fit, and quiet.
+
+Nothing is printed but what the engine prints. A session is started once and kept: several runs of
+one program share it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rsp_engine.errors import DriverError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["OLDEST_JAVA", "check_java", "java_version", "session"]
+
+OLDEST_JAVA = 17
+_HINT = (
+    "install it, for instance with: sudo apt-get install openjdk-17-jre-headless;"
+    " or run without Spark: --runner local"
+)
+_CHECKPOINTS = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
+    "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.sql.streaming.numRecentProgressUpdates": "1",
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+}
+
+
+def java_version() -> int | None:
+    """Return the version of the Java that Spark would start; nothing if there is none."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None:
+        return None
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+    except OSError:
+        return None
+    found = re.search(r'version "(?:1\.)?([0-9]+)', told.stderr + told.stdout)
+    return int(found[1]) if found else None
+
+
+def check_java() -> None:
+    """Refuse to start without a Java that Spark runs on."""
+    version = java_version()
+    if version is None:
+        raise DriverError(f"Spark needs Java {OLDEST_JAVA} or later, and there is none", _HINT)
+    if version < OLDEST_JAVA:
+        message = f"Spark needs Java {OLDEST_JAVA} or later, and this is Java {version}"
+        raise DriverError(message, _HINT)
+
+
+def session(master: str = "local[*]") -> SparkSession:
+    """Return the session of this program, started if need be."""
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    check_java()
+    made = SparkSession.builder.appName("rsp-engine").master(master)
+    for name, value in _SETTINGS.items():
+        made = made.config(name, value)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    log = Path(tempfile.mkdtemp(prefix="rsp-spark-")) / "spark.log"
+    try:
+        with _standard_error_to(log):
+            started = made.getOrCreate()
+    except Exception as error:
+        why = str(error).strip().partition("\n")[0]
+        hint = f"{log} says more; or run without Spark: --runner local"
+        raise DriverError(f"Spark does not start: {why}", hint) from error
+    atexit.register(shutil.rmtree, log.parent, ignore_errors=True)
+    cores = started.sparkContext.defaultParallelism
+    started.conf.set("spark.sql.shuffle.partitions", str(cores))
+    return started
+
+
+@contextmanager
+def _standard_error_to(log: Path) -> Iterator[None]:
+    """Let what is started meanwhile write its errors to a file: Java and Spark talk a lot."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with log.open("wb") as stream:
+        os.dup2(stream.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)
