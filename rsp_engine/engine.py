@@ -24,6 +24,7 @@ from rsp_engine.errors import BindingError
 from rsp_engine.grammar import check
 from rsp_engine.grammar.files import read_query
 from rsp_engine.plan.explain import explain
+from rsp_engine.plan.identity import identity
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import Plan, plan
 from rsp_engine.plan.services import ServiceOptions, changes_stream, refuse_unasked
@@ -201,6 +202,11 @@ class Engine:
             return _closing(steps, driver.run())
         return self._run_on_spark(plans, sources, outputs)
 
+    @property
+    def is_on_spark(self) -> bool:
+        """Whether Spark runs the queries."""
+        return self._runner == "spark"
+
     def stop(self) -> None:
         """End a run on Spark after what it has in hand; another thread, or a signal, may say so."""
         if self._driver is not None:
@@ -214,6 +220,9 @@ class Engine:
     ) -> Iterator[Answer]:
         from rsp_engine.runtime.spark.driver import SparkDriver, SparkOptions
 
+        if self._checkpoint is not None and any(s.name == "-" for f in sources.values() for s in f):
+            hint = "save it to a file first, or leave the checkpoint out"
+            raise BindingError("the standard input cannot be read again after a crash", hint)
         recordings: list[Recording] = []
         if self._checkpoint is not None:
             plans = [recorded(plan, recordings) for plan in plans]
@@ -227,6 +236,11 @@ class Engine:
             options=SparkOptions(self._master, checkpoint),
             recordings=recordings,
             outputs=outputs,
+            identity={
+                "queries": [identity(plan) for plan in plans],
+                "sources": {stream: [s.name for s in found] for stream, found in sources.items()},
+                "max_delay": self._max_delay,
+            },
         )
         self._driver, self.counts = driver, driver.counts
         return _closing(steps, driver.run())

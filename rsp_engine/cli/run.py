@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
-from contextlib import ExitStack, closing, suppress
+import threading
+from contextlib import ExitStack, closing, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -38,10 +40,11 @@ from rsp_engine.errors import BindingError
 from rsp_engine.model.durations import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from rsp_engine.engine import Engine
     from rsp_engine.runtime.local import Counts
+    from rsp_engine.runtime.outputs import Output
 
 __all__ = ["run_files"]
 
@@ -51,6 +54,7 @@ _ONE_TABLE = ("csv", "tsv", "sparql-json", "sparql-xml")
 class Runner(StrEnum):
     """What runs the queries."""
 
+    spark = "spark"
     local = "local"
 
 
@@ -85,7 +89,26 @@ def run_files(
         list[str] | None,
         typer.Option(metavar="IRI=FILE", help="The file of a static graph (repeatable)."),
     ] = None,
-    runner: Annotated[Runner, typer.Option(help="What runs the queries.")] = Runner.local,
+    runner: Annotated[
+        Runner,
+        typer.Option(
+            envvar="RSP_RUNNER",
+            help="What runs the queries: Spark, which needs Java, or this process alone.",
+        ),
+    ] = Runner.spark,
+    master: Annotated[
+        str,
+        typer.Option(
+            metavar="URL", envvar="RSP_MASTER", help="The Spark master: local[N], or a cluster."
+        ),
+    ] = "local[*]",
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where the state is kept, on Spark: a run that broke off goes on from there.",
+        ),
+    ] = None,
     bounds: Annotated[
         Bounds, typer.Option(help="Which edge of a window belongs to it: (] as in RSP-QL.")
     ] = Bounds.right,
@@ -159,6 +182,9 @@ def run_files(
             arrivals=arrivals.value,
             match=match.value,
             oracle=oracle,
+            runner=runner.value,
+            master=master,
+            checkpoint=checkpoint,
         )
         _bind(engine, files, _Bound(stream, graph, service, changes))
         forms = engine.forms
@@ -168,10 +194,15 @@ def run_files(
         for form in forms:
             if output_format in FORMATS:
                 FORMATS[output_format].check(form)
-        answers = engine.run()
-        sink = opened.enter_context(closing(open_sink(output_format, output, forms[0])))
+        outputs: list[Output] = []
+        answers = engine.run(outputs)
+        keep = checkpoint is not None
+        sink = opened.enter_context(closing(open_sink(output_format, output, forms[0], keep=keep)))
         if dead_letters is not None:
-            letters.append(opened.enter_context(closing(DeadLetterFile(dead_letters))))
+            letters.append(opened.enter_context(closing(DeadLetterFile(dead_letters, keep=keep))))
+        if keep:
+            outputs.extend((sink, *letters))
+        opened.enter_context(_stopping(engine))
         gc.freeze()  # what is there by now stays: the garbage collector need not look at it
         gc.set_threshold(50_000, 20, 100)  # and a run leaves it next to nothing to find
         with failures(WORLDS_FAULT), suppress(BrokenPipeError):
@@ -180,6 +211,25 @@ def run_files(
                 verdict.hear(answer.stats)
     _tell(engine.counts, dead_letters)
     verdict.tell()
+
+
+@contextmanager
+def _stopping(engine: Engine) -> Iterator[None]:
+    """Let Ctrl-C end a run on Spark after the batch in hand, and at once the second time."""
+
+    def stop(number: int, frame: object) -> None:
+        typer.echo("stopping after the batch in hand; once more to stop at once", err=True)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        engine.stop()
+
+    if threading.current_thread() is not threading.main_thread() or not engine.is_on_spark:
+        yield
+        return
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Verdict:

@@ -22,7 +22,7 @@ from rsp_engine.runtime.spark import rows
 from rsp_engine.runtime.spark.checkpoint import Checkpoint
 from rsp_engine.runtime.spark.executing import written
 from rsp_engine.runtime.spark.place_source import NAME, Next, PlaceSource
-from rsp_engine.runtime.spark.session import session
+from rsp_engine.runtime.spark.session import check_java, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -114,6 +114,7 @@ class SparkDriver:
         The `recordings` of services are what endpoints are asked through; to the `outputs` answers
         are written by whoever takes them.
         """
+        check_java()
         self._options = options or SparkOptions()
         self._run = PlacedRun(steps, sources, dead_letter, max_delay)
         self._recordings = recordings

@@ -64,7 +64,11 @@ def java_version() -> int | None:
 
 
 def check_java() -> None:
-    """Refuse to start without a Java that Spark runs on."""
+    """Refuse to start without a Java that Spark runs on; look only if nothing runs yet."""
+    from pyspark.sql import SparkSession
+
+    if SparkSession.getActiveSession() is not None:
+        return
     version = java_version()
     if version is None:
         raise DriverError(f"Spark needs Java {OLDEST_JAVA} or later, and there is none", _HINT)
