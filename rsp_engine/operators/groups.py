@@ -240,9 +240,10 @@ class Groups:
             self._numbers[self._keys[number]] = number
             self._solutions.setdefault(number, {})[solution] = end
             self._ends.setdefault(end, []).append((number, solution))
+        panes = state["panes"]
         if self._panes is not None:
-            panes = [[(number, end) for number, end in found] for found in state["panes"]]
-            self._panes = dict(zip(solutions, panes, strict=True))
+            told = [[(number, end) for number, end in found] for found in panes]
+            self._panes = dict(zip(solutions, told, strict=True))
 
 
 def _key_of(places: tuple[int, ...]) -> Callable[[Solution], Solution]:
