@@ -207,6 +207,24 @@ def test_of_equal_counts_the_later_arrival_is_first_then_the_larger_key(found, s
         assert rows == [(count, subject) for count, _, subject in ranked[:2]]
 
 
+@pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(?v)", "AVG(?v)", "MIN(?v)", "MAX(?v)"])
+def test_a_group_that_comes_again_is_later_even_where_it_lives_no_longer(aggregate):
+    """Both panes end with the same window, so the solution counts in the first of them.
+
+    panes   ..  | b     | b a   | ..
+    W0      (           ]
+    W1        (                   ]         of equals at one time the larger term: b
+    W3          (                     ]
+    """
+    asked = f"SELECT ?s ({aggregate} AS ?n) {{}} {PATTERN} ORDER BY DESC(?n) LIMIT 2"
+    p = ox.NamedNode(f"{EX}p")
+    came = ((10, "b"), (11, "b"), (11, "a"))
+    found = [(at, [ox.Triple(ox.NamedNode(EX + s), p, ox.Literal(1))]) for at, s in came]
+    given_answers = answers(Aggregated(planned(asked), store()), found, TimeFrame(10, 3))
+    names = ["".join(r.bindings["s"].value[-1] for r in a.rows) for a in given_answers]
+    assert names[:5] == ["b", "ba", "ba", "ba", ""]
+
+
 PLAIN = "WINDOW :w { ?s :p ?v }"
 BY = "GROUP BY ?s ORDER BY ?n LIMIT 1"
 COUNTED = "SELECT ?s (COUNT(*) AS ?n)"
