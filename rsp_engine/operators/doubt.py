@@ -67,6 +67,11 @@ class Doubt:
         """Return how good an object may be that is missing in a window; -inf if none is."""
         return float(self._missing[max(0, window - self._first) :].max(initial=-np.inf))
 
+    def kept_out(self, end: int) -> float:
+        """Return how good an object may be that is kept out of the list and lives until an end."""
+        place = end - self._first
+        return float(max(self._dropped[place], self._missing[place]))
+
     def expire(self, window: int) -> None:
         """Forget what does not live until a window."""
         if (gone := window - self._first) > 0:

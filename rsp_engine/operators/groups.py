@@ -8,6 +8,9 @@ to come that hold the earlier pane hold the later one as well.
     W0       (   1 - 1 + 1           ]        x counts once
     W1               (   1           ..
 
+Where both panes end with the same window, it counts in the later one and is withdrawn from it: all
+that is left of it there is when its group came last.
+
 An aggregate is ranked as a number of 64 bits. The term that is told is SPARQL's own: a count is
 known, and for any other Oxigraph is asked over the triples of the few groups of an answer.
 """
@@ -103,6 +106,7 @@ class Groups:
         values = self._values(matched).tolist()
         latest: dict[int, int] = {}
         numbers, arrived = list[int](), list[float]()
+        told = set[int]()
         moved: dict[int, tuple[list[int], list[float]]] = {}
         ending = self._ends.setdefault(pane.last, [])
         for place, solution in enumerate(solutions):
@@ -111,14 +115,16 @@ class Groups:
             if self._panes is not None:
                 self._stands(solution, pane)
             end = self._solutions[number].get(solution, -1)
-            if end >= pane.last:
+            if end > pane.last or (end == pane.last and number in told):
                 continue
             if end >= pane.first:
                 again = moved.setdefault(end, ([], []))
                 again[0].append(number)
                 again[1].append(values[place])
-            self._solutions[number][solution] = pane.last
-            ending.append((number, solution))
+            if end < pane.last:
+                self._solutions[number][solution] = pane.last
+                ending.append((number, solution))
+            told.add(number)
             numbers.append(number)
             arrived.append(values[place])
         positions = self._positions(latest)
@@ -240,9 +246,10 @@ class Groups:
             self._numbers[self._keys[number]] = number
             self._solutions.setdefault(number, {})[solution] = end
             self._ends.setdefault(end, []).append((number, solution))
+        panes = state["panes"]
         if self._panes is not None:
-            panes = [[(number, end) for number, end in found] for found in state["panes"]]
-            self._panes = dict(zip(solutions, panes, strict=True))
+            told = [[(number, end) for number, end in found] for found in panes]
+            self._panes = dict(zip(solutions, told, strict=True))
 
 
 def _key_of(places: tuple[int, ...]) -> Callable[[Solution], Solution]:

@@ -193,6 +193,19 @@ class Inflow:
         }
 
 
+def last_of_each(
+    keys: Integers, remote: Floats, streaming: Floats
+) -> tuple[Integers, Floats, Floats]:
+    """Return changes in the order of their keys, of each key the last."""
+    if not len(keys) == len(remote) == len(streaming):
+        raise ValueError("keys and remote values must be of equal length")
+    order = np.argsort(keys, kind="stable")
+    is_last = np.ones(len(keys), dtype=bool)
+    is_last[:-1] = keys[order][1:] != keys[order][:-1]
+    order = order[is_last]
+    return keys[order], remote[order], streaming[order]
+
+
 def _joined(parts: list[Joined]) -> Joined:
     if len(parts) == 1:
         return parts[0]

@@ -77,6 +77,12 @@ class Latest:
         self._grow(int(keys.max()) + 1)
         return self._positions[keys] <= positions
 
+    def came_at(self, keys: Integers, positions: Integers) -> Booleans:
+        """Tell which keys came last at just these positions, in a pane that is not forgotten."""
+        known = self.known(keys)
+        known[known] = self._positions[keys[known]] == positions[known]
+        return known
+
     def known(self, keys: Integers) -> Booleans:
         """Tell which keys are in a pane that has not been forgotten."""
         self._enter()

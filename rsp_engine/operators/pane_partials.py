@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.operators.state import State
 
 __all__ = [
@@ -120,7 +120,7 @@ def _reduced(function: Function, rows: Partials, kind: Literal["stable"] | None 
         return (codes, *(column[order] for column in rows[1:]))
     columns = zip(rows[1:], _merges(function), strict=True)
     table = [merge.reduceat(c[order], starts) for c, (merge, _) in columns]
-    found = _counting(function, table)
+    found = _saying(function, table)
     return (codes[starts[found]], *(column[found] for column in table))
 
 
@@ -140,18 +140,15 @@ def _counted(function: Function, rows: Partials) -> Partials | None:
         table.append(np.full(size, none, dtype=column.dtype))
         with np.errstate(invalid="ignore"):
             merge.at(table[-1], slots, column)
-    found = _counting(function, table)
+    found = _saying(function, table)
     codes = ((found // span + first_key) << _CODE_BITS) | (found % span + first)
     return (codes, *(column[found] for column in table))
 
 
-def _counting(function: Function, table: list[NDArray[Any]]) -> NDArray[np.intp]:
-    """Return the rows that say something: of others, all that there was is withdrawn."""
-    counting: Booleans = table[0] != 0
-    for column, (merge, _) in zip(table[1:], _merges(function)[1:], strict=True):
-        if merge is np.add:
-            counting |= column != 0
-    return np.flatnonzero(counting)
+def _saying(function: Function, table: list[NDArray[Any]]) -> NDArray[np.intp]:
+    """Return the rows that say something, be it only when a key came last."""
+    columns = zip(table, _merges(function), strict=True)
+    return np.flatnonzero(np.any([column != none for column, (_, none) in columns], axis=0))
 
 
 def _starts(ordered: Integers) -> NDArray[np.intp]:
@@ -209,7 +206,9 @@ class PanePartials:
         """Return the totals of an open window so far."""
         check_order(window, self.closed)
         parts = [rows for _, rows in self.of(window, window)]
-        return finished(self._function, _merged(self._function, parts or [_empty(self._function)]))
+        rows = _merged(self._function, parts or [_empty(self._function)])
+        counting = rows[1] > 0  # of others, all that there was is withdrawn
+        return finished(self._function, tuple(column[counting] for column in rows))
 
     def _whole(self, pane: Pane) -> Partials:
         self._panes[pane] = [_merged(self._function, self._panes[pane])]

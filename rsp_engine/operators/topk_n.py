@@ -36,7 +36,7 @@ import numpy as np
 
 from rsp_engine.operators.best import Border
 from rsp_engine.operators.doubt import LEAST, Doubt
-from rsp_engine.operators.inflow import Inflow, Joined, Score, as_joined, scored
+from rsp_engine.operators.inflow import Inflow, Joined, Score, as_joined, last_of_each, scored
 from rsp_engine.operators.latest import Latest
 from rsp_engine.operators.recurrence import Recurrence
 from rsp_engine.operators.state import State, checked, headed
@@ -137,15 +137,16 @@ class TopkN:
         self._largest = max(self._largest, batch.largest)
         self._recurrence.reach(self._largest)
         near, below = self._near(batch, may_recur=may_recur)
-        if may_recur:
-            self._replace(batch, near)
-        self._latest.take(end, batch.keys, batch.positions, batch.streaming)
+        replaced = self._replace(batch, near) if may_recur else near[:0]
         ranked = self._ranked(batch, near)
         best = ranked[: self.config.size]
+        forgotten = self._forgotten(end, batch, best, replaced) if may_recur else batch.keys[:0]
         new = Arrivals(batch.keys[best], batch.positions[best], batch.scores[best])
         streaming = batch.streaming[best]
         more = _rows(streaming, streaming, batch.remote[best])
         self._drop(self._list.insert(end, new, more, window=self._window))
+        self._suspect(end, forgotten)
+        self._latest.take(end, batch.keys, batch.positions, batch.streaming)
         if len(ranked) > len(best):
             below = max(below, float(batch.scores[ranked[len(best)]]), LEAST)
         self._doubt.pass_over(end, below)
@@ -198,14 +199,41 @@ class TopkN:
         places = self._recurrence.places(listed, keys[again])
         return again[np.argsort(keys[again])], places[np.argsort(listed[places])]
 
-    def _replace(self, batch: Joined, near: NDArray[np.intp]) -> None:
-        """Take objects out of the list that arrive again."""
+    def _replace(self, batch: Joined, near: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Take objects out of the list that arrive again; return the places of these arrivals."""
         again, places = self._again(batch, near)
         fell = ~(batch.scores[near[again]] >= self._list.scores[places])
         self._fall(self._list.end[places[fell]])
         gone = np.zeros(len(self._list), dtype=bool)
         gone[places] = True
         self._list.remove(gone)
+        return near[again]
+
+    def _forgotten(
+        self, end: int, batch: Joined, best: NDArray[np.intp], replaced: NDArray[np.intp]
+    ) -> Integers:
+        """Return keys that came at the same time before, and what they streamed is forgotten.
+
+        It was not better than what was kept out; if F is monotone, who is better streamed more.
+        """
+        if not len(best) or batch.positions[best].min() > self._latest.newest:
+            return batch.keys[:0]
+        places = np.setdiff1d(best, replaced)
+        at_once = self._latest.came_at(batch.keys[places], batch.positions[places])
+        if self.config.is_monotone:
+            at_once &= batch.scores[places] <= self._doubt.kept_out(end)
+        return np.sort(batch.keys[places[at_once]])
+
+    def _suspect(self, end: int, keys: Integers) -> None:
+        """Note of keys in the list that x_S may be larger: of two arrivals at once that counts."""
+        places = _places(self._list.keys, keys)
+        places = places[places >= 0]
+        if len(places) and self.config.is_monotone:
+            highest = self._latest.lives(self._list.keys[places]).highest
+            self._list.more[places, 1] = np.maximum(self._list.more[places, 1], highest)
+            self._has_bounds = True
+        elif len(places):
+            self._doubt.miss(np.array([end]), np.array([np.inf]))
 
     def _ranked(self, batch: Joined, near: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the places of those whose remote values are known, best first."""
@@ -241,7 +269,7 @@ class TopkN:
         """
         keys, remote = as_array(keys, np.int64), as_array(remote, np.float64)
         streaming = np.full(len(keys), np.nan) if streaming is None else streaming
-        keys, remote, streaming = _last_of_each(keys, remote, as_array(streaming, np.float64))
+        keys, remote, streaming = last_of_each(keys, remote, as_array(streaming, np.float64))
         if not len(keys):
             return
         places = _places(self._list.keys, keys)
@@ -359,23 +387,10 @@ def _rows(low: Floats, high: Floats, remote: Floats) -> Floats:
     return rows
 
 
-def _last_of_each(
-    keys: Integers, remote: Floats, streaming: Floats
-) -> tuple[Integers, Floats, Floats]:
-    """Return changes in the order of their keys, of each key the last."""
-    if not len(keys) == len(remote) == len(streaming):
-        raise ValueError("keys and remote values must be of equal length")
-    order = np.argsort(keys, kind="stable")
-    is_last = np.ones(len(keys), dtype=bool)
-    is_last[:-1] = keys[order][1:] != keys[order][:-1]
-    order = order[is_last]
-    return keys[order], remote[order], streaming[order]
-
-
 def _places(listed: Integers, keys: Integers) -> NDArray[np.intp]:
     """Return the places of keys in a list, -1 for one that is not there; the keys are in order."""
     places = np.full(len(keys), -1)
-    if len(listed):
+    if len(listed) and len(keys):
         found = np.minimum(np.searchsorted(keys, listed), len(keys) - 1)
         hits = np.flatnonzero(keys[found] == listed)
         places[found[hits]] = hits

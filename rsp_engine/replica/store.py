@@ -151,7 +151,7 @@ class Replica:
             "config": _plain(self.config),
             "keys": self.keys.state(),
             "numbers": numbers.tolist(),
-            "solutions": [[solution_text(s) for s in held[n]] for n in held],
+            "solutions": [[_written(s, self.config.pattern) for s in held[n]] for n in held],
             "facts": self._facts.state(numbers),
             "estimator": self._estimator.state(numbers),
         }
@@ -177,7 +177,7 @@ class Replica:
         try:
             self.keys.restore(state["keys"])
             self._take_up(state)
-        except (LookupError, TypeError, ValueError, OverflowError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(f"the saved replica is damaged: {error}") from None
 
     def _take_up(self, state: Mapping[str, Any]) -> None:
@@ -187,12 +187,28 @@ class Replica:
         self._facts.grow(len(self.keys))
         self._facts.restore(numbers, state["facts"])
         self._estimator.restore(numbers, state["estimator"])
-        texts = [text for key in state["solutions"] for s in key for text in s.values()]
-        terms = iter(read_terms(texts))
-        for number, solutions in zip(numbers.tolist(), state["solutions"], strict=True):
-            read = tuple({name: next(terms) for name in solution} for solution in solutions)
-            if self._hold(number, read):
+        for number, solutions in zip(numbers.tolist(), self._solutions(state), strict=True):
+            if self._hold(number, solutions):
                 raise ValueError("it holds more keys than it has room for")
+
+    def _solutions(self, state: Mapping[str, Any]) -> list[tuple[Solution, ...]]:
+        """Read the solutions of each key."""
+        saved = [[_told(s, self.config.pattern) for s in key] for key in state["solutions"]]
+        terms = iter(read_terms([text for key in saved for s in key for text in s.values()]))
+        return [tuple({name: next(terms) for name in s} for s in key) for key in saved]
+
+
+def _written(solution: Solution, pattern: RemotePattern) -> dict[str, str | None]:
+    """Write a solution. A variable without a value is named too: nothing can be lost unseen."""
+    return {**dict.fromkeys(pattern.variables), **solution_text(solution)}
+
+
+def _told(solution: Mapping[str, str | None], pattern: RemotePattern) -> dict[str, str]:
+    """Return the terms of a solution that was written, as text."""
+    for name in pattern.variables:
+        if name not in solution:
+            raise ValueError(f"a solution does not tell its {name}")
+    return {name: text for name, text in solution.items() if text is not None}
 
 
 def _same(held: tuple[Solution, ...], fetched: tuple[Solution, ...]) -> bool:
@@ -225,10 +241,12 @@ def _refuse_other(config: ReplicaConfig, state: Mapping[str, Any]) -> None:
     if version != VERSION:
         raise StateError(f"the saved replica is of version {version}, not {VERSION}")
     saved = state.get("config")
+    known = saved if isinstance(saved, dict) else {}
     for name, value in _plain(config).items():
-        was = saved.get(name) if isinstance(saved, dict) else None
-        if was != value:
+        if name not in known:
+            raise StateError(f"the saved replica is damaged: it does not tell its {name}")
+        if known[name] != value:
             raise StateError(
-                f"the saved replica has another {name}: {was!r}, not {value!r}",
+                f"the saved replica has another {name}: {known[name]!r}, not {value!r}",
                 "start without the saved state, or run the query that it was saved from",
             )

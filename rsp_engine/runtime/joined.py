@@ -102,8 +102,9 @@ class Joined:
         self._objects.restore(state["objects"])
         self._taken = {Pane(*pane) for pane in state["taken"]}
         self.may_give_blank_nodes = state["may_give_blank_nodes"]
+        judged = state["judged"]
         if self._judge is not None:
-            self._judge.restore(state["judged"])
+            self._judge.restore(judged)
 
     def _fetch(self, window: int, step: int, now: int) -> Refreshed:
         """Let the policy elect, and fetch what it elects."""

@@ -5,7 +5,7 @@ What it asks for costs no budget and never reaches the replica, so the answers a
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,7 +52,8 @@ class Judge:
 
     def restore(self, state: State) -> None:
         """Go on from a state."""
-        self.cumulated = Cumulated(state["windows"], Measures(**state["sums"]))
+        sums = Measures(*(state["sums"][field.name] for field in fields(Measures)))
+        self.cumulated = Cumulated(state["windows"], sums)
 
     def _ranked(self, members: Members, truth: Replica) -> Integers:
         """Return all objects of the window that have a remote value, best first."""

@@ -157,8 +157,9 @@ class Refresh:
     def restore(self, state: State) -> None:
         """Go on from a state, before anything was asked."""
         self.replica.restore(state["replica"])
+        changes = state["changes"]
         if self._changes is not None:
-            self._changes.restore(state["changes"])
+            self._changes.restore(changes)
         self._first_push, self._has_begun = state["first_push"], state["has_begun"]
         self.is_whole = state["is_whole"]
         self._faults = Counter(state["faults"])

@@ -263,6 +263,40 @@ def test_the_best_of_a_large_batch_may_all_come_again_in_it_with_less(known):
     assert as_data(operator.close(1)) == ([(299, 29.9)], True, True)
 
 
+def test_what_came_at_the_same_time_before_and_is_forgotten_leaves_an_answer_in_doubt():
+    """Of two arrivals of a key at once the larger x_S counts; of key 2 that was 1, which scores 2.
+
+    With 0 it would score 4, as much as key 0, and stand before it.
+    """
+    operator = TopkN(TopkNConfig(1, is_monotone=False), around)
+    operator.arrive(Pane(0, 1), [0, 2], [2, 2], [0.0, 1.0], [0.0, 0.0])
+    assert operator.close(0).is_exact
+    operator.arrive(Pane(1, 1), [2], [2], [0.0], [0.0])
+    assert not operator.close(1).has_exact_set
+
+
+def test_what_came_at_the_same_time_before_may_have_streamed_more_than_is_known():
+    """Key 2 streamed 1 and was dropped, and then 0.5: with the remote value 5, it has 6."""
+    operator = TopkN(TopkNConfig(1), plus)
+    operator.arrive(Pane(0, 0), [0, 2], [2, 2], [10.0, 1.0], [0.0, 0.0])
+    operator.settle(0)
+    operator.change([0], [-10.0])
+    operator.arrive(Pane(0, 0), [2], [2], [0.5], [0.0])
+    operator.settle(0)
+    operator.change([2], [5.0])
+    operator.arrive(Pane(0, 0), [3], [2], [5.75], [0.0])
+    assert not operator.close(0).has_exact_set
+
+
+def test_a_key_that_came_at_the_same_time_before_and_is_better_now_leaves_no_doubt():
+    operator = TopkN(TopkNConfig(1), plus)
+    operator.arrive(Pane(0, 0), [0, 2], [2, 2], [10.0, 1.0], [0.0, 0.0])
+    operator.settle(0)
+    operator.arrive(Pane(0, 0), [2], [2], [11.0], [0.0])
+    found = operator.close(0)
+    assert (pairs(found), found.is_exact) == ([(2, 11.0)], True)
+
+
 def test_an_answer_without_an_object_whose_remote_value_is_unknown_is_not_exact():
     operator = TopkN(TopkNConfig(1, 1), plus)
     operator.arrive(Pane(0, 0), [0, 1], [1, 2], [5.0, 1.0], [1.0, math.nan])

@@ -168,9 +168,10 @@ def test_what_a_refresh_does_not_answer_stays_as_it_is():
 def test_a_key_that_is_absent_remotely_is_known():
     replica = Replica(STATIC)
     numbers = replica.keys.numbers([user(1), user(2)])
-    assert replica.apply(Fetched({user(1): ()}), 0).tolist() == []
+    assert replica.apply(Fetched({user(1): ()}), 0).tolist() == [0], "it was not known before"
     assert replica.is_known(numbers).tolist() == [True, False]
     assert replica.values(numbers) == [(), ()]
+    assert replica.apply(Fetched({user(1): ()}), 1).tolist() == [], "and is as it was"
 
 
 def test_the_order_of_solutions_is_no_change_but_their_number_is():
@@ -273,7 +274,10 @@ def test_a_state_of_another_version_is_refused():
         {"numbers": [-1]},
         {"numbers": "x"},
         {"solutions": []},
-        {"solutions": [[{"n": "no term"}]]},
+        {"solutions": [[{"n": "no term", "m": None}]]},
+        {"solutions": [[{"n": '"1"'}]]},
+        {"solutions": [['"1"']]},
+        {"solutions": [[7]]},
         {"solutions": [7]},
         {"facts": {}},
         {"facts": None},
@@ -286,6 +290,14 @@ def test_a_damaged_state_is_refused(damage):
     replica.apply(Fetched({user(1): (value(1),)}), 0)
     with pytest.raises(StateError, match="the saved replica is damaged"):
         Replica.restored(config, {**replica.state(), **damage})
+
+
+@pytest.mark.parametrize("name", [*Replica(STATIC).state()["config"]])
+def test_a_state_that_does_not_tell_all_of_its_configuration_is_refused(name):
+    state = Replica(STATIC).state()
+    del state["config"][name]
+    with pytest.raises(StateError, match=f"damaged: it does not tell its {name}"):
+        Replica.restored(STATIC, state)
 
 
 def test_a_replica_without_room_is_refused():

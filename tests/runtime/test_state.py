@@ -1,301 +1,41 @@
-"""States: a run that is cut anywhere, written as text and taken up again, goes on as if it was not.
-
-What is compared is what leaves the engine: the bytes of the answers, the dead letters, the counts.
-"""
+"""States that do not fit, or are damaged, are refused: never taken up in part, or for another."""
 
 from __future__ import annotations
 
 import json
 from copy import deepcopy
-from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from rsp_engine.engine import Engine
 from rsp_engine.errors import StateError
 from rsp_engine.grammar import check
-from rsp_engine.model.windows import Pane
-from rsp_engine.operators.topk_n import TopkN, TopkNConfig
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import plan
 from rsp_engine.plan.services import ServiceOptions
-from rsp_engine.policies.registry import POLICIES
+from rsp_engine.replica.estimator import Declared
 from rsp_engine.replica.in_process import InProcess
 from rsp_engine.runtime.local import LocalDriver
 from rsp_engine.runtime.memory import MemorySource
-from rsp_engine.runtime.sources.nquads import NQuads
 from rsp_engine.runtime.step import Step
-from tests.runtime import test_lanes as lanes
-from tests.runtime.cases import load, run
-from tests.runtime.cut import ALWAYS, CutDriver, cut, texts
-from tests.runtime.served_shapes import EX, OTHER, SERVICE, SHAPES, Shape
-from tests.runtime.test_joined import QUERY, element, history, stories
-from tests.runtime.test_semantics import CASES, name_of
-from tests.runtime.test_semantics import check as compare
-from tests.runtime.test_served import engine_of, remotes, store, streams
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from rsp_engine.replica.endpoint import Fetched, Limits
-    from rsp_engine.replica.pattern import Key, RemotePattern
-
-cuts = st.sampled_from((ALWAYS, ())) | st.sets(st.integers(0, 20), min_size=1, max_size=3)
-
-
-def check_cut(made: Callable[[], Engine], where: Collection[int]) -> list[str]:
-    """Run an engine twice, once with cuts, and return its answers."""
-    whole, engine = made(), made()
-    expected = texts(whole)
-    with cut(where):
-        assert texts(engine) == expected
-    assert engine.counts == whole.counts
-    return expected
-
-
-@pytest.mark.parametrize("path", CASES, ids=name_of)
-def test_every_case_of_the_semantics_can_be_cut_everywhere(path, tmp_path):
-    case = load(path)
-    with cut():
-        compare(case.expected, run(case, tmp_path))
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.data(), lanes.options, lanes.pieces(), st.integers(0, 12), cuts)
-def test_queries_over_any_windows_can_be_cut_anywhere(data, chosen, found, max_delay, where):
-    asked = [data.draw(lanes.queries(place)) for place in range(data.draw(st.integers(1, 2)))]
-    whole = lanes.run(asked, chosen, one_by_one(found), max_delay)
-    steps = [Step(plan(check(text), text, "<query>", chosen).physical) for text in asked]
-    happened: list[object] = []
-    sources = {f"{EX}s": [one_by_one(found)]}
-    driver = CutDriver(steps, sources, happened.append, max_delay, where)
-    happened.extend(driver.run())
-    assert happened == [thing for thing, _ in whole.happened]
-    assert driver.counts == whole.counts
-
-
-def one_by_one(found: tuple[bytes, ...]) -> lanes.OneByOne:
-    return lanes.OneByOne(NQuads(lanes.Chunks(found)))
-
-
-rooms = st.sampled_from((":a :p {0} .", ":b :p {0} .", ":a :q {0} .", ":b :p {1} ."))
-values = st.sampled_from(("1", "1e16", "-1e16", "0.1e0", "3e-5", "'x'"))
-readings = st.builds(str.format, rooms, values, values)
-timed = st.lists(st.tuples(st.integers(1, 12), readings), max_size=25).map(
-    lambda pairs: sorted((1000 * time, f"@prefix : <{EX}> . {text}") for time, text in pairs)
-)
-BY_ORDER = (
-    "(SUM(?n) AS ?x)",
-    "(SUM(?n * 0.1e0) AS ?x)",
-    "(AVG(?n) AS ?x)",
-    "(SAMPLE(?n) AS ?x)",
-    "(GROUP_CONCAT(?n) AS ?x)",
-    "?s ?n (STRUUID() AS ?x)",
-    "?s ?n (RAND() AS ?x) (UUID() AS ?y)",
-)
-
-
-@pytest.mark.parametrize("frame", ["RANGE 4s STEP 1s", "ELEMENTS 4 STEP 1"])
-@pytest.mark.parametrize("select", BY_ORDER)
-@settings(max_examples=25, deadline=None)
-@given(stream=timed, where=cuts)
-def test_answers_that_depend_on_the_order_of_triples_can_be_cut(select, frame, stream, where):
-    """Triples leave a window and come again, and a sum of doubles depends on its order."""
-    text = f"""PREFIX : <{EX}> SELECT {select} FROM NAMED WINDOW :w ON :s [{frame}]
-        WHERE {{ WINDOW :w {{ ?s ?p ?n }} }}"""
-
-    def made() -> Engine:
-        engine = Engine()
-        engine.register(text)
-        engine.bind(f"{EX}s", stream)
-        return engine
-
-    check_cut(made, where)
-
-
-@pytest.mark.parametrize("r2s", ["RSTREAM", "ISTREAM", "DSTREAM"])
-@pytest.mark.parametrize("arrivals", ["latest", "all"])
-@settings(max_examples=40, deadline=None)
-@given(data=st.data(), story=stories(), budget=st.integers(0, 4), n=st.integers(0, 3), where=cuts)
-def test_a_ranked_join_can_be_cut_anywhere(arrivals, r2s, data, story, budget, n, where):
-    stream, changes = story
-    policy = data.draw(st.sampled_from(sorted(POLICIES)))
-    options: dict[str, Any] = {
-        "snapshot": data.draw(st.booleans()),
-        "capacity": data.draw(st.sampled_from((None, 1, 3))),
-        "oracle": data.draw(st.booleans()),
-        "change_interval_ms": data.draw(st.sampled_from((None, 2500))),
-    }
-    pushed = [(at, f"<{EX}{user}> <{EX}hasFollowers> {n} .") for at, user, n in changes[::2]]
-    is_pushed = data.draw(st.booleans())
-
-    def made() -> Engine:
-        engine = Engine(t0=1000, policy=policy, budget=budget, n=n, arrivals=arrivals, **options)
-        engine.service(f"{EX}BKG", history(*changes))
-        if is_pushed:
-            engine.changes(f"{EX}BKG", pushed)
-        engine.register(QUERY.replace("REGISTER STREAM", f"REGISTER {r2s}"))
-        engine.bind(f"{EX}S", stream)
-        return engine
-
-    check_cut(made, where)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from(["AT-TSM", "AT-BSM", "AT-RND", "WSJ-WBM"]), cuts)
-def test_a_ranked_join_of_many_arrivals_can_be_cut(seed, policy, where):
-    """So many in a pane that only those near the top are looked at."""
-    chance = Random(seed)
-    users = [f"u{number}" for number in range(400)]
-    stream = [
-        element(at, chance.choice(users), chance.randrange(10**6))
-        for at in range(2, 24)
-        for _ in range(60)
-    ]
-    told = "".join(f"<{EX}{user}> <{EX}hasFollowers> {chance.randrange(10**6)} ." for user in users)
-
-    def made() -> Engine:
-        engine = Engine(t0=1000, policy=policy, budget=4, n=2)
-        engine.service(f"{EX}BKG", lambda pattern: Evolving(pattern, {0: store(told)}))
-        engine.register(QUERY)
-        engine.bind(f"{EX}S", stream)
-        return engine
-
-    check_cut(made, {200 * cut + 7 for cut in where} if where is not ALWAYS else range(0, 2000, 97))
-
-
-class Evolving:
-    """A remote dataset that is another one from some times on."""
-
-    def __init__(self, pattern: RemotePattern, data: dict[int, ox.Store]) -> None:
-        self._endpoints = {since: InProcess(pattern, held) for since, held in data.items()}
-
-    def _at(self, now: int) -> InProcess:
-        return self._endpoints[max((s for s in self._endpoints if s <= now), default=0)]
-
-    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
-        return self._at(now).fetch(keys, limits, now)
-
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
-        return self._at(now).snapshot(limits, now)
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-@settings(max_examples=8, deadline=None)
-@given(data=st.data(), stream=streams, where=cuts)
-def test_a_general_query_with_remote_data_can_be_cut_anywhere(shape, data, stream, where):
-    check_served(shape, data, stream, where)
-
-
-def check_served(shape: Shape, data: st.DataObject, stream: Any, where: Collection[int]) -> None:
-    times = [0, *data.draw(st.lists(st.integers(1, 50_000), max_size=3, unique=True))]
-    evolving = {
-        name: {since: store(data.draw(remotes)) for since in times} for name in (SERVICE, OTHER)
-    }
-    options = {
-        "policy": data.draw(st.sampled_from(["WSJ-RND", "WSJ-LRU", "WSJ-WBM", "WST", "EXACT"])),
-        "budget": data.draw(st.integers(0, 4)),
-        "snapshot": data.draw(st.booleans()),
-        "capacity": data.draw(st.sampled_from((None, 2))),
-    }
-
-    def made() -> Engine:
-        served: Any = {
-            name: lambda pattern, name=name: Evolving(pattern, evolving[name]) for name in evolving
-        }
-        engine = engine_of(shape, served, **options)
-        engine.bind(f"{EX}s", [(at, f"@prefix : <{EX}> . {text}") for at, text in stream])
-        return engine
-
-    check_cut(made, where)
-
-
-SUMS = [
-    Shape("sum of doubles", "$m $f", "u", select="SELECT (SUM(?f * 0.1e0) AS ?t)"),
-    Shape("sample", "$m $g", "u", select="SELECT (SAMPLE(?f) AS ?t) (GROUP_CONCAT(?f) AS ?c)"),
-    Shape("remote data alone", "$f $m", "u", select="SELECT (GROUP_CONCAT(?f) AS ?c)"),
-    Shape(
-        "asked as a whole",
-        "SERVICE :svc { ?v :followers ?f } FILTER EXISTS { $m }",
-        "()",
-        select="SELECT (GROUP_CONCAT(?f) AS ?c)",
-    ),
-    Shape("construct", "$m $f", "u", select="CONSTRUCT { ?u :has [ :n ?n ; :f ?f ] }"),
-]
-
-
-@pytest.mark.parametrize("shape", SUMS, ids=lambda shape: shape.name)
-@settings(max_examples=60, deadline=None)
-@given(data=st.data(), stream=streams, where=cuts)
-def test_order_counts_in_remote_data_as_well(shape, data, stream, where):
-    check_served(shape, data, stream, where)
-
-
-AGGREGATES = ("COUNT(*)", "SUM(?n)", "AVG(?n)", "MIN(?n)", "MAX(?n)", "SUM(?n * 0.1e0)")
-
-
-@pytest.mark.parametrize("aggregate", AGGREGATES)
-@settings(max_examples=20, deadline=None)
-@given(data=st.data(), stream=streams, where=cuts)
-def test_ranked_groups_can_be_cut_anywhere(aggregate, data, stream, where):
-    """Of the stream alone, or joined with remote data."""
-    text = f"""PREFIX : <{EX}> SELECT ?u ({aggregate} AS ?x)
-        FROM NAMED WINDOW :w ON :s [RANGE 20s STEP 5s]
-        WHERE {{ WINDOW :w {{ ?u :mentions ?n }} }} GROUP BY ?u ORDER BY DESC(?x) LIMIT 2"""
-    joined = f"""PREFIX : <{EX}> SELECT ?u ({aggregate} + ?f AS ?x)
-        FROM NAMED WINDOW :w ON :s [RANGE 20s STEP 5s]
-        WHERE {{ WINDOW :w {{ ?u :mentions ?n }} SERVICE :svc {{ ?u :followers ?f }} }}
-        GROUP BY ?u ?f ORDER BY DESC(?x) LIMIT 2"""
-    evolving = {since: store(data.draw(remotes)) for since in (0, 15_000, 30_000)}
-    is_joined = data.draw(st.booleans())
-    policy = data.draw(st.sampled_from(["AT-TSM", "WSJ-WBM", "AT-ASM"])) if is_joined else None
-
-    def made() -> Engine:
-        engine = Engine(policy=policy, budget=2, n=1)
-        if is_joined:
-            engine.service(SERVICE, lambda pattern: Evolving(pattern, evolving))
-        engine.register(joined if is_joined else text)
-        engine.bind(f"{EX}s", [(at, f"@prefix : <{EX}> . {text}") for at, text in stream])
-        return engine
-
-    check_cut(made, where)
-
-
-def test_how_good_those_may_be_that_were_passed_over_is_known_after_a_restart():
-    """The batch before says where to look for the best, so it says which are never looked at."""
-    config = TopkNConfig(1)
-    operator = TopkN(config, lambda streaming, remote: streaming + remote)
-    first = [*range(40)], [*range(40)], [100.0 - n for n in range(40)], [0.0] * 40
-    operator.arrive(Pane(0, 0), *first)
-    operator.close(0)
-    restored = TopkN.restored(config, operator._score, json.loads(json.dumps(operator.state())))
-    answers = []
-    for each in (operator, restored):
-        scores = [90.0, *(1.0 for _ in range(39))]
-        each.arrive(Pane(1, 1), [*range(40, 80)], [*range(40, 80)], scores, [0.0] * 40)
-        each.settle(1)
-        each.change([40], [-40.0])
-        answers.append(each.close(1))
-    assert answers[0].is_exact == answers[1].is_exact
-
+from tests.runtime.served_shapes import EX, SERVICE
+from tests.runtime.test_served import store
 
 QUERIES = {
     "panes": "SELECT ?s ?n {w} WHERE {{ WINDOW :w {{ ?s :p ?n }} }}",
     "other name": "REGISTER ISTREAM :q AS SELECT ?s ?n {w} WHERE {{ WINDOW :w {{ ?s :p ?n }} }}",
     "general": "SELECT ?s ?n {w} WHERE {{ WINDOW :w {{ ?s :p ?n . ?s :q ?m }} }}",
     "ranked": "SELECT ?s ?n {w} WHERE {{ WINDOW :w {{ ?s :p ?n }} }} ORDER BY DESC(?n) LIMIT 2",
+    "groups": "SELECT ?s (SUM(?n) AS ?x) {w} WHERE {{ WINDOW :w {{ ?s :p ?n }} }} "
+    "GROUP BY ?s ORDER BY DESC(?x) LIMIT 2",
     "count": "SELECT ?s ?n {c} WHERE {{ WINDOW :w {{ ?s :p ?n . ?s :q ?m }} }}",
     "construct": "REGISTER DSTREAM :r AS CONSTRUCT {{ ?s :has [ :n ?n ] }} {w} "
     "WHERE {{ WINDOW :w {{ ?s :p ?n }} }}",
     "joined": "SELECT ?s ?n ?f {w} WHERE {{ WINDOW :w {{ ?s :p ?n }} "
     "SERVICE :svc {{ ?s :followers ?f }} }} ORDER BY DESC(?f + ?n) LIMIT 2",
+    "joined groups": "SELECT ?s (COUNT(*) + ?f AS ?x) {w} WHERE {{ WINDOW :w {{ ?s :p ?n }} "
+    "SERVICE :svc {{ ?s :followers ?f }} }} GROUP BY ?s ?f ORDER BY DESC(?x) LIMIT 2",
     "served": "SELECT ?s ?n ?f {w} WHERE {{ WINDOW :w {{ ?s :p ?n . ?s :q ?m }} "
     "SERVICE :svc {{ ?s :followers ?f }} }}",
 }
@@ -338,12 +78,27 @@ def places(state: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_a_state_with_any_part_missing_is_refused(name):
+OPTIONS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "without a feed": {"feeds": frozenset()},
+    "judged": {"oracle": True},
+    "of few keys": {"service_options": ServiceOptions(capacity=1)},
+    "of keys that change as is said": {"service_options": ServiceOptions(estimation=Declared(9))},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen"),
+    [
+        *((name, "as it is") for name in QUERIES),
+        *(("joined", chosen) for chosen in OPTIONS if chosen != "as it is"),
+    ],
+)
+def test_a_state_with_any_part_missing_is_refused(name, chosen):
     """Whatever is missing, it is a `StateError` that says so, and no other."""
-    text = QUERIES[name]
-    state = json.loads(json.dumps(fed(step_of(text)).state()))
-    step_of(text).restore(state)
+    text, options = QUERIES[name], OPTIONS[chosen]
+    state = json.loads(json.dumps(fed(step_of(text, **options)).state()))
+    step_of(text, **options).restore(state)
     wanted = [at for at in places(state) if isinstance(at[-1], str)]
     assert len(wanted) > 15
     for at in wanted:
@@ -351,11 +106,9 @@ def test_a_state_with_any_part_missing_is_refused(name):
         part = damaged
         for name_ in at[:-1]:
             part = part[name_]
-        if set(part) <= {"max_requests", "deadline_ms"}:
-            continue
         del part[at[-1]]
         with pytest.raises(StateError):
-            step_of(text).restore(damaged)
+            step_of(text, **options).restore(damaged)
 
 
 @pytest.mark.parametrize("name", QUERIES)
