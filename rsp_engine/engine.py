@@ -88,6 +88,7 @@ class Engine:
         runner: RunnerName = "local",
         master: str = "local[*]",
         checkpoint: str | Path | None = None,
+        place_bytes: int = 4 << 20,
     ) -> None:
         limits = Limits(max_requests, deadline_ms)
         estimation = Learned() if change_interval_ms is None else Declared(change_interval_ms)
@@ -107,6 +108,7 @@ class Engine:
         self._runner = runner
         self._master = master
         self._checkpoint = checkpoint
+        self._place_bytes = place_bytes
         self._driver: SparkDriver | None = None
         self._max_delay = max_delay
         self._dead_letter = dead_letter or (lambda _: None)
@@ -233,7 +235,7 @@ class Engine:
             sources,
             self._dead_letter,
             self._max_delay,
-            options=SparkOptions(self._master, checkpoint),
+            options=SparkOptions(self._master, checkpoint, self._place_bytes),
             recordings=recordings,
             outputs=outputs,
             identity={

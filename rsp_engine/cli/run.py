@@ -109,6 +109,12 @@ def run_files(
             help="Where the state is kept, on Spark: a run that broke off goes on from there.",
         ),
     ] = None,
+    place_bytes: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="BYTES", help="How much of a file one task of Spark reads, about."
+        ),
+    ] = 4 << 20,
     bounds: Annotated[
         Bounds, typer.Option(help="Which edge of a window belongs to it: (] as in RSP-QL.")
     ] = Bounds.right,
@@ -185,6 +191,7 @@ def run_files(
             runner=runner.value,
             master=master,
             checkpoint=checkpoint,
+            place_bytes=place_bytes,
         )
         _bind(engine, files, _Bound(stream, graph, service, changes))
         forms = engine.forms

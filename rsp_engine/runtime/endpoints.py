@@ -41,7 +41,8 @@ def connect(endpoint: Bindable) -> Connect:
         return lambda pattern: InProcess(pattern, endpoint)
     if any(kind.__module__.startswith("SPARQLWrapper") for kind in type(endpoint).__mro__):
         return lambda pattern: _wrapped(cast("SPARQLWrapper", endpoint), pattern)
-    if hasattr(endpoint, "fetch") and hasattr(endpoint, "snapshot"):
+    is_endpoint = hasattr(endpoint, "fetch") and hasattr(endpoint, "snapshot")
+    if is_endpoint and not isinstance(endpoint, type):
         return lambda _: cast("Endpoint", endpoint)
     if callable(endpoint):
         return cast("Connect", endpoint)

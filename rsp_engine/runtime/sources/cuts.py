@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from rsp_engine.runtime.sources.inputs import BLOCK_SIZE, Broken, FileInput
+from rsp_engine.errors import SourceError
+from rsp_engine.runtime.sources.inputs import BLOCK_SIZE, FileInput
 from rsp_engine.runtime.sources.source import Source
 
 if TYPE_CHECKING:
@@ -83,15 +84,13 @@ class _Bytes:
             with self._path.open("rb") as stream:
                 stream.seek(start)
                 left = None if end is None else end - start
-                while left is None or left > 0:
-                    size = BLOCK_SIZE if left is None else min(BLOCK_SIZE, left)
-                    data = stream.read(size)
-                    if not data:
-                        return
+                while data := stream.read(BLOCK_SIZE if left is None else min(BLOCK_SIZE, left)):
                     left = None if left is None else left - len(data)
                     yield data
         except OSError as error:
-            raise Broken(f"the file cannot be read further: {error.strerror}") from None
+            # Others read the other places: what is missing here would be missed by nobody.
+            message = f"{self.name}: it cannot be read: {error.strerror}"
+            raise SourceError(message, "every executor must be able to read the file") from None
 
 
 def cut_lines(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import os
+from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark import cloudpickle
@@ -24,7 +27,7 @@ __all__ = ["execute", "written"]
 
 def written(tasks: Mapping[int, StreamTask]) -> str:
     """Write what executors need to know, by the numbers of the sources."""
-    pickled: bytes = cloudpickle.dumps(dict(tasks))  # type: ignore[no-untyped-call]
+    pickled: bytes = cloudpickle.dumps((str(Path.cwd()), dict(tasks)))  # type: ignore[no-untyped-call]
     return base64.b85encode(pickled).decode()
 
 
@@ -40,8 +43,11 @@ def execute(
 @lru_cache(maxsize=1)
 def _tasks(work: str) -> Mapping[int, StreamTask]:
     """Read what is to be done; Spark keeps a worker of Python for many tasks of a run."""
-    tasks: Mapping[int, StreamTask] = cloudpickle.loads(base64.b85decode(work))
-    return tasks
+    folder, tasks = cloudpickle.loads(base64.b85decode(work))
+    with suppress(OSError):
+        os.chdir(folder)  # a path means what it means on the driver
+    found: Mapping[int, StreamTask] = tasks
+    return found
 
 
 @lru_cache(maxsize=16)
