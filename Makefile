@@ -1,7 +1,7 @@
 # One word, one act. `make` alone lists the words.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test bench format clean java
+.PHONY: help setup demo check test soak bench format clean java
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,7 +18,7 @@ help: ## list the words
 
 setup: $(STAMP) ## create .venv and install the package into it, with the tools to develop it
 
-demo: $(STAMP) ## rank users under a budget, against a real SPARQL server that changes
+demo: $(STAMP) java ## rank users on Spark under a budget, against a SPARQL server that changes
 	$(BIN)/python examples/demo.py
 
 check: $(STAMP) ## check format, lint, types, import rules and the examples in docstrings
@@ -30,6 +30,9 @@ check: $(STAMP) ## check format, lint, types, import rules and the examples in d
 
 test: $(STAMP) java ## run all tests (needs Java 17 or later: see scripts/java)
 	$(BIN)/pytest
+
+soak: $(STAMP) java ## run the long tests: many more examples, and twenty kills at random
+	RSP_THOROUGH=1 $(BIN)/pytest
 
 bench: $(STAMP) java ## run the benchmarks, one after the other
 	@test -n "$(BENCHMARKS)" || { echo "There is no benchmarks/bench_*.py to run." >&2; exit 1; }

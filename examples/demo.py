@@ -1,10 +1,11 @@
 """A budget at work: mentions pass by, and a real SPARQL server tells who wins followers.
 
-The mentions and the growth of followers are made as in the evaluation of AcquaTop. The server is
-`oxigraph serve`, on this computer; what it knows changes from window to window. Each window may
-fetch a few users anew, and an oracle that may ask for all of them tells how good the answer is.
+The mentions and the growth of followers are made as in the evaluation of AcquaTop. The mentions are
+replayed through Spark, faster than they happened; the server is `oxigraph serve`, on this computer,
+and what it knows changes meanwhile. Each window may fetch a few users anew, and an oracle that may
+ask for all of them tells how good the answer is.
 
-    python examples/demo.py [--policy AT-TSM] [--budget 7] [--windows 30]
+    python examples/demo.py [--policy AT-TSM] [--budget 7] [--windows 20] [--runner spark]
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import socket
 import subprocess
 import sysconfig
 import tempfile
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +24,7 @@ from typing import TYPE_CHECKING
 import requests
 
 from rsp_engine import Engine
-from rsp_engine.experiments.dataset import DFC, RANGE, STEP, USER
+from rsp_engine.experiments.dataset import DFC, RANGE, USER
 from rsp_engine.experiments.generator import generate
 from rsp_engine.model.answers import Solutions
 
@@ -40,33 +42,65 @@ def main() -> None:
     flags = argparse.ArgumentParser(description="Rank growing users under a budget.")
     flags.add_argument("--policy", default="AT-TSM", help="what elects the users to fetch anew")
     flags.add_argument("--budget", type=int, default=7, help="how many a window may fetch")
-    flags.add_argument("--windows", type=int, default=30, help="how many windows to run")
+    flags.add_argument("--windows", type=int, default=20, help="how many windows to run")
+    flags.add_argument("--runner", choices=["spark", "local"], default="spark")
+    flags.add_argument("--speed", type=float, default=60, help="how many times faster than life")
     given, _ = flags.parse_known_args()
     dataset = generate(seed=1)
     with server() as url, tempfile.TemporaryDirectory() as folder:
         posts = Path(folder) / "posts.nq"
         posts.write_text("".join(dataset.nquads()))
         tell(url, dataset, -1, 0)
-        engine = Engine(policy=given.policy, budget=given.budget, oracle=True)
+        engine = Engine(
+            policy=given.policy,
+            budget=given.budget,
+            oracle=True,
+            runner=given.runner,
+            speed=given.speed,
+        )
         engine.service("http://example.org/people", f"{url}/query")
         engine.register_file(str(QUERY))
         engine.bind("http://example.org/posts", str(posts))
-        print(f"{given.policy}, at most {given.budget} of some 30 users fetched for a window\n")
-        rank(engine, url, dataset, given.windows)
+        where = "on Spark" if given.runner == "spark" else "in this process"
+        print(f"{given.policy} {where}, at most {given.budget} of some 30 users fetched a window\n")
+        with changing(url, dataset, given.speed) as has_begun:
+            rank(engine, given.windows, has_begun)
 
 
-def rank(engine: Engine, url: str, dataset: Dataset, windows: int) -> None:
-    """Print answers; between two of them the server learns what has changed."""
+def rank(engine: Engine, windows: int, has_begun: threading.Event) -> None:
+    """Print answers, and how good they were; say when the first one is there."""
     measured = []
-    tell(url, dataset, 0, RANGE)
     for answer in engine.run():
+        has_begun.set()
         measured.append((answer.stats["ndcg"], answer.stats["precision"]))
-        print(line(answer))
+        print(line(answer), flush=True)
         if len(measured) == windows:
             break
-        tell(url, dataset, answer.window.close, answer.window.close + STEP)
     ndcg, precision = (sum(column) / len(measured) for column in zip(*measured, strict=True))
     print(f"\nagainst the oracle: nDCG {ndcg:.3f}, precision {precision:.3f}, on average")
+
+
+@contextmanager
+def changing(url: str, dataset: Dataset, speed: float) -> Iterator[threading.Event]:
+    """Let the server change as fast as mentions are replayed, from the first answer to the end."""
+    has_begun, is_over = threading.Event(), threading.Event()
+
+    def change() -> None:
+        has_begun.wait()
+        begun, before = time.monotonic(), 0
+        while not is_over.wait(0.5):
+            now = RANGE + int((time.monotonic() - begun) * 1000 * speed)
+            tell(url, dataset, before, now)
+            before = now
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        yield has_begun
+    finally:
+        is_over.set()
+        has_begun.set()
+        thread.join()
 
 
 def line(answer: Answer) -> str:

@@ -35,6 +35,7 @@ from rsp_engine.runtime.endpoints import connect, recorded
 from rsp_engine.runtime.functions import as_sparql
 from rsp_engine.runtime.local import Counts, LocalDriver
 from rsp_engine.runtime.memory import MemorySource
+from rsp_engine.runtime.pace import Pace
 from rsp_engine.runtime.sources import open_source
 from rsp_engine.runtime.step import Step
 
@@ -89,6 +90,7 @@ class Engine:
         master: str = "local[*]",
         checkpoint: str | Path | None = None,
         place_bytes: int = 4 << 20,
+        speed: float | None = None,
     ) -> None:
         limits = Limits(max_requests, deadline_ms)
         estimation = Learned() if change_interval_ms is None else Declared(change_interval_ms)
@@ -109,6 +111,7 @@ class Engine:
         self._master = master
         self._checkpoint = checkpoint
         self._place_bytes = place_bytes
+        self._speed = speed
         self._driver: SparkDriver | None = None
         self._max_delay = max_delay
         self._dead_letter = dead_letter or (lambda _: None)
@@ -199,7 +202,7 @@ class Engine:
         sources = {**self._sources, **self._feeds}
         if self._runner == "local":
             steps = [Step(plan) for plan in plans]
-            driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay)
+            driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay, self._pace())
             self.counts = driver.counts
             return _closing(steps, driver.run())
         return self._run_on_spark(plans, sources, outputs)
@@ -235,6 +238,7 @@ class Engine:
             sources,
             self._dead_letter,
             self._max_delay,
+            self._pace(),
             options=SparkOptions(self._master, checkpoint, self._place_bytes),
             recordings=recordings,
             outputs=outputs,
@@ -246,6 +250,9 @@ class Engine:
         )
         self._driver, self.counts = driver, driver.counts
         return _closing(steps, driver.run())
+
+    def _pace(self) -> Pace | None:
+        return None if self._speed is None else Pace(self._speed)
 
     def _check_bindings(self) -> None:
         if not self._plans:

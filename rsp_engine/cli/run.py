@@ -115,6 +115,14 @@ def run_files(
             min=1, metavar="BYTES", help="How much of a file one task of Spark reads, about."
         ),
     ] = 4 << 20,
+    speed: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            metavar="FACTOR",
+            help="Replay by event time, so many times faster than it happened: 1 as it was.",
+        ),
+    ] = None,
     bounds: Annotated[
         Bounds, typer.Option(help="Which edge of a window belongs to it: (] as in RSP-QL.")
     ] = Bounds.right,
@@ -192,6 +200,7 @@ def run_files(
             master=master,
             checkpoint=checkpoint,
             place_bytes=place_bytes,
+            speed=_speed(speed),
         )
         _bind(engine, files, _Bound(stream, graph, service, changes))
         forms = engine.forms
@@ -266,6 +275,12 @@ def _delay(text: str) -> int:
     if delay < 0:
         raise BindingError(f"--max-delay {text}: it must not be negative")
     return delay
+
+
+def _speed(speed: float | None) -> float | None:
+    if speed == 0:
+        raise BindingError("--speed 0: nothing would ever come", "take more than 0")
+    return speed
 
 
 class _Bound(NamedTuple):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.operators.state import State
     from rsp_engine.runtime.merged import Item
+    from rsp_engine.runtime.pace import Pace
     from rsp_engine.runtime.sources import Source
     from rsp_engine.runtime.step import Step
 
@@ -56,8 +57,11 @@ class LocalDriver:
         sources: Mapping[str, Sequence[Source]],
         dead_letter: Callable[[DeadLetter], None],
         max_delay: int = 0,
+        pace: Pace | None = None,
     ) -> None:
+        """Take the queries and their sources; elements come at a `pace`, if one is given."""
         self.counts = Counts()
+        self._pace = pace
         self._asked = steps
         self._steps = in_order(steps)
         self._sources = sources
@@ -76,11 +80,14 @@ class LocalDriver:
 
     def run(self) -> Iterator[Answer]:
         """Yield the answers of all queries, each query's in order."""
-        return self.take(merged(self._sources, in_batches=not self._has_feeds))
+        in_batches = not self._has_feeds and self._pace is None
+        return self.take(merged(self._sources, in_batches=in_batches))
 
     def take(self, items: Iterable[tuple[str, Item | None, Source | None]]) -> Iterator[Answer]:
         """Yield the answers that come of what merged sources hold; where it ends, it can go on."""
         for stream, item, source in items:
+            if self._pace is not None and isinstance(item, Segment | Element):
+                self._pace.wait(item.timestamp)
             if source is None:
                 self._watermarks.end(stream)
                 yield from self._advance()

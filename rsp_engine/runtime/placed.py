@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.streams import DeadLetter
     from rsp_engine.operators.state import State
     from rsp_engine.runtime.local import Counts
+    from rsp_engine.runtime.pace import Pace
     from rsp_engine.runtime.reducing import Reduced
     from rsp_engine.runtime.sources import Source
     from rsp_engine.runtime.sources.cuts import Place
@@ -59,9 +60,10 @@ class PlacedRun:
         sources: Mapping[str, Sequence[Source]],
         dead_letter: Callable[[DeadLetter], None],
         max_delay: int = 0,
+        pace: Pace | None = None,
     ) -> None:
         self._steps = steps
-        self._driver = LocalDriver(steps, sources, dead_letter, max_delay)
+        self._driver = LocalDriver(steps, sources, dead_letter, max_delay, pace)
         self.tasks = dict(_tasks(steps, sources, max_delay))
         """The sources that are read elsewhere, by number."""
         frames = {

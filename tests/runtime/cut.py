@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rsp_engine.engine import Engine
     from rsp_engine.model.answers import Answer
     from rsp_engine.model.streams import DeadLetter
+    from rsp_engine.runtime.pace import Pace
     from rsp_engine.runtime.sources import Source
 
 __all__ = ["ALWAYS", "cut", "texts"]
@@ -41,9 +42,11 @@ class CutDriver(LocalDriver):
         sources: Mapping[str, Sequence[Source]],
         dead_letter: Callable[[DeadLetter], None],
         max_delay: int = 0,
+        pace: Pace | None = None,
+        *,
         cuts: Collection[int] = ALWAYS,
     ) -> None:
-        super().__init__(steps, sources, dead_letter, max_delay)
+        super().__init__(steps, sources, dead_letter, max_delay, pace)
         self._given = sources, dead_letter, max_delay
         self._asked = steps
         self._cuts = cuts

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Answer
     from rsp_engine.model.streams import DeadLetter
+    from rsp_engine.runtime.pace import Pace
     from rsp_engine.runtime.reducing import Reduced
     from rsp_engine.runtime.sources import Source
     from rsp_engine.runtime.sources.cuts import Place
@@ -37,6 +38,7 @@ class InPlaces:
         sources: Mapping[str, Sequence[Source]],
         dead_letter: Callable[[DeadLetter], None],
         max_delay: int = 0,
+        pace: Pace | None = None,
         *,
         size: int = 1,
         count: int = 2,
@@ -46,7 +48,7 @@ class InPlaces:
         self.counts = Counts()
         self.places: list[tuple[int, Place, Reduced]] = []
         self._steps = steps
-        self._given = sources, dead_letter, max_delay
+        self._given = sources, dead_letter, max_delay, pace
         self._run = PlacedRun(steps, *self._given)
         self._size, self._count, self._at_most = size, count, at_most
         self._cuts = cuts

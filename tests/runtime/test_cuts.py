@@ -69,7 +69,7 @@ def test_queries_over_any_windows_can_be_cut_anywhere(data, chosen, found, max_d
     steps = [Step(plan(check(text), text, "<query>", chosen).physical) for text in asked]
     happened: list[object] = []
     sources = {f"{EX}s": [one_by_one(found)]}
-    driver = CutDriver(steps, sources, happened.append, max_delay, where)
+    driver = CutDriver(steps, sources, happened.append, max_delay, cuts=where)
     happened.extend(driver.run())
     assert happened == [thing for thing, _ in whole.happened]
     assert driver.counts == whole.counts

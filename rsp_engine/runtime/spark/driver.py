@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rsp_engine.replica.recording import Recording
     from rsp_engine.runtime.local import Counts
     from rsp_engine.runtime.outputs import Output
+    from rsp_engine.runtime.pace import Pace
     from rsp_engine.runtime.sources import Source
     from rsp_engine.runtime.step import Step
 
@@ -103,6 +104,7 @@ class SparkDriver:
         sources: Mapping[str, Sequence[Source]],
         dead_letter: Callable[[DeadLetter], None],
         max_delay: int = 0,
+        pace: Pace | None = None,
         *,
         options: SparkOptions | None = None,
         recordings: Sequence[Recording] = (),
@@ -116,7 +118,7 @@ class SparkDriver:
         """
         check_java()
         self._options = options or SparkOptions()
-        self._run = PlacedRun(steps, sources, dead_letter, max_delay)
+        self._run = PlacedRun(steps, sources, dead_letter, max_delay, pace)
         self._recordings = recordings
         self._outputs = outputs
         self._planned: dict[int, Place] = {}

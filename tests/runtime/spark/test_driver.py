@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.runtime.cases import load, run
 from tests.runtime.test_semantics import CASES
 from tests.runtime.test_semantics import check as compare
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -41,7 +41,7 @@ def windows(folder: Path) -> int:
 
 
 def test_a_run_that_is_killed_again_and_again_gives_every_answer_once(tmp_path):
-    """Killed once at each point, and some times at any; the bytes are those of a run that is not."""
+    """Killed once at each point, and some times at any: the bytes are those of a whole run."""
     write_stream(tmp_path / "stream.nq")
     expected = texts(made(tmp_path, None))
     assert len(expected) > 50
