@@ -13,6 +13,7 @@ from rsp_engine.operators.pane_wise import PaneWiseConfig
 from rsp_engine.plan import logical
 from rsp_engine.plan.explain_ranking import ranking
 from rsp_engine.plan.explain_services import services_as_data, services_as_text
+from rsp_engine.plan.explain_spark import sent_on_spark
 from rsp_engine.plan.logical import Logical
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def explain_json(plan: Plan) -> dict[str, Any]:
             "report": physical.report,
             "bounds": physical.bounds,
             "feeds": physical.feeds,
+            "on_spark": sent_on_spark(physical),
             **_ranking_as_data(plan),
             **({"services": services_as_data(physical)} if physical.services else {}),
         },
@@ -85,6 +87,7 @@ def _physical(plan: Plan) -> Iterator[str]:
     if not physical.operator.is_ordered and physical.operator.form == "SELECT":
         yield f"then     rows are sorted by their terms{_cut(*physical.operator.cut)}"
     yield from services_as_text(physical)
+    yield f"on Spark {sent_on_spark(physical)}"
     yield f"answers  {_leaving(physical.r2s)}"
     if physical.feeds is not None:
         yield f"feeds    stream <{physical.feeds}>"

@@ -1,0 +1,33 @@
+"""What executors of Spark send of a stream for a query, and why that is enough."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rsp_engine.model.windows import CountFrame
+from rsp_engine.operators.aggregated import AggregatedConfig
+from rsp_engine.operators.ranked import RankedConfig
+from rsp_engine.plan.joined import JoinedConfig
+
+if TYPE_CHECKING:
+    from rsp_engine.plan.physical import PhysicalPlan
+
+__all__ = ["sent_on_spark"]
+
+
+def sent_on_spark(physical: PhysicalPlan) -> str:
+    """Return what is left of a pane when executors have read it, in a sentence."""
+    if any(isinstance(scan.frame, CountFrame) for scan in physical.scans):
+        return "nothing is pruned, and the driver reads: elements are counted in their order"
+    match physical.operator:
+        case RankedConfig(k=k):
+            why = "others live no longer, and so many are better"
+            return f"pruned to the {k} best of each pane: {why}"
+        case JoinedConfig(grouping=None, arrivals="latest"):
+            return "the latest arrival of each key and pane; not pruned, since remote values change"
+        case JoinedConfig(grouping=None):
+            return "every arrival; not pruned, since remote values change"
+        case JoinedConfig() | AggregatedConfig():
+            return "each solution of a pane once; not pruned, since it may come again in another"
+        case _:
+            return "the triples of each pane, each once; not pruned, since all may count"
