@@ -16,6 +16,8 @@ from tests.data import PROJECT
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = sorted((PROJECT / "examples").glob("*.py"))
+SHORT = {"demo.py": ["--windows=3", "--speed=300"]}
+"""Examples that take their time unless they are told otherwise."""
 
 
 def blocks(language: str) -> list[str]:
@@ -73,6 +75,7 @@ def test_the_limits_of_the_readme_are_those_of_the_code():
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_runs(example):
-    done = run(sys.executable, str(example), "queries/influencers.rspql")
+    arguments = SHORT.get(example.name, ["queries/influencers.rspql"])
+    done = run(sys.executable, str(example), *arguments)
     assert done.returncode == 0, done.stderr
     assert done.stdout
