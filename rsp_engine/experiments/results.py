@@ -10,7 +10,6 @@ Nothing in a folder tells of the time or the place: the same suite gives the sam
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import os
@@ -28,7 +27,7 @@ from rsp_engine.experiments.tasks import COLUMNS, tasks_of, work
 from rsp_engine.experiments.traces import FOLLOWERS, MENTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from rsp_engine.experiments.spread import Spread
     from rsp_engine.experiments.suite import Suite
@@ -213,12 +212,10 @@ class Results:
         """The grids that were run."""
         return [_grid(grid) for grid in self.manifest["grids"]]
 
-    def rows(self, grid: Grid) -> Iterator[dict[str, str]]:
-        """Yield the rows of a grid."""
-        for part in self.manifest["parts"]:
-            if part.startswith(f"{grid.slug}."):
-                with (self.path / _ROWS / part).open(encoding="utf-8", newline="") as file:
-                    yield from csv.DictReader(file)
+    def parts(self, grid: Grid) -> list[Path]:
+        """Return the files that hold the rows of a grid."""
+        names = [part for part in self.manifest["parts"] if part.startswith(f"{grid.slug}.")]
+        return [self.path / _ROWS / name for name in names]
 
 
 def _grid(content: dict[str, Any]) -> Grid:

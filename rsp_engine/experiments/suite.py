@@ -45,7 +45,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["NINE", "PARAMETERS", "Counting", "Data", "Grid", "Parameter", "Suite", "read_suite"]
+__all__ = [
+    "NINE",
+    "PARAMETERS",
+    "Counting",
+    "Data",
+    "Grid",
+    "Parameter",
+    "Source",
+    "Suite",
+    "read_suite",
+]
 
 Source = Literal["generated", "recorded"]
 Counting = Literal["slides", "mentions"]
