@@ -33,7 +33,14 @@ if TYPE_CHECKING:
     from rsp_engine.experiments.suite import Suite
     from rsp_engine.experiments.tasks import Task
 
-__all__ = ["Results", "folder_name", "manifest_of", "read_results", "run_suite"]
+__all__ = [
+    "Results",
+    "folder_name",
+    "is_result_folder",
+    "manifest_of",
+    "read_results",
+    "run_suite",
+]
 
 FORMAT = 1
 _MANIFEST = "manifest.json"
@@ -221,6 +228,11 @@ class Results:
 def _grid(content: dict[str, Any]) -> Grid:
     lists = {name: tuple(v) for name, v in content.items() if isinstance(v, list)}
     return Grid(**{**content, **lists})
+
+
+def is_result_folder(path: Path) -> bool:
+    """Tell whether a folder is that of a suite, finished or not."""
+    return (path / _MANIFEST).exists() or (path / _ROWS).is_dir()
 
 
 def read_results(path: Path) -> Results:

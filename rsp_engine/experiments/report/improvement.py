@@ -1,8 +1,8 @@
 """Table 6 of AcquaTop in our numbers: how far the proposed policies are ahead of those before.
 
 The paper does not say what its percentages are of. Here they are of the windows: the difference of
-two medians, divided by the most that a sum over the windows can be. With the authors' own measures
-this gives what they print for the refresh budget of 15.
+two medians, divided by the most that a sum over the windows can be. On a stored run of the authors,
+with the nDCG of their program, this gives 11.6 for the budget of 15, where they print 11.68.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Why a claim does not hold where it does not: rules, the first that applies at a point counts.
 
-A rule looks at the numbers that were measured, and tells them. Where none applies, the report says
-that the cause is not known.
+The rules were written after the results were seen. Those that begin with "Likely" are a reading of
+the figures and were not tested by a run of their own; the others follow from how the policies are
+defined, or from the numbers that stand beside them. Where no rule applies, the report says that the
+cause is not known.
 """
 
 from __future__ import annotations
@@ -64,8 +66,8 @@ def _both_elect_the_top(v: Verdict, point: Point, rival: str) -> str | None:
         return None
     return (
         "From B = 2K on, the places around the border reach up to the first: AT-BSM elects the "
-        "first B of the list, as AT-TSM does, and what stands below is never fetched. LRU goes "
-        "round them all, and the budget is enough to come round soon."
+        "first B of the list, as AT-TSM does, and what stands below is not fetched. Likely, LRU is "
+        "ahead because it goes round them all, and comes round soon with such a budget."
     )
 
 
@@ -86,7 +88,7 @@ def _list_or_window(v: Verdict, _point: Point, rival: str) -> str | None:
     if v.claim.needs != ("WSJ-LRU",) or rival != "AT-LRU":
         return None
     return (
-        "AT-LRU does the same within the list, and wastes nothing on users who cannot reach an "
+        "AT-LRU does the same within the list. Likely, it wastes less on users who cannot reach an "
         "answer. Section 6.6 names both as the best; Table 7 names WSJ-LRU."
     )
 
@@ -95,16 +97,16 @@ def _every_value_is_old(v: Verdict, point: Point, _rival: str) -> str | None:
     if v.claim.needs != ("AT-BSM",) or point.ch < 40:
         return None
     return (
-        "Nearly every value changes between two windows, so the order below the first places is "
-        "mostly chance, and so is who stands at the border. Section 6.5 sees AT-BSM fall for high "
-        "CH, too."
+        "Likely: nearly every value changes between two windows, so the order below the first "
+        "places is mostly chance, and so is who stands at the border. Section 6.5 sees AT-BSM fall "
+        "for high CH, too."
     )
 
 
 def _few_changes(v: Verdict, point: Point, rival: str) -> str | None:
     if v.measured.varied != "ch" or point.ch > 5 or rival not in (*_LRU, *_WBM):
         return None
-    return "So few values change that going round all of them keeps the replica nearly fresh."
+    return "Likely: so few values change that going round all of them keeps nearly all fresh."
 
 
 def _every_mention(v: Verdict, _point: Point, _rival: str) -> str | None:
@@ -112,8 +114,8 @@ def _every_mention(v: Verdict, _point: Point, _rival: str) -> str | None:
         return None
     return (
         "Every mention is counted here, and one more weighs less than dfc can: a change of dfc "
-        "moves users past others with more mentions, from anywhere in the list to the top. With "
-        "mn = 1 or 2 that cannot happen, and the top is safe."
+        "can move a user past others with more mentions. With mn = 1 or 2 it cannot. Likely, that "
+        "is why fetching the top or the border alone finds fewer of the changes that matter."
     )
 
 
@@ -127,8 +129,8 @@ def _little_budget(_v: Verdict, point: Point, rival: str) -> str | None:
     if point.budget >= point.k or rival not in (*_LRU, *_WBM, "WSJ-RND"):
         return None
     return (
-        "The budget does not reach for the answer: the same few keys at the top are fetched each "
-        "time, and the rest is never fetched (section 6.4 calls B = 1 extreme)."
+        "Likely: the budget does not reach for the answer, the same few keys at the top are "
+        "fetched each time, and the rest is not (section 6.4 calls B = 1 extreme)."
     )
 
 

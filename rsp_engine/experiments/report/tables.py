@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.experiments.dataset import Dataset
     from rsp_engine.experiments.replay import Compared
-    from rsp_engine.experiments.report.claims import Verdict
+    from rsp_engine.experiments.report.claims import Claim, Verdict
     from rsp_engine.experiments.report.figures import Figure
     from rsp_engine.experiments.report.measured import Measure, Measured
 
@@ -39,6 +39,7 @@ __all__ = [
     "numbers_table",
     "reasons_list",
     "replay_table",
+    "shown",
     "table",
     "table_6",
     "verdicts_table",
@@ -56,33 +57,45 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") ->
     )
 
 
+def shown(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, str]]:
+    """Return verdicts as they are shown, each with where it is from.
+
+    A claim about all experiments has one verdict for each source, so that it counts once.
+    """
+    found = []
+    together: dict[tuple[Claim, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        grid = verdict.measured
+        if verdict.claim.varied is None:
+            together.setdefault((verdict.claim, grid.source), []).append(verdict)
+        else:
+            found.append((verdict, f"{grid.results.manifest['suite']}, {grid.grid.name}"))
+    for several in together.values():
+        held = tuple(one for verdict in several for one in verdict.held)
+        grids = f"{len(several)} grids" if len(several) > 1 else several[0].measured.results.name
+        found.append((replace(several[0], held=held), grids))
+    return found
+
+
 def verdicts_table(verdicts: Sequence[Verdict]) -> str:
     """Return Table 7: each claim, and what became of it in each grid."""
-    grids = {(v.measured.results.name, v.measured.grid.name): v.measured for v in verdicts}
-    sources = sorted({grid.source for grid in grids.values()})
-    claims = dict.fromkeys(v.claim for v in verdicts)
+    badges = shown(verdicts)
+    sources = sorted({verdict.measured.source for verdict in verdicts})
     rows = []
-    for claim in claims:
-        cells = []
-        for source in sources:
-            own = [v for v in verdicts if v.claim is claim and v.measured.source == source]
-            shown = map(_badge, own) if claim.varied is not None else [_together(own)]
-            cells.append("".join(shown) if own else "–")
+    for claim in dict.fromkeys(verdict.claim for verdict in verdicts):
+        cells = [
+            "".join(
+                _told(verdict, told)
+                for verdict, told in badges
+                if verdict.claim is claim and verdict.measured.source == source
+            )
+            or "–"
+            for source in sources
+        ]
         said = f"{escape(claim.text)} <small>({escape(claim.section)})</small>"
         rows.append((f"<b>{escape(claim.name)}</b>", said, *cells))
     heads = ("", "what the paper says", *(f"{source} data" for source in sources))
     return table(heads, rows, "verdicts")
-
-
-def _badge(verdict: Verdict) -> str:
-    grid = verdict.measured
-    return _told(verdict, f"{grid.results.manifest['suite']}, {grid.grid.name}")
-
-
-def _together(verdicts: Sequence[Verdict]) -> str:
-    """Return one badge for a claim about all experiments."""
-    held = tuple(one for verdict in verdicts for one in verdict.held)
-    return _told(replace(verdicts[0], held=held), "all experiments") if verdicts else ""
 
 
 def _told(verdict: Verdict, where_told: str) -> str:

@@ -10,7 +10,7 @@ from rsp_engine.experiments.recording import read
 from rsp_engine.experiments.replay import compare, read_reference
 from rsp_engine.experiments.report.measured import measured
 from rsp_engine.experiments.report.page import Told, figures_of, page
-from rsp_engine.experiments.results import read_results
+from rsp_engine.experiments.results import is_result_folder, read_results
 from rsp_engine.experiments.suite import Data
 from rsp_engine.experiments.tasks import dataset_of
 
@@ -31,7 +31,8 @@ def found_results(root: Path, names: Sequence[str]) -> list[Path]:
     """Return the result folders of these names, or all there are."""
     if names:
         return [root / name for name in names]
-    found = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    inside = sorted(root.iterdir()) if root.is_dir() else []
+    found = [path for path in inside if is_result_folder(path)]
     if not found:
         raise StateError(f"{root} holds no results", "run a suite first: rsp experiment run")
     return found
