@@ -143,6 +143,21 @@ def test_to_know_everything_is_to_be_right():
     assert {(o.ndcg, o.precision) for o in outcomes} == {(1.0, 1.0)}
 
 
+def test_a_slide_holds_its_end_and_not_its_start():
+    """As windows do: a mention at 60 s is of the first slide, one after it of the second.
+
+    0        60 s       120 s
+    (  slide  ](  slide  ]
+           x x  x      x x         at 30, 60, 60.001, 110, 120 s
+    """
+    dataset = generate(3, 20, 1, SMALL)
+    times = np.array([30_000, 60_000, 60_001, 110_000, 120_000])
+    dataset = replace(dataset, mention_times=times, mention_users=np.zeros(5, dtype=np.int64))
+    once = dataset.once_a_slide()
+    assert once.mention_times.tolist() == [30_000, 60_001]
+    assert once.mentioned(0, RANGE)[0] == dataset.mentioned_parts(0, RANGE)[0] == 2
+
+
 def test_one_mention_in_a_slide_is_the_number_of_parts_of_a_window():
     dataset = generate(3, 20, 1, SMALL)
     once = dataset.once_a_slide()

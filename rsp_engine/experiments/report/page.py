@@ -233,8 +233,8 @@ def _rest(told: Told) -> Iterator[str]:
             "over the settings of an experiment. The paper does not say what its percentages are "
             "of, nor how its nDCG takes relevance; <i>nDCG by place</i> is what its program "
             "computes. So these numbers can be near each other for more than one reason. Against "
-            "WSJ-WBM our margins in precision are smaller than the printed ones: our WBM learns "
-            "how often values change, and renews what it has left alone for long.</p>"
+            "WSJ-WBM our margins in precision are smaller than the printed ones, likely as our WBM "
+            "learns how often values change, and renews what it has left alone for long.</p>"
         )
         for measure in ("ndcg", "ndcg_by_place", "precision"):
             yield table_6(grids, measure)

@@ -210,7 +210,7 @@ def _curves(panel: Curves) -> Iterator[str]:
     count = max(len(curve) for curve in panel.curves.values())
     x = Axis(0, count, _LEFT, WIDTH - _RIGHT)
     for tick in nice_ticks(0, count):
-        if tick <= count:
+        if tick.is_integer() and tick <= count:
             yield _tick(x(tick), f"{tick:g}")
     for name in sorted(panel.curves, key=lambda name: style_of(name).width):
         style, curve = style_of(name), panel.curves[name]
@@ -228,7 +228,7 @@ def _bars(panel: Bars) -> Iterator[str]:
     x = Axis(panel.first, end, _LEFT, WIDTH - _RIGHT)
     wide = (WIDTH - _RIGHT - _LEFT) / len(values)
     for tick in nice_ticks(panel.first, end):
-        if panel.first <= tick < end:
+        if tick.is_integer() and panel.first <= tick < end:
             yield _tick(x(tick) + wide / 2, f"{tick:g}")
     gap = 1 if wide > 4 else 0
     for place, value in enumerate(values, panel.first):
