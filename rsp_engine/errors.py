@@ -10,6 +10,7 @@
     ├── SourceError             a source cannot be opened: missing, unreadable, of unknown format
     ├── SinkError               answers cannot be written: a bad path, a format of another form
     ├── ServiceError            a service cannot be asked: a bad address, one that is not allowed
+    ├── SuiteError              a suite of experiments cannot be run: a key is unknown or wrong
     ├── StateError              a saved state does not fit: of another version or configuration
     └── DriverError             what runs the queries fails: no Java, a folder that is full, Spark
 
@@ -42,6 +43,7 @@ __all__ = [
     "SourceError",
     "Span",
     "StateError",
+    "SuiteError",
     "position",
     "render",
 ]
@@ -132,6 +134,10 @@ class SinkError(RspError):
 
 class ServiceError(RspError):
     """A service cannot be asked as it is configured."""
+
+
+class SuiteError(RspError):
+    """A suite of experiments cannot be run as it is written."""
 
 
 class StateError(RspError):

@@ -1,5 +1,6 @@
 """The command line: `rsp` and its words, one to a file."""
 
+from rsp_engine.cli import experiment as _experiment
 from rsp_engine.cli import explain as _explain
 from rsp_engine.cli import run as _run
 from rsp_engine.cli import validate as _validate
@@ -7,5 +8,5 @@ from rsp_engine.cli.app import app
 
 __all__ = ["app", "main"]
 
-WORDS = (_validate, _explain, _run)
+WORDS = (_validate, _explain, _run, _experiment)
 main = app

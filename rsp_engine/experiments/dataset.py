@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -104,6 +104,17 @@ class Dataset:
         parts = (opened, opened + STEP), (opened + STEP, closed)
         return sum((np.minimum(self.mentioned(*p), 1) for p in parts), np.zeros_like(self.names))
 
+    def once_a_slide(self) -> Dataset:
+        """Return the same with one mention of a user in a slide, the first.
+
+        The number of mentions in a window is then that of `mentioned_parts`.
+        """
+        slides = (self.mention_times - 1) // STEP  # a slide is open on the left
+        _, first = np.unique(slides * len(self.names) + self.mention_users, return_index=True)
+        first.sort()
+        times, users = self.mention_times[first], self.mention_users[first]
+        return replace(self, mention_times=times, mention_users=users)
+
     def dfc_at(self, time: int) -> Floats:
         """Return the dfc of each user at a time."""
         found = self.initial.copy()
@@ -127,6 +138,10 @@ class Dataset:
         """Yield the stream of mentions as lines of JSON, one element each."""
         for time, triple in self._triples():
             yield json.dumps({"timestamp": time, "graph": f"{triple} ."}) + "\n"
+
+    def elements(self) -> list[tuple[int, str]]:
+        """Return the stream of mentions as pairs of a time and a text in Turtle."""
+        return [(time, f"{triple} .") for time, triple in self._triples()]
 
     def _triples(self) -> Iterator[tuple[int, str]]:
         times = (self.mention_times + self.start).tolist()

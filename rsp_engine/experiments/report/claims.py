@@ -1,0 +1,280 @@
+"""What AcquaTop claims of its policies, held against what was measured.
+
+A claim is about the settings of an experiment, and is judged at each of them by medians over the
+datasets. A policy leads where no rival is ahead by more than half a percent of the windows: that is
+less than datasets of one kind differ. Rivals are the policies that keep to the budget.
+
+(Table 7, and the text of sections 6.3 to 6.7.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from rsp_engine.experiments.report.measured import BOTH, Measured, Point
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rsp_engine.experiments.report.measured import Measure
+    from rsp_engine.experiments.suite import Parameter
+
+__all__ = [
+    "CLAIMS",
+    "MARGIN",
+    "Claim",
+    "Held",
+    "Outcome",
+    "Verdict",
+    "judge",
+    "leaders",
+    "verdicts",
+    "where",
+]
+
+MARGIN = 0.005
+_FLAT = 0.05
+"""What changes less than this part of the windows is called flat."""
+
+PROPOSED = ("AT-TSM", "AT-BSM")
+STATE_OF_THE_ART = ("WSJ-LRU", "WSJ-WBM")
+UPPER, LOWER = "AT-ASM", "WST"
+
+_CALLED: Mapping[Measure, str] = {"ndcg": "nDCG", "precision": "precision"}
+
+Outcome = Literal["confirmed", "in part", "differs"]
+"""It holds at all settings; at half of them or more; at fewer."""
+
+
+class Held(NamedTuple):
+    """Whether a claim holds at a point, or for a line of a figure; `rival` is who is against."""
+
+    where: str
+    holds: bool
+    told: str
+    rival: str | None = None
+    point: Point | None = None
+
+
+Test = Callable[[Measured], "Iterator[Held]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something that the paper says. `varied` is the parameter of the experiment it is about."""
+
+    name: str
+    text: str
+    section: str
+    varied: Parameter | None
+    needs: tuple[str, ...]
+    test: Test
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a claim in a grid."""
+
+    claim: Claim
+    measured: Measured
+    held: tuple[Held, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """What is said of it; one that fails at most settings is not saved by the others."""
+        holding = sum(one.holds for one in self.held)
+        if holding == len(self.held):
+            return "confirmed"
+        return "in part" if 2 * holding >= len(self.held) else "differs"
+
+    @property
+    def told(self) -> str:
+        """At how many settings it holds."""
+        return f"{sum(one.holds for one in self.held)} of {len(self.held)}"
+
+    @property
+    def against(self) -> tuple[Held, ...]:
+        """Where it does not hold."""
+        return tuple(one for one in self.held if not one.holds)
+
+
+def leaders(grid: Measured, point: Point, measure: Measure) -> list[str]:
+    """Return the policies that lead at a point, best first, of those that keep to the budget."""
+    values = {name: grid.median(name, point, measure).value for name in _rivals(grid)}
+    best = max(values.values(), default=0.0)
+    found = [name for name in values if values[name] >= best - MARGIN * grid.windows]
+    return sorted(found, key=lambda name: -values[name])
+
+
+def _rivals(grid: Measured) -> tuple[str, ...]:
+    return tuple(name for name in grid.policies if name not in {UPPER, "EXACT"})
+
+
+def where(grid: Measured, point: Point) -> str:
+    """Return a point by what varies: `B 7, K 5`."""
+    names = {"ch": "CH", "budget": "B", "k": "K", "n": "N"}
+    points = grid.points
+    several = [name for name in Point._fields if len({getattr(p, name) for p in points}) > 1]
+    return ", ".join(f"{names[name]} {getattr(point, name)}" for name in several or [grid.varied])
+
+
+def _leads(policy: str, measure: Measure, at: Callable[[Point], bool]) -> Test:
+    """Test that a policy leads at some points."""
+
+    def test(grid: Measured) -> Iterator[Held]:
+        for point in filter(at, grid.points):
+            values = {name: grid.median(name, point, measure).value for name in _rivals(grid)}
+            best = max(values, key=lambda name: values[name])
+            holds = values[policy] >= values[best] - MARGIN * grid.windows
+            told = f"{policy} {values[policy]:.1f}, {best} {values[best]:.1f}"
+            yield Held(where(grid, point), holds, told, None if holds else best, point)
+
+    return test
+
+
+def _comparable(measure: Measure, at: Callable[[Point], bool]) -> Test:
+    """Test that one of the proposed policies is as good as those before, or better."""
+
+    def test(grid: Measured) -> Iterator[Held]:
+        for point in filter(at, grid.points):
+            values = {p: grid.median(p, point, measure).value for p in grid.policies}
+            ours = max(PROPOSED, key=lambda name: values[name])
+            theirs = max(STATE_OF_THE_ART, key=lambda name: values[name])
+            holds = values[ours] >= values[theirs] - MARGIN * grid.windows
+            told = f"{ours} {values[ours]:.1f}, {theirs} {values[theirs]:.1f}"
+            yield Held(where(grid, point), holds, told, None if holds else theirs, point)
+
+    return test
+
+
+def _bound(policy: str, sign: int) -> Test:
+    """Test that no policy is above (1) or below (-1) a bound, in both measures."""
+
+    def test(grid: Measured) -> Iterator[Held]:
+        for point in grid.points:
+            for measure in BOTH:
+                values = {p: grid.median(p, point, measure).value for p in grid.policies}
+                beyond = max(values, key=lambda name: sign * values[name])
+                gap = sign * (values[beyond] - values[policy])
+                holds = gap <= MARGIN * grid.windows
+                told = f"{policy} {values[policy]:.1f}, {beyond} {values[beyond]:.1f}"
+                yield Held(f"{where(grid, point)}, {_CALLED[measure]}", holds, told, beyond, point)
+
+    return test
+
+
+def _flat(policy: str, along: Parameter, most: float) -> Test:
+    """Test that a line of a figure is flat: from its least to its largest median."""
+
+    def test(grid: Measured) -> Iterator[Held]:
+        for line in _lines(grid.points, along):
+            for measure in BOTH:
+                values = [grid.median(policy, point, measure).value for point in line]
+                low, high = min(values), max(values)
+                told = f"{policy} from {low:.1f} to {high:.1f}"
+                yield Held(_CALLED[measure], high - low <= most * grid.windows, told)
+
+    return test
+
+
+def _rises(policy: str, along: Parameter) -> Test:
+    """Test that a line of a figure does not fall, and ends higher than it begins."""
+
+    def test(grid: Measured) -> Iterator[Held]:
+        for line in _lines(grid.points, along):
+            for measure in BOTH:
+                values = [grid.median(policy, point, measure).value for point in line]
+                margin = MARGIN * grid.windows
+                rises = all(b >= a - margin for a, b in pairwise(values))
+                told = f"{policy} " + ", ".join(f"{value:.1f}" for value in values)
+                yield Held(_CALLED[measure], rises and values[-1] > values[0], told)
+
+    return test
+
+
+def _lines(points: Sequence[Point], along: Parameter) -> Iterator[list[Point]]:
+    """Yield the points that differ in one parameter alone, in its order."""
+    others = sorted({point._replace(**{along: 0}) for point in points})
+    for other in others:
+        yield sorted(point for point in points if point._replace(**{along: 0}) == other)
+
+
+def _everywhere(_: Point) -> bool:
+    return True
+
+
+def _enough(point: Point) -> bool:
+    """Tell whether as many stand by as change at an invocation: so Hp.4 is worded, not Table 7."""
+    return point.n >= point.ch
+
+
+def _proposed(
+    number: int, varied: Parameter, at: Callable[[Point], bool] = _everywhere, told: str = ""
+) -> tuple[Claim, Claim]:
+    """Return a hypothesis as it is worded, for both measures."""
+    text = "AT-TSM or AT-BSM is as good as WSJ-LRU and WSJ-WBM, or better, in {}{}"
+    needs = (*PROPOSED, *STATE_OF_THE_ART)
+    name = f"Hp.{number}"
+    return (
+        Claim(name, text.format("nDCG", told), "6.3", varied, needs, _comparable("ndcg", at)),
+        Claim(
+            *(name, text.format("precision", told), "6.3", varied, needs),
+            _comparable("precision", at),
+        ),
+    )
+
+
+def _table_7(  # noqa: PLR0913, PLR0917 - the columns of a table
+    number: int,
+    varied: Parameter,
+    measure: Measure,
+    policy: str,
+    at: Callable[[Point], bool],
+    told: str,
+) -> Claim:
+    text = f"{policy} leads in {_CALLED[measure]} {told}"
+    test = _leads(policy, measure, at)
+    return Claim(f"Hp.{number}", text, "Table 7", varied, (policy,), test)
+
+
+CLAIMS: tuple[Claim, ...] = (
+    *_proposed(1, "budget"),
+    _table_7(1, "budget", "ndcg", "AT-TSM", lambda p: p.budget > 3, "for B > 3"),
+    _table_7(1, "budget", "precision", "AT-BSM", _everywhere, "for every B"),
+    *_proposed(2, "ch"),
+    _table_7(2, "ch", "ndcg", "AT-TSM", _everywhere, "for every CH"),
+    _table_7(2, "ch", "precision", "AT-BSM", _everywhere, "for every CH"),
+    *_proposed(3, "k"),
+    _table_7(3, "k", "ndcg", "AT-TSM", _everywhere, "for every K"),
+    _table_7(3, "k", "precision", "AT-BSM", lambda p: p.k < 7, "for K < 7"),
+    _table_7(3, "k", "precision", "WSJ-LRU", lambda p: p.k >= 10, "for K ≥ 10"),
+    *_proposed(4, "n", _enough, ", for N ≥ CH"),
+    _table_7(4, "n", "ndcg", "AT-TSM", _everywhere, "for every N"),
+    _table_7(4, "n", "precision", "AT-BSM", _everywhere, "for every N"),
+    Claim("Bounds", "AT-ASM is never behind", "6.3", None, (UPPER,), _bound(UPPER, 1)),
+    Claim("Bounds", "WST is never ahead", "6.3", None, (LOWER,), _bound(LOWER, -1)),
+    Claim("Shapes", "WST is flat in B", "6.4", "budget", (LOWER,), _flat(LOWER, "budget", 0)),
+    Claim("Shapes", "AT-TSM is flat in CH", "6.5", "ch", ("AT-TSM",), _flat("AT-TSM", "ch", _FLAT)),
+    Claim("Shapes", "AT-ASM rises with N", "6.7", "n", (UPPER,), _rises(UPPER, "n")),
+)
+
+
+def judge(claim: Claim, grid: Measured) -> Verdict | None:
+    """Return the verdict on a claim, nothing where the grid cannot tell."""
+    has_points = len(grid.points) > 1
+    if claim.varied is not None and (claim.varied != grid.varied or not has_points):
+        return None
+    if not {*claim.needs} <= {*grid.policies}:
+        return None
+    held = tuple(claim.test(grid))
+    return Verdict(claim, grid, held) if held else None
+
+
+def verdicts(grids: Iterable[Measured]) -> list[Verdict]:
+    """Return the verdicts on all claims, in the order of the claims."""
+    known = list(grids)
+    found = (judge(claim, grid) for claim in CLAIMS for grid in known)
+    return [verdict for verdict in found if verdict is not None]

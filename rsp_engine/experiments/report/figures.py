@@ -1,0 +1,217 @@
+"""Figures as plain data, whatever draws them: Figures 9 to 15 of AcquaTop in our numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rsp_engine.experiments.profile import mentions
+from rsp_engine.experiments.report.measured import BOTH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.experiments.report.measured import Measure, Measured, Median, Point
+    from rsp_engine.experiments.suite import Parameter
+
+__all__ = [
+    "CALLED",
+    "NAMES",
+    "Bars",
+    "Curves",
+    "Figure",
+    "Lines",
+    "Panel",
+    "changes_figure",
+    "errors_figure",
+    "mentions_figure",
+    "varied_figure",
+]
+
+NAMES: Mapping[Parameter, str] = {
+    "ch": "changes per invocation, CH",
+    "budget": "refresh budget, B",
+    "k": "results asked for, K",
+    "n": "objects that stand by, N",
+}
+CALLED: Mapping[Measure, str] = {
+    "ndcg": "nDCG@k",
+    "ndcg_by_place": "nDCG@k by place",
+    "precision": "precision@k",
+}
+_LETTERS = "abcdefgh"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What stands around a panel."""
+
+    title: str
+    x: str
+    y: str
+
+
+class Lines(NamedTuple):
+    """A line for each policy, with a median and its spread at each tick."""
+
+    labels: Labels
+    ticks: tuple[str, ...]
+    lines: dict[str, tuple[Median, ...]]
+    most: float
+
+
+class Curves(NamedTuple):
+    """A curve for each policy, with a value at each whole number from 1 on."""
+
+    labels: Labels
+    curves: dict[str, tuple[float, ...]]
+
+
+class Bars(NamedTuple):
+    """A bar for each place; of several names, each has its own colour."""
+
+    labels: Labels
+    first: int
+    bars: dict[str, tuple[float, ...]]
+
+
+Panel = Lines | Curves | Bars
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Some panels with a caption; `key` names its files."""
+
+    key: str
+    caption: str
+    panels: tuple[Panel, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the legend explains, in order."""
+        found: dict[str, None] = {}
+        for panel in self.panels:
+            match panel:
+                case Lines():
+                    found |= dict.fromkeys(panel.lines)
+                case Curves():
+                    found |= dict.fromkeys(panel.curves)
+                case Bars():
+                    found |= dict.fromkeys(name for name in panel.bars if name)
+        return tuple(found)
+
+
+def varied_figure(grid: Measured, number: str) -> Figure:
+    """Return what was measured at each value of the parameter that varies: Figures 12 to 15.
+
+    There is a pair of panels, nDCG and precision, for each combination of the other parameters.
+    """
+    panels = []
+    others = sorted({point._replace(**{grid.varied: 0}) for point in grid.points})
+    letters = iter(_LETTERS * len(others))
+    for other in others:
+        points = [p for p in grid.points if p._replace(**{grid.varied: 0}) == other]
+        for measure in BOTH:
+            title = f"({next(letters)}) {CALLED[measure]}{_told(other, others, grid)}"
+            panels.append(_lines(grid, points, measure, title))
+    fixed = _fixed(grid)
+    caption = (
+        f"{number}. {grid.results.manifest['title']}. Grid “{grid.grid.name}”: {fixed}. "
+        f"{_datasets(grid)}"
+    )
+    return Figure(f"{grid.results.name}.{grid.grid.slug}", caption, tuple(panels))
+
+
+def _told(other: Point, others: Sequence[Point], grid: Measured) -> str:
+    """Return what tells a pair of panels from the other ones."""
+    names = {"ch": "CH", "budget": "B", "k": "K", "n": "N"}
+    differ = [
+        f"{names[name]} {getattr(other, name)}"
+        for name in other._fields
+        if name != grid.varied and len({getattr(one, name) for one in others}) > 1
+    ]
+    return f", {', '.join(differ)}" if differ else ""
+
+
+def _fixed(grid: Measured) -> str:
+    names = {"ch": "CH", "budget": "B", "k": "K", "n": "N"}
+    values = {name: sorted({getattr(p, name) for p in grid.points}) for name in names}
+    return ", ".join(
+        f"{names[name]} {' and '.join(map(str, found))}"
+        for name, found in values.items()
+        if name != grid.varied or len(found) == 1
+    )
+
+
+def _datasets(grid: Measured) -> str:
+    count = grid.results.manifest["data"]["datasets"]
+    of = f"{grid.source} dataset{'s' if count > 1 else ''}"
+    return f"Sums over {grid.windows} windows; medians, least and largest of {count} {of}."
+
+
+def _lines(grid: Measured, points: Sequence[Point], measure: Measure, title: str) -> Lines:
+    ticks = tuple(str(getattr(point, grid.varied)) for point in points)
+    lines = {
+        policy: tuple(grid.median(policy, point, measure) for point in points)
+        for policy in grid.policies
+    }
+    labels = Labels(title, NAMES[grid.varied], f"cumulated {CALLED[measure]}")
+    return Lines(labels, ticks, lines, grid.windows)
+
+
+def errors_figure(grid: Measured, number: str) -> Figure:
+    """Return how errors add up from window to window, for a grid of one point: Figure 11."""
+    [point] = grid.points
+    panels = []
+    for letter, measure in zip(_LETTERS, BOTH, strict=False):
+        curves = {p: tuple(grid.errors(p, point, measure).tolist()) for p in grid.policies}
+        labels = Labels(f"({letter}) {CALLED[measure]}", "window", "cumulated error")
+        panels.append(Curves(labels, curves))
+    caption = (
+        f"{number}. {grid.results.manifest['title']}: cumulated errors, window by window. Grid "
+        f"“{grid.grid.name}”: {_fixed(grid)}. Medians of "
+        f"{grid.results.manifest['data']['datasets']} {grid.source} datasets; lower is better."
+    )
+    return Figure(f"{grid.results.name}.{grid.grid.slug}", caption, tuple(panels))
+
+
+def mentions_figure(dataset: Dataset, source: str) -> Figure:
+    """Return how mentions are spread over users and windows: Figure 9."""
+    of_user = np.sort(np.bincount(dataset.mention_users, minlength=len(dataset.names)))[::-1]
+    counts = mentions(dataset)
+    first = Bars(
+        Labels("(a) mentions of each user", "users, the most mentioned first", "mentions"),
+        1,
+        {"": tuple(map(float, of_user.tolist()))},
+    )
+    second = Bars(
+        Labels("(b) mentions in each window", "window", "mentions, as the paper counts"),
+        1,
+        {"": tuple(map(float, counts.pairs.tolist()))},
+    )
+    return Figure(
+        f"figure-9.{source}", f"Figure 9. Mentions of the {source} stream.", (first, second)
+    )
+
+
+def changes_figure(datasets: Mapping[int, Dataset], source: str) -> Figure:
+    """Return how many users change how often, in datasets of some CH: Figure 10."""
+    return Figure(
+        f"figure-10.{source}",
+        f"Figure 10. How many users change how often, in {source} datasets.",
+        tuple(_changes(datasets, source)),
+    )
+
+
+def _changes(datasets: Mapping[int, Dataset], _source: str) -> Iterator[Panel]:
+    for letter, (ch, dataset) in zip(_LETTERS, datasets.items(), strict=False):
+        of_user = np.bincount(dataset.changes.users, minlength=len(dataset.names)).tolist()
+        found = Counter(of_user)
+        first, last = min(of_user), max(of_user)
+        users = tuple(float(found[count]) for count in range(first, last + 1))
+        labels = Labels(f"({letter}) DS-CH-{ch}", "changes of dfc", "users")
+        yield Bars(labels, first, {"": users})

@@ -1,0 +1,153 @@
+"""Why a claim does not hold where it does not: rules, the first that applies at a point counts.
+
+The rules were written after the results were seen. Those that begin with "Likely" are a reading of
+the figures and were not tested by a run of their own; the others follow from how the policies are
+defined, or from the numbers that stand beside them. Where no rule applies, the report says that the
+cause is not known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rsp_engine.experiments.report.claims import UPPER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rsp_engine.experiments.report.claims import Verdict
+    from rsp_engine.experiments.report.measured import Measured, Point
+
+__all__ = ["UNKNOWN", "reasons"]
+
+UNKNOWN = "The cause is not known."
+
+_LRU = ("WSJ-LRU", "AT-LRU")
+_WBM = ("WSJ-WBM", "AT-WBM")
+
+
+def reasons(verdict: Verdict) -> dict[str, list[str]]:
+    """Return the reasons, each with the places it is for and what was found there."""
+    found: dict[str, list[str]] = {}
+    for held in verdict.against:
+        reason, size = UNKNOWN, ""
+        if held.point is not None and held.rival is not None:
+            rules = (rule(verdict, held.point, held.rival) for rule in RULES)
+            reason = next((one for one in rules if one is not None), UNKNOWN)
+            listed = _list(verdict.measured, held.point)
+            size = "" if listed is None else f" (the list: {listed:.1f} objects)"
+        found.setdefault(reason, []).append(f"{held.where}: {held.told}{size}")
+    return found
+
+
+def _nothing_stands_by(v: Verdict, point: Point, _rival: str) -> str | None:
+    if v.measured.varied != "n" or point.n >= point.ch:
+        return None
+    return (
+        "N is smaller than CH: the list holds few objects, and what is not in it is never fetched. "
+        "Section 6.7 calls small N extreme, and Hp.4 leaves them out."
+    )
+
+
+def _budget_beyond_list(v: Verdict, point: Point, rival: str) -> str | None:
+    size = _list(v.measured, point)
+    if not rival.startswith("WSJ") or size is None or point.budget < size:
+        return None
+    return (
+        "The budget is larger than the list: whoever looks at the whole window fetches what is "
+        "outside of the list as well, and AT policies cannot. The paper takes the list to have "
+        "2(K+N) = 30 objects, as many as the window; of two windows that overlap by 40 s it has "
+        "about 21."
+    )
+
+
+def _both_elect_the_top(v: Verdict, point: Point, rival: str) -> str | None:
+    if "precision" not in v.claim.text or point.budget < 2 * point.k or rival not in _LRU:
+        return None
+    return (
+        "From B = 2K on, the places around the border reach up to the first: AT-BSM elects the "
+        "first B of the list, as AT-TSM does, and what stands below is not fetched. Likely, LRU is "
+        "ahead because it goes round them all, and comes round soon with such a budget."
+    )
+
+
+def _large_k(v: Verdict, point: Point, rival: str) -> str | None:
+    if "precision" not in v.claim.text or point.k < 7 or rival not in (*_LRU, *_WBM):
+        return None
+    if v.claim.needs == ("WSJ-LRU",):
+        return None
+    return (
+        "AT-TSM and AT-BSM fetch what stands high by what is known; what stands too low by an old "
+        "value is not looked at, and is missing. That costs little among the users with mn = 2, "
+        "about 6 in a window, who stand before all others. A larger answer holds users with mn = 1 "
+        "as well, whom dfc alone puts in order. This is what section 6.6 observes."
+    )
+
+
+def _list_or_window(v: Verdict, _point: Point, rival: str) -> str | None:
+    if v.claim.needs != ("WSJ-LRU",) or rival != "AT-LRU":
+        return None
+    return (
+        "AT-LRU does the same within the list. Likely, it wastes less on users who cannot reach an "
+        "answer. Section 6.6 names both as the best; Table 7 names WSJ-LRU."
+    )
+
+
+def _every_value_is_old(v: Verdict, point: Point, _rival: str) -> str | None:
+    if v.claim.needs != ("AT-BSM",) or point.ch < 40:
+        return None
+    return (
+        "Likely: nearly every value changes between two windows, so the order below the first "
+        "places is mostly chance, and so is who stands at the border. Section 6.5 sees AT-BSM fall "
+        "for high CH, too."
+    )
+
+
+def _few_changes(v: Verdict, point: Point, rival: str) -> str | None:
+    if v.measured.varied != "ch" or point.ch > 5 or rival not in (*_LRU, *_WBM):
+        return None
+    return "Likely: so few values change that going round all of them keeps nearly all fresh."
+
+
+def _every_mention(v: Verdict, _point: Point, _rival: str) -> str | None:
+    if v.measured.results.manifest["data"]["counting"] != "mentions":
+        return None
+    return (
+        "Every mention is counted here, and one more weighs less than dfc can: a change of dfc "
+        "can move a user past others with more mentions. With mn = 1 or 2 it cannot. Likely, that "
+        "is why fetching the top or the border alone finds fewer of the changes that matter."
+    )
+
+
+def _the_other_one(_v: Verdict, _point: Point, rival: str) -> str | None:
+    if rival not in ("AT-TSM", "AT-BSM"):
+        return None
+    return "The other policy that the paper proposes is ahead."
+
+
+def _little_budget(_v: Verdict, point: Point, rival: str) -> str | None:
+    if point.budget >= point.k or rival not in (*_LRU, *_WBM, "WSJ-RND"):
+        return None
+    return (
+        "Likely: the budget does not reach for the answer, the same few keys at the top are "
+        "fetched each time, and the rest is not (section 6.4 calls B = 1 extreme)."
+    )
+
+
+RULES: tuple[Callable[[Verdict, Point, str], str | None], ...] = (
+    _nothing_stands_by,
+    _budget_beyond_list,
+    _every_mention,
+    _list_or_window,
+    _large_k,
+    _both_elect_the_top,
+    _every_value_is_old,
+    _few_changes,
+    _the_other_one,
+    _little_budget,
+)
+
+
+def _list(grid: Measured, point: Point) -> float | None:
+    """Return how many objects the list has on average: so many AT-ASM fetches."""
+    return grid.fetched(UPPER, point) if UPPER in grid.policies else None

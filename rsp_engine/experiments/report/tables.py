@@ -1,0 +1,231 @@
+"""The tables of the report, as HTML."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html import escape
+from typing import TYPE_CHECKING
+
+from rsp_engine.experiments.profile import (
+    INVOCATIONS,
+    PAIRS,
+    RESULTS,
+    TABLE_3,
+    changes,
+    mentions,
+    spread_of,
+    summary_of,
+)
+from rsp_engine.experiments.report.claims import leaders, where
+from rsp_engine.experiments.report.figures import CALLED, Bars, Curves, Lines
+from rsp_engine.experiments.report.improvement import improvements
+from rsp_engine.experiments.report.measured import BOTH
+from rsp_engine.experiments.report.published import EXPERIMENTS, TABLE_6
+from rsp_engine.experiments.report.reasons import reasons
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.experiments.replay import Compared
+    from rsp_engine.experiments.report.claims import Claim, Verdict
+    from rsp_engine.experiments.report.figures import Figure
+    from rsp_engine.experiments.report.measured import Measure, Measured
+
+__all__ = [
+    "changes_table",
+    "leaders_table",
+    "mentions_table",
+    "numbers_table",
+    "reasons_list",
+    "replay_table",
+    "shown",
+    "table",
+    "table_6",
+    "verdicts_table",
+]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+    """Return a table; cells are HTML already. A wide one can be moved sideways."""
+    top = "".join(f"<th>{cell}</th>" for cell in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    name = f' class="{kind}"' if kind else ""
+    return (
+        f'<div class="wide"><table{name}><thead><tr>{top}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def shown(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, str]]:
+    """Return verdicts as they are shown, each with where it is from.
+
+    A claim about all experiments has one verdict for each source, so that it counts once.
+    """
+    found = []
+    together: dict[tuple[Claim, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        grid = verdict.measured
+        if verdict.claim.varied is None:
+            together.setdefault((verdict.claim, grid.source), []).append(verdict)
+        else:
+            found.append((verdict, f"{grid.results.manifest['suite']}, {grid.grid.name}"))
+    for several in together.values():
+        held = tuple(one for verdict in several for one in verdict.held)
+        grids = f"{len(several)} grids" if len(several) > 1 else several[0].measured.results.name
+        found.append((replace(several[0], held=held), grids))
+    return found
+
+
+def verdicts_table(verdicts: Sequence[Verdict]) -> str:
+    """Return Table 7: each claim, and what became of it in each grid."""
+    badges = shown(verdicts)
+    sources = sorted({verdict.measured.source for verdict in verdicts})
+    rows = []
+    for claim in dict.fromkeys(verdict.claim for verdict in verdicts):
+        cells = [
+            "".join(
+                _told(verdict, told)
+                for verdict, told in badges
+                if verdict.claim is claim and verdict.measured.source == source
+            )
+            or "–"
+            for source in sources
+        ]
+        said = f"{escape(claim.text)} <small>({escape(claim.section)})</small>"
+        rows.append((f"<b>{escape(claim.name)}</b>", said, *cells))
+    heads = ("", "what the paper says", *(f"{source} data" for source in sources))
+    return table(heads, rows, "verdicts")
+
+
+def _told(verdict: Verdict, where_told: str) -> str:
+    kind = verdict.outcome.replace(" ", "-")
+    return (
+        f'<div class="badge {kind}"><b>{verdict.outcome}</b> {verdict.told}'
+        f"<small> {escape(where_told)}</small></div>"
+    )
+
+
+def reasons_list(verdicts: Iterable[Verdict]) -> str:
+    """Return where claims do not hold, by how much, and why."""
+    found: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        for reason, places in reasons(verdict).items():
+            at = "; ".join(map(escape, places))
+            grid = verdict.measured
+            name = escape(f"{grid.results.name}, {grid.grid.name}")
+            said = f"<b>{escape(verdict.claim.name)}</b> {escape(verdict.claim.text)}"
+            found.setdefault(reason, []).append(f"<li>{said} — <i>{name}</i>: {at}.</li>")
+    return "".join(
+        f'<div class="reason"><p>{escape(reason)}</p><details><summary>Where: {len(lines)} '
+        f"{'claims' if len(lines) > 1 else 'claim'}</summary><ul>{''.join(lines)}</ul></details>"
+        "</div>"
+        for reason, lines in found.items()
+    )
+
+
+def leaders_table(grid: Measured) -> str:
+    """Return who leads at each point, in both measures."""
+    rows = []
+    for point in grid.points:
+        cells = [_names(leaders(grid, point, measure)) for measure in BOTH]
+        rows.append((escape(where(grid, point)), *cells))
+    return table(("", "leads in nDCG", "leads in precision"), rows, "leaders")
+
+
+def _names(names: Sequence[str]) -> str:
+    first, *others = map(escape, names)
+    return f"<b>{first}</b>" + (f" <small>≈ {', '.join(others)}</small>" if others else "")
+
+
+def numbers_table(figure: Figure) -> str:
+    """Return the medians that a figure shows, under a line that opens them."""
+    parts = []
+    for panel in figure.panels:
+        match panel:
+            case Lines():
+                rows = [
+                    (escape(name), *(f"{m.value:.1f}" for m in line))
+                    for name, line in panel.lines.items()
+                ]
+                parts.append(f"<p>{escape(panel.labels.title)}</p>")
+                parts.append(table((escape(panel.labels.x), *map(escape, panel.ticks)), rows))
+            case Curves():
+                rows = [(escape(name), f"{curve[-1]:.1f}") for name, curve in panel.curves.items()]
+                parts.append(f"<p>{escape(panel.labels.title)}</p>")
+                parts.append(table(("policy", "error in the end"), rows))
+            case Bars():
+                pass
+    return f"<details><summary>The numbers</summary>{''.join(parts)}</details>" if parts else ""
+
+
+def table_6(grids: Iterable[Measured], measure: Measure) -> str:
+    """Return Table 6 for a measure: ours beside what is published, which does not say its measure.
+
+    The published nDCG is shown beside ours by either formula.
+    """
+    published: Measure = "precision" if measure == "precision" else "ndcg"
+    rows = []
+    for grid in grids:
+        number = EXPERIMENTS[grid.varied]
+        for compared, (most, least) in improvements(grid, measure).items():
+            theirs = TABLE_6[number, compared, published]
+            rows.append(
+                (
+                    f"{number} <small>{escape(grid.source)}, {escape(grid.grid.name)}</small>",
+                    f"{compared[0]} <small>vs</small> {compared[1]}",
+                    f"<b>{most:.1f}</b>",
+                    f"{theirs.most:g}",
+                    f"<b>{least:.1f}</b>",
+                    f"{theirs.least:g}",
+                )
+            )
+    heads = ("experiment", escape(CALLED[measure]), "max", "paper", "min", "paper")
+    return table(heads, rows, "numbers")
+
+
+def mentions_table(dataset: Dataset) -> str:
+    """Return the mentions of a dataset beside the paper's."""
+    found = mentions(dataset)
+    theirs = "/".join(f"{one:g}" for one in PAIRS)
+    rows = []
+    for label, counts, paper in (
+        ("mentions, as the paper counts", found.pairs, theirs),
+        ("users", found.users, f"about {RESULTS}"),
+        ("mentions, every one", found.whole, "–"),
+    ):
+        least, median, largest = spread_of(counts)
+        ours = f"<b>{least:g}/{median:g}/{largest:g}</b>"
+        rows.append((label, ours, f"{counts.mean():.1f}", paper))
+    heads = ("in a window", "least/median/largest", "mean", "paper")
+    return table(heads, rows, "numbers")
+
+
+def changes_table(datasets: Mapping[int, Sequence[Dataset]]) -> str:
+    """Return Table 3: the changes of each dataset beside the paper's."""
+    rows = []
+    for ch, made in datasets.items():
+        if ch in TABLE_3:
+            cells = (f"{cell:g}" for cell in TABLE_3[ch])
+            rows.append((f"<b>DS-CH-{ch}</b>, paper", str(INVOCATIONS), *cells))
+        for number, one in enumerate(made, 1):
+            cells = (f"{cell:.2f}".rstrip("0").rstrip(".") for cell in summary_of(changes(one)))
+            rows.append((f"DS-CH-{ch} {number}", str(len(one.invocations)), *cells))
+    heads = ("dataset", "invocations", "mean", "median", "1st quartile", "3rd quartile")
+    return table(heads, rows, "numbers")
+
+
+def replay_table(rows: Iterable[Compared]) -> str:
+    """Return the replay of the authors' run: ours beside theirs."""
+    heads = ("policy", "B", "nDCG", "authors", "nDCG by place", "authors", "precision", "authors")
+    return table(heads, _replayed(rows), "numbers")
+
+
+def _replayed(rows: Iterable[Compared]) -> Iterator[tuple[str, ...]]:
+    for row in rows:
+        ours = row.ours.measures
+        theirs = row.reference or (None, None, None)
+        cells = []
+        for own, other in zip((ours.ndcg, ours.ndcg_by_place, ours.precision), theirs, strict=True):
+            cells += [f"<b>{own:.1f}</b>", "–" if other is None else f"{other:.1f}"]
+        yield (escape(row.name), str(row.budget), *cells)

@@ -1,0 +1,95 @@
+"""From result folders to a report that is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rsp_engine.errors import SinkError, StateError
+from rsp_engine.experiments.profile import CHS
+from rsp_engine.experiments.recording import read
+from rsp_engine.experiments.replay import compare, read_reference
+from rsp_engine.experiments.report.measured import measured
+from rsp_engine.experiments.report.page import Told, figures_of, page
+from rsp_engine.experiments.results import is_result_folder, read_results
+from rsp_engine.experiments.suite import Data
+from rsp_engine.experiments.tasks import dataset_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.experiments.replay import Compared
+    from rsp_engine.experiments.report.measured import Measured
+
+__all__ = ["found_results", "tell", "write_report"]
+
+_REPLAY, _REFERENCE = "replay_ch20.csv", "reference_metrics_ch20.csv"
+
+
+def found_results(root: Path, names: Sequence[str]) -> list[Path]:
+    """Return the result folders of these names, or all there are."""
+    if names:
+        return [root / name for name in names]
+    inside = sorted(root.iterdir()) if root.is_dir() else []
+    found = [path for path in inside if is_result_folder(path)]
+    if not found:
+        raise StateError(f"{root} holds no results", "run a suite first: rsp experiment run")
+    return found
+
+
+def tell(folders: Sequence[Path], data: Path | None) -> Told:
+    """Return what there is to report on; `data` is the folder of recorded traces, if any."""
+    grids = [grid for folder in folders for grid in measured(read_results(folder))]
+    grids.sort(key=_order)
+    return Told(grids, _datasets(grids, data), _replayed(data))
+
+
+def _order(grid: Measured) -> tuple[int, str, bool]:
+    """Return where a grid stands: the paper's in its order, then others; generated data first."""
+    name = str(grid.results.manifest["suite"])
+    papers = ("preliminary", *(f"experiment-{number}" for number in range(1, 5)))
+    place = papers.index(name) if name in papers else len(papers)
+    return place, name, grid.source == "recorded"
+
+
+def _datasets(
+    grids: Sequence[Measured], folder: Path | None
+) -> dict[str, dict[int, list[Dataset]]]:
+    """Return the datasets of each source, made anew from their seed; mentions as they were made."""
+    found: dict[str, dict[int, list[Dataset]]] = {}
+    for grid in grids:
+        told = grid.results.manifest["data"]
+        is_recorded = grid.source == "recorded"
+        if grid.source in found or (is_recorded and folder is None):
+            continue
+        data = Data(
+            grid.source,
+            str(folder) if is_recorded else None,
+            told["seed"],
+            told["datasets"],
+            told["windows"],
+            "mentions",
+        )
+        numbers = range(1, data.datasets + 1)
+        found[grid.source] = {ch: [dataset_of(data, ch, n) for n in numbers] for ch in CHS}
+    return found
+
+
+def _replayed(folder: Path | None) -> list[Compared]:
+    if folder is None or not all((folder / name).exists() for name in (_REPLAY, _REFERENCE)):
+        return []
+    return list(compare(read(folder / _REPLAY), read_reference(folder / _REFERENCE)))
+
+
+def write_report(told: Told, output: Path, figures: Path | None = None) -> None:
+    """Write the report, and its figures as files if a folder is given for them."""
+    try:
+        if figures is not None:
+            from rsp_engine.experiments.report.plots import write_figures
+
+            write_figures(figures_of(told), figures)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(page(told), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise SinkError(f"{error.filename or output} cannot be written: {error.strerror}") from None

@@ -1,0 +1,257 @@
+"""Result folders: one for each suite that is run.
+
+    manifest.json       what was run: the suite, its data and grids, seed and versions
+    rows/PART.csv       the rows of a task; there only when it is whole
+
+While a suite is run the manifest has no `parts`; when all are there it names each with its SHA-256.
+So whatever stops a run leaves a folder with which it can go on, and a finished one can be checked.
+Nothing in a folder tells of the time or the place: the same suite gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rsp_engine import __version__
+from rsp_engine.errors import SourceError, StateError
+from rsp_engine.experiments.suite import Grid
+from rsp_engine.experiments.tasks import COLUMNS, tasks_of, work
+from rsp_engine.experiments.traces import FOLLOWERS, MENTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rsp_engine.experiments.spread import Spread
+    from rsp_engine.experiments.suite import Suite
+    from rsp_engine.experiments.tasks import Task
+
+__all__ = [
+    "Results",
+    "folder_name",
+    "is_result_folder",
+    "manifest_of",
+    "read_results",
+    "run_suite",
+]
+
+FORMAT = 1
+_MANIFEST = "manifest.json"
+_ROWS = "rows"
+_AGAIN = "delete the folder, or choose another one with --results"
+
+
+def folder_name(suite: Suite) -> str:
+    """Return what the result folder of a suite is called."""
+    recorded = "-recorded" if suite.data.source == "recorded" else ""
+    return f"{suite.name}{recorded}{'-quick' if suite.is_quick else ''}"
+
+
+def manifest_of(suite: Suite) -> dict[str, Any]:
+    """Return all that decides what the results are, as it is read back from a manifest."""
+    data = asdict(suite.data)
+    folder = data.pop("folder")
+    made = {
+        "format": FORMAT,
+        "suite": suite.name,
+        "title": suite.title,
+        "section": suite.section,
+        "varied": suite.varied,
+        "quick": suite.is_quick,
+        "data": {**data, "traces": None if folder is None else _digests(Path(folder))},
+        "grids": [asdict(grid) for grid in suite.grids],
+        "versions": {
+            "rsp_engine": __version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+    }
+    return dict(json.loads(json.dumps(made)))
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Return the digests of recorded traces, or raise that they are not there."""
+    if not folder.is_dir():
+        hint = f"it must hold {MENTIONS} and {FOLLOWERS}"
+        raise SourceError(f"the data folder {folder} is not there", hint)
+    try:
+        return {name: _digest((folder / name).read_bytes()) for name in (MENTIONS, FOLLOWERS)}
+    except OSError as error:
+        raise SourceError(f"{error.filename} cannot be read: {error.strerror}") from None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def run_suite(
+    suite: Suite,
+    root: Path,
+    spread: Spread,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Path:
+    """Run what is missing of a suite, and return its folder.
+
+    `progress` is told how many tasks are done, and how many there are.
+    """
+    path = root / folder_name(suite)
+    manifest = manifest_of(suite)
+    found = _begin(path, manifest)
+    tasks = tasks_of(suite)
+    if found.get("parts") is not None:
+        _check_parts(path, found)
+        progress(len(tasks), len(tasks))
+        return path
+    missing = [task for task in tasks if not _is_there(path, task)]
+    done = len(tasks) - len(missing)
+    progress(done, len(tasks))
+    for task, text in spread(work, missing):
+        _write(path / _ROWS / task.part, text)
+        done += 1
+        progress(done, len(tasks))
+    parts = {task.part: _digest((path / _ROWS / task.part).read_bytes()) for task in tasks}
+    _write(path / _MANIFEST, _json({**manifest, "parts": parts}))
+    return path
+
+
+def _begin(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return the manifest of a folder that fits, or make the folder; else raise what does not."""
+    try:
+        if path.exists() and not path.is_dir():
+            raise StateError(f"{path} is no folder", _AGAIN)
+        if not path.exists() or not any(path.iterdir()):
+            (path / _ROWS).mkdir(parents=True, exist_ok=True)
+            _write(path / _MANIFEST, _json(manifest))
+    except OSError as error:
+        raise StateError(f"{path} cannot be written: {error.strerror}") from None
+    found = _manifest(path)
+    if (key := _difference(manifest, found)) is not None:
+        was, now = _at(found, key), _at(manifest, key)
+        raise StateError(
+            f"{path} holds results of another run: {key} was {was!r}, not {now!r}", _AGAIN
+        )
+    return found
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    """Read the manifest of a folder."""
+    file = path / _MANIFEST
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except OSError:
+        raise StateError(f"{path} is no result folder: {_MANIFEST} is missing", _AGAIN) from None
+    except ValueError as error:
+        raise StateError(f"{file} is damaged: {error}", _AGAIN) from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise StateError(f"{file}: format: must be {FORMAT}", _AGAIN)
+    return found
+
+
+def _difference(wanted: Any, found: Any, key: str = "") -> str | None:  # noqa: ANN401 - JSON
+    """Return the key of the first value that differs.
+
+    >>> _difference({"data": {"seed": 1}}, {"data": {"seed": 2}, "parts": {}})
+    'data.seed'
+    """
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        inner = (
+            _difference(value, found.get(name), f"{key}.{name}" if key else name)
+            for name, value in wanted.items()
+        )
+        return next((one for one in inner if one is not None), None)
+    return None if wanted == found else key
+
+
+def _at(content: Any, key: str) -> Any:  # noqa: ANN401 - JSON
+    for name in key.split("."):
+        content = content.get(name) if isinstance(content, dict) else None
+    return content
+
+
+def _is_there(path: Path, task: Task) -> bool:
+    """Tell whether a task is done; its part is written in one go, so it is whole or not there."""
+    file = path / _ROWS / task.part
+    if not file.exists():
+        return False
+    lines = file.read_text(encoding="utf-8").splitlines()
+    most = len(task.settings) * task.data.windows + 1
+    rows, left = divmod(len(lines) - 1, len(task.settings))
+    if not lines or lines[0] != ",".join(COLUMNS) or left or not rows or len(lines) > most:
+        raise StateError(f"{file} is half-written", "delete this file, and run the suite again")
+    return True
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file so that it is there as a whole or not at all."""
+    waiting = file.with_name(f".{file.name}.tmp")
+    with waiting.open("w", encoding="utf-8", newline="\n") as opened:
+        opened.write(text)
+        opened.flush()
+        os.fsync(opened.fileno())
+    waiting.replace(file)
+
+
+def _json(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """A finished result folder."""
+
+    path: Path
+    manifest: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the folder."""
+        return self.path.name
+
+    @property
+    def grids(self) -> list[Grid]:
+        """The grids that were run."""
+        return [_grid(grid) for grid in self.manifest["grids"]]
+
+    def parts(self, grid: Grid) -> list[Path]:
+        """Return the files that hold the rows of a grid."""
+        names = [part for part in self.manifest["parts"] if part.startswith(f"{grid.slug}.")]
+        return [self.path / _ROWS / name for name in names]
+
+
+def _grid(content: dict[str, Any]) -> Grid:
+    lists = {name: tuple(v) for name, v in content.items() if isinstance(v, list)}
+    return Grid(**{**content, **lists})
+
+
+def is_result_folder(path: Path) -> bool:
+    """Tell whether a folder is that of a suite, finished or not."""
+    return (path / _MANIFEST).exists() or (path / _ROWS).is_dir()
+
+
+def read_results(path: Path) -> Results:
+    """Return a finished result folder; one that is not finished, or damaged, is refused."""
+    if not path.is_dir():
+        raise StateError(f"{path} is not there", "run the suite first: rsp experiment run")
+    manifest = _manifest(path)
+    if manifest.get("parts") is None:
+        done = len(list((path / _ROWS).glob("*.csv")))
+        hint = f"`rsp experiment run {manifest.get('suite')}` goes on with it"
+        raise StateError(f"{path} is half-written: parts: {done} are there, not all of them", hint)
+    _check_parts(path, manifest)
+    return Results(path, manifest)
+
+
+def _check_parts(path: Path, manifest: dict[str, Any]) -> None:
+    """Raise if a part of a finished folder is not what it was."""
+    for part, digest in manifest["parts"].items():
+        file = path / _ROWS / part
+        if not file.exists() or _digest(file.read_bytes()) != digest:
+            told = "differs from what was run" if file.exists() else "is missing"
+            raise StateError(f"{path}: parts: {part} {told}", _AGAIN)

@@ -1,0 +1,264 @@
+"""Suites of experiments: TOML files that say which runs there are.
+
+    title = "Sensitivity to the refresh budget"
+    varied = "budget"               # what the figures have on their x axis
+
+    [data]                          # all of it may be left out
+    source = "generated"            # or "recorded": the traces in `folder`
+    seed = 0
+    datasets = 5                    # of each CH
+    windows = 150
+    counting = "slides"             # or "mentions"
+
+    [[grid]]                        # one run for each combination of the values
+    name = "Table 5"
+    policies = ["AT-TSM", "WSJ-LRU"]    # the nine of the paper if left out
+    ch = [10]
+    budget = [1, 7, 15]
+    k = [5]
+    n = [10]
+    quick = { budget = [7] }        # what --quick takes instead
+
+    [quick]                         # and of the data
+    datasets = 3
+
+`counting` says what mn is. `slides`: in how many parts of the window a user is mentioned, which is
+what the program of AcquaTop counts. `mentions`: how often.
+
+Every key is known or refused, with its place. (AcquaTop, section 6, Tables 4 and 5.)
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from rsp_engine.errors import SuiteError
+from rsp_engine.experiments.dataset import EVALUATIONS
+from rsp_engine.experiments.profile import CHS, DATASETS
+from rsp_engine.policies import POLICIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+__all__ = [
+    "NINE",
+    "PARAMETERS",
+    "Counting",
+    "Data",
+    "Grid",
+    "Parameter",
+    "Source",
+    "Suite",
+    "read_suite",
+]
+
+Source = Literal["generated", "recorded"]
+Counting = Literal["slides", "mentions"]
+Parameter = Literal["ch", "budget", "k", "n"]
+PARAMETERS: tuple[Parameter, ...] = get_args(Parameter)
+
+NINE = tuple(name for name in POLICIES if name not in {"AT-RND", "EXACT"})
+"""The policies that the paper compares."""
+
+_MOST = 2**31 - 1
+_RANGES = {"ch": (1, max(CHS)), "budget": (0, _MOST), "k": (1, _MOST), "n": (0, _MOST)}
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The datasets of a suite. A folder is given for recorded traces, and only for them."""
+
+    source: Source = "generated"
+    folder: str | None = None
+    seed: int = 0
+    datasets: int = DATASETS
+    windows: int = EVALUATIONS
+    counting: Counting = "slides"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """One run for each dataset and each combination of the values."""
+
+    name: str
+    policies: tuple[str, ...]
+    ch: tuple[int, ...]
+    budget: tuple[int, ...]
+    k: tuple[int, ...]
+    n: tuple[int, ...]
+
+    @property
+    def slug(self) -> str:
+        """The name as part of a file name.
+
+        >>> Grid("Table 5", NINE, (20,), (7,), (5,), (10,)).slug
+        'table-5'
+        """
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "grid"
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A suite as it is run: with --quick, what that takes instead is in its place already."""
+
+    name: str
+    title: str
+    varied: Parameter
+    data: Data
+    grids: tuple[Grid, ...]
+    section: str = ""
+    is_quick: bool = False
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        sizes = (
+            len(g.policies) * len(g.ch) * len(g.budget) * len(g.k) * len(g.n) for g in self.grids
+        )
+        return self.data.datasets * sum(sizes)
+
+
+def read_suite(path: Path, *, quick: bool = False) -> Suite:
+    """Read a suite, or raise what is wrong with it and where."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
+    except OSError as error:
+        raise SuiteError(f"{path} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SuiteError(f"{path} is no TOML file: {error}") from None
+    top = _Table(str(path), content)
+    top.only("title", "section", "varied", "data", "grid", "quick")
+    data = _data(top.table("data"), Data())
+    asked = top.table("quick")
+    asked.only("datasets", "windows")
+    grids = [_grid(one, quick=quick) for one in top.tables("grid")]
+    if len({grid.slug for grid in grids}) < len(grids):
+        raise SuiteError(f"{path}: grid: two grids have the same name")
+    return Suite(
+        path.stem,
+        top.text("title"),
+        top.one_of("varied", PARAMETERS),
+        _data(asked, data) if quick else data,
+        tuple(grids),
+        top.text("section", ""),
+        is_quick=quick,
+    )
+
+
+def _data(given: _Table, default: Data) -> Data:
+    given.only(*(field.name for field in fields(Data)))
+    made = replace(
+        default,
+        source=given.one_of("source", get_args(Source), default.source),
+        folder=given.text("folder", default.folder or "") or None,
+        seed=given.number("seed", 0, _MOST, default.seed),
+        datasets=given.number("datasets", 1, 1000, default.datasets),
+        windows=given.number("windows", 1, EVALUATIONS, default.windows),
+        counting=given.one_of("counting", get_args(Counting), default.counting),
+    )
+    if (made.source == "recorded") != (made.folder is not None):
+        told = "recorded traces have a folder" if made.folder is None else "it is for recorded data"
+        raise given.wrong("folder", told, 'source = "recorded" and folder = "..." go together')
+    return made
+
+
+def _grid(given: _Table, *, quick: bool) -> Grid:
+    given.only("name", "policies", "quick", *PARAMETERS)
+    other = given.table("quick")
+    other.only("policies", *PARAMETERS)
+    chosen = [
+        other if quick and name in other.content else given for name in ("policies", *PARAMETERS)
+    ]
+    values = zip(PARAMETERS, chosen[1:], strict=True)
+    return Grid(
+        given.text("name"),
+        _policies(chosen[0]),
+        *(table.numbers(name, *_RANGES[name]) for name, table in values),
+    )
+
+
+def _policies(given: _Table) -> tuple[str, ...]:
+    names = given.values("policies") if "policies" in given.content else NINE
+    for name in names:
+        if name not in POLICIES:
+            raise given.wrong("policies", f"there is no policy {name!r}", _nearest(name, POLICIES))
+    return tuple(str(name) for name in names)
+
+
+class _Table:
+    """A table of a suite, which knows where it stands."""
+
+    def __init__(self, place: str, content: Mapping[str, Any]) -> None:
+        self.place = place
+        self.content = content
+
+    def wrong(self, key: str, told: str, hint: str | None = None) -> SuiteError:
+        return SuiteError(f"{self.place}: {key}: {told}", hint)
+
+    def only(self, *names: str) -> None:
+        for key in self.content:
+            if key not in names:
+                raise self.wrong(key, "there is no such key", _nearest(key, names))
+
+    def table(self, key: str) -> _Table:
+        found = self.content.get(key, {})
+        if not isinstance(found, dict):
+            raise self.wrong(key, f"must be a table, not {found!r}")
+        return _Table(f"{self.place}: {key}", found)
+
+    def tables(self, key: str) -> list[_Table]:
+        found = self.content.get(key, [])
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            raise self.wrong(key, "must be tables", f"begin each with [[{key}]]")
+        if not found:
+            raise self.wrong(key, "there is none, so there is nothing to run")
+        return [_Table(f"{self.place}: {key} {i}", one) for i, one in enumerate(found, 1)]
+
+    def text(self, key: str, default: str | None = None) -> str:
+        found = self.content.get(key, default)
+        if not isinstance(found, str) or (default is None and not found):
+            raise self.wrong(key, "must be a text" if key in self.content else "is missing")
+        return found
+
+    def one_of(self, key: str, names: tuple[Any, ...], default: str | None = None) -> Any:  # noqa: ANN401 - one of the names
+        found = self.content.get(key, default)
+        if found not in names:
+            told = f"not {found!r}" if key in self.content else "and is missing"
+            raise self.wrong(key, f"must be one of {', '.join(names)}, {told}")
+        return found
+
+    def number(self, key: str, least: int, largest: int, default: int) -> int:
+        return self._whole(key, self.content.get(key, default), least, largest)
+
+    def values(self, key: str) -> tuple[Any, ...]:
+        if key not in self.content:
+            raise self.wrong(key, "is missing")
+        found = self.content[key]
+        if not isinstance(found, list):
+            raise self.wrong(key, f"must be a list, not {found!r}", f"{key} = [...]")
+        if not found:
+            raise self.wrong(key, "is empty, so there is nothing to run")
+        if len(set(map(repr, found))) < len(found):
+            raise self.wrong(key, "holds a value twice")
+        return tuple(found)
+
+    def numbers(self, key: str, least: int, largest: int) -> tuple[int, ...]:
+        return tuple(self._whole(key, value, least, largest) for value in self.values(key))
+
+    def _whole(self, key: str, value: object, least: int, largest: int) -> int:
+        if type(value) is not int or not least <= value <= largest:
+            upper = "on" if largest == _MOST else f"to {largest}"
+            raise self.wrong(key, f"must be a whole number from {least} {upper}, not {value!r}")
+        return value
+
+
+def _nearest(name: object, names: Iterable[str]) -> str:
+    known = list(names)
+    near = get_close_matches(str(name), known, 1)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"

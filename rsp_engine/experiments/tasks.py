@@ -1,0 +1,120 @@
+"""The runs of a suite, put together into tasks that can be worked on anywhere.
+
+A task is what one policy does over one dataset of a grid: all its budgets, k and n. It is plain
+data, and `work` is a plain function of it that gives a table as text, so that tasks can be given to
+other processes or machines. What runs of a dataset share is worked out once in a process.
+
+Settings that cannot make a difference are not run twice: WST fetches nothing whatever the budget,
+AT-ASM and EXACT fetch everything, and only policies of the list look at N.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rsp_engine.experiments.direct import Setting, run
+from rsp_engine.experiments.generator import generate
+from rsp_engine.experiments.traces import derive, read_trace
+from rsp_engine.experiments.windows import prepare
+from rsp_engine.policies import POLICIES
+
+if TYPE_CHECKING:
+    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.experiments.suite import Data, Suite
+    from rsp_engine.experiments.traces import Trace
+    from rsp_engine.experiments.windows import Windows
+
+__all__ = ["COLUMNS", "Task", "canonical", "dataset_of", "tasks_of", "work"]
+
+COLUMNS = (
+    *("ch", "dataset", "policy", "budget", "k", "n"),
+    *("window", "close", "fetched", "ndcg", "ndcg_by_place", "precision"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One policy over one dataset, under several settings."""
+
+    part: str
+    data: Data
+    ch: int
+    number: int
+    settings: tuple[Setting, ...]
+
+
+def tasks_of(suite: Suite) -> list[Task]:
+    """Return the tasks of a suite; those of one dataset stand side by side."""
+    found = []
+    for grid in suite.grids:
+        numbers = range(1, suite.data.datasets + 1)
+        for ch, number, policy in product(grid.ch, numbers, grid.policies):
+            # Datasets differ in chance too: else RND would do much the same in all of them.
+            seed = 1000 * suite.data.seed + number
+            settings = (Setting(policy, *s, seed) for s in product(grid.budget, grid.k, grid.n))
+            part = f"{grid.slug}.ch{ch}.{number}.{policy}.csv"
+            found.append(Task(part, suite.data, ch, number, tuple(settings)))
+    return found
+
+
+def work(task: Task) -> str:
+    """Return the rows of a task as CSV, one for each setting and window."""
+    windows = _windows(task.data, task.ch, task.number)
+    known: dict[Setting, list[str]] = {}
+    lines = [",".join(COLUMNS)]
+    for setting in task.settings:
+        asked = canonical(setting)
+        if asked not in known:
+            known[asked] = _measured(windows, asked)
+        of = (task.ch, task.number, setting.policy, setting.budget, setting.k, setting.n)
+        start = ",".join(map(str, of))
+        lines += [f"{start},{rest}" for rest in known[asked]]
+    return "\n".join(lines) + "\n"
+
+
+def canonical(setting: Setting) -> Setting:
+    """Return the same run with 0 for all that makes no difference to it.
+
+    >>> canonical(Setting("AT-ASM", 7, 5, 10))
+    Setting(policy='AT-ASM', budget=0, k=5, n=10, seed=0)
+    >>> canonical(Setting("WST", 7, 5, 10))
+    Setting(policy='WST', budget=0, k=5, n=0, seed=0)
+    """
+    policy = POLICIES[setting.policy]
+    fetches_by_budget = policy.is_bounded and policy.proposer is not None
+    return replace(
+        setting,
+        budget=setting.budget if fetches_by_budget else 0,
+        n=setting.n if policy.proposer == "list" else 0,
+    )
+
+
+def _measured(windows: Windows, setting: Setting) -> list[str]:
+    outcomes = zip(windows.windows, run(windows, setting), strict=True)
+    return [
+        f"{index},{window.close},{o.fetched},{o.ndcg:.6f},{o.ndcg_by_place:.6f},{o.precision:.6f}"
+        for index, (window, o) in enumerate(outcomes)
+    ]
+
+
+def dataset_of(data: Data, ch: int, number: int) -> Dataset:
+    """Return a dataset of a suite."""
+    if data.folder is None:
+        made = generate(data.seed, ch, number)
+    else:
+        made = derive(_trace(data.folder), data.seed, ch, number)
+    return made.once_a_slide() if data.counting == "slides" else made
+
+
+@lru_cache(maxsize=4)
+def _windows(data: Data, ch: int, number: int) -> Windows:
+    return prepare(dataset_of(data, ch, number), data.windows)
+
+
+@lru_cache(maxsize=1)
+def _trace(folder: str) -> Trace:
+    return read_trace(Path(folder))

@@ -1,0 +1,114 @@
+"""What all runs over one dataset share: its windows, who is right in each, and how to score.
+
+The score is that of AcquaTop, section 6.1,
+
+    score = 0.7 norm(mn) + 0.3 norm(dfc)
+
+with mn the mentions of a user in the window, and norm by the least and the largest value that occur
+in the dataset. The paper does not tell the weights; these are of its program.
+
+The oracle knows the dfc of every user at the close of the window. No two users of a window have the
+same score, as no two values of dfc are equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rsp_engine.experiments.dataset import STEP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.model.arrays import Floats, Integers
+
+__all__ = ["WEIGHTS", "Linear", "Part", "Window", "Windows", "best_first", "prepare"]
+
+WEIGHTS = (0.7, 0.3)
+"""Of mn and of dfc."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """F(mn, dfc), given the least and the largest value of each.
+
+    >>> Linear((1, 5), (0.0, 10.0))(np.array([5.0, 3.0]), np.array([0.0, 10.0])).tolist()
+    [0.7, 0.6499999999999999]
+    """
+
+    mn: tuple[int, int]
+    dfc: tuple[float, float]
+
+    def __call__(self, mn: Floats, dfc: Floats) -> Floats:
+        found: Floats = WEIGHTS[0] * _norm(mn, *self.mn) + WEIGHTS[1] * _norm(dfc, *self.dfc)
+        return found
+
+
+def _norm(values: Floats, least: float, largest: float) -> Floats:
+    """Return values from 0 to 1; where all are the same there is nothing to tell them apart."""
+    return (values - least) / max(largest - least, 1e-9)
+
+
+class Part(NamedTuple):
+    """Users of a window, as places among them, with their mentions in a part of it."""
+
+    places: NDArray[np.intp]
+    mn: Floats
+
+
+class Window(NamedTuple):
+    """A window: its users, their mentions, their dfc at its close, and who is best.
+
+    `later` are the windows to come that have begun, with what has arrived for them so far. `dfc` is
+    that of all users there are. `oracle` are the users of the window, the best first.
+    """
+
+    close: int
+    users: Integers
+    mn: Floats
+    later: tuple[Part, ...]
+    dfc: Floats
+    oracle: tuple[int, ...]
+
+
+class Windows(NamedTuple):
+    """The windows of a dataset, in order; the dfc that the replica begins with; and F."""
+
+    initial: Floats
+    windows: tuple[Window, ...]
+    score: Linear
+
+
+def best_first(scores: Floats) -> NDArray[np.intp]:
+    """Return places by their scores, the largest first."""
+    return np.argsort(-scores, kind="stable")
+
+
+def prepare(dataset: Dataset, most: int | None = None) -> Windows:
+    """Return the windows of a dataset, at most so many."""
+    edges = dataset.windows[:most]
+    counts = [dataset.mentioned(*window) for window in edges]
+    largest = max((int(one.max()) for one in counts), default=1)
+    every = np.concatenate((dataset.initial, dataset.changes.values))
+    score = Linear((1, max(largest, 1)), (float(every.min()), float(every.max())))
+    made = []
+    for (opened, close), mentioned in zip(edges, counts, strict=True):
+        users = np.flatnonzero(mentioned)
+        mn = mentioned[users].astype(np.float64)
+        dfc = dataset.dfc_at(close)
+        later = tuple(
+            _part(dataset.mentioned(begun, close)[users])
+            for begun in range(opened + STEP, close, STEP)
+        )
+        order = best_first(score(mn, dfc[users]))
+        made.append(Window(close, users, mn, later, dfc, tuple(users[order].tolist())))
+    return Windows(dataset.initial, tuple(made), score)
+
+
+def _part(mentioned: Integers) -> Part:
+    places = np.flatnonzero(mentioned)
+    return Part(places, mentioned[places].astype(np.float64))
