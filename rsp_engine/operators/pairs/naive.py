@@ -55,7 +55,7 @@ class NaivePairs:
         if count > self.k:
             # Of equal ones the later is better, and only a sort that is stable knows.
             border = np.partition(scores, self.k - 1)[self.k - 1]
-            near = np.flatnonzero(scores <= border)
+            near = np.flatnonzero(~(scores > border))  # NaN, for no pair, comes last
         else:
             near = np.arange(count)
         best = near[np.lexsort((-near, scores[near]))][: self.k]

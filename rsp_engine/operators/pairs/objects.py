@@ -22,6 +22,8 @@ __all__ = ["LastObjects"]
 class LastObjects:
     """Rows of values by position, from `first` up to, and without, `end`.
 
+    There may be more columns than values: they are infinite at first.
+
     >>> objects = LastObjects(1)
     >>> for value in (5.0, 6.0, 7.0):
     ...     objects.append([value])
@@ -30,10 +32,11 @@ class LastObjects:
     (array([[6., 7.]]), 1, 3)
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, more: int = 0) -> None:
         self.first = self.end = 0
         self._start = 0  # where the first object lies
-        self._held = np.empty((width, 16))
+        self._width = width
+        self._held = np.empty((width + more, 16))
 
     def __len__(self) -> int:
         return self.end - self.first
@@ -45,17 +48,23 @@ class LastObjects:
 
     def append(self, row: Floats | list[float]) -> None:
         """Take a new object. Time: O(width), amortised."""
-        self._make_room()
-        self._held[:, self._start + len(self)] = row
+        place = self._start + self.end - self.first
+        if place == self._held.shape[1]:
+            self._make_room()
+            place = self._start + self.end - self.first
+        self._held[: self._width, place] = row
+        self._held[self._width :, place] = np.inf
         self.end += 1
 
     def insert(self, position: int, row: Floats | list[float]) -> None:
         """Take an object in between; those from this position on move by one. Time: O(objects)."""
-        self._make_room()
+        if self._start + len(self) == self._held.shape[1]:
+            self._make_room()
         place = self._start + position - self.first
         last = self._start + len(self)
         self._held[:, place + 1 : last + 1] = self._held[:, place:last].copy()
-        self._held[:, place] = row
+        self._held[: self._width, place] = row
+        self._held[self._width :, place] = np.inf
         self.end += 1
 
     def expire(self, first: int) -> None:
@@ -68,17 +77,15 @@ class LastObjects:
         """Return the values of some objects, column by column."""
         return self._held[:, positions - (self.first - self._start)]
 
-    def restore(self, first: int, columns: Floats) -> None:
+    def restore(self, first: int, values: Floats) -> None:
         """Hold these objects, and no others."""
-        width, length = columns.shape
-        self._held = np.empty((width, max(16, 2 * length)))
-        self._held[:, :length] = columns
+        length = values.shape[1]
+        self._held = np.full((len(self._held), max(16, 2 * length)), np.inf)
+        self._held[: self._width, :length] = values
         self._start, self.first, self.end = 0, first, first + length
 
     def _make_room(self) -> None:
         width, capacity = self._held.shape
-        if self._start + len(self) < capacity:
-            return
         live = self.columns
         # Half of the room is free after this, so it is not done again before as many have come.
         if 2 * len(self) > capacity:

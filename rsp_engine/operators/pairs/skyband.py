@@ -23,7 +23,7 @@ section V.A and Algorithm 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -55,7 +55,7 @@ class SkybandConfig:
     """K, and after how many arrivals the skyband is brought up to date by itself."""
 
     k: int
-    every: int = 16
+    every: int = 24
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -81,10 +81,10 @@ class KSkyband:
         self._score = score
         self._lists = lists
         self._width = width
-        self._objects = LastObjects(width + 1)  # the last column is what the staircase allows
+        self._objects = LastObjects(width, 1)  # the last column is what the staircase allows
         self._dead: set[int] = set()
         self._pairs = _NOBODY
-        self._new: list[Pairs] = []
+        self._new: list[tuple[Floats, Integers, int]] = []  # scores, older objects, newer one
         self._arrived = self._waiting = 0
 
     def __len__(self) -> int:
@@ -107,13 +107,12 @@ class KSkyband:
         if self._lists is None:
             self._consider(columns[:-1], row, columns[-1], None)
         else:
-            near = self._lists.seen(row, columns[-1], self.first)
+            near = self._lists.seen(columns[:-1], row, columns[-1], self.first)
             if near is None:
                 self._consider(columns[:-1], row, columns[-1], None)
             elif len(near):
                 some = self._objects.rows(near)
                 self._consider(some[:-1], row, some[-1], near)
-            self._lists.add(self.end, row)
         self._append(row)
 
     def _consider(
@@ -122,15 +121,18 @@ class KSkyband:
         """Score an object with others, and let those pairs wait that no K others dominate."""
         scores = self._score(columns, row)
         self.considered += len(scores)
-        places = np.flatnonzero(scores <= bounds)
-        if len(places):
-            older = places + self.first if positions is None else positions[places]
-            newer = np.full(len(places), self.end)
-            self._new.append(Pairs(scores[places], older, newer))
-            self._waiting += len(places)
+        [places] = (scores <= bounds).nonzero()
+        if positions is None:
+            older = places + self.first
+        else:
+            older, once = np.unique(positions[places], return_index=True)
+            places = places[once]
+        if count := len(places):
+            self._new.append((scores[places], older, self.end))
+            self._waiting += count
 
     def _append(self, row: Floats) -> None:
-        self._objects.append([*row, np.inf])
+        self._objects.append(row)
         self._arrived += 1
         if self._arrived >= self.config.every or self._waiting > _MANY:
             self.settle()
@@ -161,14 +163,14 @@ class KSkyband:
         others += others >= position
         self._pairs = self._pairs.moved(position)
         older, newer = np.minimum(others, position), np.maximum(others, position)
-        self._new.append(Pairs(scores[places], older, newer))
+        late = Pairs(scores[places], older, newer)
         self._dead = {dead + (dead >= position) for dead in self._dead}
-        self._objects.insert(position, [*row, bound])
+        self._objects.insert(position, row)
+        self._objects.columns[-1, place] = bound
         if self._lists is not None:
-            self._lists.move(position)
-            self._lists.add(position, row)
+            self._lists.forget()
         self.epoch += 1
-        self.settle()
+        self._update([self._pairs, late])
 
     def renew(self, position: int) -> None:
         """Let an object arrive again: it lives on as the newest.
@@ -179,27 +181,34 @@ class KSkyband:
         place = position - self.first
         row = self._objects.columns[:-1, place].copy()
         self._pairs = self._pairs.without(position)
-        self._new = [pairs.without(position) for pairs in self._new]
+        self._new = [
+            (scores[older != position], older[older != position], newer)
+            for scores, older, newer in self._new
+            if newer != position
+        ]
         self._objects.columns[-1, place] = np.nan  # allows no pair any longer
         self._dead.add(position)
-        if self._lists is not None:
-            self._lists.remove(position, row)
         self.epoch += 1
         self.arrive(row)
 
     def expire(self, first: int) -> None:
         """Forget the objects before a position."""
-        if self._lists is not None:
-            for place in range(min(first, self.end) - self.first):
-                if self.first + place not in self._dead:
-                    self._lists.remove(self.first + place, self._objects.columns[:-1, place])
         self._objects.expire(first)
 
     def settle(self) -> None:
         """Bring skyband and staircase up to date (Algorithm 4)."""
         if not self._arrived and not self._new and not self._is_expired():
             return
-        candidates = best_first(joined([self._pairs, *self._new]).since(self.first))
+        self._update([self._pairs, *self._waiting_pairs()])
+
+    def _waiting_pairs(self) -> Iterator[Pairs]:
+        if self._new:
+            scores, older, newer = zip(*self._new, strict=True)
+            counts = list(map(len, older))
+            yield Pairs(np.concatenate(scores), np.concatenate(older), np.repeat(newer, counts))
+
+    def _update(self, parts: list[Pairs]) -> None:
+        candidates = best_first(joined(parts).since(self.first))
         kept, staircase = update_skyband_and_staircase(candidates, self.config.k)
         self._pairs = candidates.take(kept)
         self._new.clear()
@@ -252,16 +261,11 @@ class KSkyband:
         checked(state, "KSkyband", asdict(config))
         columns = np.array(state["columns"], dtype=np.float64)
         made = cls(config, len(columns), score, lists)
-        bounds = np.full((1, columns.shape[1]), np.inf)
-        made._objects.restore(state["first"], np.concatenate([columns, bounds]))
+        made._objects.restore(state["first"], columns)
         made._dead = set(state["dead"])
         made._pairs = as_pairs(*state["pairs"])
         made.epoch = state["epoch"]
         made._allow(update_skyband_and_staircase(made._pairs, config.k)[1])
-        if lists is not None:
-            for place, row in enumerate(columns.T):
-                if made.first + place not in made._dead:
-                    lists.add(made.first + place, row)
         return made
 
     def _check(self) -> None:

@@ -16,7 +16,8 @@ section V.A and Algorithm 4.
 
 from __future__ import annotations
 
-from heapq import heappush, heapreplace
+from heapq import heapify, heapreplace
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -48,8 +49,10 @@ class Staircase(NamedTuple):
         It is infinite where fewer than K pairs are as young. Time: O(end - first).
         """
         made = np.full(end - first, np.inf)
-        edges = np.minimum(np.maximum(self.older - first + 1, 0), end - first)
-        steps = np.repeat(self.scores, np.diff(edges, prepend=0))
+        edges = np.minimum(np.maximum(self.older - (first - 1), 0), end - first)
+        lengths = edges.copy()
+        lengths[1:] -= edges[:-1]
+        steps = self.scores.repeat(lengths)
         made[: len(steps)] = steps
         return made
 
@@ -60,18 +63,19 @@ def update_skyband_and_staircase(pairs: Pairs, k: int) -> tuple[Integers, Stairc
     The pairs come best first. The heap holds the K youngest of those that were looked at, the
     oldest of them on top. Time: O(pairs log k).
     """
-    heap: list[int] = []
-    kept: list[int] = []
-    tops: list[int] = []
-    for place, older in enumerate(pairs.older.tolist()):
-        if len(heap) < k:
-            heappush(heap, older)
-        elif older > heap[0]:
+    ages: list[int] = pairs.older.tolist()
+    heap = ages[:k]
+    heapify(heap)
+    kept = list(range(len(heap)))
+    if len(heap) < k:  # no K pairs dominate anything
+        return np.array(kept, dtype=np.int64), Staircase(pairs.scores[:0], pairs.older[:0])
+    oldest = heap[0]
+    tops = [oldest]
+    for place, older in enumerate(islice(ages, k, None), k):
+        if older > oldest:
             heapreplace(heap, older)
-        else:
-            continue
-        kept.append(place)
-        tops.append(heap[0])
+            oldest = heap[0]
+            kept.append(place)
+            tops.append(oldest)
     found = np.array(kept, dtype=np.int64)
-    steps = slice(k - 1, None)  # before, fewer than K pairs have been looked at
-    return found, Staircase(pairs.scores[found[steps]], np.array(tops[steps], dtype=np.int64))
+    return found, Staircase(pairs.scores[found[k - 1 :]], np.array(tops, dtype=np.int64))
