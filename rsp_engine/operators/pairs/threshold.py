@@ -111,7 +111,7 @@ class SortedLists:
         used = columns[[each.column for each in self.scoring.local]]
         finite = np.isfinite(used).all(axis=0)
         self._has_infinite = bool(np.isinf(used).any())
-        [places] = finite.nonzero()  # what lacks a value has no score: its age alone can tell
+        places = np.flatnonzero(finite)  # what lacks a value has no score: its age alone can tell
         self._lists = [
             _Sorted(each, values[places], places + first)
             for each, values in zip(self.scoring.local, used, strict=True)
@@ -120,7 +120,8 @@ class SortedLists:
 
     def _stop(self, read: list[_Read], bounds: Floats) -> int | None:
         """Return after how many of each side what is left is dominated, if that is so."""
-        best = self.scoring.combine([each.scores for each in read])
+        with np.errstate(all="ignore"):  # where a side is at its end, zero may meet infinity
+            best = self.scoring.combine([each.scores for each in read])
         last = len(bounds) - 1  # all cursors together have seen two of the youngest for each step
         allowed = bounds[last - 2 * len(best) : last - 1 : 2][::-1]
         [dominated] = (best > allowed).nonzero()
@@ -161,7 +162,7 @@ class _Sorted:
         )
         positions = [self._positions[side][::way] for side, way in sides]
         scores = [self._left(self._values[side][::way], value, depth) for side, way in sides]
-        return _Read(*positions, np.minimum(*scores))
+        return _Read(positions[0], positions[1], np.minimum(*scores))
 
     def _left(self, values: Floats, value: float, depth: int) -> Floats:
         """Return the least local score that is left on a side: infinite where it is at its end."""
