@@ -16,13 +16,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rsp_engine.errors import BindingError
 from rsp_engine.grammar import check
 from rsp_engine.grammar.files import read_query
+from rsp_engine.operators.pairs.evaluation import Skybands
 from rsp_engine.plan.explain import explain
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import Plan, plan
@@ -40,7 +41,7 @@ from rsp_engine.runtime.step import Step
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from rsp_engine.model.answers import Answer
+    from rsp_engine.model.answers import Answer, Graph, Solutions
     from rsp_engine.model.streams import DeadLetter
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.report import ReportKind
@@ -50,7 +51,25 @@ if TYPE_CHECKING:
     from rsp_engine.runtime.endpoints import Bindable
     from rsp_engine.runtime.sources import Source
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "Query"]
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Plan):
+    """A registered query."""
+
+    _snapshot: Callable[[str, int | None, int | None], Solutions | Graph] = field(
+        repr=False, compare=False
+    )
+
+    def now(self, k: int | None = None, range: int | None = None) -> Solutions | Graph:  # noqa: A002 - RANGE
+        """Return a snapshot of a query of pairs while the engine runs: the k best of a window.
+
+        The window is of so many milliseconds, or of so many elements if the query counts, and ends
+        with the last one that was answered. Queries that share a skyband can ask for as much as
+        the largest of them.
+        """
+        return self._snapshot(self.physical.name, k, range)
 
 
 class Engine:
@@ -96,6 +115,7 @@ class Engine:
         self._plans: list[Plan] = []
         self._sources: dict[str, list[Source]] = {}
         self._feeds: dict[str, list[Source]] = {}
+        self._steps: dict[str, Step] = {}
         self.counts = Counts()
 
     def function(
@@ -103,7 +123,8 @@ class Engine:
     ) -> None:
         """Register a function, by a bare name or an IRI, before the queries that call it.
 
-        Say that it `rises`, `falls` or is `constant` when its arguments rise, or so for each.
+        Say that it `rises`, `falls` or is `constant` when its arguments rise, or so for each; or
+        that it is a `distance`: the same both ways, and not falling as its arguments move apart.
         """
         functions = {**self._options.functions, name: as_sparql(call)}
         declared = dict(self._options.monotone)
@@ -138,7 +159,7 @@ class Engine:
         policies = add_policy(policy, self._options.policies)
         self._options = replace(self._options, policies=policies)
 
-    def register(self, text: str, source: str = "<query>", folder: Path | None = None) -> Plan:
+    def register(self, text: str, source: str = "<query>", folder: Path | None = None) -> Query:
         """Register a query. Relative IRIs in FROM are files in `folder`."""
         options = replace(self._options, folder=folder or Path())
         made = plan(check(text, source), text, source, options)
@@ -147,9 +168,14 @@ class Engine:
                 f"two queries are called {made.physical.name}", "give each a name with REGISTER"
             )
         self._plans.append(made)
-        return made
+        return Query(made.query, made.logical, made.physical, self._snapshot)
 
-    def register_file(self, path: str) -> Plan:
+    def _snapshot(self, name: str, k: int | None, size: int | None) -> Solutions | Graph:
+        if name not in self._steps:
+            raise BindingError(f"{name} has no snapshots yet", "ask while the engine runs")
+        return self._steps[name].now(k, size)
+
+    def register_file(self, path: str) -> Query:
         """Register the query of a file."""
         return self.register(read_query(path), path, Path(path).parent)
 
@@ -172,7 +198,9 @@ class Engine:
     def run(self) -> Iterator[Answer]:
         """Yield the answers of all queries until the sources end."""
         self._check_bindings()
-        steps = [Step(made.physical) for made in self._plans]
+        skybands = Skybands()
+        steps = [Step(made.physical, skybands) for made in self._plans]
+        self._steps = {step.plan.name: step for step in steps}
         sources = {**self._sources, **self._feeds}
         driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay)
         self.counts = driver.counts

@@ -122,12 +122,10 @@ class PairScoring:
         return found
 
     @property
-    def used(self) -> tuple[str, ...]:
-        """The variables that are looked at."""
+    def compared(self) -> tuple[str, ...]:
+        """The variables of conditions."""
         parts = (part for each in self.conditions for part in (each.left, each.right))
-        return tuple(
-            dict.fromkeys(name for each in (self.score, *parts) for name in variables(each))
-        )
+        return tuple(dict.fromkeys(name for part in parts for name in variables(part)))
 
 
 def has_quotient(expression: Scoring) -> bool:

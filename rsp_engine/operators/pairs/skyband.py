@@ -172,8 +172,8 @@ class KSkyband:
         self.epoch += 1
         self._update([self._pairs, late])
 
-    def renew(self, position: int) -> None:
-        """Let an object arrive again: it lives on as the newest.
+    def renew(self, position: int, to: int | None = None) -> None:
+        """Let an object arrive again: it lives on as the newest, or at another, later position.
 
         Each of its pairs has the same score as before and expires no sooner, so whatever these
         have dominated stays dominated.
@@ -189,7 +189,7 @@ class KSkyband:
         self._objects.columns[-1, place] = np.nan  # allows no pair any longer
         self._dead.add(position)
         self.epoch += 1
-        self.arrive(row)
+        self.insert(self.end if to is None else to, row)
 
     def expire(self, first: int) -> None:
         """Forget the objects before a position."""
@@ -234,9 +234,9 @@ class KSkyband:
         """Return the K-staircase."""
         return update_skyband_and_staircase(self.pairs(), self.config.k)[1]
 
-    def row(self, position: int) -> Floats:
-        """Return the values of an object."""
-        return self._objects.columns[:-1, position - self.first]
+    def rewrite(self, column: int, values: Floats) -> None:
+        """Give all objects other values that mean the same: no score may change by this."""
+        self._objects.columns[column] = values
 
     def state(self) -> State:
         """Return all there is to know, as plain data."""
