@@ -25,7 +25,7 @@ from rsp_engine.plan.planner import plan
 from rsp_engine.runtime.functions import as_sparql
 
 EX = "http://example.org/"
-many = settings(max_examples=25, deadline=None)
+many = settings(max_examples=300, deadline=None)
 
 SCORES = (
     "ABS(?x - ?y)",
