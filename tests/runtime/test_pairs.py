@@ -23,9 +23,10 @@ from rsp_engine.plan.explain import explain
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import plan
 from rsp_engine.runtime.functions import as_sparql
+from tests.runtime.cut import ALWAYS, cut, texts
 
 EX = "http://example.org/"
-many = settings(max_examples=300, deadline=None)
+many = settings(max_examples=50, deadline=None)
 
 SCORES = (
     "ABS(?x - ?y)",
@@ -78,10 +79,10 @@ def streams(draw: st.DrawFn) -> Stream:
     ]
 
 
-def run(texts: list[str], stream: Stream, operator: Any, **options: Any) -> list[Answer]:
+def run(queries: list[str], stream: Stream, operator: Any, **options: Any) -> list[Answer]:
     engine = Engine(operator=operator, **options)
     engine.function("F", f)
-    for text in texts:
+    for text in queries:
         engine.register(text)
     engine.bind(f"{EX}s", stream)
     return list(engine.run())
@@ -150,12 +151,12 @@ def asked_as_a_whole(stream: Stream, score: str) -> bool:
     st.lists(st.tuples(st.sampled_from(WINDOWS[:3]), st.integers(1, 5)), min_size=2, max_size=3),
 )
 def test_queries_that_share_a_skyband_answer_as_if_they_were_alone(stream, score, queries):
-    texts = [
+    asked = [
         text_of(score, FILTERS[0], window, f"ASC LIMIT {k}", f"q{n}")
         for n, (window, k) in enumerate(queries)
     ]
-    together = run(texts, stream, "auto")
-    for n, text in enumerate(texts):
+    together = run(asked, stream, "auto")
+    for n, text in enumerate(asked):
         alone = run([text], stream, "auto")
         assert [a for a in together if a.query == f"{EX}q{n}"] == alone
 
@@ -163,12 +164,12 @@ def test_queries_that_share_a_skyband_answer_as_if_they_were_alone(stream, score
 @many
 @given(streams(), st.sampled_from(SCORES), st.integers(1, 9), st.integers(1, 9))
 def test_count_windows_share_a_skyband_too(stream, score, size, step):
-    texts = [
+    asked = [
         text_of(score, FILTERS[0], window, "ASC LIMIT 2", f"q{n}")
         for n, window in enumerate((f"ELEMENTS {size} STEP {step}", "ELEMENTS 6 STEP 1"))
     ]
-    together = run(texts, stream, "auto")
-    for n, text in enumerate(texts):
+    together = run(asked, stream, "auto")
+    for n, text in enumerate(asked):
         assert [a for a in together if a.query == f"{EX}q{n}"] == run([text], stream, "auto")
 
 
@@ -181,6 +182,49 @@ def test_elements_that_come_late_count_where_a_window_is_open(stream, order, win
     found = run([limited], shuffled, "auto", max_delay=delay)
     whole = run([unlimited], shuffled, "general", max_delay=delay)
     assert_same(found, whole, k=2, last=not asked_as_a_whole(stream, SCORES[0]))
+
+
+@many
+@given(
+    streams(),
+    st.sampled_from(SCORES),
+    st.sampled_from(WINDOWS + TRIPLES),
+    st.sampled_from((ALWAYS, (0,))) | st.sets(st.integers(0, 20), min_size=1, max_size=3),
+)
+def test_a_run_can_be_cut_anywhere(stream, score, window, where):
+    def made() -> Engine:
+        engine = Engine()
+        engine.function("F", f)
+        engine.register(text_of(score, FILTERS[0], window, "ASC LIMIT 3"))
+        engine.bind(f"{EX}s", stream)
+        return engine
+
+    expected = texts(made())
+    with cut(where):
+        assert texts(made()) == expected
+
+
+ITEMS = st.tuples(*[st.integers(0, 6)] * 3, st.integers(0, 5))
+
+
+@many
+@given(st.lists(ITEMS, min_size=1, max_size=20), st.sampled_from(WINDOWS), st.integers(1, 3))
+def test_objects_of_several_triples_come_in_one_element(items, window, k):
+    stream = [
+        (n, f"@prefix : <{EX}> . :o{n} :p {p} ; :q {q} ; :kind {kind} . :other :r {r} .")
+        for n, (p, q, r, kind) in enumerate(items, 1)
+    ]
+    asked = [
+        f"""PREFIX : <{EX}> REGISTER RSTREAM :q AS
+        SELECT ?a ?b (ABS(?p - ?s) * ABS(?q - ?t) AS ?score)
+        FROM NAMED WINDOW :w ON :s [{window}] WHERE {{ WINDOW :w {{
+        ?a :p ?p ; :q ?q ; :kind ?k . ?b :p ?s ; :q ?t ; :kind ?l . FILTER (STR(?b) > STR(?a))
+        FILTER (?k > 1 && ?l > 1) }} FILTER (?k = ?l) }} ORDER BY DESC(?score) LIMIT {limit}"""
+        for limit in (k, 1000)
+    ]
+    assert "K-skyband" in explained(asked[0], match="element")
+    found = run(asked[:1], stream, "auto", match="element")
+    assert_same(found, run(asked[1:], stream, "general"), k=k, last=True)
 
 
 def explained(text: str, **options: Any) -> str:
