@@ -39,6 +39,7 @@ from rsp_engine.plan.scoring import scoring
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from rsp_engine.operators.asking import GeneralConfig
     from rsp_engine.plan.options import Options
 
 __all__ = ["is_of_pairs", "pairs_path"]
@@ -122,11 +123,34 @@ def _config(query: tree.Query, options: Options) -> PairsConfig:
         shape=shape,
         names=names,
         projected=projection(query, names, base, options.functions),
+        whole=replace(base, sparql=_unscored_last(query, select, base, options)),
         k=offset + modifiers.limit.value,
         offset=offset,
         size=frame.range.milliseconds if isinstance(frame, tree.TimeWindow) else frame.size.value,
         why=_why(found, score),
     )
+
+
+def _unscored_last(
+    query: tree.Query, select: tree.Select, base: GeneralConfig, options: Options
+) -> str:
+    """Return the text of the general path, but for the order: what has no score comes last."""
+    [condition] = select.modifiers.order_by
+    given = {i.variable.name: i for i in select.clause.items if isinstance(i, tree.SelectAs)}
+    items = [given.get(name, tree.Var(name)) for name in base.variables]
+    if base.score is not None and base.score not in base.variables:
+        items.append(tree.SelectAs(condition.expression, tree.Var(base.score)))
+    has_score = tree.BuiltInCall("ISLITERAL", (condition.expression,))
+    first = tree.OrderCondition(
+        tree.BuiltInCall("COALESCE", (has_score, tree.Literal("false", tree.XSD + "boolean"))),
+        descending=True,
+    )
+    ordered = replace(
+        select,
+        clause=replace(select.clause, items=tuple(items)),
+        modifiers=replace(select.modifiers, order_by=(first, condition)),
+    )
+    return general_path(replace(query, form=ordered), options.functions).sparql
 
 
 def _why(found: object, score: Scoring) -> str:

@@ -105,16 +105,13 @@ def scores_of(answer: Answer) -> list[float | None]:
     return [None if row.score is None else round(row.score, 9) for row in answer.content.rows]
 
 
-def assert_same(found: list[Answer], whole: list[Answer], *, k: int, last: bool) -> None:
+def assert_same(found: list[Answer], whole: list[Answer], k: int) -> None:
     """Compare answers with all pairs of their windows, in order; what has no score comes last."""
     assert [(a.query, a.window) for a in found] == [(a.query, a.window) for a in whole]
     for mine, every in zip(found, whole, strict=True):
         scored = [s for s in scores_of(every) if s is not None]
         unscored = len(scores_of(every)) - len(scored)
-        allowed = [[*scored, *[None] * unscored][:k]]
-        if not last:
-            allowed.append(scores_of(every)[:k])
-        assert scores_of(mine) in allowed
+        assert scores_of(mine) == [*scored, *[None] * unscored][:k]
         known = Counter(zip(rows_of(every), scores_of(every), strict=True))
         assert Counter(zip(rows_of(mine), scores_of(mine), strict=True)) <= known
 
@@ -134,14 +131,7 @@ def test_the_skyband_gives_the_best_of_all_pairs(stream, score, kept, window, ho
     assert "K-skyband" in explained(limited)
     found = run([limited], stream, "auto", bounds=bounds)
     whole = run([unlimited], stream, "general", bounds=bounds)
-    assert_same(found, whole, k=k, last=not asked_as_a_whole(stream, score))
-
-
-def asked_as_a_whole(stream: Stream, score: str) -> bool:
-    """Tell whether some windows may be asked as a whole, where no score may come first."""
-    text = " ".join(part for _, part in stream)
-    kinds = ("e0" in text) + any(f":p {n} " in text for n in ("1", "2", "3", "4.5", "7", "0.5"))
-    return "float" in text or '"' in text or ":iri" in text or ("/" in score and kinds == 2)
+    assert_same(found, whole, k)
 
 
 @many
@@ -181,7 +171,7 @@ def test_elements_that_come_late_count_where_a_window_is_open(stream, order, win
     unlimited = text_of(SCORES[0], FILTERS[0], window, "ASC LIMIT 1000")
     found = run([limited], shuffled, "auto", max_delay=delay)
     whole = run([unlimited], shuffled, "general", max_delay=delay)
-    assert_same(found, whole, k=2, last=not asked_as_a_whole(stream, SCORES[0]))
+    assert_same(found, whole, 2)
 
 
 @many
@@ -224,7 +214,7 @@ def test_objects_of_several_triples_come_in_one_element(items, window, k):
     ]
     assert "K-skyband" in explained(asked[0], match="element")
     found = run(asked[:1], stream, "auto", match="element")
-    assert_same(found, run(asked[1:], stream, "general"), k=k, last=True)
+    assert_same(found, run(asked[1:], stream, "general"), k)
 
 
 def explained(text: str, **options: Any) -> str:

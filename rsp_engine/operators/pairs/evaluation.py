@@ -6,7 +6,7 @@ the later of its objects does. So of pairs with equal scores the one ranks first
 came last, and of these the one whose other object did.
 
 A window in which float64 would not mean what SPARQL means is asked as a whole, as on the general
-path.
+path; but a pair without a score comes last there as well.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ class PairsConfig(GeneralConfig):
     """The text is that of the general path: what the query means.
 
     Of each window, which is of a `size`, the k best pairs are found, and the first `offset` of them
-    are left out. `names` are the variables of the first object, and then of the second. `why` says
-    whether the score is a global scoring function.
+    are left out. `names` are the variables of the first object, and then of the second. `whole` is
+    asked where the skyband cannot answer, and `why` says whether the score is a global one.
     """
 
     shape: PairShape | None = None
     names: tuple[str, ...] = ()
     projected: GeneralConfig | None = None
+    whole: GeneralConfig | None = None
     k: int = 1
     offset: int = 0
     size: int = 1
@@ -134,7 +135,7 @@ class Paired:
         if self._general is None:
             store = ox.Store()
             store.extend(list(self._store.quads_for_pattern(None, None, None, None)))
-            self._general = General(self.config, store, [self._window])
+            self._general = General(self.config.whole or self.config, store, [self._window])
         found = self._general.answer(scans, now)
         self.may_give_blank_nodes |= self._general.may_give_blank_nodes
         return found
