@@ -22,22 +22,21 @@ from rsp_engine.operators.pairs.scoring import Condition, PairScoring, has_quoti
 from rsp_engine.operators.scoring import Number, Scoring, Variable, over_parts, variables
 from rsp_engine.plan.general import general_path
 from rsp_engine.plan.global_scoring import Global, global_scoring
+from rsp_engine.plan.halves import Halves, NotAlikeError, NotPairsError, with_names
 from rsp_engine.plan.monotone import written
 from rsp_engine.plan.ranked import (
     StreamSide,
-    Terms,
     WhyNot,
     asked_of,
     is_ranking_of_groups,
     order_expression,
-    plain_terms,
     projection,
     refusals,
 )
 from rsp_engine.plan.scoring import scoring
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rsp_engine.operators.asking import GeneralConfig
     from rsp_engine.plan.options import Options
@@ -48,21 +47,13 @@ _WINDOW = "urn:rsp-engine:window"  # the same for all queries that mean the same
 _ONE = tree.Literal("1", tree.XSD + "integer")
 
 
-class _NotPairsError(Exception):
-    """Why a query is not one of pairs."""
-
-
-class _NotAlikeError(_NotPairsError):
-    """The patterns of a query are two, but not the same."""
-
-
 def is_of_pairs(query: tree.Query) -> bool:
     """Tell whether the window of a query has two patterns without a variable in common."""
     try:
-        _Halves.of(query)
-    except _NotAlikeError:
+        Halves.of(query)
+    except NotAlikeError:
         return True
-    except _NotPairsError:
+    except NotPairsError:
         return False
     return True
 
@@ -71,18 +62,18 @@ def pairs_path(query: tree.Query, options: Options) -> PairsConfig | WhyNot:
     """Return the configuration of the operator for pairs, or why the query does not allow it."""
     try:
         return _config(query, options)
-    except _NotPairsError as error:
+    except NotPairsError as error:
         return WhyNot(str(error))
 
 
 def _config(query: tree.Query, options: Options) -> PairsConfig:
     select = query.form
-    halves = _Halves.of(query)
+    halves = Halves.of(query)
     assert isinstance(select, tree.Select), "halves are of a SELECT"  # noqa: S101
     if is_ranking_of_groups(query):
-        raise _NotPairsError("groups change as the window slides")
+        raise NotPairsError("groups change as the window slides")
     if refusal := next(refusals(select), None):
-        raise _NotPairsError(refusal.reason)
+        raise NotPairsError(refusal.reason)
     [clause] = query.windows
     _check_match(clause, halves, options)
     conditions = _Conditions.of(select, halves)
@@ -161,101 +152,15 @@ def _why(found: object, score: Scoring) -> str:
     return f"{text} is not known to be one: {reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Halves:
-    """The patterns of the first and the second object, and their variables, one by one."""
-
-    window: tree.Window
-    triples: tuple[Terms, ...]
-    first: tuple[str, ...]
-    second: tuple[str, ...]
-
-    @classmethod
-    def of(cls, query: tree.Query) -> _Halves:
-        select = query.form
-        if not isinstance(select, tree.Select):
-            raise _NotPairsError("only a SELECT can rank")
-        if len(query.windows) != 1:
-            raise _NotPairsError("pairs are of exactly one window")
-        elements = [e for e in select.where.elements if not isinstance(e, tree.Filter)]
-        if query.values is not None or len(elements) != 1:
-            raise _NotPairsError("only filters may stand beside the WINDOW of pairs")
-        [window] = elements
-        if not isinstance(window, tree.Window) or not isinstance(window.name, tree.Iri):
-            raise _NotPairsError("pairs are of exactly one WINDOW clause")
-        inside = [e for e in window.group.elements if not isinstance(e, tree.Filter)]
-        one, other = _components(plain_terms(inside))
-        names = _renamed(one, other)
-        return cls(window, one, tuple(names), tuple(names.values()))
-
-    def side(self, names: set[str]) -> str | None:
-        """Return which object some variables are of: a, b, or nothing for both."""
-        if names <= set(self.first):
-            return "a"
-        return "b" if names <= set(self.second) else None
-
-    def first_of(self, node: tree.Node) -> tree.Node:
-        """Return an expression with the variables of the first object, from either."""
-        names = dict(zip(self.second, self.first, strict=True))
-        return _with_names(node, names)
-
-
-def _with_names(node: tree.Node, names: Mapping[str, str]) -> tree.Node:
-    def renamed(inner: tree.Node) -> tree.Node:
-        if isinstance(inner, tree.Var) and inner.name in names:
-            return tree.Var(names[inner.name])
-        return inner
-
-    return tree.rewrite(node, renamed)
-
-
-def _components(triples: Sequence[Terms]) -> tuple[tuple[Terms, ...], tuple[Terms, ...]]:
-    """Return the two sets of triple patterns that have no variable in common."""
-    found: list[tuple[set[str], list[int]]] = []
-    for number, triple in enumerate(triples):
-        names = {term.name for term in triple if isinstance(term, tree.Var)}
-        touching = [each for each in found if each[0] & names]
-        joined = (names.union(*(each[0] for each in touching)), [number])
-        for each in touching:
-            joined[1].extend(each[1])
-            found.remove(each)
-        found.append(joined)
-    if len(found) != 2:
-        raise _NotPairsError("the window has not two patterns without a variable in common")
-    one, other = sorted(sorted(numbers) for _, numbers in found)
-    return tuple(triples[n] for n in one), tuple(triples[n] for n in other)
-
-
-def _renamed(one: tuple[Terms, ...], other: tuple[Terms, ...]) -> dict[str, str]:
-    """Return the variables of one pattern, each with that of the other in its place."""
-    names: dict[str, str] = {}
-    wrong = _NotAlikeError("the two patterns differ in more than the names of variables")
-    if len(one) != len(other):
-        raise wrong
-    for left, right in zip(
-        (term for triple in one for term in triple),
-        (term for triple in other for term in triple),
-        strict=True,
-    ):
-        if isinstance(left, tree.Var) and isinstance(right, tree.Var):
-            if names.setdefault(left.name, right.name) != right.name:
-                raise wrong
-        elif left != right:
-            raise wrong
-    if len(set(names.values())) < len(names):
-        raise wrong
-    return names
-
-
-def _check_match(clause: tree.FromWindow, halves: _Halves, options: Options) -> None:
+def _check_match(clause: tree.FromWindow, halves: Halves, options: Options) -> None:
     """Raise why the solutions of a pattern may come from several elements."""
     if len(halves.triples) == 1:
         return
     frame = clause.frame
     if isinstance(frame, tree.CountWindow) and frame.unit == "TRIPLES":
-        raise _NotPairsError("the window may cut through the triples of an object")
+        raise NotPairsError("the window may cut through the triples of an object")
     if options.match == "window":
-        raise _NotPairsError(
+        raise NotPairsError(
             "the triples of an object may come in several elements (--match element says that they"
             " do not)"
         )
@@ -271,16 +176,16 @@ class _Conditions:
     on_both: tuple[tree.Comparison, ...]
 
     @classmethod
-    def of(cls, select: tree.Select, halves: _Halves) -> _Conditions:
+    def of(cls, select: tree.Select, halves: Halves) -> _Conditions:
         sides: dict[str, list[tree.Node]] = {"a": [], "b": []}
         key: tuple[str, bool] | None = None
         on_both: list[tree.Comparison] = []
         for condition in _conjuncts(select, halves):
             names = {variable.name for variable in tree.find(condition, tree.Var)}
             if not names <= {*halves.first, *halves.second} or not names:
-                raise _NotPairsError("a filter is not about the objects of the pair")
+                raise NotPairsError("a filter is not about the objects of the pair")
             if any(True for _ in tree.find(condition, tree.Exists)):
-                raise _NotPairsError("EXISTS in a filter looks beyond the pair")
+                raise NotPairsError("EXISTS in a filter looks beyond the pair")
             side = halves.side(names)
             if side is not None:
                 sides[side].append(halves.first_of(condition))
@@ -289,13 +194,13 @@ class _Conditions:
             elif isinstance(condition, tree.Comparison):
                 on_both.append(condition)
             else:
-                raise _NotPairsError("a filter on both objects is more than comparisons")
+                raise NotPairsError("a filter on both objects is more than comparisons")
         if key is None:
-            raise _NotPairsError(
+            raise NotPairsError(
                 "no filter orders the pair, so that it appears once: FILTER (STR(?a) < STR(?b))"
             )
         if len(sides["a"]) != len(sides["b"]) or any(c not in sides["b"] for c in sides["a"]):
-            raise _NotPairsError("a filter is on one of the two objects only")
+            raise NotPairsError("a filter is on one of the two objects only")
         of_each: Any = tuple(sides["a"])
         return cls(of_each, *key, tuple(on_both))
 
@@ -309,12 +214,12 @@ class _Conditions:
         for condition in self.on_both:
             left, right = (scoring(e, options.functions) for e in (condition.left, condition.right))
             if left is None or right is None:
-                raise _NotPairsError("a filter on both objects compares more than arithmetic")
+                raise NotPairsError("a filter on both objects compares more than arithmetic")
             found.append((left, right))
         return found
 
 
-def _conjuncts(select: tree.Select, halves: _Halves) -> Iterator[tree.Expression]:
+def _conjuncts(select: tree.Select, halves: Halves) -> Iterator[tree.Expression]:
     filters = [
         element
         for element in (*select.where.elements, *halves.window.group.elements)
@@ -328,7 +233,7 @@ def _conjuncts(select: tree.Select, halves: _Halves) -> Iterator[tree.Expression
                 yield condition
 
 
-def _order(condition: tree.Expression, halves: _Halves) -> tuple[str, bool] | None:
+def _order(condition: tree.Expression, halves: Halves) -> tuple[str, bool] | None:
     """Return the variable by which a filter orders the pair, and whether by its text."""
     match condition:
         case tree.Comparison("<", left, right) | tree.Comparison(">", right, left):
@@ -352,27 +257,27 @@ def _order(condition: tree.Expression, halves: _Halves) -> tuple[str, bool] | No
     )
 
 
-def _score(expression: tree.Expression, halves: _Halves, options: Options) -> Scoring:
+def _score(expression: tree.Expression, halves: Halves, options: Options) -> Scoring:
     found = scoring(expression, options.functions, quotients=True)
     if found is None:
-        raise _NotPairsError("the score is more than arithmetic and registered functions")
+        raise NotPairsError("the score is more than arithmetic and registered functions")
     names = set(variables(found))
     if not names <= {*halves.first, *halves.second} or halves.side(names) is not None:
-        raise _NotPairsError("the score is not over both objects")
+        raise NotPairsError("the score is not over both objects")
     doubles = (n for n in tree.find(expression, tree.Literal) if n.datatype == tree.XSD + "double")
     if has_quotient(found) and any(True for _ in doubles):
-        raise _NotPairsError("what it means to divide by zero depends on the types of the values")
+        raise NotPairsError("what it means to divide by zero depends on the types of the values")
     return found
 
 
-def _columns(expressions: Sequence[Scoring], halves: _Halves) -> tuple[int, ...]:
+def _columns(expressions: Sequence[Scoring], halves: Halves) -> tuple[int, ...]:
     """Return the places of the variables that are calculated with."""
     names = {name for expression in expressions for name in variables(expression)}
     pairs = enumerate(zip(halves.first, halves.second, strict=True))
     return tuple(place for place, both in pairs if names & set(both))
 
 
-def _numbered(expression: Scoring, halves: _Halves, columns: tuple[int, ...]) -> Scoring:
+def _numbered(expression: Scoring, halves: Halves, columns: tuple[int, ...]) -> Scoring:
     """Return an expression over `a1` ... and `b1` ..., the columns of both objects."""
     if isinstance(expression, Variable):
         side = "a" if expression.name in halves.first else "b"
@@ -382,12 +287,12 @@ def _numbered(expression: Scoring, halves: _Halves, columns: tuple[int, ...]) ->
 
 
 def _matching(
-    query: tree.Query, halves: _Halves, filters: tuple[tree.Expression, ...], options: Options
+    query: tree.Query, halves: Halves, filters: tuple[tree.Expression, ...], options: Options
 ) -> Matching:
     """Return how objects are found, the same for all queries that mean the same."""
     names = {name: f"x{place}" for place, name in enumerate(halves.first)}
-    triples: Any = tuple(tuple(_with_names(term, names) for term in t) for t in halves.triples)
-    kept: Any = tuple(_with_names(condition, names) for condition in filters)
+    triples: Any = tuple(tuple(with_names(term, names) for term in t) for t in halves.triples)
+    kept: Any = tuple(with_names(condition, names) for condition in filters)
     side = StreamSide(tree.Iri(_WINDOW), triples, bool(filters))
     blocks = tuple(
         tree.TriplesBlock((tree.SubjectTriples(s, (tree.Property(p, (o,)),)),))

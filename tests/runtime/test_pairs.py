@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Any
+from unittest.mock import patch
 
 import pyoxigraph as ox
 import pytest
@@ -215,6 +216,26 @@ def test_objects_of_several_triples_come_in_one_element(items, window, k):
     assert "K-skyband" in explained(asked[0], match="element")
     found = run(asked[:1], stream, "auto", match="element")
     assert_same(found, run(asked[1:], stream, "general"), k)
+
+
+@many
+@given(streams(), st.sampled_from(SCORES), st.sampled_from(WINDOWS))
+def test_the_threshold_algorithm_finds_the_same_pairs(stream, score, window):
+    text = text_of(score, FILTERS[3], window, "DESC LIMIT 3")
+    expected = run([text], stream, "auto")
+    with patch("rsp_engine.operators.pairs.gathered._MANY", 0):
+        assert run([text], stream, "auto") == expected
+
+
+def test_keys_may_come_ever_closer_to_each_other():
+    """Between `a` and `aa...b` there is always one more text, but not one more float64."""
+    names = ["b", "a", *("a" * n + "b" for n in range(1, 80))]
+    stream = [(n, f"<{EX}{name}> <{EX}p> {n * n} .") for n, name in enumerate(names, 1)]
+    asked = [
+        text_of("?x - ?y", FILTERS[0], "RANGE 100ms STEP 20ms", f"ASC LIMIT {limit}")
+        for limit in (5, 10_000)
+    ]
+    assert_same(run(asked[:1], stream, "auto"), run(asked[1:], stream, "general"), 5)
 
 
 def explained(text: str, **options: Any) -> str:
