@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_first, joined
-from rsp_engine.operators.pairs.search_tree import PrioritySearchTree
 
 if TYPE_CHECKING:
     from rsp_engine.operators.pairs.skyband import KSkyband
@@ -24,15 +23,16 @@ __all__ = ["ContinuousAnswer", "snapshot"]
 
 
 def snapshot(skyband: KSkyband, k: int, since: int) -> Pairs:
-    """Return the k best pairs of the objects from a position on, best first."""
+    """Return the k best pairs of the objects from a position on, best first.
+
+    Time: O(log pairs + k) once the skyband is up to date and has its tree.
+    """
     if k > skyband.config.k:
         raise ValueError(f"a {skyband.config.k}-skyband does not hold the {k} best pairs")
     pairs = skyband.pairs()
-    return pairs.take(slice(0, k)) if since <= skyband.first else _searched(pairs, k, since)
-
-
-def _searched(pairs: Pairs, k: int, since: int) -> Pairs:
-    return pairs.take(np.array(PrioritySearchTree(pairs).best(k, since), dtype=np.int64))
+    if since <= skyband.first:
+        return pairs.take(slice(0, k))
+    return pairs.take(np.array(skyband.tree().best(k, since), dtype=np.int64))
 
 
 class ContinuousAnswer:

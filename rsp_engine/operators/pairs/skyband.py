@@ -31,6 +31,7 @@ import numpy as np
 
 from rsp_engine.operators.pairs.objects import LastObjects
 from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_first, joined
+from rsp_engine.operators.pairs.search_tree import PrioritySearchTree
 from rsp_engine.operators.pairs.staircase import Staircase, update_skyband_and_staircase
 from rsp_engine.operators.state import State, checked, headed
 
@@ -84,6 +85,7 @@ class KSkyband:
         self._objects = LastObjects(width, 1)  # the last column is what the staircase allows
         self._dead: set[int] = set()
         self._pairs = _NOBODY
+        self._tree: PrioritySearchTree | None = None
         self._new: list[tuple[Floats, Integers, int]] = []  # scores, older objects, newer one
         self._arrived = self._waiting = 0
 
@@ -181,6 +183,7 @@ class KSkyband:
         place = position - self.first
         row = self._objects.columns[:-1, place].copy()
         self._pairs = self._pairs.without(position)
+        self._tree = None
         self._new = [
             (scores[older != position], older[older != position], newer)
             for scores, older, newer in self._new
@@ -211,6 +214,7 @@ class KSkyband:
         candidates = best_first(joined(parts).since(self.first))
         kept, staircase = update_skyband_and_staircase(candidates, self.config.k)
         self._pairs = candidates.take(kept)
+        self._tree = None
         self._new.clear()
         self._arrived = self._waiting = 0
         self._allow(staircase)
@@ -229,6 +233,13 @@ class KSkyband:
         """Return the pairs of the K-skyband, best first."""
         self.settle()
         return self._pairs
+
+    def tree(self) -> PrioritySearchTree:
+        """Return the pairs of the K-skyband as a tree, which is made when it is first asked for."""
+        pairs = self.pairs()
+        if self._tree is None:
+            self._tree = PrioritySearchTree(pairs)
+        return self._tree
 
     def staircase(self) -> Staircase:
         """Return the K-staircase."""
