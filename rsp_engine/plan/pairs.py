@@ -147,9 +147,13 @@ def _unscored_last(
 def _why(found: object, score: Scoring) -> str:
     text = written(score)
     if isinstance(found, Global):
-        return f"{text} goes one way with each of its {len(found.local)} local scores"
+        count = len(found.local)
+        parts = "its only local score" if count == 1 else f"each of its {count} local scores"
+        return (
+            f"{text} goes one way with {parts}: large windows are read by the threshold algorithm"
+        )
     reason = getattr(found, "reason", "")
-    return f"{text} is not known to be one: {reason}"
+    return f"{text} is not known to be one ({reason}): each object is scored with the whole window"
 
 
 def _check_match(clause: tree.FromWindow, halves: Halves, options: Options) -> None:
