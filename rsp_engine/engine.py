@@ -16,13 +16,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rsp_engine.errors import BindingError
 from rsp_engine.grammar import check
 from rsp_engine.grammar.files import read_query
+from rsp_engine.operators.pairs.evaluation import Skybands
 from rsp_engine.plan.explain import explain
 from rsp_engine.plan.identity import identity
 from rsp_engine.plan.options import Options
@@ -42,7 +43,7 @@ from rsp_engine.runtime.step import Step
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from rsp_engine.model.answers import Answer
+    from rsp_engine.model.answers import Answer, Graph, Solutions
     from rsp_engine.model.streams import DeadLetter
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.report import ReportKind
@@ -56,10 +57,28 @@ if TYPE_CHECKING:
     from rsp_engine.runtime.sources import Source
     from rsp_engine.runtime.spark.driver import SparkDriver
 
-__all__ = ["Engine", "RunnerName"]
+__all__ = ["Engine", "Query", "RunnerName"]
 
 RunnerName = Literal["local", "spark"]
 """What runs the queries: this process alone, or Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Plan):
+    """A registered query."""
+
+    _snapshot: Callable[[str, int | None, int | None], Solutions | Graph] = field(
+        repr=False, compare=False
+    )
+
+    def now(self, k: int | None = None, range: int | None = None) -> Solutions | Graph:  # noqa: A002 - RANGE
+        """Return a snapshot of a query of pairs while the engine runs: the k best of a window.
+
+        The window is of so many milliseconds, or of so many elements if the query counts, and ends
+        with the last one that was answered. Queries that share a skyband can ask for as much as
+        the largest of them.
+        """
+        return self._snapshot(self.physical.name, k, range)
 
 
 class Engine:
@@ -118,6 +137,7 @@ class Engine:
         self._plans: list[Plan] = []
         self._sources: dict[str, list[Source]] = {}
         self._feeds: dict[str, list[Source]] = {}
+        self._steps: dict[str, Step] = {}
         self.counts = Counts()
 
     def function(
@@ -125,7 +145,8 @@ class Engine:
     ) -> None:
         """Register a function, by a bare name or an IRI, before the queries that call it.
 
-        Say that it `rises`, `falls` or is `constant` when its arguments rise, or so for each.
+        Say that it `rises`, `falls` or is `constant` when its arguments rise, or so for each; or
+        that it is a `distance`: the same both ways, and not falling as its arguments move apart.
         """
         functions = {**self._options.functions, name: as_sparql(call)}
         declared = dict(self._options.monotone)
@@ -160,7 +181,7 @@ class Engine:
         policies = add_policy(policy, self._options.policies)
         self._options = replace(self._options, policies=policies)
 
-    def register(self, text: str, source: str = "<query>", folder: Path | None = None) -> Plan:
+    def register(self, text: str, source: str = "<query>", folder: Path | None = None) -> Query:
         """Register a query. Relative IRIs in FROM are files in `folder`."""
         options = replace(self._options, folder=folder or Path())
         made = plan(check(text, source), text, source, options)
@@ -169,9 +190,14 @@ class Engine:
                 f"two queries are called {made.physical.name}", "give each a name with REGISTER"
             )
         self._plans.append(made)
-        return made
+        return Query(made.query, made.logical, made.physical, self._snapshot)
 
-    def register_file(self, path: str) -> Plan:
+    def _snapshot(self, name: str, k: int | None, size: int | None) -> Solutions | Graph:
+        if name not in self._steps:
+            raise BindingError(f"{name} has no snapshots yet", "ask while the engine runs")
+        return self._steps[name].now(k, size)
+
+    def register_file(self, path: str) -> Query:
         """Register the query of a file."""
         return self.register(read_query(path), path, Path(path).parent)
 
@@ -201,7 +227,7 @@ class Engine:
         plans = [made.physical for made in self._plans]
         sources = {**self._sources, **self._feeds}
         if self._runner == "local":
-            steps = [Step(plan) for plan in plans]
+            steps = self._made(plans)
             driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay, self._pace())
             self.counts = driver.counts
             return _closing(steps, driver.run())
@@ -232,7 +258,7 @@ class Engine:
         if self._checkpoint is not None:
             plans = [recorded(plan, recordings) for plan in plans]
         checkpoint = None if self._checkpoint is None else str(self._checkpoint)
-        steps = [Step(plan) for plan in plans]
+        steps = self._made(plans)
         driver = SparkDriver(
             steps,
             sources,
@@ -250,6 +276,13 @@ class Engine:
         )
         self._driver, self.counts = driver, driver.counts
         return _closing(steps, driver.run())
+
+    def _made(self, plans: Sequence[PhysicalPlan]) -> list[Step]:
+        """Return a step for each plan; queries of pairs share what they can."""
+        skybands = Skybands()
+        steps = [Step(plan, skybands) for plan in plans]
+        self._steps = {step.plan.name: step for step in steps}
+        return steps
 
     def _pace(self) -> Pace | None:
         return None if self._speed is None else Pace(self._speed)

@@ -61,13 +61,31 @@ class Report:
 
         The content of the scans is that of the instant until the next one is asked for.
         """
+        self.begin(watermark)
+        while (moved := self.advance(watermark)) is not None:
+            instant, is_reported = moved
+            if is_reported:
+                yield instant
+
+    def begin(self, watermark: float) -> None:
+        """Learn how far the watermark has come, before `peek` and `advance`."""
         self._see(watermark)
         for scan in self._scans:
             scan.has_news = False
             scan.settle(watermark)
-        while (instant := self._next(watermark)) is not None:
-            if self._is_reported():
-                yield instant
+
+    def peek(self, watermark: float) -> tuple[int, int] | None:
+        """Return the next instant, if it may be due, and the last index of a window that closes."""
+        found = [scan.next(skip_empty=self._may_skip()) for scan in self._scans]
+        coming = [(window[1], window[0]) for window in found if window is not None]
+        if not coming or not self._has_passed(min(coming)[0], watermark):
+            return None
+        return min(coming)[0], max(coming)[1]
+
+    def advance(self, watermark: float) -> tuple[int, bool] | None:
+        """Move the scans to the next instant, if one is due, and tell whether it is reported."""
+        instant = self._next(watermark)
+        return None if instant is None else (instant, self._is_reported())
 
     def may_be_due(self, watermark: float) -> bool:
         """Tell, without looking closer, whether anything may be due."""

@@ -35,10 +35,12 @@ __all__ = [
     "Multiply",
     "Negate",
     "Number",
+    "Quotient",
     "Scoring",
     "Subtract",
     "Variable",
     "evaluate",
+    "over_parts",
     "variables",
 ]
 
@@ -100,6 +102,17 @@ class Divide:
 
 
 @dataclass(frozen=True, slots=True)
+class Quotient:
+    """`x / y`, as of doubles: by zero it is infinite, or NaN.
+
+    Of integers and decimals SPARQL gives an error then. Who evaluates one must know what it has.
+    """
+
+    left: Scoring
+    right: Scoring
+
+
+@dataclass(frozen=True, slots=True)
 class Negate:
     """`-x`."""
 
@@ -125,7 +138,9 @@ class Call:
     arguments: tuple[Scoring, ...]
 
 
-Scoring = Number | Variable | Add | Subtract | Multiply | Divide | Negate | Absolute | Call
+Scoring = (
+    Number | Variable | Add | Subtract | Multiply | Divide | Quotient | Negate | Absolute | Call
+)
 
 
 def variables(expression: Scoring) -> tuple[str, ...]:
@@ -143,7 +158,9 @@ def _names(expression: Scoring) -> Iterator[str]:
             return
         case Variable(name):
             yield name
-        case Add(left, right) | Subtract(left, right) | Multiply(left, right):
+        case (
+            Add(left, right) | Subtract(left, right) | Multiply(left, right) | Quotient(left, right)
+        ):
             yield from _names(left)
             yield from _names(right)
         case Divide(operand) | Negate(operand) | Absolute(operand):
@@ -155,22 +172,57 @@ def _names(expression: Scoring) -> Iterator[str]:
             assert_never(expression)
 
 
-def evaluate(expression: Scoring, columns: Mapping[str, Floats]) -> Floats:
+def over_parts(expression: Scoring, change: Callable[[Scoring], Scoring]) -> Scoring:
+    """Return an expression whose operands are changed.
+
+    >>> over_parts(Add(Variable("a"), Variable("b")), Negate)
+    Add(left=Negate(operand=Variable(name='a')), right=Negate(operand=Variable(name='b')))
+    """
+    match expression:
+        case Number() | Variable():
+            return expression
+        case Add(left, right):
+            return Add(change(left), change(right))
+        case Subtract(left, right):
+            return Subtract(change(left), change(right))
+        case Multiply(left, right):
+            return Multiply(change(left), change(right))
+        case Quotient(left, right):
+            return Quotient(change(left), change(right))
+        case Divide(left, divisor):
+            return Divide(change(left), divisor)
+        case Negate(operand):
+            return Negate(change(operand))
+        case Absolute(operand):
+            return Absolute(change(operand))
+        case Call(name, function, arguments):
+            return Call(name, function, tuple(map(change, arguments)))
+        case _:
+            assert_never(expression)
+
+
+def evaluate(
+    expression: Scoring,
+    columns: Mapping[str, Floats],
+    constants: Mapping[str, np.float64] | None = None,
+) -> Floats:
     """Return the score of each row; there is one row if there are no columns.
 
-    Time: O(rows) for each operation.
+    Constants are variables that have one value for all rows. Time: O(rows) for each operation.
     """
     lengths = {len(values) for values in columns.values()} or {1}
     if len(lengths) > 1:
         raise ValueError("columns must be of equal length")
     length = lengths.pop()
     with np.errstate(all="ignore"):
-        found = _evaluate(expression, columns, length)
+        found = _evaluate(expression, {**columns, **(constants or {})}, length)
+    if isinstance(found, np.ndarray) and not isinstance(expression, Variable):
+        return found
     return np.array(np.broadcast_to(found, (length,)), dtype=np.float64)
 
 
 def _evaluate(
-    expression: Scoring, columns: Mapping[str, Floats], length: int
+    expression: Scoring, columns: Mapping[str, Floats | np.float64], length: int
 ) -> Floats | np.float64:
     def value(part: Scoring) -> Floats | np.float64:
         return _evaluate(part, columns, length)
@@ -190,6 +242,8 @@ def _evaluate(
             return value(left) * value(right)
         case Divide(left, divisor):
             return value(left) / np.float64(divisor)
+        case Quotient(left, right):
+            return value(left) / value(right)
         case Negate(operand):
             return -value(operand)
         case Absolute(operand):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyoxigraph import Triple
 
     from rsp_engine.model.answers import Interval
+    from rsp_engine.model.arrays import Integers
     from rsp_engine.model.windows import TimeFrame
     from rsp_engine.operators.matching import Matcher
     from rsp_engine.operators.state import State
@@ -175,10 +176,14 @@ class TimedScan(TimeScan):
         """Forget the content of a pane that nobody will ask for again; that it was there stays."""
         self._timed(self._panes[pane]).clear()
 
+    def times(self, pane: Pane) -> Integers:
+        """Return when the triples of a pane came, in the order of the triples."""
+        return np.array(self._timed(self._panes[pane]).times, dtype=np.int64)
+
     def matched(self, pane: Pane, matcher: Matcher, now: int) -> Matched:
         """Return the solutions of a pane: those that were matched elsewhere, and the others."""
         held = self._timed(self._panes[pane])
-        here = [matcher.match(held, np.array(held.times, dtype=np.int64), now)] if held else []
+        here = [matcher.match(held, self.times(pane), now)] if held else []
         return Matched.joined([*held.matched, *here])
 
     def _new(self) -> list[Triple]:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rsp_engine.operators.aggregated import AggregatedConfig
+from rsp_engine.operators.pairs.evaluation import PairsConfig
 from rsp_engine.operators.ranked import RankedConfig
 from rsp_engine.plan.joined import JoinedConfig
 
 if TYPE_CHECKING:
     from rsp_engine.operators.groups import Grouping
     from rsp_engine.operators.matching import Matching
+    from rsp_engine.operators.pairs.gathered import PairShape
     from rsp_engine.plan.physical import PhysicalPlan
 
 __all__ = ["Ranking", "ranking"]
@@ -50,8 +52,29 @@ def ranking(physical: PhysicalPlan) -> Ranking | None:
             )
         case JoinedConfig(matching=matching) as config if matching is not None:
             return _joined(config, matching, physical)
+        case PairsConfig(shape=shape) as config if shape is not None:
+            return _paired(config, shape)
         case _:
             return None
+
+
+def _paired(config: PairsConfig, shape: PairShape) -> Ranking:
+    half = len(config.names) // 2
+    first, second = (
+        " ".join(f"?{name}" for name in names)
+        for names in (config.names[:half], config.names[half:])
+    )
+    key = config.names[shape.key], config.names[half + shape.key]
+    by = "their texts" if shape.is_text else "their values"
+    facts = {
+        "object": f"a solution ({first}) or ({second}); one that arrives again lives on",
+        "pair": f"two objects, ?{key[0]} before ?{key[1]} by {by}; it arrives with the later one",
+        "match": _match(shape.matching),
+        "score": _score(descending=shape.scoring.descending, is_asked=False),
+        "global": config.why,
+        "shared": "one skyband by all queries with the same objects and score",
+    }
+    return Ranking("K-skyband", f"the best {config.k} pairs{_without(config.offset)}", facts)
 
 
 def _joined(config: JoinedConfig, matching: Matching, physical: PhysicalPlan) -> Ranking:

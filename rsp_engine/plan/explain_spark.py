@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.model.windows import CountFrame
 from rsp_engine.operators.aggregated import AggregatedConfig
+from rsp_engine.operators.pairs.evaluation import PairsConfig
 from rsp_engine.operators.ranked import RankedConfig
 from rsp_engine.plan.joined import JoinedConfig
 
@@ -29,5 +30,7 @@ def sent_on_spark(physical: PhysicalPlan) -> str:
             return "every arrival; not pruned, since remote values change"
         case JoinedConfig() | AggregatedConfig():
             return "each solution of a pane once; not pruned, since it may come again in another"
+        case PairsConfig():
+            return "nothing is pruned, and the driver reads: any two elements may be a pair"
         case _:
             return "the triples of each pane, each once; not pruned, since all may count"

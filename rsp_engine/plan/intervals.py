@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from inspect import unwrap
 from itertools import product
-from math import inf, isnan
+from math import inf, isinf, isnan
 from typing import TYPE_CHECKING, assert_never
 
 from rsp_engine.operators.scoring import (
@@ -19,6 +19,7 @@ from rsp_engine.operators.scoring import (
     Multiply,
     Negate,
     Number,
+    Quotient,
     Scoring,
     Subtract,
     Variable,
@@ -55,6 +56,11 @@ def interval(expression: Scoring, ranges: Mapping[str, Range]) -> Range:
             return _spanned(x * y if x and y else 0.0 for x, y in ends)  # an end at inf is not met
         case Divide(left, divisor):
             return _spanned(end / divisor for end in interval(left, ranges))
+        case Quotient(left, right):
+            (a, b), (c, d) = interval(left, ranges), interval(right, ranges)
+            if c <= 0 <= d or isinf(c) or isinf(d):
+                return _ANY
+            return _spanned(x / y for x, y in product((a, b), (c, d)))
         case Negate(operand):
             return _spanned(-end for end in interval(operand, ranges))
         case Absolute(operand):

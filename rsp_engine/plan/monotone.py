@@ -30,6 +30,7 @@ from rsp_engine.operators.scoring import (
     Multiply,
     Negate,
     Number,
+    Quotient,
     Scoring,
     Subtract,
     Variable,
@@ -45,8 +46,11 @@ if TYPE_CHECKING:
 __all__ = ["Declared", "Direction", "Proof", "prove", "written"]
 
 Direction = Literal["rises", "falls", "constant"]
-Declared = Direction | tuple[Direction | None, ...]
-"""What a function does when an argument rises: for all of them, or one by one."""
+Declared = Direction | Literal["distance"] | tuple[Direction | None, ...]
+"""What a function does when an argument rises: for all of them, or one by one.
+
+A distance has two arguments, is the same both ways, and never falls as they move apart.
+"""
 
 _FLIPPED: dict[Direction, Direction] = {
     "rises": "falls", "falls": "rises", "constant": "constant",
@@ -115,6 +119,10 @@ class _Prover:
                 sign = "positive" if divisor > 0 else "negative"
                 found = self._of(left, f"{_text(divisor)} is {sign}")
                 return found if divisor > 0 else _flipped(found)
+            case Quotient(left, right):
+                if self._variable in variables(right):
+                    return None, f"{written(right)} may be zero"
+                return self._product(expression, (left, Quotient(Number(1), right)))
             case Negate(operand):
                 return _flipped(self._of(operand, "the sign turns it"))
             case Absolute(operand):
@@ -210,6 +218,8 @@ def _told(call: Call, declared: Mapping[str, Declared]) -> tuple[Direction | Non
     told = declared.get(call.name, getattr(function, "monotone", None))
     if told is None and function in (min, max):
         told = "rises"
+    if told == "distance":
+        return None  # it may rise or fall with either
     if isinstance(told, str):
         told = (told,) * len(call.arguments)
     if told is None:
@@ -221,6 +231,9 @@ def _told(call: Call, declared: Mapping[str, Declared]) -> tuple[Direction | Non
     if wrong := [does for does in told if does not in (*_FLIPPED, None)]:
         raise ValueError(f"{call.name} declares {wrong[0]!r}: say rises, falls or constant")
     return tuple(told)
+
+
+_COMPOUND = (Add, Subtract, Multiply, Divide, Quotient)
 
 
 def written(expression: Scoring) -> str:
@@ -239,11 +252,13 @@ def written(expression: Scoring) -> str:
         case Subtract(left, right):
             return f"{written(left)} - {_part(right, Add, Subtract)}"
         case Multiply(left, right):
-            return f"{_part(left, Add, Subtract)} * {_part(right, Add, Subtract, Divide)}"
+            return f"{_part(left, Add, Subtract)} * {_part(right, Add, Subtract, Divide, Quotient)}"
         case Divide(left, divisor):
             return f"{_part(left, Add, Subtract)} / {_text(divisor)}"
+        case Quotient(left, right):
+            return f"{_part(left, Add, Subtract)} / {_part(right, *_COMPOUND)}"
         case Negate(operand):
-            return f"-{_part(operand, Add, Subtract, Multiply, Divide, Negate, Number)}"
+            return f"-{_part(operand, *_COMPOUND, Negate, Number)}"
         case Absolute(operand):
             return f"ABS({written(operand)})"
         case Call(name, _, arguments):

@@ -23,6 +23,7 @@ from rsp_engine.plan.beside import looked_into
 from rsp_engine.plan.general import as_term, general_path
 from rsp_engine.plan.joined import joined_path
 from rsp_engine.plan.options import OperatorName, Options
+from rsp_engine.plan.pairs import is_of_pairs, pairs_path
 from rsp_engine.plan.pane_wise import pane_wise_path
 from rsp_engine.plan.physical import PhysicalPlan, StaticGraph, WindowScan
 from rsp_engine.plan.ranked import WhyNot, is_ranking, is_ranking_of_groups, ranked_path
@@ -141,6 +142,17 @@ def _patterns(config: RankedConfig | JoinedConfig) -> str:
     return "one triple pattern" if is_one else "triple patterns that one element matches"
 
 
+def by_pairs(query: tree.Query, _: Logical, options: Options) -> Choice | None:
+    """Rank pairs of objects from a skyband, which queries with the same score share."""
+    if options.operator != "auto" or not is_ranking(query) or has_service(query):
+        return None
+    config = pairs_path(query, options)
+    if isinstance(config, WhyNot):
+        return None
+    why = "two patterns over one window without a variable in common, ranked by one score over both"
+    return Choice(config, f"{why}: only pairs that can still reach an answer are kept")
+
+
 def by_ranking(query: tree.Query, _: Logical, options: Options) -> Choice | None:
     """Rank with a top-k operator, where a score is known on arrival."""
     if options.operator == "general" or not is_ranking(query):
@@ -178,6 +190,8 @@ def _ranking_path(query: tree.Query, options: Options) -> object:
         return aggregated_path(query, options)
     if has_service(query):
         return joined_path(query, options)
+    if is_of_pairs(query):
+        return pairs_path(query, options)
     return ranked_path(query, options.functions, match=options.match)
 
 
@@ -192,6 +206,7 @@ def by_panes(query: tree.Query, _: Logical, options: Options) -> Choice | None:
 CHOICES: tuple[Callable[[tree.Query, Logical, Options], Choice | None], ...] = (
     by_aggregating,
     by_joining,
+    by_pairs,
     by_ranking,
     by_panes,
     by_oxigraph,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "StreamSide",
+    "Terms",
     "WhyNot",
     "asked_of",
     "free_variable",
@@ -38,6 +39,7 @@ __all__ = [
     "is_ranking_of_groups",
     "matching_of",
     "order_expression",
+    "plain_terms",
     "projection",
     "ranked_path",
     "refusals",
@@ -149,7 +151,7 @@ def stream_side(query: tree.Query, match: Match = "window") -> StreamSide | WhyN
     if len(windows) != 1 or not isinstance(windows[0].name, tree.Iri):
         return WhyNot("a top-k operator needs exactly one WINDOW clause")
     inside = windows[0].group.elements
-    triples = _triples([e for e in inside if not isinstance(e, tree.Filter)])
+    triples = plain_terms([e for e in inside if not isinstance(e, tree.Filter)])
     if not triples:
         return WhyNot("the window has more than plain triple patterns and filters")
     if len(triples) > 1 and match == "window":
@@ -159,7 +161,7 @@ def stream_side(query: tree.Query, match: Match = "window") -> StreamSide | WhyN
     return side if side.names else WhyNot("the triple pattern has no variable")
 
 
-def _triples(elements: Sequence[tree.Node]) -> tuple[Terms, ...]:
+def plain_terms(elements: Sequence[tree.Node]) -> tuple[Terms, ...]:
     """Return the subject, the verb and the object of each pattern, if there is nothing else."""
     blocks = [element for element in elements if isinstance(element, tree.TriplesBlock)]
     if len(blocks) < len(elements):

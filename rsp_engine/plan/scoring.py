@@ -1,10 +1,11 @@
 """From an expression of a query to a scoring function over columns of float64.
 
 That is done where float64 has SPARQL's meaning: for variables, numbers, `+`, `-`, `*`, `/` by a
-number other than zero, `ABS`, and calls of registered functions. A score then differs from
-SPARQL's by no more than rounding, save where an integer or a decimal of Oxigraph overflows, which
-has no value then (`0.5 * (1 / 3)` does: it has too many digits). All other expressions are left to
-Oxigraph.
+number other than zero, `ABS`, and calls of registered functions. With `quotients` it is also done
+for `/` by anything, where who evaluates knows what a division by zero means. A score then differs
+from SPARQL's by no more than rounding, save where an integer or a decimal of Oxigraph overflows,
+which has no value then (`0.5 * (1 / 3)` does: it has too many digits). All other expressions are
+left to Oxigraph.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from rsp_engine.operators.scoring import (
     Multiply,
     Negate,
     Number,
+    Quotient,
     Scoring,
     Subtract,
     Variable,
@@ -37,40 +39,98 @@ _NUMBERS = {tree.XSD + kind for kind in ("integer", "decimal", "double")}
 
 
 def scoring(
-    expression: tree.Expression, functions: Mapping[str, Callable[..., Any]]
+    expression: tree.Expression,
+    functions: Mapping[str, Callable[..., Any]],
+    *,
+    quotients: bool = False,
 ) -> Scoring | None:
     """Return an expression as a scoring function, if float64 has its meaning.
 
     >>> scoring(tree.Unary("-", tree.Var("a")), {})
     Negate(operand=Variable(name='a'))
     """
-    match expression:
-        case tree.Var(name):
-            return Variable(name)
-        case tree.Literal():
-            return _number(expression)
-        case tree.Sum(first, rest):
-            return _sum(first, rest, functions)
-        case tree.Product(first, rest):
-            return _product(first, rest, functions)
-        case tree.Unary("+", operand):
-            return scoring(operand, functions)
-        case tree.Unary("-", operand):
-            found = scoring(operand, functions)
-            return None if found is None else Negate(found)
-        case tree.BuiltInCall("ABS", (operand,)):
-            found = scoring(operand, functions)
-            return None if found is None else Absolute(found)
-        case tree.NamedCall(name, arguments):
-            return _call(name, functions.get(name), arguments, functions)
-        case tree.FunctionCall(tree.Iri(iri), arguments, False):
-            name = iri.removeprefix(FUNCTIONS)
-            function = functions.get(iri, functions.get(name))
-            if function is None and iri == tree.XSD + "double":
-                return _cast(arguments, functions)
-            return _call(name, function, arguments, functions)
-        case _:
+    return _Reader(functions, quotients=quotients).read(expression)
+
+
+class _Reader:
+    """Reads an expression from the inside out."""
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]], *, quotients: bool) -> None:
+        self._functions = functions
+        self._quotients = quotients
+
+    def read(self, expression: tree.Expression) -> Scoring | None:
+        match expression:
+            case tree.Var(name):
+                return Variable(name)
+            case tree.Literal():
+                return _number(expression)
+            case tree.Sum(first, rest):
+                return self._sum(first, rest)
+            case tree.Product(first, rest):
+                return self._product(first, rest)
+            case tree.Unary("+", operand):
+                return self.read(operand)
+            case tree.Unary("-", operand):
+                found = self.read(operand)
+                return None if found is None else Negate(found)
+            case tree.BuiltInCall("ABS", (operand,)):
+                found = self.read(operand)
+                return None if found is None else Absolute(found)
+            case tree.NamedCall(name, arguments):
+                return self._call(name, self._functions.get(name), arguments)
+            case tree.FunctionCall(tree.Iri(iri), arguments, False):
+                name = iri.removeprefix(FUNCTIONS)
+                function = self._functions.get(iri, self._functions.get(name))
+                if function is None and iri == tree.XSD + "double":
+                    return self._cast(arguments)
+                return self._call(name, function, arguments)
+            case _:
+                return None
+
+    def _sum(self, first: tree.Expression, rest: tuple[tree.Addend, ...]) -> Scoring | None:
+        found = self.read(first)
+        for addend in rest:
+            term = self.read(addend.term)
+            if found is None or term is None:
+                return None
+            found = Add(found, term) if addend.sign == "+" else Subtract(found, term)
+        return found
+
+    def _product(self, first: tree.Expression, rest: tuple[tree.Factor, ...]) -> Scoring | None:
+        found = self.read(first)
+        for factor in rest:
+            term = self.read(factor.term)
+            if found is None or term is None:
+                return None
+            if factor.operator == "*":
+                found = Multiply(found, term)
+            elif divisor := _constant(term):
+                found = Divide(found, divisor)
+            elif self._quotients:
+                found = Quotient(found, term)
+            else:
+                return None
+        return found
+
+    def _cast(self, arguments: tuple[tree.Expression, ...]) -> Scoring | None:
+        """Return what is cast to a double, if it is arithmetic: its result is a number or nothing.
+
+        A variable or a function may give a text, of which the cast makes a number.
+        """
+        found = self.read(arguments[0]) if len(arguments) == 1 else None
+        return None if isinstance(found, Variable | Call) else found
+
+    def _call(
+        self,
+        name: str,
+        function: Callable[..., Any] | None,
+        arguments: tuple[tree.Expression, ...],
+    ) -> Scoring | None:
+        found = tuple(map(self.read, arguments))
+        if function is None or None in found:
             return None
+        return Call(name, function, tuple(argument for argument in found if argument is not None))
 
 
 def _number(literal: tree.Literal) -> Number | None:
@@ -79,40 +139,6 @@ def _number(literal: tree.Literal) -> Number | None:
         return None
     value = number(as_term(literal))
     return None if value is None else Number(value)
-
-
-def _sum(
-    first: tree.Expression,
-    rest: tuple[tree.Addend, ...],
-    functions: Mapping[str, Callable[..., Any]],
-) -> Scoring | None:
-    found = scoring(first, functions)
-    for addend in rest:
-        term = scoring(addend.term, functions)
-        if found is None or term is None:
-            return None
-        found = Add(found, term) if addend.sign == "+" else Subtract(found, term)
-    return found
-
-
-def _product(
-    first: tree.Expression,
-    rest: tuple[tree.Factor, ...],
-    functions: Mapping[str, Callable[..., Any]],
-) -> Scoring | None:
-    found = scoring(first, functions)
-    for factor in rest:
-        term = scoring(factor.term, functions)
-        if found is None or term is None:
-            return None
-        if factor.operator == "*":
-            found = Multiply(found, term)
-        else:
-            divisor = _constant(term)
-            if not divisor:
-                return None
-            found = Divide(found, divisor)
-    return found
 
 
 def _constant(term: Scoring) -> float | None:
@@ -125,26 +151,3 @@ def _constant(term: Scoring) -> float | None:
             return None if constant is None else -constant
         case _:
             return None
-
-
-def _cast(
-    arguments: tuple[tree.Expression, ...], functions: Mapping[str, Callable[..., Any]]
-) -> Scoring | None:
-    """Return what is cast to a double, if it is arithmetic, whose result is a number or nothing.
-
-    A variable or a function may give a text, of which the cast makes a number.
-    """
-    found = scoring(arguments[0], functions) if len(arguments) == 1 else None
-    return None if isinstance(found, Variable | Call) else found
-
-
-def _call(
-    name: str,
-    function: Callable[..., Any] | None,
-    arguments: tuple[tree.Expression, ...],
-    functions: Mapping[str, Callable[..., Any]],
-) -> Scoring | None:
-    found = tuple(scoring(argument, functions) for argument in arguments)
-    if function is None or None in found:
-        return None
-    return Call(name, function, tuple(argument for argument in found if argument is not None))

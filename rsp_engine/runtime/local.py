@@ -21,6 +21,7 @@ from rsp_engine.runtime.canonical import TripleTermError, canonical
 from rsp_engine.runtime.merged import merged
 from rsp_engine.runtime.segments import Segment
 from rsp_engine.runtime.sources.batch import Batch
+from rsp_engine.runtime.step import due_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -64,6 +65,7 @@ class LocalDriver:
         self._pace = pace
         self._asked = steps
         self._steps = in_order(steps)
+        self._groups = sharing(self._steps)
         self._sources = sources
         self._dead_letter = dead_letter
         self._max_delay = max_delay
@@ -240,19 +242,20 @@ class LocalDriver:
 
     def _advance(self) -> Iterator[Answer]:
         """Let every query answer what is due, those first whose answers others read."""
-        for step in self._steps:
-            watermark = self._watermarks.of(step.streams)
-            if step.may_be_due(watermark):
-                yield from self._answers(step, watermark)
-            if step.plan.feeds is not None:
-                self._watermarks.raise_to(step.plan.feeds, step.waits_for(watermark))
+        for group in self._groups:
+            watermarks = [self._watermarks.of(step.streams) for step in group]
+            if any(s.may_be_due(w) for s, w in zip(group, watermarks, strict=True)):
+                yield from self._answers(group, watermarks)
+            for step, watermark in zip(group, watermarks, strict=True):
+                if step.plan.feeds is not None:
+                    self._watermarks.raise_to(step.plan.feeds, step.waits_for(watermark))
 
-    def _answers(self, step: Step, watermark: float) -> Iterator[Answer]:
-        for answer in step.due(watermark):
+    def _answers(self, group: Sequence[Step], watermarks: Sequence[float]) -> Iterator[Answer]:
+        for step, answer in due_together(group, watermarks):
             self.counts.answers += 1
             self._feed(step, answer)
             yield answer
-        for stream in step.streams:
+        for stream in {stream for step in group for stream in step.streams}:
             self._forget_names(stream)
 
     def _forget_names(self, stream: str) -> None:
@@ -270,6 +273,14 @@ class LocalDriver:
         text = "".join(f"{triple} .\n" for triple in answer.content.triples)
         element = Element(answer.window.close, answer.content.triples, stream, 1, text.encode())
         self._offer(stream, element, self.names[stream].rename(element.timestamp, element.triples))
+
+
+def sharing(steps: Sequence[Step]) -> list[list[Step]]:
+    """Return the steps, those together that share something, in the order of the first of each."""
+    groups: dict[int, list[Step]] = {}
+    for step in steps:
+        groups.setdefault(id(step if step.shares is None else step.shares), []).append(step)
+    return list(groups.values())
 
 
 def in_order(steps: Iterable[Step]) -> list[Step]:

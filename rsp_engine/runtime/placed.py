@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from rsp_engine.model.windows import CountFrame, TimeFrame
+from rsp_engine.operators.pairs.evaluation import PairsConfig
 from rsp_engine.runtime.gathering import Gathering
 from rsp_engine.runtime.local import LocalDriver
 from rsp_engine.runtime.readings import Reading, readings
@@ -131,7 +132,8 @@ def _tasks(
 ) -> Iterator[tuple[int, StreamTask]]:
     """Yield the sources that can be read elsewhere, by number.
 
-    Windows that count and queries that read the answers of others need every element in its order.
+    Windows that count, queries of pairs, and queries that read the answers of others need every
+    element in its order.
     """
     plans = [step.plan for step in steps]
     scans = [scan for plan in plans for scan in plan.scans]
@@ -139,7 +141,8 @@ def _tasks(
         return
     frames = tuple({scan.frame for scan in scans if isinstance(scan.frame, TimeFrame)})
     counted = {scan.stream for scan in scans if isinstance(scan.frame, CountFrame)}
-    scanned = {scan.stream for scan in scans} - counted
+    paired = {s.stream for p in plans if isinstance(p.operator, PairsConfig) for s in p.scans}
+    scanned = {scan.stream for scan in scans} - counted - paired
     number = 0
     for stream_number, (stream, found) in enumerate(sources.items()):
         for source in found:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, assert_never
 
 import pyoxigraph as ox
 
+from rsp_engine.errors import BindingError
 from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Solutions
-from rsp_engine.model.windows import TimeFrame
+from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.operators.aggregated import Aggregated, AggregatedConfig
 from rsp_engine.operators.count_windows import CountScan
 from rsp_engine.operators.general import General
 from rsp_engine.operators.matching import Matched
+from rsp_engine.operators.pairs.evaluation import Paired, PairsConfig, Skybands
 from rsp_engine.operators.pane_wise import PaneWise, PaneWiseConfig
 from rsp_engine.operators.r2s import StreamOperator
 from rsp_engine.operators.ranked import Ranked, RankedConfig
@@ -37,20 +39,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rsp_engine.model.windows import Pane
+    from rsp_engine.operators.pairs.gathered import Gathered
     from rsp_engine.operators.scan import Refusal, Scan
     from rsp_engine.operators.state import State
     from rsp_engine.plan.physical import PhysicalPlan
 
-__all__ = ["Step"]
+__all__ = ["Step", "due_together"]
 
-_TIMED = RankedConfig | AggregatedConfig | JoinedConfig
+_TIMED = RankedConfig | AggregatedConfig | JoinedConfig | PairsConfig
 """For these it matters when each triple came."""
 
 
 class Step:
-    """A query with its state: the content of its open windows, and its answer before."""
+    """A query with its state: the content of its open windows, and its answer before.
 
-    def __init__(self, plan: PhysicalPlan) -> None:
+    Queries of pairs share `skybands`; such steps must be evaluated in the order of `due_together`.
+    """
+
+    def __init__(self, plan: PhysicalPlan, skybands: Skybands | None = None) -> None:
         self.plan = plan
         self._scans: list[Scan] = [
             (TimedScan if isinstance(plan.operator, _TIMED) else TimeScan)(scan.frame)
@@ -73,7 +79,7 @@ class Step:
             self._by_stream.setdefault(window.stream, []).append(scan)
         counts = any(isinstance(scan, CountScan) for scan in self._scans)
         self._report = Report(self._scans, plan.report, plan.r2s, plan.bounds, counts=counts)
-        self._operator = _operator(plan, self._refreshes)
+        self._operator = _operator(plan, self._refreshes, skybands or Skybands())
         self._r2s = StreamOperator(plan.r2s)
 
     def take(
@@ -132,6 +138,43 @@ class Step:
         """Yield the answer of each evaluation that the watermark has made due."""
         for instant in self._report.due(watermark):
             yield self._evaluate(instant)
+
+    @property
+    def shares(self) -> Gathered | None:
+        """What this query may share with others: the skyband of its pairs."""
+        return self._operator.gathered if isinstance(self._operator, Paired) else None
+
+    def now(self, k: int | None = None, size: int | None = None) -> Solutions | Graph:
+        """Return a snapshot of the best pairs of the last so many milliseconds, or elements."""
+        if not isinstance(self._operator, Paired):
+            raise BindingError(
+                f"{self.plan.name} has no snapshots: its answers are not those of a skyband",
+                "snapshots are for ranked queries of pairs; `explain` tells whether it is one",
+            )
+        return self._operator.now(k, size)
+
+    def begin(self, watermark: float) -> None:
+        """Learn how far the watermark has come, before `peek` and `advance`."""
+        self._report.begin(watermark)
+
+    def peek(self, watermark: float) -> tuple[int, int] | None:
+        """Return the next instant that may be due, and how many elements its window ends with."""
+        found = self._report.peek(watermark)
+        if found is None:
+            return None
+        instant, index = found
+        frame = self.plan.scans[0].frame
+        if isinstance(frame, CountFrame):
+            return instant, index * frame.step + frame.size
+        return instant, 0
+
+    def advance(self, watermark: float) -> tuple[Answer | None] | None:
+        """Go to the next instant, if one is due, and return its answer, if it is reported."""
+        moved = self._report.advance(watermark)
+        if moved is None:
+            return None
+        instant, is_reported = moved
+        return (self._evaluate(instant) if is_reported else None,)
 
     def state(self) -> State:
         """Return all that the query knows, as plain data, between two elements or evaluations.
@@ -194,9 +237,37 @@ class Step:
         return next((i for i in intervals if i.close == instant), intervals[0])
 
 
+def due_together(
+    steps: Sequence[Step], watermarks: Sequence[float]
+) -> Iterator[tuple[Step, Answer]]:
+    """Yield the answers of queries that share a skyband: all in the order of their instants.
+
+    A skyband has forgotten what an earlier instant would ask for.
+    """
+    if len(steps) == 1:
+        yield from ((steps[0], answer) for answer in steps[0].due(watermarks[0]))
+        return
+    going = list(zip(steps, watermarks, strict=True))
+    for step, watermark in going:
+        step.begin(watermark)
+    while True:
+        coming = [(found, n) for n, each in enumerate(going) if (found := each[0].peek(each[1]))]
+        if not coming:
+            return
+        _, number = min(coming)
+        step, watermark = going[number]
+        match step.advance(watermark):
+            case None:
+                del going[number]
+            case (Answer() as answer,):
+                yield step, answer
+            case _:
+                continue
+
+
 def _operator(
-    plan: PhysicalPlan, refreshes: Sequence[Refresh]
-) -> Aggregated | General | Joined | PaneWise | Ranked | Served:
+    plan: PhysicalPlan, refreshes: Sequence[Refresh], skybands: Skybands
+) -> Aggregated | General | Joined | Paired | PaneWise | Ranked | Served:
     """Return the operator that a plan is for."""
     if isinstance(plan.operator, PaneWiseConfig):
         return PaneWise(plan.operator)
@@ -204,6 +275,8 @@ def _operator(
     load_graphs(store, plan.graphs)
     if isinstance(plan.operator, RankedConfig):
         return Ranked(plan.operator, store)
+    if isinstance(plan.operator, PairsConfig):
+        return Paired(plan.operator, store, plan.scans[0].window, skybands)
     if isinstance(plan.operator, AggregatedConfig):
         return Aggregated(plan.operator, store)
     if isinstance(plan.operator, JoinedConfig):

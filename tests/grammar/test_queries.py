@@ -53,7 +53,7 @@ KINDS = {
     "one window, no SERVICE": ["biggest-trades", "warmest-rooms"],
     "window JOIN SERVICE": ["influencers", "influencers-expression", "least-maintained-machines"],
     "several windows, the score is a sum": ["weather-sum", "weather-optional"],
-    "pairs of one window": ["similar-stocks"],
+    "pairs of one window": ["pairs_auction", "pairs_sensors", "similar-stocks"],
     "an aggregate per key": ["most-mentioned", "busiest-junctions"],
     "any other": [
         "alerts-construct",

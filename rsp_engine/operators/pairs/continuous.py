@@ -1,0 +1,66 @@
+"""The answer of a continuous query, kept from one window to the next.
+
+Pairs that expire leave it, and new pairs that are better than its last come in. Only where fewer
+than k are left is the answer computed anew, from the priority search tree: pairs beyond the last of
+those that are left may be better than any new one.
+
+Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
+section IV.B.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_first, joined
+
+if TYPE_CHECKING:
+    from rsp_engine.operators.pairs.skyband import KSkyband
+
+__all__ = ["ContinuousAnswer", "snapshot"]
+
+
+def snapshot(skyband: KSkyband, k: int, since: int) -> Pairs:
+    """Return the k best pairs of the objects from a position on, best first.
+
+    Time: O(log pairs + k) once the skyband is up to date and has its tree.
+    """
+    if k > skyband.config.k:
+        raise ValueError(f"a {skyband.config.k}-skyband does not hold the {k} best pairs")
+    pairs = skyband.pairs()
+    if since <= skyband.first:
+        return pairs.take(slice(0, k))
+    return pairs.take(np.array(skyband.tree().best(k, since), dtype=np.int64))
+
+
+class ContinuousAnswer:
+    """The k best pairs of a window that slides over a skyband. Memory: O(k).
+
+    Time: O(new pairs + k), and with a chance of about k / n that of a snapshot.
+    """
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self.recomputed = 0
+        """How often the answer was computed anew."""
+        self._best = as_pairs([], [], [])
+        self._seen = 0
+        self._epoch = -1
+
+    def update(self, skyband: KSkyband, since: int) -> Pairs:
+        """Return the k best pairs of the objects from a position on, best first."""
+        if skyband.config.k < self.k:
+            raise ValueError(f"a {skyband.config.k}-skyband does not hold the {self.k} best pairs")
+        pairs = skyband.pairs()
+        left = self._best.since(since)
+        if skyband.epoch == self._epoch and len(left.scores):
+            new = pairs.take(pairs.newer >= self._seen).since(since)
+            new = new.take(new.scores <= left.scores[-1])  # newer pairs win ties
+            self._best = best_first(joined([left, new])).take(slice(0, self.k))
+        if skyband.epoch != self._epoch or len(self._best.scores) < self.k or not len(left.scores):
+            self.recomputed += 1
+            self._best = snapshot(skyband, self.k, since)
+        self._seen, self._epoch = skyband.end, skyband.epoch
+        return self._best

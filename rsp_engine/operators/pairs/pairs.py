@@ -1,0 +1,83 @@
+"""Pairs of objects, and which of two is the better.
+
+An object is known by its position: objects have positions in the order of their arrival, one after
+the other. A pair is known by those of its older and its newer object. It expires with the older,
+so a pair with a larger `older` is younger: where the paper compares ages, positions are compared
+the other way round.
+
+The better pair has the smaller score; of equal ones it is the pair that came later, with its newer
+object, and then the one whose older object came later. The paper leaves ties to "some criteria such
+as the IDs" (section III, footnote 1); with an order that has none, its theorems hold as they are.
+
+Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
+section II.B.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from rsp_engine.model.arrays import Floats, Integers
+
+__all__ = ["Pairs", "as_pairs", "best_first", "joined"]
+
+
+class Pairs(NamedTuple):
+    """Pairs as arrays of equal length."""
+
+    scores: Floats
+    older: Integers
+    newer: Integers
+
+    def take(self, chosen: NDArray[Any] | slice) -> Pairs:
+        """Return some of the pairs, in the order given."""
+        return Pairs(self.scores[chosen], self.older[chosen], self.newer[chosen])
+
+    def since(self, first: int) -> Pairs:
+        """Return the pairs of a window that begins with a position."""
+        return self.take(self.older >= first)
+
+    def moved(self, position: int) -> Pairs:
+        """Return the pairs after an object has come in at a position, before others."""
+        older, newer = (each + (each >= position) for each in (self.older, self.newer))
+        return Pairs(self.scores, older, newer)
+
+    def without(self, position: int) -> Pairs:
+        """Return the pairs that an object is not in."""
+        return self.take((self.older != position) & (self.newer != position))
+
+
+def as_pairs(scores: Any, older: Any, newer: Any) -> Pairs:  # noqa: ANN401 - array-like
+    """Return arrays of pairs."""
+    return Pairs(
+        np.asarray(scores, dtype=np.float64),
+        np.asarray(older, dtype=np.int64),
+        np.asarray(newer, dtype=np.int64),
+    )
+
+
+def joined(parts: Iterable[Pairs]) -> Pairs:
+    """Return several tables as one."""
+    scores, older, newer = zip(*parts, strict=True)
+    return Pairs(np.concatenate(scores), np.concatenate(older), np.concatenate(newer))
+
+
+def best_first(pairs: Pairs) -> Pairs:
+    """Return pairs in order.
+
+    >>> found = best_first(as_pairs([2.0, 1.0, 1.0, 1.0], [0, 3, 0, 2], [1, 4, 5, 5]))
+    >>> list(zip(found.older.tolist(), found.newer.tolist()))
+    [(2, 5), (0, 5), (3, 4), (0, 1)]
+    """
+    order = np.argsort(pairs.scores)
+    scores = pairs.scores[order]
+    if (scores[1:] == scores[:-1]).any():
+        order = np.lexsort((-pairs.older, -pairs.newer, pairs.scores))
+    return pairs.take(order)

@@ -1,0 +1,192 @@
+"""The score of a pair as an expression over the values of both objects, as a kernel over columns.
+
+A pair has a first and a second object, `a` and `b`: one value of theirs, the key, tells which is
+which, and objects with the same key are no pair. A score is the smaller the better here; a pair
+that has none ranks last.
+
+>>> from rsp_engine.operators.scoring import Subtract, Variable
+>>> scoring = PairScoring(Subtract(Variable("a1"), Variable("b1")), width=2)
+>>> kernel = scoring.kernel()  # the first column is the key
+>>> kernel(np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]]), np.array([2.0, 25.0]))
+array([-15.,  nan,  -5.])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from rsp_engine.operators.scoring import (
+    Absolute,
+    Add,
+    Call,
+    Divide,
+    Multiply,
+    Negate,
+    Number,
+    Quotient,
+    Scoring,
+    Subtract,
+    Variable,
+    evaluate,
+    over_parts,
+    variables,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rsp_engine.model.arrays import Booleans, Floats
+    from rsp_engine.operators.pairs.skyband import Score
+
+__all__ = ["Condition", "PairScoring", "has_quotient", "is_symmetric", "swapped"]
+
+_COMPARE: dict[str, Callable[[Floats, Floats], Booleans]] = {
+    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+    "=": np.equal, "!=": np.not_equal,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A comparison that the two objects of a pair keep."""
+
+    operator: Literal["<", "<=", ">", ">=", "=", "!="]
+    left: Scoring
+    right: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class PairScoring:
+    """The score of a pair, and what makes two objects a pair.
+
+    The values of the first object are the variables `a0`, `a1` ..., those of the second `b0`, `b1`
+    ...; the key is `KEY`, and the first object has the smaller one. With `exact` values, which are
+    integers and decimals, a division by zero has no value.
+    """
+
+    score: Scoring
+    width: int
+    descending: bool = False
+    conditions: tuple[Condition, ...] = ()
+    declared: tuple[str, ...] = ()
+    """The functions that are declared to be distances."""
+
+    KEY = 0
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether it does not matter which object is the first."""
+        parts = [(each.left, each.right) for each in self.conditions]
+        return is_symmetric(self.score, self.declared) and all(
+            is_symmetric(Absolute(Subtract(*part)), self.declared) and each.operator in ("=", "!=")
+            for part, each in zip(parts, self.conditions, strict=True)
+        )
+
+    def kernel(self, *, exact: bool = False) -> Score:
+        """Return a function that scores an object (a row) with others (columns)."""
+        one_way, is_symmetric = self._one_way, self.is_symmetric
+
+        def score(columns: Floats, row: Floats) -> Floats:
+            keys = columns[self.KEY]
+            found = one_way(columns, row, ("a", "b"), exact=exact)
+            if not is_symmetric:
+                other = one_way(columns, row, ("b", "a"), exact=exact)
+                found = np.where(row[self.KEY] < keys, found, other)
+            found[keys == row[self.KEY]] = np.nan
+            return found
+
+        return score
+
+    def _one_way(
+        self, columns: Floats, row: Floats, sides: tuple[str, str], *, exact: bool
+    ) -> Floats:
+        """Return the scores, with the new object as the one that is named first."""
+        mine, theirs = sides
+        others = {f"{theirs}{n}": values for n, values in enumerate(columns)}
+        own = {f"{mine}{n}": value for n, value in enumerate(row)}
+        found = evaluate(self.score, others, own)
+        if self.descending:
+            np.negative(found, out=found)
+        if exact:
+            found[np.isinf(found)] = np.inf
+        found[np.isnan(found)] = np.inf
+        for condition in self.conditions:
+            left = evaluate(condition.left, others, own)
+            right = evaluate(condition.right, others, own)
+            keeps = _COMPARE[condition.operator](left, right)
+            keeps &= ~(np.isnan(left) | np.isnan(right))  # an error, and so no pair
+            found[~keeps] = np.nan
+        return found
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The variables of conditions."""
+        parts = (part for each in self.conditions for part in (each.left, each.right))
+        return tuple(dict.fromkeys(name for part in parts for name in variables(part)))
+
+
+def has_quotient(expression: Scoring) -> bool:
+    """Tell whether anything is divided by something other than a constant."""
+    match expression:
+        case Quotient():
+            return True
+        case Add(left, right) | Subtract(left, right) | Multiply(left, right):
+            return has_quotient(left) or has_quotient(right)
+        case Divide(operand) | Negate(operand) | Absolute(operand):
+            return has_quotient(operand)
+        case Call(_, _, arguments):
+            return any(map(has_quotient, arguments))
+        case _:
+            return False
+
+
+def is_symmetric(expression: Scoring, distances: tuple[str, ...] = ()) -> bool:
+    """Tell whether a score is surely the same, to the last bit, with the objects exchanged.
+
+    >>> is_symmetric(Absolute(Subtract(Variable("a1"), Variable("b1"))))
+    True
+    >>> is_symmetric(Subtract(Variable("a1"), Variable("b1")))
+    False
+    """
+    return _ordered(expression, distances) == _ordered(swapped(expression), distances)
+
+
+def swapped(expression: Scoring) -> Scoring:
+    """Return a score with the first object in the place of the second, and the other way round."""
+    if isinstance(expression, Variable):
+        return Variable({"a": "b", "b": "a"}[expression.name[0]] + expression.name[1:])
+    return over_parts(expression, swapped)
+
+
+def _ordered(expression: Scoring, distances: tuple[str, ...]) -> str:
+    """Return a text that is the same for scores that differ by the order of operands only."""
+
+    def text(part: Scoring) -> str:
+        return _ordered(part, distances)
+
+    match expression:
+        case Add(left, right) | Multiply(left, right):
+            sign = "+" if isinstance(expression, Add) else "*"
+            return f"({sign.join(sorted((text(left), text(right))))})"
+        case Absolute(Subtract(left, right)):
+            return f"|{'-'.join(sorted((text(left), text(right))))}|"
+        case Subtract(left, right):
+            return f"({text(left)}-{text(right)})"
+        case Quotient(left, right):
+            return f"({text(left)}/{text(right)})"
+        case Divide(left, divisor):
+            return f"({text(left)}/{divisor!r})"
+        case Negate(operand):
+            return f"-{text(operand)}"
+        case Absolute(operand):
+            return f"|{text(operand)}|"
+        case Call(name, _, arguments):
+            parts = [text(argument) for argument in arguments]
+            return f"{name}({','.join(sorted(parts) if name in distances else parts)})"
+        case Variable(name):
+            return f"?{name}"
+        case Number(value):
+            return repr(value)

@@ -1,0 +1,299 @@
+"""The K-skyband of the pairs of a window, kept up to date as objects arrive and expire.
+
+A pair is in it unless K pairs are both better and as young: these are better in every window that
+holds the pair. So the k best pairs of the last n objects are in it for every k up to K and every n.
+
+A new object is scored with the whole window, and one comparison with the K-staircase tells which
+pairs may be in the skyband: few are. They wait, and after some arrivals, or when someone asks,
+Algorithm 4 puts them in. Until then the staircase is that of before. It still is right, since more
+pairs only lower it and pairs that expire are in no part of it that counts.
+
+>>> def distance(columns, row):
+...     return np.abs(columns[0] - row[0])
+>>> skyband = KSkyband(SkybandConfig(1), 1, distance)
+>>> for value in (1.0, 5.0, 2.0, 9.0):
+...     skyband.arrive([value])
+>>> pairs = skyband.pairs()
+>>> list(zip(pairs.scores.tolist(), pairs.older.tolist(), pairs.newer.tolist()))
+[(1.0, 0, 2), (3.0, 1, 2), (7.0, 2, 3)]
+
+Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
+section V.A and Algorithm 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.operators.pairs.objects import LastObjects
+from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_first, joined
+from rsp_engine.operators.pairs.search_tree import PrioritySearchTree
+from rsp_engine.operators.pairs.staircase import Staircase, update_skyband_and_staircase
+from rsp_engine.operators.state import State, checked, headed
+
+if TYPE_CHECKING:
+    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.operators.pairs.threshold import SortedLists
+
+__all__ = ["KSkyband", "Score", "SkybandConfig"]
+
+Score = Callable[["Floats", "Floats"], "Floats"]
+"""The scores of an object (a row) with others (columns): the smaller the better, NaN for no pair.
+
+It must be the same whichever of two objects is the row.
+"""
+
+_NOBODY = as_pairs([], [], [])
+_MANY = 4096  # pairs that wait: with so many, one comparison more would not pay any longer
+
+
+@dataclass(frozen=True, slots=True)
+class SkybandConfig:
+    """K, and after how many arrivals the skyband is brought up to date by itself."""
+
+    k: int
+    every: int = 24
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise ValueError("k must be at least 1")
+        if self.every < 1:
+            raise ValueError("the skyband must be brought up to date after at least 1 arrival")
+
+
+class KSkyband:
+    """Time for an object: O(N); memory: O(N) for the objects, O(K log(N / K)) for pairs.
+
+    With sorted `lists`, only those objects are scored that the threshold algorithm cannot rule out.
+    """
+
+    def __init__(
+        self, config: SkybandConfig, width: int, score: Score, lists: SortedLists | None = None
+    ) -> None:
+        self.config = config
+        self.epoch = 0
+        """How often objects have got other positions, or another life, so far."""
+        self.considered = 0
+        """How many pairs have been scored so far."""
+        self._score = score
+        self._lists = lists
+        self._width = width
+        self._objects = LastObjects(width, 1)  # the last column is what the staircase allows
+        self._dead: set[int] = set()
+        self._pairs = _NOBODY
+        self._tree: PrioritySearchTree | None = None
+        self._new: list[tuple[Floats, Integers, int]] = []  # scores, older objects, newer one
+        self._arrived = self._waiting = 0
+
+    def __len__(self) -> int:
+        return len(self.pairs().scores)
+
+    @property
+    def first(self) -> int:
+        """The position of the oldest object."""
+        return self._objects.first
+
+    @property
+    def end(self) -> int:
+        """The position after that of the newest object."""
+        return self._objects.end
+
+    def arrive(self, row: Floats | list[float]) -> None:
+        """Take a new object (Algorithm 3)."""
+        row = np.asarray(row, dtype=np.float64)
+        columns = self._objects.columns
+        if self._lists is None:
+            self._consider(columns[:-1], row, columns[-1], None)
+        else:
+            near = self._lists.seen(columns[:-1], row, columns[-1], self.first)
+            if near is None:
+                self._consider(columns[:-1], row, columns[-1], None)
+            elif len(near):
+                some = self._objects.rows(near)
+                self._consider(some[:-1], row, some[-1], near)
+        self._append(row)
+
+    def _consider(
+        self, columns: Floats, row: Floats, bounds: Floats, positions: Integers | None
+    ) -> None:
+        """Score an object with others, and let those pairs wait that no K others dominate."""
+        scores = self._score(columns, row)
+        self.considered += len(scores)
+        [places] = (scores <= bounds).nonzero()
+        if positions is None:
+            older = places + self.first
+        else:
+            older, once = np.unique(positions[places], return_index=True)
+            places = places[once]
+        if count := len(places):
+            self._new.append((scores[places], older, self.end))
+            self._waiting += count
+
+    def _append(self, row: Floats) -> None:
+        self._objects.append(row)
+        self._arrived += 1
+        if self._arrived >= self.config.every or self._waiting > _MANY:
+            self.settle()
+
+    def insert(self, position: int, row: Floats | list[float]) -> None:
+        """Take an object that comes late: those from this position on are newer, and move by one.
+
+        Nothing that was left out comes back by this, since the order of all others is the same.
+        Time: O(N).
+        """
+        if position >= self.end:
+            self.arrive(row)
+            return
+        position = max(position, self.first)
+        self.settle()
+        row = np.asarray(row, dtype=np.float64)
+        columns = self._objects.columns
+        place = position - self.first
+        bounds = columns[-1].copy()
+        # No object from here on is older than the new one; the dead among them allow nothing.
+        alive = np.flatnonzero(~np.isnan(bounds[place:]))
+        bound = bounds[place + alive[0]] if len(alive) else np.inf
+        bounds[place:] = np.minimum(bounds[place:], bound)
+        scores = self._score(columns[:-1], row)
+        self.considered += len(scores)
+        places = np.flatnonzero(scores <= bounds)
+        others = places + self.first
+        others += others >= position
+        self._pairs = self._pairs.moved(position)
+        older, newer = np.minimum(others, position), np.maximum(others, position)
+        late = Pairs(scores[places], older, newer)
+        self._dead = {dead + (dead >= position) for dead in self._dead}
+        self._objects.insert(position, row)
+        self._objects.columns[-1, place] = bound
+        if self._lists is not None:
+            self._lists.forget()
+        self.epoch += 1
+        self._update([self._pairs, late])
+
+    def renew(self, position: int, to: int | None = None) -> None:
+        """Let an object arrive again: it lives on as the newest, or at another, later position.
+
+        Each of its pairs has the same score as before and expires no sooner, so whatever these
+        have dominated stays dominated.
+        """
+        place = position - self.first
+        row = self._objects.columns[:-1, place].copy()
+        self._pairs = self._pairs.without(position)
+        self._tree = None
+        self._new = [
+            (scores[older != position], older[older != position], newer)
+            for scores, older, newer in self._new
+            if newer != position
+        ]
+        self._objects.columns[-1, place] = np.nan  # allows no pair any longer
+        self._dead.add(position)
+        self.epoch += 1
+        self.insert(self.end if to is None else to, row)
+
+    def expire(self, first: int) -> None:
+        """Forget the objects before a position."""
+        self._objects.expire(first)
+
+    def settle(self) -> None:
+        """Bring skyband and staircase up to date (Algorithm 4)."""
+        if not self._arrived and not self._new and not self._is_expired():
+            return
+        self._update([self._pairs, *self._waiting_pairs()])
+
+    def _waiting_pairs(self) -> Iterator[Pairs]:
+        if self._new:
+            scores, older, newer = zip(*self._new, strict=True)
+            counts = list(map(len, older))
+            yield Pairs(np.concatenate(scores), np.concatenate(older), np.repeat(newer, counts))
+
+    def _update(self, parts: list[Pairs]) -> None:
+        candidates = best_first(joined(parts).since(self.first))
+        kept, staircase = update_skyband_and_staircase(candidates, self.config.k)
+        self._pairs = candidates.take(kept)
+        self._tree = None
+        self._new.clear()
+        self._arrived = self._waiting = 0
+        self._allow(staircase)
+
+    def _is_expired(self) -> bool:
+        return bool(len(self._pairs.older)) and int(self._pairs.older.min()) < self.first
+
+    def _allow(self, staircase: Staircase) -> None:
+        bounds = self._objects.columns[-1]
+        bounds[:] = staircase.bounds(self.first, self.end)
+        self._dead = {position for position in self._dead if position >= self.first}
+        for position in self._dead:
+            bounds[position - self.first] = np.nan
+
+    def pairs(self) -> Pairs:
+        """Return the pairs of the K-skyband, best first."""
+        self.settle()
+        return self._pairs
+
+    def tree(self) -> PrioritySearchTree:
+        """Return the pairs of the K-skyband as a tree, which is made when it is first asked for."""
+        pairs = self.pairs()
+        if self._tree is None:
+            self._tree = PrioritySearchTree(pairs)
+        return self._tree
+
+    def staircase(self) -> Staircase:
+        """Return the K-staircase."""
+        return update_skyband_and_staircase(self.pairs(), self.config.k)[1]
+
+    def rewrite(self, column: int, values: Floats) -> None:
+        """Give all objects other values that mean the same: no score may change by this."""
+        self._objects.columns[column] = values
+
+    def state(self) -> State:
+        """Return all there is to know, as plain data."""
+        pairs = self.pairs()
+        return headed(
+            "KSkyband",
+            asdict(self.config),
+            {
+                "first": self.first,
+                "columns": self._objects.columns[:-1].tolist(),
+                "dead": sorted(self._dead),
+                "pairs": [values.tolist() for values in pairs],
+                "epoch": self.epoch,
+            },
+        )
+
+    @classmethod
+    def restored(
+        cls, config: SkybandConfig, score: Score, state: State, lists: SortedLists | None = None
+    ) -> KSkyband:
+        """Return a skyband that goes on from a state."""
+        checked(state, "KSkyband", asdict(config))
+        columns = np.array(state["columns"], dtype=np.float64)
+        made = cls(config, len(columns), score, lists)
+        made._objects.restore(state["first"], columns)
+        made._dead = set(state["dead"])
+        made._pairs = as_pairs(*state["pairs"])
+        made.epoch = state["epoch"]
+        made._allow(update_skyband_and_staircase(made._pairs, config.k)[1])
+        return made
+
+    def _check(self) -> None:
+        """Assert what always holds."""
+        pairs = self.pairs()
+        assert (pairs.scores[1:] >= pairs.scores[:-1]).all(), "best first"  # noqa: S101
+        assert (pairs.older < pairs.newer).all(), "the older object came before"  # noqa: S101
+        assert (pairs.older >= self.first).all(), "no pair has expired"  # noqa: S101
+        assert (pairs.newer < self.end).all(), "no pair is of an object to come"  # noqa: S101
+        assert not self._dead & {*pairs.older.tolist(), *pairs.newer.tolist()}, "all live"  # noqa: S101
+        same = [tuple(map(int, both)) for both in zip(pairs.older, pairs.newer, strict=True)]
+        assert len(set(same)) == len(same), "no pair is there twice"  # noqa: S101
+        _, counts = np.unique(pairs.older, return_counts=True)
+        assert (counts <= self.config.k).all(), "at most K pairs of equal age"  # noqa: S101
+        for place, older in enumerate(pairs.older.tolist()):
+            better = int(np.count_nonzero(pairs.older[:place] >= older))
+            assert better < self.config.k, "no pair is dominated by K others"  # noqa: S101
+        bounds = self._objects.columns[-1]
+        alive = bounds[~np.isnan(bounds)]
+        assert (alive[1:] >= alive[:-1]).all(), "the staircase rises"  # noqa: S101

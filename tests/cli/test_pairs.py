@@ -1,0 +1,100 @@
+"""The queries of pairs of `queries/`, as a user runs them: the same as on the general path."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from rsp_engine.cli import app
+from tests.data import PROJECT, real_data
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SENSORS = PROJECT / "queries" / "pairs_sensors.rspql"
+AUCTION = PROJECT / "queries" / "pairs_auction.rspql"
+
+
+def answers(query: Path, stream: str, *options: str) -> list[dict[str, Any]]:
+    command = ["run", str(query), "--stream", stream, "--match", "element", *options]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def ranks(found: list[dict[str, Any]]) -> list[tuple[dict[str, int], list[tuple[int, float]]]]:
+    """Return the windows and the scores: where these are equal, the paths order rows otherwise."""
+    return [(a["window"], [(row["rank"], row["score"]) for row in a["rows"]]) for a in found]
+
+
+def explained(query: Path) -> str:
+    return CliRunner().invoke(app, ["explain", str(query), "--match", "element"]).output
+
+
+@pytest.fixture
+def readings(tmp_path) -> str:
+    """Readings that have a temperature and a humidity, as a stream."""
+    folder = real_data("srbench_lsd")
+    rows = csv.reader((folder / "obs9h.csv").read_text().splitlines()[:450])
+    table = tmp_path / "readings.csv"
+    with table.open("w", newline="") as file:
+        made = csv.writer(file)
+        made.writerow(["timestamp", "station", "minute", "temperature", "humidity"])
+        for time, station, _, temperature, _, _, humidity, *_ in rows:
+            if temperature and humidity:
+                moment = datetime.fromisoformat(time[:19]).replace(tzinfo=UTC)
+                minute = int(moment.timestamp()) // 60
+                made.writerow(
+                    [f"{moment:%Y-%m-%dT%H:%M:%SZ}", station, minute, temperature, humidity]
+                )
+    template = tmp_path / "readings.ttl"
+    template.write_text(
+        "@prefix : <http://example.org/weather/> . "
+        '<http://example.org/weather/{station}-{minute}> :minute "{minute}"^^xsd:integer ;'
+        ' :temperature "{temperature}"^^xsd:decimal ; :humidity "{humidity}"^^xsd:decimal .'
+    )
+    return f":readings={table}?template={template}"
+
+
+@pytest.fixture
+def sales(tmp_path) -> str:
+    """A fortnight of sales: the better a product, the higher the bids, as a rule."""
+    chance = random.Random(12)  # noqa: S311 - repeatable on purpose
+    table = tmp_path / "sales.csv"
+    start = datetime(2024, 3, 1, tzinfo=UTC)
+    with table.open("w", newline="") as file:
+        made = csv.writer(file)
+        made.writerow(["timestamp", "id", "size", "weight", "bid"])
+        for number in range(250):
+            moment = start + timedelta(minutes=80 * number)
+            size, weight = chance.randint(5, 60), chance.randint(1, 30)
+            bid = size * 3 + weight + chance.randint(0, 90) + number / 1000
+            made.writerow([f"{moment:%Y-%m-%dT%H:%M:%SZ}", number, size, weight, f"{bid:.3f}"])
+    template = tmp_path / "sales.ttl"
+    template.write_text(
+        "@prefix : <http://example.org/auction/> . <http://example.org/auction/{id}>"
+        ' :size "{size}"^^xsd:integer ; :weight "{weight}"^^xsd:integer ;'
+        ' :finalBid "{bid}"^^xsd:decimal .'
+    )
+    return f":sales={table}?template={template}"
+
+
+def test_unlike_readings_are_those_of_the_general_path(readings):
+    assert "K-skyband" in explained(SENSORS)
+    found = answers(SENSORS, readings)
+    assert ranks(found) == ranks(answers(SENSORS, readings, "--operator", "general"))
+    assert len(found) > 3
+
+
+def test_odd_bids_are_those_of_the_general_path(sales):
+    assert "each of its 3 local scores" in explained(AUCTION)
+    found = answers(AUCTION, sales)
+    rows = [answer["rows"] for answer in found]
+    assert rows == [a["rows"] for a in answers(AUCTION, sales, "--operator", "general")]
+    assert len(found) > 10
