@@ -65,7 +65,7 @@ def run(query: str, stream: Path) -> Took:
     text, answers = stream.with_suffix(".rspql"), stream.with_suffix(".jsonl")
     text.write_text(query)
     command = [sys.executable, "-m", "rsp_engine.cli", "run", str(text)]
-    command += ["--stream", f"{STREAM}={stream}", "--output", str(answers)]
+    command += ["--runner", "local", "--stream", f"{STREAM}={stream}", "--output", str(answers)]
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True)  # noqa: S603 - it is our own program
     wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
