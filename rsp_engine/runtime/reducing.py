@@ -18,8 +18,10 @@ from rsp_engine.model.windows import Pane
 from rsp_engine.operators.matching import Matcher
 from rsp_engine.runtime.blank_nodes import ElementNames, within_stream
 from rsp_engine.runtime.canonical import TripleTermError, canonical
+from rsp_engine.runtime.plain_reducing import plain_reading
 from rsp_engine.runtime.segments import Parcel, Segment
 from rsp_engine.runtime.sources.batch import Batch, InBatches
+from rsp_engine.runtime.sources.nquads import NQuads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import TimeFrame
     from rsp_engine.runtime.readings import Reading
     from rsp_engine.runtime.sources.cuts import Part
+    from rsp_engine.runtime.sources.plain_lines import PlainLines
 
 __all__ = ["Reduced", "Reducer"]
 
@@ -70,9 +73,56 @@ class Reducer:
             None if r.wanted is None else Matcher(r.wanted.matching, r.wanted.store())
             for r in readings
         ]
+        plain = [plain_reading(reading) for reading in readings]
+        self._plain = [found for found in plain if found is not None]
+        self._is_plain = len(self._plain) == len(readings)
 
     def reduce(self, part: Part) -> Reduced:
         """Read a place, and reduce it."""
+        if self._is_plain and isinstance(part, NQuads):
+            lines = part.plain_lines()
+            reduced = None if lines is None else self._reduce_plain(lines)
+            if reduced is not None:
+                return reduced
+        return self._reduce_elements(part)
+
+    def _reduce_plain(self, lines: PlainLines) -> Reduced | None:
+        """Reduce lines of the plainest form; nothing if more has to be known of them."""
+        if not len(lines):
+            return None
+        times = lines.times
+        if any(frame.is_before_t0(int(times.min())) for frame in self._frames):
+            return None
+        edges = self._edges(times)
+        parcels: list[list[Parcel]] = [[] for _ in edges[:-1]]
+        taken = np.zeros(len(times), dtype=bool)
+        for reading in self._plain:
+            found = reading.numbers(lines)
+            if found is None:
+                return None
+            matching, numbers = np.zeros(len(times), dtype=bool), np.empty(len(times))
+            matching[found[0]], numbers[found[0]] = True, found[1]
+            first, last = panes_of(reading.reading.frame, times)
+            taken |= first <= last
+            for number, pane, places in _groups(edges, first, last):
+                chosen = places[matching[places]]
+                parcels[number].append(reading.parcel(lines, pane, chosen, numbers[chosen]))
+        # Lines of one element have one time, so they are in the same segment and the same panes.
+        begins, between = lines.begins, lines.begins & ~taken
+        segments = [
+            Segment(
+                int(times[start]),
+                int(times[start:end].max()),
+                int(np.count_nonzero(begins[start:end])),
+                end - start,
+                int(np.count_nonzero(between[start:end])),
+                held,
+            )
+            for (start, end), held in zip(pairwise(edges), parcels, strict=True)
+        ]
+        return Reduced(segments)
+
+    def _reduce_elements(self, part: Part) -> Reduced:
         names = ElementNames(self._stream)
         is_scoped = part.blank_node_scope == "element"
         try:

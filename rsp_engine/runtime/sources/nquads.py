@@ -23,7 +23,8 @@ from rsp_engine.runtime.sources.batch import Batch
 from rsp_engine.runtime.sources.blocks import Block, Gap, blocks, lines
 from rsp_engine.runtime.sources.cuts import Place, cut_lines, is_cuttable, part_of
 from rsp_engine.runtime.sources.graph_times import GraphTimes, Piece, TimesBy
-from rsp_engine.runtime.sources.inputs import open_input
+from rsp_engine.runtime.sources.inputs import Broken, open_input
+from rsp_engine.runtime.sources.plain_lines import PlainLines, plain_lines
 from rsp_engine.runtime.sources.rdf import DEEPEST_TRIPLE, MalformedRdfError, quads_of
 
 if TYPE_CHECKING:
@@ -73,6 +74,15 @@ class NQuads:
     def cut(self, size: int, since: Place | None = None) -> Iterator[Place]:
         """Yield places between whose graphs it can be cut."""
         return cut_lines(self._input, size, since, _are_of_two_graphs)
+
+    def plain_lines(self) -> PlainLines | None:
+        """Read everything at once, if all lines are of the plainest form."""
+        if self._times_by == "prov":
+            return None
+        try:
+            return plain_lines(b"".join(self._input.chunks()))
+        except Broken:
+            return None
 
     def part(self, place: Place) -> NQuads:
         """Return what is in a place; the times that are said in others are not known there."""

@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rsp_engine.model.ntriples import read_rows, read_triples, row_text, triples_text
+from rsp_engine.model.ntriples import read_triples, triples_text
 from rsp_engine.model.streams import DeadLetter
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.matching import Matched
 from rsp_engine.runtime.reducing import Reduced
-from rsp_engine.runtime.segments import Parcel, Segment
+from rsp_engine.runtime.segments import Parcel, Segment, WrittenSolutions
 from rsp_engine.runtime.sources.cuts import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from pyoxigraph import Triple
 
 __all__ = ["COLUMNS", "SCHEMA", "from_rows", "to_rows"]
 
@@ -96,17 +98,12 @@ def _parcel_row(parcel: Parcel) -> Row:
         "last": parcel.pane.last,
     }
     content = parcel.content
-    if not isinstance(content, Matched):
+    if isinstance(content, Matched):
+        content = WrittenSolutions.of(content)
+    if not isinstance(content, WrittenSolutions):
         return {**row, "text": triples_text(content)}
-    width = len(content.solutions[0]) if content.solutions else 0
-    texts = list(map(row_text, content.solutions))
-    return {
-        **row,
-        "time": width,
-        "texts": texts,
-        "times": content.times,
-        "numbers": content.numbers,
-    }
+    width, texts, times, numbers = content
+    return {**row, "time": width, "texts": texts, "times": times, "numbers": numbers}
 
 
 def from_rows(table: pa.Table) -> list[tuple[int, Place, Reduced]]:
@@ -152,11 +149,11 @@ def _reduced(batch: pa.RecordBatch) -> Reduced:
     return Reduced(items, names, trouble, lasts)
 
 
-def _content(batch: pa.RecordBatch, place: int, row: Row) -> Sequence[Any] | Matched:
+def _content(batch: pa.RecordBatch, place: int, row: Row) -> Sequence[Triple] | WrittenSolutions:
     if row["text"] is not None:
         return read_triples(row["text"])
     texts = batch.column("texts")[place].as_py()
     times = batch.column("times")[place].values.to_numpy()
     numbers = batch.column("numbers")[place].values.to_numpy()
-    solutions: list[Any] = read_rows(texts, row["time"])
-    return Matched(solutions, times.astype(np.int64), numbers.astype(np.float64))
+    found = times.astype(np.int64), numbers.astype(np.float64)
+    return WrittenSolutions(row["time"], texts, *found)
