@@ -31,18 +31,22 @@ def check_order(window: int, closed: int) -> None:
 
 
 class PaneBuffer:
-    """The k best arrivals of each pane, until the first window that holds them closes."""
+    """The k best arrivals of each pane, until the first window that holds them closes.
 
-    def __init__(self, k: int) -> None:
+    Of panes with no more than `whole` arrivals all are kept, as they came.
+    """
+
+    def __init__(self, k: int, whole: float = 0) -> None:
         self.closed = -1
         self._best = Best(k)
+        self._whole = whole
         self._panes: dict[Pane, list[Arrivals]] = {}
 
     def add(self, pane: Pane, batch: Arrivals) -> None:
         """Put a batch into its pane; nothing of it if one of its windows has closed."""
         check_open(pane, self.closed)
         if len(batch.keys):
-            self._panes.setdefault(pane, []).append(self._best(batch))
+            self._panes.setdefault(pane, []).append(self._few(batch))
 
     def until(self, window: int) -> Iterator[tuple[Pane, Arrivals]]:
         """Yield the best of the panes of a window that are not yet given out, in time order."""
@@ -51,7 +55,12 @@ class PaneBuffer:
             yield pane, self._reduced(self._panes.pop(pane))
 
     def _reduced(self, parts: list[Arrivals]) -> Arrivals:
-        return parts[0] if len(parts) == 1 else self._best(joined(parts))
+        return parts[0] if len(parts) == 1 else self._few(joined(parts))
+
+    def _few(self, batch: Arrivals) -> Arrivals:
+        if len(batch.keys) > self._whole:
+            return self._best(batch)
+        return Arrivals(*(column.copy() for column in batch))  # the caller may reuse its arrays
 
     def state(self) -> State:
         """Return what waits, as plain data."""
