@@ -69,6 +69,12 @@ class CandidateSet:
         self.entries.insert(place, entry)
         self.dominated.insert(place, 0)
 
+    def discard(self, entry: Entry) -> None:
+        """Remove an object that has expired: those that it dominated have expired before it."""
+        place = bisect_left(self.entries, entry)
+        if place < len(self.entries) and self.entries[place] == entry:
+            del self.entries[place], self.dominated[place]
+
     def remove(self, entry: Entry) -> bool:
         """Remove an object that has come again, if it is a candidate, and tell whether it was.
 

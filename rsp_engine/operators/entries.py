@@ -21,8 +21,8 @@ Entry = tuple[float, int, int, int]
 
 def entries_of(arrivals: Arrivals, end: int) -> list[Entry]:
     """Return arrivals of one pane as entries, in the order given."""
-    keys, positions, scores = (column.tolist() for column in arrivals)
-    return list(zip(scores, positions, keys, repeat(end), strict=False))
+    keys, positions, scores = arrivals
+    return list(zip(scores.tolist(), positions.tolist(), keys.tolist(), repeat(end)))  # noqa: B905
 
 
 def best_entries(

@@ -50,11 +50,6 @@ class Filling:
         has_others = len(self.partition) > len(self.best) == self.k
         return self.best[0] if has_others else None
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the unit is."""
-        return len(self.partition.ends) >= self.full
-
     def remove(self, entry: Entry) -> None:
         """Remove an object that has come again; its next arrival takes its place."""
         for entries in (self.best, self._before):

@@ -40,19 +40,28 @@ class PaneBuffer:
         self.closed = -1
         self._best = Best(k)
         self._whole = whole
-        self._panes: dict[Pane, list[Arrivals]] = {}
+        self._panes: dict[tuple[int, int], tuple[Pane, list[Arrivals]]] = {}
 
     def add(self, pane: Pane, batch: Arrivals) -> None:
         """Put a batch into its pane; nothing of it if one of its windows has closed."""
         check_open(pane, self.closed)
         if len(batch.keys):
-            self._panes.setdefault(pane, []).append(self._few(batch))
+            self._parts(pane).append(self._few(batch))
+
+    def _parts(self, pane: Pane) -> list[Arrivals]:
+        windows = pane.first, pane.last
+        if windows not in self._panes:
+            self._panes[windows] = pane, []
+        return self._panes[windows][1]
 
     def until(self, window: int) -> Iterator[tuple[Pane, Arrivals]]:
         """Yield the best of the panes of a window that are not yet given out, in time order."""
         check_order(window, self.closed)
-        for pane in sorted(pane for pane in self._panes if pane.first <= window):
-            yield pane, self._reduced(self._panes.pop(pane))
+        due = [windows for windows in self._panes if windows[0] <= window]
+        due.sort()
+        for windows in due:
+            pane, parts = self._panes.pop(windows)
+            yield pane, self._reduced(parts)
 
     def _reduced(self, parts: list[Arrivals]) -> Arrivals:
         return parts[0] if len(parts) == 1 else self._few(joined(parts))
@@ -60,7 +69,8 @@ class PaneBuffer:
     def _few(self, batch: Arrivals) -> Arrivals:
         if len(batch.keys) > self._whole:
             return self._best(batch)
-        return Arrivals(*(column.copy() for column in batch))  # the caller may reuse its arrays
+        keys, positions, scores = batch
+        return Arrivals(keys.copy(), positions.copy(), scores.copy())  # the caller may use its own
 
     def state(self) -> State:
         """Return what waits, as plain data."""
@@ -69,14 +79,13 @@ class PaneBuffer:
                 "pane": [pane.first, pane.last],
                 "arrivals": [a.tolist() for a in self._reduced(parts)],
             }
-            for pane, parts in self._panes.items()
+            for pane, parts in self._panes.values()
         ]
         return {"closed": self.closed, "panes": panes}
 
     def restore(self, state: State) -> None:
         """Take back what waits."""
         self.closed = state["closed"]
-        self._panes = {
-            Pane(*waiting["pane"]): [as_arrivals(*waiting["arrivals"])]
-            for waiting in state["panes"]
-        }
+        self._panes = {}
+        for waiting in state["panes"]:
+            self._parts(Pane(*waiting["pane"])).append(as_arrivals(*waiting["arrivals"]))

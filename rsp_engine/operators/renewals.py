@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Renewals"]
 
-_FEW = 8
+_FEW = 32  # keys that are looked at one by one
 
 
 class Renewals:

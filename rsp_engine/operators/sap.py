@@ -33,6 +33,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,7 +55,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Sap", "SapConfig"]
 
-_FEW = 8  # new entries of a pane that are inserted one by one: more are sorted
+_FEW = 8  # new entries that are inserted one by one: more are sorted
+_SMALL = 32  # panes up to this size are looked at object by object
 _STEPS = 8  # in which M_1 is formed while P_0 slides out
 
 
@@ -93,6 +95,7 @@ class Sap:
         self._due = NEVER  # the window at which there is something to do beside arrivals
         self._next_step = NEVER  # ... for M_1
         self._renewals = Renewals()
+        self._last_end = -1  # no pane so far ends later
         self._had_late = False  # late arrivals make partitions longer than they should be
         self._start(Partition())
         self._rank()
@@ -151,31 +154,32 @@ class Sap:
                 self._remove(entry)
         filling = self._filling
         partition = filling.partition
-        if not partition.ends:
-            self._due = min(self._due, end + 1)
-        last = partition if partition.ends or not self._partitions else self._partitions[-1]
-        if last.ends and end < last.last:
+        if end < self._last_end:
             self._take_late(end, batch, window)
             return
+        self._last_end = end
+        if not partition.ends:
+            self._due = min(self._due, end + 1)
         partition.add(end, batch)
-        if len(batch.keys) > _FEW:
-            batch = batch.take(batch.scores >= filling.least)
-        self._enter(entries_of(batch, end))
-        if filling.is_full:
+        least = filling.least
+        if len(batch.keys) > _SMALL:
+            self._enter(entries_of(batch.take(batch.scores >= least), end))
+        elif max(batch.scores.tolist(), default=-inf) >= least:
+            self._enter([entry for entry in entries_of(batch, end) if entry[0] >= least])
+        if len(partition.ends) >= filling.full:
             self._close_unit(window)
 
     def _enter(self, new: list[Entry]) -> None:
-        """Take new objects into P_m^k and into the answer, if they are good enough."""
+        """Take new objects into P_m^k, and those that are good enough into the answer."""
         k, filling, answer = self.config.k, self._filling, self._answer
-        best, least = filling.best, filling.least
+        best = filling.best
         if len(new) <= _FEW:
             for entry in new:
-                if entry[0] >= least:
-                    insort(best, entry)
-                    if len(answer) < k or entry > answer[0]:
-                        insort(answer, entry)
-                        self._soonest = min(self._soonest, entry[3])
-                        self._is_changed = True
+                insort(best, entry)
+                if len(answer) < k or entry > answer[0]:
+                    insort(answer, entry)
+                    self._soonest = min(self._soonest, entry[3])
+                    self._is_changed = True
         else:
             best += new
             best.sort()
@@ -283,6 +287,9 @@ class Sap:
         """Let objects of the answer go that do not live until a window, and find others."""
         answer, k = self._answer, self.config.k
         was_full, bar = len(answer) == k, answer[0]
+        for entry in answer:
+            if entry[3] < window:
+                self._candidates.discard(entry)
         self._answer = answer = [entry for entry in answer if entry[3] >= window]
         if was_full:
             while len(answer) < k and (found := self._next(bar, window)) is not None:
@@ -334,6 +341,7 @@ class Sap:
         self._partitions.clear()
         self._start(Partition())
         live = [Partition.of(*partition.live(window, latest)) for partition in stored]
+        self._last_end = max((partition.last for partition in live if partition.ends), default=-1)
         for begun in live:
             if self._filling.partition.ends:
                 self._cut(window)
