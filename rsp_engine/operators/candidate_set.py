@@ -56,7 +56,7 @@ class CandidateSet:
         self.entries, self.dominated = entries, dominated
 
     def below(self, entry: Entry, window: int) -> Entry | None:
-        """Return the best candidate below an entry that lives until a window; expired ones leave."""
+        """Return the best below an entry that lives until a window; expired ones leave."""
         place = bisect_left(self.entries, entry) - 1
         while place >= 0 and self.entries[place][3] < window:
             del self.entries[place], self.dominated[place]

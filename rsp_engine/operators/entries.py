@@ -22,7 +22,7 @@ Entry = tuple[float, int, int, int]
 def entries_of(arrivals: Arrivals, end: int) -> list[Entry]:
     """Return arrivals of one pane as entries, in the order given."""
     keys, positions, scores = arrivals
-    return list(zip(scores.tolist(), positions.tolist(), keys.tolist(), repeat(end)))  # noqa: B905
+    return list(zip(scores.tolist(), positions.tolist(), keys.tolist(), repeat(end)))
 
 
 def best_entries(

@@ -11,10 +11,10 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rsp_engine.operators.k_units import Labels
-from rsp_engine.operators.partition import Latest, Partition
 
 if TYPE_CHECKING:
     from rsp_engine.operators.entries import Entry
+    from rsp_engine.operators.partition import Latest, Partition
 
 __all__ = ["Filling"]
 

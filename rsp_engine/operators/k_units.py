@@ -2,8 +2,8 @@
 
 A unit is a smallest partition. Scores above a threshold tau are counted unit by unit; tau is the
 zeta*-th best score of a unit, so that the next one has at least k above it if nothing has changed.
-If it has, the unit before is no k-unit: k later objects dominate all of its objects below tau. If it
-has not, scores fall, and the unit before stays a k-unit; tau is found anew. If it has too many,
+If it has, the unit before is no k-unit: k later objects dominate all of its objects below tau. If
+it has not, scores fall, and the unit before stays a k-unit; tau is found anew. If it has too many,
 scores rise, and tau with them.
 
 Of a k-unit the objects above tau are remembered, of any other the best score only: this is the list
@@ -11,7 +11,7 @@ L_i of the paper.
 
 Decided: a unit is labelled when it is full. The paper keeps the objects above tau while the unit
 fills, and lets a median raise tau whenever there are twice zeta* of them; here a unit is stored
-anyhow, and one selection finds the same border. Of a unit that falls below tau the paper keeps fewer
+anyhow, and one selection finds such a border. Of a unit that falls below tau the paper keeps fewer
 than k objects, and needs k of them later (section 5.2); here it keeps k. The paper's Algorithm 2
 writes L_k for L_i.
 

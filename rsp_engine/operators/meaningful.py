@@ -7,9 +7,9 @@ dominate. The objects of a slide are pushed best first: so no more than k - rho 
 appendix C wants it, and no buffer is needed.
 
 UBSA: where the units of a partition have labels, those that are no k-units are passed over if even
-their best is not good enough, and of a k-unit only the k best are pushed at first. The others cannot
-be needed before the unit itself begins to slide out; they get an S-AVL of their own when the unit
-before the one before it is gone.
+their best is not good enough, and of a k-unit only the k best are pushed at first. The others
+cannot be needed before the unit itself begins to slide out; they get an S-AVL of their own when the
+unit before the one before it is gone.
 
 Decided: an object of P_i that ties with F_theta is compared by the order of the family, so that the
 answer is that of the oracle; later units count in F_theta by way of the S-AVL, since what is not

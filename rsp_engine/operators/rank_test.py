@@ -3,10 +3,10 @@
 All of the scores of two samples are put into one order. If those of the first stand too high in it
 to be there by chance, what they were drawn from tends to be larger. Equal scores share their ranks.
 
-For samples of ten or more the sum of ranks is taken to be normal, with the mean n1 (n1 + n2 + 1) / 2
-(section 2.2 of SAP prints sums of ranks in place of the sizes; its Equation 2 is right); for smaller
-ones its distribution is counted out, as the tables that the paper refers to do. (Equation 2 gives
-both cases for k = 10; here it is normal.)
+For samples of ten or more the sum of ranks is taken to be normal, with the mean
+n1 (n1 + n2 + 1) / 2 (section 2.2 of SAP prints sums of ranks in place of the sizes; its Equation 2
+is right); for smaller ones its distribution is counted out, as the tables do that the paper means.
+(Equation 2 gives both cases for k = 10; here it is normal.)
 
 Zhu, Wang, Yang, Zheng, Wang: SAP: improving continuous top-k queries over streaming data. IEEE
 TKDE 29(6), 2017, sections 2.2, 4.2 and 4.3.

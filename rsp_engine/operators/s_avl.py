@@ -2,8 +2,8 @@
 
 Objects are pushed from the latest to the earliest. Each of the first makes a stack of its own. Any
 other goes onto the stack with the largest top that is smaller than it, so that the order of the
-stacks stays as it is. If there is none, all tops are better and come later: so many dominate it, and
-it is left out. In a stack each object is better and older than the one below.
+stacks stays as it is. If there is none, all tops are better and come later: so many dominate it,
+and it is left out. In a stack each object is better and older than the one below.
 
     30   31   36        three stacks, after 30, 31 and 36
     30   34   36        34 goes onto 31, the largest top below it

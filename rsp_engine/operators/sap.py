@@ -17,9 +17,9 @@ The best of C, of P_m^k and of M_0 are the answer.
 >>> operator.close(0).keys.tolist()
 [1]
 
-Decided: W is P_0 to P_{m-1} and the P_m that is being filled (Algorithm 1 counts both ways). P_0^k is
-kept in C; what is taken from M_0 joins it there. The text says of Fig 3 that M_0 = {92}, but 92 is in
-P_0^k. A partition that starts to slide out before it is full is taken as it is.
+Decided: W is P_0 to P_{m-1} and the P_m that is being filled (Algorithm 1 counts both ways). P_0^k
+is kept in C; what is taken from M_0 joins it there. The text says of Fig 3 that M_0 = {92}, but 92
+is in P_0^k. A partition that starts to slide out before it is full is taken as it is.
 
 A key that comes again must have the same score, as in MinTopk. A pane that ends sooner than one
 before it, of late arrivals, makes the operator sort its partitions anew.
@@ -80,7 +80,7 @@ class SapConfig(TopkConfig):
 class Sap:
     """Time for an object: O(log k) amortised, mostly O(1). Memory: the window.
 
-    Of these, O(k sqrt(n / max(s, k))) objects are looked at again and again, under equal partitions.
+    Of these, O(k sqrt(n / max(s, k))) objects are looked at more than once, if partitions are equal.
     """
 
     def __init__(self, config: SapConfig) -> None:

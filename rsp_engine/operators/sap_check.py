@@ -73,7 +73,7 @@ def _check_candidates(sap: Sap, live: list[Entry]) -> None:
 
 
 def _check_dominance(sap: Sap, partition: Partition, live: list[Entry]) -> None:
-    """The group dominance number counts objects that dominate all that are no candidates."""
+    """Assert that rho and F_theta are those of objects that come later."""
     if partition.border is not None:
         rho, theta = sap.pruning(partition)
         better = sum(e > partition.border and e[3] >= partition.last for e in live)
@@ -84,7 +84,7 @@ def _check_dominance(sap: Sap, partition: Partition, live: list[Entry]) -> None:
 
 
 def _check_front(sap: Sap, front: Partition, live: list[Entry]) -> None:
-    """All k-skyband objects of P_0 that can be needed now are candidates or meaningful (Lemma 1)."""
+    """Assert Lemma 1: what can be needed of P_0 now is a candidate or meaningful."""
     window, meaningful = sap._buffer.closed, sap._meaningful
     if meaningful is None:
         assert front.first >= window, "P_0 does not slide out yet"  # noqa: S101
@@ -104,7 +104,7 @@ def _check_front(sap: Sap, front: Partition, live: list[Entry]) -> None:
 
 
 def _check_bound(sap: Sap) -> None:
-    """The bound of section 4.1, where slides hold as many objects as was said."""
+    """Assert the bound of section 4.1, where slides hold as many objects as was said."""
     config, stored = sap.config, sap._stored()
     panes = [b - a for p in stored for a, b in pairwise([*p.starts, len(p)])]
     if config.s is not None and max(panes, default=0) <= config.s and not sap._had_late:
