@@ -80,7 +80,7 @@ class SapConfig(TopkConfig):
 class Sap:
     """Time for an object: O(log k) amortised, mostly O(1). Memory: the window.
 
-    Of these, O(k sqrt(n / max(s, k))) objects are looked at more than once, if partitions are equal.
+    Of these, O(k sqrt(n / max(s, k))) objects are looked at again, if partitions are equal.
     """
 
     def __init__(self, config: SapConfig) -> None:
