@@ -55,13 +55,20 @@ class CandidateSet:
         dominated += [0] * (count - place)
         self.entries, self.dominated = entries, dominated
 
-    def below(self, entry: Entry, window: int) -> Entry | None:
-        """Return the best below an entry that lives until a window; expired ones leave."""
+    def below(self, entry: Entry, count: int, window: int) -> list[Entry]:
+        """Return so many of the best below an entry that live until a window; expired ones leave.
+
+        The best of them comes first.
+        """
+        found: list[Entry] = []
         place = bisect_left(self.entries, entry) - 1
-        while place >= 0 and self.entries[place][3] < window:
-            del self.entries[place], self.dominated[place]
+        while place >= 0 and len(found) < count:
+            if self.entries[place][3] >= window:
+                found.append(self.entries[place])
+            else:
+                del self.entries[place], self.dominated[place]
             place -= 1
-        return self.entries[place] if place >= 0 else None
+        return found
 
     def add(self, entry: Entry) -> None:
         """Add an object that nothing is known to dominate."""

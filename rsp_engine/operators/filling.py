@@ -10,10 +10,14 @@ from bisect import bisect_left
 from math import inf
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rsp_engine.operators.k_units import Labels
+from rsp_engine.operators.rank_test import zeta
 
 if TYPE_CHECKING:
     from rsp_engine.operators.entries import Entry
+    from rsp_engine.operators.k_units import Unit
     from rsp_engine.operators.partition import Latest, Partition
 
 __all__ = ["Filling"]
@@ -30,6 +34,7 @@ class Filling:
         self.partition = partition
         self.best = partition.best_of(k, latest) if partition.ends else []
         self._labels = Labels(k)
+        self._is_plain = False
         self.unit = self.full = 0  # where the unit begins and ends, by panes
         self.start_unit(0)
 
@@ -58,23 +63,33 @@ class Filling:
                 del entries[place]
 
     def label(self, latest: Latest | None) -> None:
-        """Label the unit that is full, or all that there is of it."""
-        if self.unit < len(self.partition.ends):
-            partition, start = self.partition, self.partition.starts[self.unit]
+        """Label the unit that is full, or all that there is of it.
+
+        Where units are small there is nothing to tell apart: the partition is taken as one.
+        """
+        if self.unit == len(self.partition.ends):
+            return
+        partition, start = self.partition, self.partition.starts[self.unit]
+        self._is_plain |= len(partition) - start <= 2 * zeta(self.k)
+        if not self._is_plain:
             self._labels.add(
                 start,
-                partition.objects(start)[0].scores,
+                np.array(partition.scores[start:]),
                 lambda count: partition.best_of(count, latest, start),
             )
+
+    @property
+    def _units(self) -> list[Unit]:
+        return [] if self._is_plain else self._labels.units
 
     def completed(self) -> Partition:
         """Return the partition as it is."""
         made = self.partition
-        made.best, made.border, made.units = self.best, self.border, self._labels.units
+        made.best, made.border, made.units = self.best, self.border, self._units
         return made
 
     def without_unit(self) -> tuple[Partition, Partition]:
         """Return the partition without the unit, and the unit as the beginning of another."""
         made, rest = self.partition, self.partition.cut(self.unit)
-        made.best, made.border, made.units = self._before, self._border, self._labels.units
+        made.best, made.border, made.units = self._before, self._border, self._units
         return made, rest

@@ -21,6 +21,7 @@ TKDE 29(6), 2017, sections 5.1 and 5.2, appendix C.
 
 from __future__ import annotations
 
+from bisect import insort
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,6 +104,10 @@ class Meaningful:
             if len(index):
                 self._indexes.append(index)
 
+    def skip(self) -> None:
+        """Leave the k-units that wait as they are: k later objects dominate all of them."""
+        self._waiting = []
+
     def _is_passed_over(self, unit: Unit, theta: Entry | None, index: StackedIndex) -> bool:
         least = index.least
         return (theta is not None and unit.top < theta[0]) or (
@@ -144,21 +149,26 @@ class Meaningful:
                     continue
                 index.push(entry)
 
-    def best(self, window: int, latest: Latest | None) -> Entry | None:
-        """Return the best that lives until a window, if there is one; what does not leaves."""
-        found = None
-        for index in self._indexes:
-            while (top := index.best()) is not None and (
-                top[3] < window or (latest is not None and is_superseded(top, latest))
-            ):
-                index.pop()
-            if top is not None and (found is None or top > found):
-                found = top
-        return found
+    def taken(
+        self, found: list[Entry], count: int, window: int, latest: Latest | None
+    ) -> list[Entry]:
+        """Remove and return those that belong to the so many best of others; they join these.
 
-    def pop(self, entry: Entry) -> None:
-        """Remove the best."""
-        next(index for index in self._indexes if index.best() == entry).pop()
+        `found` has at most so many, the worst first.
+        """
+        taken = []
+        for index in self._indexes:
+            while (top := index.best()) is not None:
+                is_gone = top[3] < window or (latest is not None and is_superseded(top, latest))
+                if not is_gone:
+                    if len(found) == count:
+                        if top < found[0]:
+                            break
+                        del found[0]
+                    insort(found, top)
+                    taken.append(top)
+                index.pop()
+        return taken
 
     def entries(self) -> list[Entry]:
         """Return all objects, in any order."""

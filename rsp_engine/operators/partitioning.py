@@ -1,7 +1,7 @@
 """How large the partitions of SAP are: equal, or as the scores want it.
 
-A unit, the smallest partition, has sqrt(n max(s, k)) objects, in whole slides; if that is no more
-than two slides, one slide. Equal partitions are one unit each. A dynamic partition takes up unit
+A unit, the smallest partition, has n / m* objects, in whole slides; if that is no more than two
+slides, one slide. Equal partitions are one unit each. A dynamic partition takes up unit
 after unit as long as its best do not tend to be larger than the best of the window before it: then
 later objects will dominate it as a group, and nothing needs to be known of its other objects. It is
 at most n / (1 + eta) objects long.
@@ -19,7 +19,7 @@ TKDE 29(6), 2017, sections 4.1 and 4.2, appendix A.
 
 from __future__ import annotations
 
-from math import ceil, sqrt
+from math import ceil, floor, sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -38,10 +38,10 @@ def slides_of_unit(slides: int, s: float, k: int) -> int:
     """Return how many slides a unit has, of a window of so many slides of s objects.
 
     >>> slides_of_unit(100_000, 1, 100), slides_of_unit(100, 10_000, 10), slides_of_unit(4, 9, 2)
-    (3163, 10, 1)
+    (3125, 10, 1)
     """
-    exact = sqrt(slides * max(1.0, k / s))
-    return 1 if exact <= 2 else min(ceil(exact), slides)
+    exact = slides / ceil(sqrt(slides / max(1.0, k / s)))  # n / m*
+    return 1 if exact <= 2 else floor(exact)
 
 
 def longest(slides: int, k: int) -> float:

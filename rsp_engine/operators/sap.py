@@ -58,6 +58,7 @@ __all__ = ["Sap", "SapConfig"]
 _FEW = 8  # new entries that are inserted one by one: more are sorted
 _SMALL = 32  # panes up to this size are looked at object by object
 _STEPS = 8  # in which M_1 is formed while P_0 slides out
+_LEAST = 256  # objects that are looked at in a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +230,13 @@ class Sap:
         self._partitions.append(partition)
 
     def pruning(self, partition: Partition) -> tuple[int, Entry | None]:
-        """Return the group dominance number of a partition, and F_theta, if there is one."""
+        """Return the group dominance number of a partition, and F_theta, if they are needed."""
         k, border, best = self.config.k, partition.border, self._filling.best
         if border is None:
             return k, None
         rho = partition.rho + len(best) - bisect_right(best, border)
+        if rho >= k:
+            return rho, None
         later = sorted(self._candidates.later_than(partition.last) + best)
         return rho, later[-k] if len(later) >= k else None
 
@@ -259,7 +262,10 @@ class Sap:
                 made = Meaningful(front, k - rho, k)
             self._meaningful, self._forming, self._next_step = made, None, NEVER
             made.form(len(front), theta, self._renewals.latest)
-        self._meaningful.segment(window, theta, self._renewals.latest)
+        if rho < k:
+            self._meaningful.segment(window, theta, self._renewals.latest)
+        else:
+            self._meaningful.skip()
 
     def _form_next(self, window: int) -> None:
         """Form a part of M_1 while P_0 slides out."""
@@ -269,7 +275,8 @@ class Sap:
         rho, theta = self.pruning(following)
         if self._forming is None or rho >= k:
             self._forming = Meaningful(following, k - rho, k)
-        self._forming.form(-(-len(following) // _STEPS), theta, self._renewals.latest)
+        count = max(_LEAST, -(-len(following) // _STEPS))
+        self._forming.form(count, theta, self._renewals.latest)
         step = max(1, (front.last - front.first) // _STEPS)
         self._next_step = NEVER if self._forming.is_complete else window + step
 
@@ -291,26 +298,21 @@ class Sap:
             if entry[3] < window:
                 self._candidates.discard(entry)
         self._answer = answer = [entry for entry in answer if entry[3] >= window]
-        if was_full:
-            while len(answer) < k and (found := self._next(bar, window)) is not None:
-                answer.insert(0, found)
-                bar = found
+        if was_full and len(answer) < k:
+            answer[:0] = self._below(bar, k - len(answer), window)
         self._soonest = min((entry[3] for entry in answer), default=NEVER)
         self._is_changed = True
 
-    def _next(self, bar: Entry, window: int) -> Entry | None:
-        """Return the best object below an entry."""
-        best = self._filling.best
-        found = self._candidates.below(bar, window)
+    def _below(self, bar: Entry, count: int, window: int) -> list[Entry]:
+        """Return so many of the best objects below an entry, the worst first."""
+        best, meaningful = self._filling.best, self._meaningful
         place = bisect_left(best, bar)
-        if place and (found is None or best[place - 1] > found):
-            found = best[place - 1]
-        if self._meaningful is not None:
-            top = self._meaningful.best(window, self._renewals.latest)
-            if top is not None and (found is None or top > found):
-                self._meaningful.pop(top)
+        found = self._candidates.below(bar, count, window) + best[max(0, place - count) : place]
+        found.sort()
+        del found[:-count]
+        if meaningful is not None:
+            for top in meaningful.taken(found, count, window, self._renewals.latest):
                 self._candidates.add(top)
-                found = top
         return found
 
     def _remove(self, entry: Entry) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import ceil, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING
 
 from rsp_engine.operators.meaningful import is_superseded
+from rsp_engine.operators.partitioning import slides_of_unit
 
 if TYPE_CHECKING:
     from rsp_engine.operators.entries import Entry
@@ -19,10 +20,11 @@ __all__ = ["bound", "check_sap"]
 def bound(n: float, s: float, k: int) -> float:
     """Return how many objects are candidates or meaningful at most, under equal partitions.
 
-    This is the O(k sqrt(n / max(s, k))) of the paper. With r for the root, a window of n objects
-    meets at most r + 2 partitions of at least n / r, the one that fills and the one that slides out
-    among them, and P_0 has at most r + 1 times k objects to keep, since it is cut to whole slides:
-    (r + 2) k + (r + 1) k <= 3 k (r + 1).
+    This is the O(k sqrt(n / max(s, k))) of the paper. With r for the root there are m* <= r + 1
+    partitions, or half as many more since they are cut to whole slides, or twice as many of one
+    slide each; two more are being filled and slide out. P_0 has at most r k objects to keep, and
+    none if it is one slide. So there are no more than (1.5 (r + 1) + 2) k + r k, or (2 (r + 1) + 1)
+    k, and both are below 3 k (r + 1), unless n < k and nothing is left out.
 
     >>> bound(100_000, 1, 100) / 100
     97.86...
@@ -110,5 +112,5 @@ def _check_bound(sap: Sap) -> None:
     if config.s is not None and max(panes, default=0) <= config.s and not sap._had_late:
         n = config.slides * config.s
         assert len(sap) <= bound(n, config.s, config.k), "C and M_0 are small"  # noqa: S101
-        roof = ceil(sqrt(config.slides * max(1, config.k / config.s)))
-        assert all(len(p.ends) <= max(roof, 1) for p in stored), "partitions are equal"  # noqa: S101
+        unit = slides_of_unit(config.slides, config.s, config.k)
+        assert all(len(p.ends) <= unit for p in stored), "partitions are equal"  # noqa: S101
