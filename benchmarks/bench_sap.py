@@ -236,7 +236,7 @@ def against_mintopk() -> None:
             others = [found.ratio("MinTopk", name) for name in ("dynamic", "equal")]
             kept = f"{sizes['enhanced']:12,.0f}{sizes['MinTopk']:10,.0f}"
             if s <= 100:
-                # One object a slide, or scores that rise or fall throughout, and the two are the same.
+                # One object a slide, or scores that only rise or fall: then the two are the same.
                 says = "tied" if sizes["MinTopk"] == sizes["k-skyband"] else "held"
                 if not sizes["enhanced"] < sizes["MinTopk"] <= sizes["k-skyband"]:
                     says = "MISSED"
