@@ -23,7 +23,13 @@ class Operator(StrEnum):
 
     auto = "auto"
     mintopk = "mintopk"
+    sap = "sap"
+    sap_dynamic = "sap-dynamic"
+    sap_equal = "sap-equal"
     pretopk = "pretopk"
+    skyband = "skyband"
+    sma = "sma"
+    sma_ring = "sma-ring"
     oracle = "oracle"
     general = "general"
 

@@ -18,8 +18,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rsp_engine.operators.pane_buffer import PaneBuffer
 from rsp_engine.operators.state import State, checked, headed
 from rsp_engine.operators.super_list import Candidate, SuperList
@@ -63,25 +61,10 @@ class MinTopk:
 
     def _insert(self, end: int, new: Arrivals, window: int) -> None:
         if len(self) and new.keys.min() <= self._largest:
-            new = self._without_known(new)
+            new = self._list.take_out(new)
         if len(new.keys):
             self._largest = max(self._largest, int(new.keys.max()))
         self._list.insert(end, new, window=window)
-
-    def _without_known(self, new: Arrivals) -> Arrivals:
-        """Take objects out of the list that arrive again; leave new ones out that came before."""
-        again, among_list, among_new = np.intersect1d(
-            self._list.keys, new.keys, assume_unique=True, return_indices=True
-        )
-        if not len(again):
-            return new
-        is_later = new.positions[among_new] >= self._list.positions[among_list]
-        gone = np.zeros(len(self._list), dtype=bool)
-        gone[among_list[is_later]] = True
-        self._list.remove(gone)
-        stays = np.ones(len(new.keys), dtype=bool)
-        stays[among_new[~is_later]] = False
-        return new.take(stays)
 
     def candidates(self) -> list[Candidate]:
         """Return the super-top-k list, with marks."""

@@ -31,27 +31,46 @@ def check_order(window: int, closed: int) -> None:
 
 
 class PaneBuffer:
-    """The k best arrivals of each pane, until the first window that holds them closes."""
+    """The k best arrivals of each pane, until the first window that holds them closes.
 
-    def __init__(self, k: int) -> None:
+    Of panes with no more than `whole` arrivals all are kept, as they came.
+    """
+
+    def __init__(self, k: int, whole: float = 0) -> None:
         self.closed = -1
         self._best = Best(k)
-        self._panes: dict[Pane, list[Arrivals]] = {}
+        self._whole = whole
+        self._panes: dict[tuple[int, int], tuple[Pane, list[Arrivals]]] = {}
 
     def add(self, pane: Pane, batch: Arrivals) -> None:
         """Put a batch into its pane; nothing of it if one of its windows has closed."""
         check_open(pane, self.closed)
         if len(batch.keys):
-            self._panes.setdefault(pane, []).append(self._best(batch))
+            self._parts(pane).append(self._few(batch))
+
+    def _parts(self, pane: Pane) -> list[Arrivals]:
+        windows = pane.first, pane.last
+        if windows not in self._panes:
+            self._panes[windows] = pane, []
+        return self._panes[windows][1]
 
     def until(self, window: int) -> Iterator[tuple[Pane, Arrivals]]:
         """Yield the best of the panes of a window that are not yet given out, in time order."""
         check_order(window, self.closed)
-        for pane in sorted(pane for pane in self._panes if pane.first <= window):
-            yield pane, self._reduced(self._panes.pop(pane))
+        due = [windows for windows in self._panes if windows[0] <= window]
+        due.sort()
+        for windows in due:
+            pane, parts = self._panes.pop(windows)
+            yield pane, self._reduced(parts)
 
     def _reduced(self, parts: list[Arrivals]) -> Arrivals:
-        return parts[0] if len(parts) == 1 else self._best(joined(parts))
+        return parts[0] if len(parts) == 1 else self._few(joined(parts))
+
+    def _few(self, batch: Arrivals) -> Arrivals:
+        if len(batch.keys) > self._whole:
+            return self._best(batch)
+        keys, positions, scores = batch
+        return Arrivals(keys.copy(), positions.copy(), scores.copy())  # the caller may use its own
 
     def state(self) -> State:
         """Return what waits, as plain data."""
@@ -60,14 +79,13 @@ class PaneBuffer:
                 "pane": [pane.first, pane.last],
                 "arrivals": [a.tolist() for a in self._reduced(parts)],
             }
-            for pane, parts in self._panes.items()
+            for pane, parts in self._panes.values()
         ]
         return {"closed": self.closed, "panes": panes}
 
     def restore(self, state: State) -> None:
         """Take back what waits."""
         self.closed = state["closed"]
-        self._panes = {
-            Pane(*waiting["pane"]): [as_arrivals(*waiting["arrivals"])]
-            for waiting in state["panes"]
-        }
+        self._panes = {}
+        for waiting in state["panes"]:
+            self._parts(Pane(*waiting["pane"])).append(as_arrivals(*waiting["arrivals"]))

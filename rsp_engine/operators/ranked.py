@@ -8,7 +8,7 @@ few objects that are in it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,12 +17,9 @@ from rsp_engine.model.windows import Pane
 from rsp_engine.operators.asking import GeneralConfig, content_of
 from rsp_engine.operators.best import Border
 from rsp_engine.operators.matching import Matched, Matcher, Matching, Solution
-from rsp_engine.operators.mintopk import MinTopk
-from rsp_engine.operators.oracle import Oracle
-from rsp_engine.operators.pretopk import PreTopk
 from rsp_engine.operators.projecting import Projector, holds_blank_nodes
+from rsp_engine.operators.rankers import RANKERS, RankerName, ranker_config
 from rsp_engine.operators.time_windows import TimedScan
-from rsp_engine.operators.topk import TopkConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,15 +30,9 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.operators.scan import Scan
     from rsp_engine.operators.state import State
+    from rsp_engine.operators.topk import TopkConfig, TopkOperator
 
 __all__ = ["RANKERS", "Ranked", "RankedConfig", "RankerName"]
-
-RankerName = Literal["MinTopk", "PreTopk", "Oracle"]
-RANKERS: dict[RankerName, type[MinTopk | PreTopk | Oracle]] = {
-    "MinTopk": MinTopk,
-    "PreTopk": PreTopk,
-    "Oracle": Oracle,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +40,7 @@ class RankedConfig(GeneralConfig):
     """The text is that of the general path: what the query means.
 
     Of each window the k best are found by `ranker`, and the first `offset` of them are left out.
-    `projected` makes rows of them: see `Projector`.
+    `projected` makes rows of them: see `Projector`. A window has so many `slides`.
     """
 
     matching: Matching | None = None
@@ -58,6 +49,7 @@ class RankedConfig(GeneralConfig):
     k: int = 1
     offset: int = 0
     ranker: RankerName = "MinTopk"
+    slides: int = 1
 
 
 class Ranked:
@@ -69,11 +61,15 @@ class Ranked:
         self.may_give_blank_nodes = False
         self._matcher = Matcher(config.matching, store)
         self._projector = Projector(config, config.projected)
-        self._ranker = RANKERS[config.ranker](TopkConfig(config.k))
+        self._ranker: TopkOperator = RANKERS[config.ranker](self._ranker_config)
         self._border = Border(config.k)
         self._objects = Objects()
         self._taken: set[Pane] = set()
         self._count = 0
+
+    @property
+    def _ranker_config(self) -> TopkConfig:
+        return ranker_config(self.config.ranker, self.config.k, self.config.slides)
 
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph:
         """Return the answer over the content of the only scan, at an instant."""
@@ -135,7 +131,7 @@ class Ranked:
     def restore(self, state: State) -> None:
         """Go on from a state. Where to look for the best is guessed anew."""
         ranker = RANKERS[self.config.ranker]
-        self._ranker = ranker.restored(self._ranker.config, state["ranker"])
+        self._ranker = ranker.restored(self._ranker_config, state["ranker"])
         self._objects.restore(state["objects"], len(self._matcher.config.names))
         self._taken = {Pane(*pane) for pane in state["taken"]}
         self._count = state["count"]

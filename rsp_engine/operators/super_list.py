@@ -182,11 +182,33 @@ class SuperList:
         if len(places) > _FEW:
             self._before = dominators(self.end)
 
+    def cut(self, count: int) -> None:
+        """Keep so many of the best: those that go stand before none of them."""
+        self._columns = [column[:count] for column in self._columns]
+        self._before = self._before[:count]
+
+    def take_out(self, new: Arrivals) -> Arrivals:
+        """Remove objects that arrive again; return the new ones without those that came before."""
+        again, among_list, among_new = np.intersect1d(
+            self.keys, new.keys, assume_unique=True, return_indices=True
+        )
+        if not len(again):
+            return new
+        is_later = new.positions[among_new] >= self.positions[among_list]
+        gone = np.zeros(len(self), dtype=bool)
+        gone[among_list[is_later]] = True
+        self.remove(gone)
+        stays = np.ones(len(new.keys), dtype=bool)
+        stays[among_new[~is_later]] = False
+        return new.take(stays)
+
     def replace(
-        self, arrivals: Arrivals, end: Integers, more: Floats, *, window: int
+        self, arrivals: Arrivals, end: Integers, more: Floats | None = None, *, window: int
     ) -> Dropped | None:
         """Make a list of other objects, given in any order."""
-        columns = [arrivals.keys, arrivals.positions, -arrivals.scores, end, more]
+        columns: list[NDArray[Any]] = [arrivals.keys, arrivals.positions, -arrivals.scores, end]
+        if more is not None:
+            columns.append(more)
         return self._sort(columns, window)
 
     def candidates(self, current: int) -> list[Candidate]:

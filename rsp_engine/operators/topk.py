@@ -11,6 +11,7 @@ then later arrival, then larger key.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -120,7 +121,7 @@ def order_of(arrivals: Arrivals) -> NDArray[np.intp]:
 
 def as_array(values: Any, kind: type[np.generic]) -> NDArray[Any]:  # noqa: ANN401 - array-like
     """Return values as an array of one dimension."""
-    made = np.asarray(values, dtype=kind)
+    made = np.asarray(values, kind)
     if made.ndim != 1:
         raise ValueError("arrivals are arrays of one dimension")
     return made
@@ -133,7 +134,7 @@ def as_arrivals(keys: Any, positions: Any, scores: Any) -> Arrivals:  # noqa: AN
     )
     if not len(batch.keys) == len(batch.positions) == len(batch.scores):
         raise ValueError("keys, positions and scores must be of equal length")
-    if len(batch.scores) and np.isnan(batch.scores.min()):
+    if len(batch.scores) and isnan(np.minimum.reduce(batch.scores)):
         raise ValueError("a score must be a number")
     return batch
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rsp_engine.plan.services import ServiceOptions
 from rsp_engine.policies.registry import POLICIES
@@ -26,8 +26,11 @@ Match = Literal["window", "element"]
 Arrivals = Literal["latest", "all"]
 """Of several arrivals of a join key in a window: the latest counts, or each is an object."""
 
-OperatorName = Literal["auto", "mintopk", "pretopk", "oracle", "general"]
-OPERATORS: tuple[OperatorName, ...] = ("auto", "mintopk", "pretopk", "oracle", "general")
+OperatorName = Literal[
+    "auto", "mintopk", "sap", "sap-dynamic", "sap-equal", "pretopk", "skyband", "sma", "sma-ring",
+    "oracle", "general",
+]  # fmt: skip
+OPERATORS: tuple[OperatorName, ...] = get_args(OperatorName)
 
 
 @dataclass(frozen=True, slots=True)

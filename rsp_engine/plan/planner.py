@@ -20,6 +20,7 @@ from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.operators.asking import Asking
 from rsp_engine.plan.aggregated import aggregated_path
 from rsp_engine.plan.beside import looked_into
+from rsp_engine.plan.choosing import chosen_ranker
 from rsp_engine.plan.general import as_term, general_path
 from rsp_engine.plan.joined import joined_path
 from rsp_engine.plan.options import OperatorName, Options
@@ -157,23 +158,39 @@ def by_ranking(query: tree.Query, _: Logical, options: Options) -> Choice | None
     """Rank with a top-k operator, where a score is known on arrival."""
     if options.operator == "general" or not is_ranking(query):
         return None
-    ranker = _RANKERS.get(options.operator, "MinTopk")
-    config = ranked_path(query, options.functions, ranker, options.match)
+    forced = _RANKERS.get(options.operator)
+    config = ranked_path(query, options.functions, forced, options.match)
     if isinstance(config, WhyNot):
         return None
-    why = f"{_patterns(config)} over one window, ranked by one score: {_WHY[ranker]}"
+    why = f"{_patterns(config)} over one window, ranked by one score: {_WHY[config.ranker]}"
+    if forced is None:
+        why += f"; {chosen_ranker(config.slides, config.k).why}"
     return Choice(config, why)
 
 
 _RANKERS: dict[OperatorName, RankerName] = {
     "mintopk": "MinTopk",
+    "sap": "SAP",
+    "sap-dynamic": "SAP (dynamic)",
+    "sap-equal": "SAP (equal)",
     "pretopk": "PreTopk",
+    "skyband": "k-skyband",
+    "sma": "SMA",
+    "sma-ring": "SMA (ring buffer)",
     "oracle": "Oracle",
 }
+_PARTITIONS = "the best of each partition of the window are kept, others looked at only if needed"
+_SCANNED = "the best are kept, and the window is scanned when they run out"
 _WHY: dict[RankerName, str] = {
     "MinTopk": "only solutions that can still reach an answer are kept",
     "PreTopk": "the best are predicted for each window to come",
     "Oracle": "each window is sorted anew",
+    "SAP": _PARTITIONS,
+    "SAP (dynamic)": _PARTITIONS,
+    "SAP (equal)": _PARTITIONS,
+    "k-skyband": "solutions stay until k better ones have come after them",
+    "SMA": _SCANNED,
+    "SMA (ring buffer)": _SCANNED,
 }
 
 

@@ -20,6 +20,7 @@ from rsp_engine.operators.matching import Matching
 from rsp_engine.operators.one_pattern import OnePattern
 from rsp_engine.operators.projecting import OBJECTS, VARIABLE
 from rsp_engine.operators.ranked import RankedConfig, RankerName
+from rsp_engine.plan.choosing import chosen_ranker, slides_of
 from rsp_engine.plan.general import as_term, general_path
 from rsp_engine.plan.scoring import scoring
 
@@ -103,10 +104,13 @@ def is_ranking_of_groups(query: tree.Query) -> bool:
 def ranked_path(
     query: tree.Query,
     functions: Functions,
-    ranker: RankerName = "MinTopk",
+    ranker: RankerName | None = None,
     match: Match = "window",
 ) -> RankedConfig | WhyNot:
-    """Return the configuration of the ranked operator, or why the query does not allow it."""
+    """Return the configuration of the ranked operator, or why the query does not allow it.
+
+    Without a ranker, one is chosen.
+    """
     select = query.form
     if not isinstance(select, tree.Select):
         return WhyNot("only a SELECT can rank")
@@ -121,14 +125,18 @@ def ranked_path(
     modifiers = select.modifiers
     assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
     offset = 0 if modifiers.offset is None else modifiers.offset.value
+    k, frame = offset + modifiers.limit.value, query.windows[0].frame
+    assert isinstance(frame, tree.TimeWindow), "windows that count are not ranked here"  # noqa: S101
+    slides = slides_of(frame)
     return RankedConfig(
         **{field.name: getattr(base, field.name) for field in fields(base)},
         matching=matching_of(query, side, order_expression(select), functions),
         projected=projection(query, side.names, base, functions),
         descending=modifiers.order_by[0].descending,
-        k=offset + modifiers.limit.value,
+        k=k,
         offset=offset,
-        ranker=ranker,
+        ranker=ranker or chosen_ranker(slides, k).ranker,
+        slides=slides,
     )
 
 

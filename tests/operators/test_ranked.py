@@ -146,7 +146,7 @@ def test_all_top_k_operators_give_the_same_answer_whatever_the_order_of_elements
         chance.shuffle(shuffled)
         made = Ranked(planned(asked, ranker), store())
         given_answers.append(answers(made, shuffled, frame))
-    assert given_answers[0] == given_answers[1] == given_answers[2]
+    assert all(given == given_answers[0] for given in given_answers)
 
 
 def test_of_equal_scores_the_later_arrival_is_first_then_the_larger_term():

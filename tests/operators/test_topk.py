@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytest
@@ -15,9 +16,15 @@ from rsp_engine.operators.dominance import dominators
 from rsp_engine.operators.mintopk import MinTopk
 from rsp_engine.operators.oracle import Oracle
 from rsp_engine.operators.pretopk import PreTopk
+from rsp_engine.operators.sap import Sap, SapConfig
+from rsp_engine.operators.skyband import KSkyband
+from rsp_engine.operators.sma import Sma, SmaConfig
 from rsp_engine.operators.topk import TopkConfig, in_panes
 from rsp_engine.operators.topk_n import TopkN, TopkNConfig
 from tests.operators.topk_runs import Run, feed, runs
+
+if TYPE_CHECKING:
+    from rsp_engine.operators.partitioning import Partitioning
 
 
 class Alone(TopkN):
@@ -37,7 +44,39 @@ class Alone(TopkN):
         return made
 
 
-FAMILY = [PreTopk, MinTopk, Alone]
+def sap(partitioning: Partitioning, slides: int, s: int | None) -> type[Sap]:
+    """Return SAP for windows of so many slides, which need not be true."""
+
+    class Partitioned(Sap):
+        def __init__(self, config: TopkConfig) -> None:
+            super().__init__(SapConfig(config.k, slides, s, partitioning))
+
+        @classmethod
+        def restored(cls, config, state):
+            return Sap.restored(SapConfig(config.k, slides, s, partitioning), state)
+
+    Partitioned.__name__ = f"{partitioning}{slides}"
+    return Partitioned
+
+
+def sma(index: Literal["grid", "ring"], more: int) -> type[Sma]:
+    """Return SMA that looks for so many more than k."""
+
+    class Scanning(Sma):
+        def __init__(self, config: TopkConfig) -> None:
+            super().__init__(SmaConfig(config.k, config.k + more, index))
+
+        @classmethod
+        def restored(cls, config, state):
+            return Sma.restored(SmaConfig(config.k, config.k + more, index), state)
+
+    Scanning.__name__ = index
+    return Scanning
+
+
+SAP = [sap("equal", 5, 2), sap("dynamic", 4, 1), sap("enhanced", 9, None)]
+BASELINES = [KSkyband, sma("grid", 0), sma("ring", 2)]
+FAMILY = [PreTopk, MinTopk, Alone, *SAP, *BASELINES]
 
 
 @pytest.mark.parametrize("operator", FAMILY)
@@ -165,7 +204,7 @@ def test_falling_scores_keep_k_objects_of_every_pane_and_one_key_keeps_one(opera
     assert len(same) == 1
 
 
-@pytest.mark.parametrize("operator", [PreTopk, MinTopk, Alone])
+@pytest.mark.parametrize("operator", FAMILY)
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 30), st.sampled_from([1, 5, 1000]))
 def test_large_panes_are_cut_by_a_guessed_border_without_loss(operator, seed, k, levels):

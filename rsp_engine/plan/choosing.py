@@ -1,0 +1,47 @@
+"""MinTopk or SAP: which of them ranks a query whose score is known on arrival.
+
+MinTopk does a little work for all its candidates at every slide; SAP does most of its work once
+for a partition of many slides. So SAP is ahead where a window has many slides, and the more so the
+fewer objects come in a slide; where slides are few and large, MinTopk is. The threshold is what
+`benchmarks/bench_sap.py` measures: see the table of thresholds in `docs/performance.md`.
+
+How many objects come in a slide of a window over time is known only when they come. It is not
+needed: with so many slides a window, SAP is ahead or close behind however many they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from rsp_engine.grammar import tree
+
+__all__ = ["SLIDES", "Chosen", "chosen_ranker", "slides_of"]
+
+SLIDES = 500
+"""From so many slides a window on, SAP."""
+
+
+class Chosen(NamedTuple):
+    """An operator, and why it was chosen."""
+
+    ranker: Literal["MinTopk", "SAP"]
+    why: str
+
+
+def slides_of(frame: tree.TimeWindow) -> int:
+    """Return n / s: how many slides a window has."""
+    step = (frame.step or frame.range).milliseconds
+    return max(1, -(-frame.range.milliseconds // step))
+
+
+def chosen_ranker(slides: int, k: int) -> Chosen:
+    """Choose by n / s and k.
+
+    >>> chosen_ranker(9, 5).ranker, chosen_ranker(3600, 5).ranker
+    ('MinTopk', 'SAP')
+    """
+    known = f"a window has {slides:,} slide{'s' * (slides > 1)} (n / s), and k is {k:,}"
+    if slides >= SLIDES:
+        return Chosen("SAP", f"{known}: from {SLIDES} slides on, SAP is ahead of MinTopk")
+    return Chosen("MinTopk", f"{known}: below {SLIDES} slides, MinTopk is ahead of SAP")

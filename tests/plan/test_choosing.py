@@ -1,0 +1,52 @@
+"""Which top-k operator runs a ranked query, by itself and by --operator."""
+
+from __future__ import annotations
+
+import pytest
+
+from rsp_engine.cli.ranking import Operator
+from rsp_engine.grammar import check
+from rsp_engine.operators.ranked import RankedConfig
+from rsp_engine.operators.rankers import RANKERS
+from rsp_engine.plan.choosing import SLIDES, chosen_ranker
+from rsp_engine.plan.options import OPERATORS, Options
+from rsp_engine.plan.planner import plan
+
+QUERY = """PREFIX : <http://example.org/>
+SELECT ?s ?v FROM NAMED WINDOW :w ON STREAM :x [RANGE {} STEP {}]
+WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY DESC(?v) LIMIT {}"""
+
+
+def planned(size: str, step: str, k: int = 10, operator: str = "auto") -> tuple[RankedConfig, str]:
+    text = QUERY.format(size, step, k)
+    physical = plan(check(text), text, "query", Options(operator=operator)).physical  # type: ignore[arg-type]
+    assert isinstance(physical.operator, RankedConfig)
+    return physical.operator, physical.why
+
+
+def test_few_slides_a_window_are_for_mintopk_and_many_for_sap():
+    few, why_few = planned("1h", "6m")
+    many, why_many = planned("1h", "1s")
+    assert (few.ranker, few.slides) == ("MinTopk", 10)
+    assert (many.ranker, many.slides) == ("SAP", 3600)
+    assert "a window has 10 slides (n / s), and k is 10" in why_few
+    assert why_few.endswith(f"below {SLIDES} slides, MinTopk is ahead of SAP")
+    assert why_many.endswith(f"from {SLIDES} slides on, SAP is ahead of MinTopk")
+
+
+def test_a_tumbling_window_is_one_slide():
+    assert chosen_ranker(1, 3).why.startswith("a window has 1 slide (n / s)")
+    assert planned("1h", "2h")[0].slides == 1
+
+
+def test_every_operator_can_be_asked_for_by_name():
+    assert set(OPERATORS) == {operator.value for operator in Operator}
+    found = {
+        planned("1h", "1m", operator=o)[0].ranker for o in OPERATORS if o not in ("auto", "general")
+    }
+    assert found == set(RANKERS)
+
+
+@pytest.mark.parametrize("operator", ["sap", "sma", "skyband"])
+def test_an_operator_that_was_asked_for_gives_no_reason_of_choice(operator):
+    assert "slides" not in planned("1h", "1s", operator=operator)[1]
