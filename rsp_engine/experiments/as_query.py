@@ -18,6 +18,7 @@ from rsp_engine.model.answers import Solutions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rsp_engine.engine import RunnerName
     from rsp_engine.experiments.dataset import Dataset
     from rsp_engine.experiments.direct import Setting
     from rsp_engine.experiments.windows import Linear
@@ -58,8 +59,18 @@ LIMIT {k}
 """  # noqa: S608 - RSP-QL, of numbers and constants
 
 
-def through_engine(dataset: Dataset, score: Linear, setting: Setting) -> Iterator[Answered]:
-    """Yield what the engine answers for each window of a dataset that the paper evaluates."""
+def through_engine(
+    dataset: Dataset,
+    score: Linear,
+    setting: Setting,
+    *,
+    runner: RunnerName = "local",
+    stream: str | None = None,
+) -> Iterator[Answered]:
+    """Yield what the engine answers for each window of a dataset that the paper evaluates.
+
+    The mentions are those of the dataset, or of a `stream` that holds the same.
+    """
     engine = Engine(
         t0=dataset.start,
         policy=setting.policy,
@@ -67,10 +78,11 @@ def through_engine(dataset: Dataset, score: Linear, setting: Setting) -> Iterato
         n=setting.n,
         seed=setting.seed,
         oracle=True,
+        runner=runner,
     )
     engine.service(SERVICE, dataset.endpoint())
     engine.register(query(score, setting.k))
-    engine.bind(STREAM, dataset.elements())
+    engine.bind(STREAM, dataset.elements() if stream is None else stream)
     last = dataset.start + dataset.windows[-1][1]
     for answer in engine.run():
         if answer.window.close <= last:

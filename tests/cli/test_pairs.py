@@ -98,3 +98,13 @@ def test_odd_bids_are_those_of_the_general_path(sales):
     rows = [answer["rows"] for answer in found]
     assert rows == [a["rows"] for a in answers(AUCTION, sales, "--operator", "general")]
     assert len(found) > 10
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("name", ["readings", "sales"])
+def test_pairs_are_the_same_on_spark(name, request, monkeypatch):
+    query, stream = SENSORS if name == "readings" else AUCTION, request.getfixturevalue(name)
+    expected = answers(query, stream)
+    assert expected
+    monkeypatch.setenv("RSP_RUNNER", "spark")
+    assert answers(query, stream) == expected

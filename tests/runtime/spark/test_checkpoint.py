@@ -1,0 +1,111 @@
+"""Checkpoints: what does not fit is refused, what fails is told, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from rsp_engine.errors import DriverError, StateError
+from rsp_engine.runtime.sinks import open_sink
+from rsp_engine.runtime.spark.checkpoint import Checkpoint
+from tests.data import PROJECT
+from tests.runtime.cut import texts
+from tests.runtime.spark.recovering import made, write_stream
+
+OF = {"queries": ["a"], "max_delay": 5}
+
+
+def test_the_last_state_is_found_again_and_older_ones_go(tmp_path):
+    checkpoint = Checkpoint(tmp_path, OF)
+    assert checkpoint.last() is None
+    for batch in range(12):
+        checkpoint.write_fetched(batch, [[{"now": batch}]])
+        checkpoint.write_state(batch, {"batch": batch})
+    again = Checkpoint(tmp_path, OF)
+    assert again.last() == (11, {"batch": 11})
+    assert again.fetched(11) == [[{"now": 11}]]
+    assert again.fetched(12) == []
+    assert len(list((tmp_path / "state").iterdir())) == 2
+
+
+@pytest.mark.parametrize("other", [{"queries": ["b"], "max_delay": 5}, {"queries": ["a"]}])
+def test_a_checkpoint_of_another_run_is_refused(tmp_path, other):
+    Checkpoint(tmp_path, OF)
+    with pytest.raises(StateError, match="another run"):
+        Checkpoint(tmp_path, other)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-3], lambda data: b"00000000" + data[8:]])
+def test_a_damaged_state_is_refused(tmp_path, damage):
+    checkpoint = Checkpoint(tmp_path, OF)
+    checkpoint.write_state(0, {"much": list(range(100))})
+    [path] = (tmp_path / "state").iterdir()
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(StateError, match="damaged"):
+        checkpoint.last()
+
+
+def test_a_state_that_was_half_written_is_not_one(tmp_path):
+    checkpoint = Checkpoint(tmp_path, OF)
+    checkpoint.write_state(0, {"batch": 0})
+    (tmp_path / "state" / "1.new").write_text("half")
+    assert checkpoint.last() == (0, {"batch": 0})
+
+
+def test_a_folder_that_cannot_be_written_to_is_told(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(DriverError, match="cannot be written"):
+        Checkpoint(tmp_path / "file" / "checkpoint", OF)
+
+
+def test_a_full_disk_is_told_and_the_state_before_is_kept(tmp_path, monkeypatch):
+    checkpoint = Checkpoint(tmp_path, OF)
+    checkpoint.write_state(0, {"batch": 0})
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DriverError, match="No space left"):
+        checkpoint.write_state(1, {"batch": 1})
+    assert checkpoint.last() == (0, {"batch": 0})
+
+
+def test_a_run_without_java_says_what_to_install(tmp_path):
+    (tmp_path / "q.rspql").write_text("SELECT * FROM NAMED WINDOW <w:> ON <s:> [RANGE 1s] {}")
+    (tmp_path / "s.nq").touch()
+    command = ["run", "q.rspql", "--stream=s:=s.nq", "--output=answers", "--runner=spark"]
+    done = subprocess.run(  # noqa: S603 - our own
+        [sys.executable, "-m", "rsp_engine.cli", *command],
+        cwd=tmp_path,
+        env={"PATH": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "Spark needs Java 17 or later, and there is none" in done.stderr
+    assert "--runner local" in done.stderr
+    assert not (tmp_path / "answers").exists()
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_run_goes_on_after_it_was_stopped(tmp_path):
+    """Stopped after the batch in hand, as by Ctrl-C, and taken up by another engine."""
+    write_stream(tmp_path / "stream.nq")
+    expected = "".join(texts(made(tmp_path, None)))
+    lengths: list[int] = []
+    for _ in range(3):
+        engine = made(tmp_path, tmp_path / "checkpoint")
+        sink = open_sink("jsonl", str(tmp_path / "answers.jsonl"), "SELECT", keep=True)
+        for answer in engine.run([sink]):
+            sink.write(answer)
+            if len(lengths) < 2:
+                engine.stop()
+        sink.close()
+        lengths.append(len((tmp_path / "answers.jsonl").read_bytes()))
+    assert 0 < lengths[0] < lengths[1] < lengths[2]
+    assert (tmp_path / "answers.jsonl").read_text(encoding="utf-8") == expected
