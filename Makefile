@@ -29,7 +29,7 @@ check: $(STAMP) ## check format, lint, types, import rules and the examples in d
 	$(BIN)/pytest -q --doctest-modules rsp_engine
 
 test: $(STAMP) java ## run all tests (needs Java 17 or later: see scripts/java)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist worksteal
 
 bench: $(STAMP) java ## run the benchmarks, one after the other
 	@test -n "$(BENCHMARKS)" || { echo "There is no benchmarks/bench_*.py to run." >&2; exit 1; }
