@@ -29,10 +29,10 @@ check: $(STAMP) ## check format, lint, types, import rules and the examples in d
 	$(BIN)/pytest -q --doctest-modules rsp_engine
 
 test: $(STAMP) java ## run all tests (needs Java 17 or later: see scripts/java)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 soak: $(STAMP) java ## run the long tests: many more examples, and twenty kills at random
-	RSP_THOROUGH=1 $(BIN)/pytest
+	RSP_THOROUGH=1 $(BIN)/pytest -n 2 --dist loadgroup
 
 bench: $(STAMP) java ## run the benchmarks, one after the other
 	@test -n "$(BENCHMARKS)" || { echo "There is no benchmarks/bench_*.py to run." >&2; exit 1; }

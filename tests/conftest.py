@@ -1,6 +1,8 @@
-"""What all tests share: queries run in this process, unless a test asks for Spark.
+"""What all tests share.
 
-There is one Spark session for a whole run of the tests, since it takes seconds to start.
+No test fails for being slow: time is looked at on purpose only. Queries run in this process, unless
+a test asks for Spark. There is one Spark session for all tests, since it takes seconds to start: the
+tests that use it are run one after the other, by the same worker.
 """
 
 from __future__ import annotations
@@ -10,13 +12,28 @@ import warnings
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.thoroughness import TIMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
+settings.register_profile("usual", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "thorough", settings.get_profile("usual"), max_examples=TIMES * settings().max_examples
+)
+settings.load_profile("usual" if TIMES == 1 else "thorough")
 os.environ["RSP_RUNNER"] = "local"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

@@ -149,7 +149,7 @@ class WholeWindow:
         streaming = np.concatenate([part.streaming for part in parts])
         scores = np.concatenate([part.scores for part in parts])
         ends = np.repeat([pane.last for pane, _ in panes], [len(part.keys) for part in parts])
-        latest = _latest(keys, positions, streaming, scores)
+        latest = _latest(keys, positions, streaming, scores, ends)
         is_known = ~np.isnan(scores[latest])
         known, others = latest[is_known], latest[~is_known]
         known = known[order_of(Arrivals(keys[known], positions[known], scores[known]))]
@@ -191,9 +191,13 @@ class WholeWindow:
 
 
 def _latest(
-    keys: Integers, positions: Integers, streaming: Floats, scores: Floats
+    keys: Integers, positions: Integers, streaming: Floats, scores: Floats, ends: Integers
 ) -> NDArray[np.intp]:
-    """Return the places of the latest arrivals of their keys; of two at once, the larger x_S."""
+    """Return the places of the latest arrivals of their keys.
+
+    Of two at once the larger x_S counts; of equals the one that lives longer, in whatever order
+    they came.
+    """
     newest = np.full(keys.max() + 1, np.iinfo(np.int64).min)
     np.maximum.at(newest, keys, positions)
     places = np.flatnonzero(positions == newest[keys])
@@ -202,5 +206,5 @@ def _latest(
         return places
     is_known = ~np.isnan(scores[places])
     values = np.where(is_known, scores[places], 0)
-    order = np.lexsort((values, is_known, streaming[places], keys[places]))
+    order = np.lexsort((ends[places], values, is_known, streaming[places], keys[places]))
     return places[order[np.r_[np.diff(keys[places][order]) != 0, True]]]

@@ -96,7 +96,7 @@ def test_standard_input_is_a_stream(here):
         input=(here / "readings.jsonl").read_bytes(),
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=120,
     )
     assert (
         done.stdout.decode()

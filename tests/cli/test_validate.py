@@ -18,7 +18,7 @@ COLUMN = BAD.index("<w:v>") + 1
 
 def rsp(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "rsp_engine.cli", *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)  # noqa: S603
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=120, check=False)  # noqa: S603
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_a_wrong_call_exits_2_and_shows_no_traceback(arguments):
 def test_validation_imports_no_heavy_package():
     command = [sys.executable, "-X", "importtime", "-m", "rsp_engine.cli", "validate"]
     command.append(str(PROJECT / "queries" / "influencers.rspql"))
-    done = subprocess.run(command, capture_output=True, timeout=60, check=True)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, timeout=120, check=True)  # noqa: S603
     imported = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.decode().splitlines()}
     assert "lark" in imported
     assert not {"pyspark", "pyarrow", "rdflib", "pyoxigraph", "numpy"} & imported

@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
@@ -32,6 +32,7 @@ from rsp_engine.replica.pattern import RemotePattern
 from rsp_engine.replica.recorded import read_csv
 from rsp_engine.runtime.sources import open_source
 from tests.data import real_data
+from tests.thoroughness import examples
 
 SMALL = Scale(users=7, duration=400_000, mentions=60)
 SEEDS = st.integers(0, 2**31 - 1)
@@ -53,7 +54,7 @@ def test_a_seed_gives_these_bytes_on_any_machine():
 
 
 @given(seed=SEEDS, scale=SCALES, ch=st.integers(1, 80))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_the_same_seed_gives_the_same_bytes(seed, scale, ch):
     assert digest(generate(seed, ch, 2, scale)) == digest(generate(seed, ch, 2, scale))
 
@@ -83,7 +84,7 @@ def test_fewer_changes_are_a_part_of_more():
 
 
 @given(seed=SEEDS, scale=SCALES, ch=st.integers(1, 80))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_dataset_of_any_size_holds_together(seed, scale, ch):
     made = generate(seed, ch, 1, scale)
     assert len(made.mention_times) == scale.mentions
@@ -104,7 +105,7 @@ def test_a_dataset_of_any_size_holds_together(seed, scale, ch):
 
 
 @given(seed=SEEDS, scale=SCALES, ch=st.integers(1, 80))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_no_two_values_of_dfc_are_equal(seed, scale, ch):
     """So no two users are ever equal, and every change is one."""
     made = generate(seed, ch, 1, scale)
@@ -140,7 +141,7 @@ def test_a_mention_at_the_edge_is_in_the_window_that_closes_there():
 
 
 @given(seed=SEEDS, time=st.integers(0, SMALL.duration))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_dfc_at_a_time_is_the_last_of_the_history(seed, time):
     made = generate(seed, 60, 1, SMALL)
     for user, dfc in enumerate(made.dfc_at(time).tolist()):
@@ -156,7 +157,7 @@ def test_the_dfc_at_a_time_is_the_last_of_the_history(seed, time):
     ch=st.integers(1, 80),
     seed=SEEDS,
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_same_part_of_the_changes_of_every_invocation_stays(told, ch, seed):
     """Each invocation tells some users, all in one round. With CH 80 all changes stay."""
     times = np.repeat(np.arange(1, len(told) + 1), told)[None, :]
@@ -207,7 +208,7 @@ def test_the_replica_starts_with_what_the_endpoint_says_at_the_start():
 
 
 @given(seed=SEEDS)
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_the_mentions_of_any_seed_are_near_those_of_the_paper(seed):
     found = mentions(generate(seed))
     pairs, users = spread_of(found.pairs), found.users.mean()
@@ -220,7 +221,7 @@ def test_the_mentions_of_any_seed_are_near_those_of_the_paper(seed):
 
 
 @given(seed=SEEDS, number=st.integers(1, 5))
-@settings(max_examples=4, deadline=None)
+@examples(4)
 @pytest.mark.parametrize("ch", CHS)
 def test_the_changes_of_any_seed_are_near_table_3(ch, seed, number):
     found, paper = summary_of(changes(generate(seed, ch, number))), TABLE_3[ch]

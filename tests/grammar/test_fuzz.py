@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import QuerySyntaxError, render
 from rsp_engine.grammar import parse, serialise, validate
 from tests.data import PROJECT
+from tests.thoroughness import examples
 
 GOOD = [path.read_text(encoding="utf-8") for path in sorted((PROJECT / "queries").glob("*.rspql"))]
 TOKENS = """
@@ -35,7 +36,7 @@ def mutations(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(200)
 @example("")
 @example("\ufeff")
 @example("\x00")

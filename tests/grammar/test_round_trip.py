@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from rsp_engine.grammar import parse, serialise, tree
 from tests.grammar.strategies import queries
 from tests.grammar.w3c import syntax_tests, text_of
+from tests.thoroughness import examples
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(100)
 @given(queries())
 def test_a_generated_tree_is_read_back_from_its_text(query):
     assert parse(serialise(query)) == query

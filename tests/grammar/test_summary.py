@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from rsp_engine.grammar import parse, serialise, validate
 from rsp_engine.grammar.summary import summary
 from tests.grammar.strategies import queries
+from tests.thoroughness import examples
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(60)
 @given(queries())
 def test_any_query_has_a_summary_of_one_line(query):
     assert "\n" not in summary(query)
@@ -21,7 +22,7 @@ def test_a_pattern_in_the_order_is_told_in_the_same_line():
     assert summary(query) == ("SELECT, top 2 by DESC EXISTS { { SELECT ?s WHERE { ?s ?q 1 . } } }")
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(60)
 @given(queries())
 def test_any_query_can_be_validated(query):
     assert validate(serialise(query)).query == query

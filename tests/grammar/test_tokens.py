@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lark.exceptions import UnexpectedCharacters
 
 from rsp_engine.grammar.parser.tables import tables
 from tests.grammar.test_fuzz import TOKENS
+from tests.thoroughness import examples
 
 PIECES = st.sampled_from(
     [*TOKENS, " ", ":", "-", ".", "e", "9", "m", "'", '"', "<", ">", "P1D", "ex"]
@@ -20,7 +21,7 @@ def patterns() -> list[re.Pattern[str]]:
     return [re.compile(terminal.pattern.to_regexp()) for terminal in tables().terminals]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(PIECES, max_size=8).map("".join))
 def test_every_token_is_the_longest_match_at_its_place(text):
     terminals = patterns()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.grammar import check
@@ -22,6 +22,7 @@ from rsp_engine.plan.general import general_path
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.ranked import WhyNot
 from rsp_engine.runtime.functions import as_sparql
+from tests.thoroughness import examples
 
 EX = "http://example.org/"
 HEAD = f"PREFIX : <{EX}> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
@@ -123,7 +124,7 @@ def check_same(found: tuple[Row, ...], everything: tuple[Row, ...], asked: str) 
 
 
 @pytest.mark.parametrize("asked", ASKED)
-@settings(max_examples=60, deadline=None)
+@examples(25)
 @given(elements(), st.integers(1, 12), st.integers(1, 6))
 def test_groups_are_ranked_as_on_the_general_path(asked, found, size, step):
     frame = TimeFrame(size, step)
@@ -134,7 +135,7 @@ def test_groups_are_ranked_as_on_the_general_path(asked, found, size, step):
         assert answer.variables == everything.variables
 
 
-@settings(max_examples=150, deadline=None)
+@examples(60)
 @given(
     elements(st.sampled_from([*INTEGERS, *DECIMALS, *map(ox.Literal, (0.1, 1e16, -1e16, 0.7))])),
     st.sampled_from(("SUM", "AVG")),
@@ -159,7 +160,7 @@ ODD = [ox.Literal("x"), ox.NamedNode(f"{EX}i"), literal("2020-01-01T00:00:00Z", 
 
 
 @pytest.mark.parametrize("function", ["SUM", "AVG"])
-@settings(max_examples=60, deadline=None)
+@examples(30)
 @given(elements(st.sampled_from(INTEGERS + ODD)), st.integers(1, 12), st.integers(1, 6))
 def test_a_group_with_a_value_that_is_no_number_has_no_sum_and_ranks_last(
     function, found, size, step
@@ -189,7 +190,7 @@ def test_the_earliest_of_dates_is_ranked():
     assert [row.bindings["n"] for row in rows] == [dates[1][1], dates[2][1]]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(100)
 @given(elements(st.sampled_from(INTEGERS)), st.integers(1, 12), st.integers(1, 6), st.randoms())
 def test_of_equal_counts_the_later_arrival_is_first_then_the_larger_key(found, size, step, chance):
     """Windows are (open, close], each solution counts once, in whatever order elements are read."""

@@ -7,7 +7,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
@@ -23,9 +23,10 @@ from tests.operators.aggregate_runs import (
     joined,
     runs,
 )
+from tests.thoroughness import examples
 
 
-@settings(max_examples=200, deadline=None)
+@examples(80)
 @given(st.one_of(runs(), runs(any_values)))
 def test_every_window_is_ranked_as_the_naive_one_says(run: Run):
     naive, clever = Naive(run), run.operator()
@@ -49,7 +50,7 @@ def test_every_window_is_ranked_as_the_naive_one_says(run: Run):
         clever._check()
 
 
-@settings(max_examples=200, deadline=None)
+@examples(80)
 @given(runs(), st.booleans())
 def test_the_list_is_the_union_of_the_best_of_each_active_window(run: Run, settles: bool):
     """Before a window closes, and after: then it is that of the next one, without its new pane."""
@@ -77,7 +78,7 @@ def test_the_list_is_the_union_of_the_best_of_each_active_window(run: Run, settl
         assert len(clever) == len(expected)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(40)
 @given(runs(any_values), st.data())
 def test_any_batching_gives_the_same_bits(run: Run, data: st.DataObject):
     whole, pieces = run.operator(), run.operator()
@@ -97,7 +98,7 @@ def test_any_batching_gives_the_same_bits(run: Run, data: st.DataObject):
         assert repr(whole.close(window)) == repr(pieces.close(window))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(40)
 @given(runs(any_values), st.data())
 def test_a_state_written_and_read_back_at_any_point_changes_nothing(run: Run, data: st.DataObject):
     straight, broken = run.operator(), run.operator()
@@ -337,7 +338,7 @@ def test_bad_configurations_and_states_of_others_are_refused():
         Aggregates.restored(AggregateConfig(1), {**state, "operator": "Oracle"})
 
 
-@settings(max_examples=150, deadline=None)
+@examples(60)
 @given(runs(st.one_of(any_values, st.sampled_from([inf, -inf, nan]))), st.data())
 def test_what_arrives_and_is_withdrawn_leaves_no_trace(run: Run, data: st.DataObject):
     if run.config.function in {"min", "max"}:

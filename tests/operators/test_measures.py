@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.operators.measures import (
@@ -34,7 +34,6 @@ def test_the_example_of_the_paper_to_three_digits(answer, expected_ndcg, expecte
     assert round(precision(answer, "ABCDEF", 3), 3) == expected_precision
 
 
-@settings(deadline=None)
 @given(objects, objects, sizes, st.integers(0, 6))
 def test_ndcg_is_the_formula_of_the_paper(answer, oracle, k, more):
     depth = k + more
@@ -80,35 +79,30 @@ def test_the_reciprocal_rank_is_of_the_best_object(answer, expected):
 
 
 @every_measure
-@settings(deadline=None)
 @given(objects, objects, sizes)
 def test_a_measure_is_from_0_to_1(one, answer, oracle, k):
     assert 0 <= one(answer, oracle, k) <= 1
 
 
 @every_measure
-@settings(deadline=None)
 @given(objects, sizes)
 def test_the_oracle_itself_gets_1(one, oracle, k):
     assert one(oracle, oracle, k) == 1
     assert one(oracle[:k], oracle, k) == 1
 
 
-@settings(deadline=None)
 @given(st.permutations(range(6)), st.permutations(range(6)), sizes)
 def test_only_the_order_of_the_oracle_gets_1_by_ndcg(answer, oracle, k):
     assert (ndcg(answer, oracle, k) == pytest.approx(1, abs=1e-9)) == (answer[:k] == oracle[:k])
 
 
 @every_measure
-@settings(deadline=None)
 @given(objects, objects, sizes)
 def test_what_stands_beyond_the_first_k_of_the_answer_does_not_count(one, answer, oracle, k):
     assert one(answer, oracle, k) == one(answer[:k], oracle, k)
 
 
 @every_measure
-@settings(deadline=None)
 @given(objects, sizes)
 def test_where_the_oracle_has_no_answer_only_no_answer_is_right(one, answer, k):
     assert one(answer, [], k) == float(not answer)
@@ -142,7 +136,6 @@ def test_a_depth_below_k_is_refused():
         ndcg("A", "A", 3, 2)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(objects, objects), max_size=5), sizes)
 def test_measures_are_cumulated_window_by_window(windows, k):
     found = [measure(answer, oracle, k, k) for answer, oracle in windows]

@@ -7,12 +7,13 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.aggregates import AggregateConfig, Aggregates
 from tests.operators.aggregate_runs import bits
+from tests.thoroughness import examples
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 near_each_other = st.builds(
@@ -22,7 +23,7 @@ near_each_other = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(st.lists(st.one_of(finite, near_each_other), min_size=1, max_size=12), st.data())
 def test_a_sum_is_the_double_nearest_to_the_true_sum(values, data):
     """With values that cancel, over several panes; too large for a double, it is infinite."""
@@ -68,7 +69,7 @@ pieces = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(150)
 @given(st.lists(st.tuples(pieces, pieces, pieces), min_size=1, max_size=3))
 @example([(1, 2**27, 2**52)])  # just more than half of the last bit
 def test_what_many_numbers_add_up_to_is_rounded_right(rows):

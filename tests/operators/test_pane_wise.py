@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.grammar import check
@@ -62,7 +62,6 @@ triples = st.lists(st.builds(ox.Triple, terms, predicates, values), max_size=3)
 elements = st.lists(st.tuples(st.integers(0, 12), triples), max_size=8)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(ASKED), elements, st.integers(1, 6), st.integers(1, 6))
 def test_pane_by_pane_is_the_same_as_the_whole_window(asked, found, size, step):
     by_panes, general = configs(asked)

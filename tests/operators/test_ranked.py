@@ -7,7 +7,7 @@ from typing import Any
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.grammar import check
@@ -19,6 +19,7 @@ from rsp_engine.operators.time_windows import TimedScan
 from rsp_engine.plan.general import general_path
 from rsp_engine.plan.ranked import WhyNot, ranked_path
 from rsp_engine.runtime.functions import as_sparql
+from tests.thoroughness import examples
 
 EX = "http://example.org/"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -88,7 +89,7 @@ def answers(
 
 
 @pytest.mark.parametrize("asked", ASKED)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(elements(ties=False), st.integers(1, 12), st.integers(1, 6))
 def test_without_ties_a_top_k_operator_gives_the_answer_of_the_general_path(
     asked, found, size, step
@@ -108,7 +109,7 @@ SEVERAL = (
 
 
 @pytest.mark.parametrize("asked", SEVERAL)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(st.tuples(st.integers(1, 30), st.integers(0, 5), st.booleans()), max_size=20),
     st.integers(1, 12),
@@ -134,7 +135,7 @@ def test_several_patterns_that_one_element_matches_are_ranked_as_on_the_general_
 
 
 @pytest.mark.parametrize("asked", [ASKED[0], ASKED[3], ASKED[6]])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(elements(ties=True), st.integers(1, 12), st.integers(1, 6), st.randoms())
 def test_all_top_k_operators_give_the_same_answer_whatever_the_order_of_elements(
     asked, found, size, step, chance

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
@@ -22,6 +22,7 @@ from rsp_engine.operators.sma import Sma, SmaConfig
 from rsp_engine.operators.topk import TopkConfig, in_panes
 from rsp_engine.operators.topk_n import TopkN, TopkNConfig
 from tests.operators.topk_runs import Run, feed, runs
+from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from rsp_engine.operators.partitioning import Partitioning
@@ -80,7 +81,7 @@ FAMILY = [PreTopk, MinTopk, Alone, *SAP, *BASELINES]
 
 
 @pytest.mark.parametrize("operator", FAMILY)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(runs())
 def test_every_operator_gives_the_ranking_of_the_oracle(operator, run: Run):
     oracle, clever = Oracle(run.config), operator(run.config)
@@ -97,7 +98,7 @@ def test_every_operator_gives_the_ranking_of_the_oracle(operator, run: Run):
             clever._check()
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(runs())
 def test_the_list_is_the_union_of_the_predicted_answers(run: Run):
     """Lemma 3.1: what PreTopk keeps for all windows together is what MinTopk keeps, no less."""
@@ -120,7 +121,7 @@ def test_the_list_is_the_union_of_the_predicted_answers(run: Run):
 
 
 @pytest.mark.parametrize("operator", [Oracle, *FAMILY])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(runs(), st.data())
 def test_a_state_written_and_read_back_at_any_point_changes_nothing(operator, run: Run, data):
     straight, broken = operator(run.config), operator(run.config)
@@ -205,7 +206,7 @@ def test_falling_scores_keep_k_objects_of_every_pane_and_one_key_keeps_one(opera
 
 
 @pytest.mark.parametrize("operator", FAMILY)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.integers(0, 10_000), st.integers(1, 30), st.sampled_from([1, 5, 1000]))
 def test_large_panes_are_cut_by_a_guessed_border_without_loss(operator, seed, k, levels):
     """Few levels tie, and keys come from other ranges of scores in every pane."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import Pane, TimeFrame
@@ -28,6 +28,7 @@ from tests.operators.topk_stories import (
     stories,
     told,
 )
+from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from rsp_engine.operators.topk import Ranking
@@ -51,7 +52,7 @@ def as_data(ranking: Ranking) -> tuple[object, ...]:
     return pairs(ranking), ranking.is_exact, ranking.has_exact_set
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(400)  # what is wrong with one story in a thousand is found in some runs only
 @given(stories())
 def test_an_answer_that_says_it_is_exact_is_that_of_the_oracle(story: Story):
     for ranking, ranked in told(story, story.operator(), checked):
@@ -61,7 +62,7 @@ def test_an_answer_that_says_it_is_exact_is_that_of_the_oracle(story: Story):
         assert ranking.has_exact_set or not ranking.is_exact
 
 
-@settings(max_examples=150, deadline=None)
+@examples(60)
 @given(stories())
 def test_a_state_written_and_read_back_after_every_step_changes_nothing(story: Story):
     straight = [as_data(ranking) for ranking, _ in told(story, story.operator())]
@@ -69,7 +70,7 @@ def test_a_state_written_and_read_back_after_every_step_changes_nothing(story: S
     assert straight == broken
 
 
-@settings(max_examples=150, deadline=None)
+@examples(60)
 @given(stories(), st.data())
 def test_any_batches_of_the_same_stream_give_the_same_answers(story: Story, data):
     steps = []
@@ -85,7 +86,7 @@ def test_any_batches_of_the_same_stream_give_the_same_answers(story: Story, data
     assert whole == [as_data(ranking) for ranking, _ in told(other, other.operator())]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(runs(), st.integers(0, 3))
 def test_without_changes_it_is_mintopk_for_any_n_and_always_exact(run: Run, n):
     minimal = MinTopk(run.config)
@@ -124,7 +125,7 @@ def exact_moments(draw: st.DrawFn) -> tuple[Story, TopkN, Naive, int]:
     return story, operator, naive, draw(st.sampled_from(held))
 
 
-@settings(max_examples=400, deadline=None)
+@examples(200)
 @given(exact_moments(), few)
 def test_one_change_leaves_an_answer_as_exact_as_table_1_says(moment, value):
     (story, operator, naive, key), k = moment, moment[0].config.k
@@ -150,7 +151,7 @@ def test_one_change_leaves_an_answer_as_exact_as_table_1_says(moment, value):
             assert pairs(found) == after[:k]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(40)
 @given(
     st.integers(0, 10_000),
     st.integers(1, 4),
@@ -188,7 +189,7 @@ def test_large_batches_are_cut_by_a_guessed_border_without_loss(seed, k, n, leve
         assert not ranking.has_exact_set or set(ranking.keys.tolist()) == {key for key, _ in right}
 
 
-@settings(max_examples=100, deadline=None)
+@examples(50)
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(0, 2), st.integers(5, 400))
 def test_keys_that_come_twice_in_a_large_batch_or_late_leave_the_answer_exact(seed, k, n, spread):
     """Only the latest arrival counts, even where earlier ones, or late ones, are better."""

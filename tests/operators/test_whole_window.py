@@ -8,7 +8,7 @@ from math import isnan, nan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
@@ -16,6 +16,7 @@ from rsp_engine.model.windows import Pane
 from rsp_engine.operators.topk import TopkConfig
 from rsp_engine.operators.topk_n import TopkN, TopkNConfig
 from rsp_engine.operators.whole_window import WholeWindow
+from tests.thoroughness import examples
 
 SCORES = {
     "sum": lambda streaming, remote: streaming + remote,
@@ -60,7 +61,7 @@ class Naive:
         def precedence(arrival: Arrival) -> tuple[float, ...]:
             score = self.score(arrival)
             known = (False, 0) if isnan(score) else (True, score)
-            return (arrival.position, arrival.streaming, *known)
+            return (arrival.position, arrival.streaming, *known, arrival.pane.last)
 
         inside = [a for a in self.arrivals if a.pane.first <= window <= a.pane.last]
         keys = {arrival.key for arrival in inside}
@@ -92,7 +93,7 @@ steps = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(200)
 @given(st.integers(1, 3), st.sampled_from(sorted(SCORES)), st.lists(steps, max_size=25))
 def test_the_ranking_is_the_naive_one_after_any_steps(k, name, taken):
     """Panes begin anywhere after the window that closed, so late arrivals are among them."""
@@ -130,7 +131,7 @@ def columns(batch: list[tuple[float, ...]], count: int) -> list[list[float]]:
     return [list(column) for column in zip(*batch, strict=True)] or [[] for _ in range(count)]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(st.tuples(keys, st.integers(0, 6), values, values), min_size=1, max_size=12),
     st.lists(st.tuples(keys, values), max_size=4),
@@ -155,7 +156,7 @@ def test_batches_and_their_order_do_not_matter(batch, changes, data):
         assert one.scores.tolist() == other.scores.tolist()
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(st.tuples(keys, values, values), max_size=12),
     st.lists(st.tuples(keys, values), max_size=6),

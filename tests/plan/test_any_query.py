@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from rsp_engine.errors import QueryError
 from rsp_engine.grammar import check, serialise, tree
@@ -12,6 +12,7 @@ from rsp_engine.plan.explain import explain, explain_json
 from rsp_engine.plan.planner import Plan, plan
 from rsp_engine.runtime.step import Step
 from tests.grammar.strategies import queries
+from tests.thoroughness import examples
 
 WINDOW = tree.Iri("http://example.org/w")
 CLAUSE = tree.FromWindow(
@@ -56,7 +57,7 @@ def explain_and_make(made: Plan) -> None:
     Step(made.physical)
 
 
-many = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+many = examples(60)
 
 
 @many

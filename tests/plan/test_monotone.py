@@ -7,7 +7,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.operators.scoring import (
@@ -24,6 +24,7 @@ from rsp_engine.operators.scoring import (
 )
 from rsp_engine.plan.intervals import interval
 from rsp_engine.plan.monotone import prove, written
+from tests.thoroughness import examples
 
 A, B, C = map(Variable, "abc")
 ABOVE, BELOW = (0, inf), (-inf, 0)
@@ -190,7 +191,7 @@ def values(draw: st.DrawFn, within: tuple[float, float], count: int) -> np.ndarr
     return np.array(draw(st.lists(st.floats(low, high), min_size=count, max_size=count)))
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(expressions, st.fixed_dictionaries(dict.fromkeys("abc", ranges)), st.data())
 def test_whatever_is_shown_holds_for_all_values_to_the_last_bit(expression, within, data):
     found = prove(expression, "a", within)

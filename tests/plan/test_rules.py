@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.grammar import check, parse, tree
@@ -41,6 +41,7 @@ from rsp_engine.plan.translate import translate
 from tests.data import PROJECT
 from tests.grammar.strategies import queries as any_queries
 from tests.plan.algebra import Windows, solutions
+from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,7 +149,6 @@ contents = st.fixed_dictionaries({name: st.frozensets(triples, max_size=3) for n
 
 
 @pytest.mark.parametrize("rule", [*RULES, None], ids=lambda r: r.__name__ if r else "all rules")
-@settings(deadline=None)
 @given(node=plans, windows=contents)
 def test_a_rule_keeps_what_a_plan_means(rule, node: Logical, windows: Windows):
     """Evaluated by the definition, a plan has the same bag of solutions before and after."""
@@ -194,7 +194,7 @@ def test_the_plan_of_a_query_reads_and_tells_after_rewriting_what_it_did_before(
     assert rewrite(after) == after
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(any_queries())
 def test_so_does_the_plan_of_any_query_of_the_language(query):
     if isinstance(query.form, Describe):

@@ -8,7 +8,7 @@ from math import isnan
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.grammar import check, tree
@@ -28,6 +28,7 @@ from rsp_engine.operators.scoring import (
 )
 from rsp_engine.plan.scoring import scoring
 from rsp_engine.runtime.functions import as_sparql
+from tests.thoroughness import examples
 
 A, B = Variable("a"), Variable("b")
 FUNCTION = "http://example.org/f"
@@ -202,7 +203,7 @@ def size(expression: Scoring) -> Scoring:
             return Add(Number(1), Absolute(expression))
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(expressions, st.lists(st.tuples(terms, terms), min_size=1, max_size=4))
 def test_a_scoring_function_gives_what_oxigraph_gives(text, rows):
     found = scoring(read(as_written(text)), FUNCTIONS)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.policies import POLICIES, elected_set
 from tests.policies.inputs import candidates, counts, entries, questions
+from tests.thoroughness import examples
 
 every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 
 
 @every_policy
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(questions(), counts)
 def test_the_budget_is_kept_unless_the_policy_declares_itself_unbounded(policy, question, budget):
     asked, facts, now, seed = question
@@ -25,7 +26,7 @@ def test_the_budget_is_kept_unless_the_policy_declares_itself_unbounded(policy, 
 
 
 @every_policy
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(questions(), counts)
 def test_only_candidates_are_elected_and_none_twice(policy, question, budget):
     asked, facts, now, seed = question
@@ -35,7 +36,7 @@ def test_only_candidates_are_elected_and_none_twice(policy, question, budget):
 
 
 @every_policy
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(questions(), counts)
 def test_the_same_question_gets_the_same_answer(policy, question, budget):
     asked, facts, now, seed = question
@@ -45,7 +46,7 @@ def test_the_same_question_gets_the_same_answer(policy, question, budget):
 
 
 @every_policy
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(questions(), counts)
 def test_the_input_is_left_untouched_and_not_given_out(policy, question, budget):
     asked, facts, now, seed = question
@@ -56,7 +57,7 @@ def test_the_input_is_left_untouched_and_not_given_out(policy, question, budget)
 
 
 @every_policy
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(questions(), counts)
 def test_a_larger_budget_elects_the_same_first_and_then_more(policy, question, budget):
     asked, facts, now, seed = question
@@ -66,7 +67,7 @@ def test_a_larger_budget_elects_the_same_first_and_then_more(policy, question, b
 
 
 @every_policy
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(questions())
 def test_no_budget_elects_nothing_from_the_bounded(policy, question):
     asked, facts, now, seed = question
@@ -74,7 +75,7 @@ def test_no_budget_elects_nothing_from_the_bounded(policy, question):
 
 
 @every_policy
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(questions(), counts)
 def test_the_guard_lets_every_policy_of_the_engine_pass(policy, question, budget):
     asked, facts, now, seed = question
@@ -90,7 +91,7 @@ def test_a_negative_budget_is_refused(policy, budget):
 
 
 @every_policy
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 3), st.integers(0, 3))
 def test_candidates_without_their_entries_are_refused(policy, size, other):
     asked = candidates(range(size), range(size), [1] * size)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.policies import POLICIES
@@ -53,7 +53,6 @@ def test_the_example_of_figure_5(policy):
     assert elected(policy, Question(asked, facts, 5, 0), 9) == [E, A, B]
 
 
-@settings(deadline=None)
 @given(questions(), counts)
 def test_bsm_elects_the_run_of_neighbours_around_the_border(question, budget):
     """The rule of the authors' program: from K + 1 - floor(gamma / 2) on, within the list."""
@@ -65,13 +64,11 @@ def test_bsm_elects_the_run_of_neighbours_around_the_border(question, budget):
     assert sorted(elected("AT-BSM", question, budget)) == sorted(run)
 
 
-@settings(deadline=None)
 @given(questions(), counts)
 def test_tsm_elects_the_best(question, budget):
     assert elected("AT-TSM", question, budget) == question.candidates.keys.tolist()[:budget]
 
 
-@settings(deadline=None)
 @given(questions(), counts)
 def test_lru_elects_the_least_recently_fetched_then_the_best_then_the_larger_key(question, budget):
     asked, facts = question.candidates, question.entries
@@ -83,7 +80,6 @@ def test_lru_elects_the_least_recently_fetched_then_the_best_then_the_larger_key
     assert elected("AT-LRU", question, budget) == expected
 
 
-@settings(deadline=None)
 @given(questions(), counts)
 def test_wbm_elects_the_stale_by_how_many_evaluations_they_serve(question, budget):
     """The next best-before time is found here by adding intervals until it lies after now."""
@@ -114,7 +110,6 @@ def test_wbm_comes_back_to_a_value_that_was_left_alone_for_long():
     assert elected("WSJ-WBM", Question(asked, facts, 100, 0), 1) == [A]
 
 
-@settings(deadline=None)
 @given(questions(), counts, st.randoms())
 def test_rnd_does_not_depend_on_the_order_of_the_candidates(question, budget, random):
     asked = question.candidates

@@ -21,6 +21,11 @@ import requests
 __all__ = ["OxigraphServer", "VirtuosoServer", "free_port", "virtuoso_binary"]
 
 _READY_SECONDS = 30.0
+_TRIES = 3
+
+
+class _EndedError(RuntimeError):
+    """A server ended before it was ready."""
 
 
 def free_port() -> int:
@@ -41,6 +46,14 @@ class OxigraphServer:
         return f"{self.url}/query"
 
     def __enter__(self) -> Self:
+        for _ in range(_TRIES):
+            try:
+                return self._start()
+            except _EndedError:  # somebody else took the port, after it was found to be free
+                continue
+        return self._start()
+
+    def _start(self) -> Self:
         binary = Path(sysconfig.get_path("scripts")) / "oxigraph"
         bind = f"127.0.0.1:{free_port()}"
         self.url = f"http://{bind}"
@@ -132,7 +145,7 @@ def _wait_until_ready(url: str, process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + _READY_SECONDS
     while time.monotonic() < until:
         if process.poll() is not None:
-            raise RuntimeError(f"the server ended with {process.returncode}")
+            raise _EndedError(f"the server ended with {process.returncode}")
         try:
             answer = requests.post(url, data={"query": "ASK { }"}, timeout=5)
         except requests.ConnectionError:

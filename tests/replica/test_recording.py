@@ -12,6 +12,7 @@ from rsp_engine.errors import StateError
 from rsp_engine.replica.endpoint import UNLIMITED, Fetched, Limits
 from rsp_engine.replica.recording import Recording, fetched_from, fetched_state
 from tests.replica.drawn import terms, user, users, value
+from tests.thoroughness import examples
 
 
 class Counting:
@@ -56,6 +57,7 @@ def test_a_replay_sends_nothing_until_it_comes_to_what_is_new(before, after):
     assert again.take()[: len(before)] == written
 
 
+@examples(40)
 @given(
     st.builds(
         Fetched,

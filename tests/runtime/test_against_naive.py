@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import rdflib
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode
 
@@ -33,6 +33,7 @@ from tests.runtime.naive import (
     answers,
     plain,
 )
+from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 # rdflib uses what it declares as deprecated itself.
 pytestmark = pytest.mark.filterwarnings("ignore:Dataset[.]:DeprecationWarning")
 
-many = settings(max_examples=200, deadline=None)
+many = examples(60)
 
 # What elements are made of. Numbers are halves, so that no sum depends on its order, and no two
 # have one value. There are no strings: rdflib finds them larger than numbers, SPARQL an error.

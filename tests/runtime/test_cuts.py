@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
@@ -32,6 +32,7 @@ from tests.runtime.test_joined import QUERY, element, history, stories
 from tests.runtime.test_semantics import CASES, name_of
 from tests.runtime.test_semantics import check as compare
 from tests.runtime.test_served import elements, engine_of, people, remotes, store, streams
+from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -61,7 +62,7 @@ def test_every_case_of_the_semantics_can_be_cut_everywhere(path, tmp_path):
         compare(case.expected, run(case, tmp_path))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(60)
 @given(st.data(), lanes.options, lanes.pieces(), st.integers(0, 12), cuts)
 def test_queries_over_any_windows_can_be_cut_anywhere(data, chosen, found, max_delay, where):
     asked = [data.draw(lanes.queries(place)) for place in range(data.draw(st.integers(1, 2)))]
@@ -98,7 +99,7 @@ BY_ORDER = (
 
 @pytest.mark.parametrize("frame", ["RANGE 4s STEP 1s", "ELEMENTS 4 STEP 1"])
 @pytest.mark.parametrize("select", BY_ORDER)
-@settings(max_examples=25, deadline=None)
+@examples(15)
 @given(stream=timed, where=cuts)
 def test_answers_that_depend_on_the_order_of_triples_can_be_cut(select, frame, stream, where):
     """Triples leave a window and come again, and a sum of doubles depends on its order."""
@@ -116,7 +117,7 @@ def test_answers_that_depend_on_the_order_of_triples_can_be_cut(select, frame, s
 
 @pytest.mark.parametrize("r2s", ["RSTREAM", "ISTREAM", "DSTREAM"])
 @pytest.mark.parametrize("arrivals", ["latest", "all"])
-@settings(max_examples=40, deadline=None)
+@examples(15)
 @given(data=st.data(), story=stories(), budget=st.integers(0, 4), n=st.integers(0, 3), where=cuts)
 def test_a_ranked_join_can_be_cut_anywhere(*, arrivals, r2s, data, story, budget, n, where):
     stream, changes = story
@@ -142,7 +143,7 @@ def test_a_ranked_join_can_be_cut_anywhere(*, arrivals, r2s, data, story, budget
     check_cut(made, where)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(6)
 @given(st.integers(0, 10_000), st.sampled_from(["AT-TSM", "AT-BSM", "AT-RND", "WSJ-WBM"]), cuts)
 def test_a_ranked_join_of_many_arrivals_can_be_cut(seed, policy, where):
     """So many in a pane that only those near the top are looked at."""
@@ -185,7 +186,7 @@ class Evolving:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(data=st.data(), stream=streams, where=cuts)
 def test_a_general_query_with_remote_data_can_be_cut_anywhere(shape, data, stream, where):
     check_served(shape, data, stream, where)
@@ -229,7 +230,7 @@ SUMS = [
 
 
 @pytest.mark.parametrize("shape", SUMS, ids=lambda shape: shape.name)
-@settings(max_examples=60, deadline=None)
+@examples(25)
 @given(data=st.data(), stream=streams, where=cuts)
 def test_order_counts_in_remote_data_as_well(shape, data, stream, where):
     check_served(shape, data, stream, where)
@@ -248,7 +249,7 @@ mentions = st.lists(
 
 
 @pytest.mark.parametrize("aggregate", AGGREGATES)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(data=st.data(), stream=mentions, where=cuts)
 def test_ranked_groups_can_be_cut_anywhere(aggregate, data, stream, where):
     """Of the stream alone, or joined with remote data."""

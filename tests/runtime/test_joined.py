@@ -6,7 +6,7 @@ from typing import Any
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
@@ -15,6 +15,7 @@ from rsp_engine.policies.registry import POLICIES
 from rsp_engine.replica.endpoint import Fetched, Limits
 from rsp_engine.replica.recorded import Recorded
 from tests.replica.servers import OxigraphServer
+from tests.thoroughness import examples
 
 EX = "http://example.org/"
 QUERY = """
@@ -228,7 +229,7 @@ def stories(draw: st.DrawFn) -> tuple[list[tuple[int, str]], list[tuple[int, str
     return stream, changes
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(stories())
 def test_the_operator_with_exact_is_the_general_path_with_exact(story):
     """Where a user comes once in a window: a later arrival replaces an earlier one here only."""
@@ -248,7 +249,7 @@ def test_the_operator_with_exact_is_the_general_path_with_exact(story):
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(stories(), st.integers(0, 4), st.integers(0, 3))
 def test_no_policy_spends_more_than_its_budget_and_exact_answers_are_those_of_the_oracle(
     policy, story, budget, n
@@ -262,7 +263,7 @@ def test_no_policy_spends_more_than_its_budget_and_exact_answers_are_those_of_th
             assert answer.stats["ndcg"] == answer.stats["precision"] == 1.0
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(stories())
 def test_a_list_that_holds_everything_is_as_good_as_the_whole_window(story):
     stream, changes = story

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from rsp_engine.grammar import check
@@ -16,6 +16,7 @@ from rsp_engine.plan.planner import plan
 from rsp_engine.runtime.local import Counts, LocalDriver
 from rsp_engine.runtime.sources.nquads import NQuads
 from rsp_engine.runtime.step import Step
+from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -136,7 +137,7 @@ def run(asked: list[str], settings: Options, source: Source, max_delay: int) -> 
     return Run(happened, driver.counts)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(40)
 @given(st.data(), options, pieces(), st.integers(0, 12))
 def test_lanes_change_nothing(data, chosen, found, max_delay):
     """The same answers and dead letters, after the same number of elements, and the same counts."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
@@ -26,6 +26,7 @@ from tests.runtime.served_shapes import (
     row_text,
     triples,
 )
+from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +92,7 @@ streams = st.lists(
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(stream=streams, first=st.tuples(remotes, remotes), then=st.lists(remotes, max_size=3))
 def test_asked_for_everything_a_query_answers_as_if_remote_data_were_local(
     shape, stream, first, then
@@ -111,7 +112,7 @@ def test_asked_for_everything_a_query_answers_as_if_remote_data_were_local(
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-@settings(max_examples=5, deadline=None)
+@examples(5)
 @given(stream=streams, first=st.tuples(remotes, remotes))
 def test_what_was_loaded_at_the_start_is_enough_where_nothing_changes(shape, stream, first):
     """Nothing is ever fetched, and no answer claims to be exact if it used remote data."""
@@ -129,7 +130,7 @@ CHAIN = next(shape for shape in SHAPES if shape.name == "a chain")
 
 @pytest.mark.parametrize("policy", ["WST", "WSJ-RND", "WSJ-LRU", "WSJ-WBM"])
 @pytest.mark.parametrize("shape", [JOINED, CHAIN], ids=lambda shape: shape.name)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(stream=streams, budget=st.integers(0, 4), snapshot=st.booleans(), data=remotes)
 def test_no_more_keys_are_fetched_than_the_budget_allows_for_all_clauses_together(
     *, policy, shape, stream, budget, snapshot, data

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
 from rsp_engine.errors import QueryError
 from tests.runtime.served_shapes import OTHER, SERVICE, Shape, naive_answer
 from tests.runtime.test_served import bind, content, said, store
+from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from random import Random
@@ -95,7 +96,7 @@ def facts(chance: Random, properties: tuple[str, ...], most: int) -> str:
     [{"policy": "WST"}, {"policy": "EXACT", "snapshot": False}],
     ids=["from a snapshot", "key by key"],
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(chance=st.randoms(use_true_random=True))
 def test_any_query_answers_as_if_remote_data_were_local(options, chance):
     """Key by key nothing is known but what is fetched: an overlooked key is a wrong answer."""

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import SourceError
@@ -84,7 +84,6 @@ def test_a_value_stays_within_its_literal(template, expected):
     assert [triple.object for triple in found] == [expected]
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_no_value_can_become_anything_but_a_part_of_its_term(value):
     template = Template("<urn:x:{a}> <urn:p:{a}> '{a}'@en .", ["a"], "t")
@@ -245,7 +244,6 @@ def test_a_template_that_cannot_be_read_is_refused(tmp_path):
         open_source(str(path))
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200), st.integers(1, 50))
 def test_any_bytes_give_elements_and_dead_letters_and_no_failure(data, size):
     with blocks_of(size), TemporaryDirectory() as folder:

@@ -8,7 +8,7 @@ import os
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import SourceError
@@ -38,7 +38,6 @@ def send(monkeypatch):
     return put
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=50), max_size=5), st.integers(1, 40), st.integers(0, 30))
 def test_gzip_is_undone_however_its_bytes_are_cut(parts, size, padding):
     packed = b"".join(gzip.compress(part) for part in parts) + b"\0" * padding * bool(parts)
@@ -47,7 +46,6 @@ def test_gzip_is_undone_however_its_bytes_are_cut(parts, size, padding):
         assert b"".join(inputs.unzipped(chunks)) == b"".join(parts)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=50).filter(lambda data: data[:2] != b"\x1f\x8b"), st.integers(1, 10))
 def test_other_bytes_stay_as_they_are(data, size):
     chunks = (data[at : at + size] for at in range(0, len(data), size))

@@ -9,13 +9,14 @@ from tempfile import TemporaryDirectory
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.model.streams import DeadLetter
 from rsp_engine.runtime.sources import open_source
 from tests.runtime.sources.reading import EX, blocks_of, read, write
 from tests.runtime.sources.strategies import streams
+from tests.thoroughness import examples
 
 sizes = st.integers(1, 300)
 GARBAGE = b"<http://example.org/a> this is 'not \xff RDF .\n"
@@ -73,7 +74,7 @@ def read_back(data: bytes, name: str):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-@settings(deadline=None)
+@examples(40)
 @given(stream=streams, size=sizes, packed=st.booleans())
 def test_a_stream_is_read_back(name, stream, size, packed):
     data = b"".join(WRITERS[name](stream))
@@ -86,7 +87,7 @@ def test_a_stream_is_read_back(name, stream, size, packed):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-@settings(deadline=None)
+@examples(40)
 @given(stream=streams, size=sizes)
 def test_the_bytes_and_the_line_of_an_element_are_where_it_was_written(name, stream, size):
     data = b"".join(WRITERS[name](stream))
@@ -105,7 +106,7 @@ def nth_line(data: bytes, number: int) -> int:
 
 
 @pytest.mark.parametrize("name", ["jsonl", "nquads"])
-@settings(deadline=None)
+@examples(40)
 @given(stream=streams, size=sizes, places=st.sets(st.integers(0, 30)))
 def test_bad_lines_are_set_aside_and_nothing_else(name, stream, size, places):
     written = b"".join(WRITERS[name](stream)).splitlines(keepends=True)
@@ -135,7 +136,7 @@ def test_bad_lines_are_set_aside_and_nothing_else(name, stream, size, places):
         b"} . %s } { .\n",
     ],
 )
-@settings(deadline=None)
+@examples(40)
 @given(stream=streams, size=sizes, place=st.integers(0, 7))
 def test_a_bad_block_of_trig_does_not_take_its_neighbours_with_it(broken, stream, size, place):
     prologue, *written = as_trig(stream)
@@ -155,7 +156,7 @@ def without_space(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-@settings(deadline=None)
+@examples(40)
 @given(data=st.data(), stream=streams, size=sizes)
 def test_any_bytes_give_elements_and_dead_letters_and_no_failure(name, data, stream, size):
     written = bytearray(b"".join(WRITERS[name](stream)))

@@ -1,0 +1,21 @@
+"""How many examples Hypothesis tries: a few, or many times as many in a thorough run."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+__all__ = ["TIMES", "examples"]
+
+TIMES = 10 if os.environ.get("RSP_THOROUGH") == "1" else 1
+"""So many times as many as is usual: `RSP_THOROUGH=1` asks for them."""
+
+
+def examples(usual: int) -> settings:
+    """Let a test try so many examples in a usual run.
+
+    Each says how many, so that all tests together take minutes; one that takes more than 5 seconds
+    says why.
+    """
+    return settings(max_examples=TIMES * usual)
