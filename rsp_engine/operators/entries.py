@@ -45,6 +45,7 @@ def best_entries(
 
 def keys_and_scores(entries: Sequence[Entry]) -> tuple[Integers, Floats]:
     """Return keys and scores, best first, of entries whose worst comes first."""
-    keys = np.array([entry[2] for entry in reversed(entries)], dtype=np.int64)
-    scores = np.array([entry[0] for entry in reversed(entries)], dtype=np.float64)
-    return keys, scores
+    if not entries:
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    scores, _, keys, _ = zip(*reversed(entries), strict=True)
+    return np.array(keys, dtype=np.int64), np.array(scores, dtype=np.float64)
