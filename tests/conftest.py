@@ -1,8 +1,8 @@
 """What all tests share.
 
-No test fails for being slow: time is looked at on purpose only. Queries run in this process, unless
-a test asks for Spark. There is one Spark session for all tests, since it takes seconds to start: the
-tests that use it are run one after the other, by the same worker.
+No test fails for being slow: time is looked at on purpose only. Queries run in this process,
+unless a test asks for Spark. There is one Spark session for all tests, since it takes seconds to
+start: the tests that use it are run one after the other, by the same worker.
 """
 
 from __future__ import annotations

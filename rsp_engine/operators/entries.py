@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,8 @@ __all__ = ["Entry", "best_entries", "entries_of", "keys_and_scores"]
 
 Entry = tuple[float, int, int, int]
 """A score, a position, a key, and the last window that holds the object."""
+
+_SCORE, _KEY = itemgetter(0), itemgetter(2)
 
 
 def entries_of(arrivals: Arrivals, end: int) -> list[Entry]:
@@ -45,6 +48,6 @@ def best_entries(
 
 def keys_and_scores(entries: Sequence[Entry]) -> tuple[Integers, Floats]:
     """Return keys and scores, best first, of entries whose worst comes first."""
-    keys = np.array([entry[2] for entry in reversed(entries)], dtype=np.int64)
-    scores = np.array([entry[0] for entry in reversed(entries)], dtype=np.float64)
+    keys = np.fromiter(map(_KEY, reversed(entries)), np.int64, len(entries))
+    scores = np.fromiter(map(_SCORE, reversed(entries)), np.float64, len(entries))
     return keys, scores

@@ -294,13 +294,12 @@ class Sap:
         """Let objects of the answer go that do not live until a window, and find others."""
         answer, k = self._answer, self.config.k
         was_full, bar = len(answer) == k, answer[0]
-        for entry in answer:
-            if entry[3] < window:
-                self._candidates.discard(entry)
-        self._answer = answer = [entry for entry in answer if entry[3] >= window]
+        for entry in [entry for entry in answer if entry[3] < window]:
+            self._candidates.discard(entry)
+            del answer[bisect_left(answer, entry)]
         if was_full and len(answer) < k:
             answer[:0] = self._below(bar, k - len(answer), window)
-        self._soonest = min((entry[3] for entry in answer), default=NEVER)
+        self._soonest = min([entry[3] for entry in answer], default=NEVER)
         self._is_changed = True
 
     def _below(self, bar: Entry, count: int, window: int) -> list[Entry]:

@@ -2,8 +2,8 @@
 
 MinTopk does a little work for all its candidates at every slide; SAP does most of its work once
 for a partition of many slides. So SAP is ahead where a window has many slides, and the more so the
-fewer objects come in a slide; where slides are few and large, MinTopk is. The threshold is what
-`benchmarks/bench_sap.py` measures: see the table of thresholds in `docs/performance.md`.
+fewer objects come in a slide; where slides are few, or k is large, MinTopk is. The threshold is
+what `benchmarks/bench_sap.py` measures: see the table of thresholds in `docs/performance.md`.
 
 How many objects come in a slide of a window over time is known only when they come. It is not
 needed: with so many slides a window, SAP is ahead or close behind however many they are.
@@ -16,10 +16,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from rsp_engine.grammar import tree
 
-__all__ = ["SLIDES", "Chosen", "chosen_ranker", "slides_of"]
+__all__ = ["Chosen", "chosen_ranker", "slides_of", "threshold"]
 
-SLIDES = 500
-"""From so many slides a window on, SAP."""
+
+def threshold(k: int) -> int:
+    """Return from how many slides a window on SAP is the choice.
+
+    >>> threshold(5), threshold(100), threshold(1000)
+    (100, 500, 5000)
+    """
+    return max(100, 5 * k)
 
 
 class Chosen(NamedTuple):
@@ -42,6 +48,7 @@ def chosen_ranker(slides: int, k: int) -> Chosen:
     ('MinTopk', 'SAP')
     """
     known = f"a window has {slides:,} slide{'s' * (slides > 1)} (n / s), and k is {k:,}"
-    if slides >= SLIDES:
-        return Chosen("SAP", f"{known}: from {SLIDES} slides on, SAP is ahead of MinTopk")
-    return Chosen("MinTopk", f"{known}: below {SLIDES} slides, MinTopk is ahead of SAP")
+    least = threshold(k)
+    if slides >= least:
+        return Chosen("SAP", f"{known}: from {least:,} slides on, SAP is ahead of MinTopk")
+    return Chosen("MinTopk", f"{known}: below {least:,} slides, MinTopk is ahead of SAP")

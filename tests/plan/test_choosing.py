@@ -8,7 +8,7 @@ from rsp_engine.cli.ranking import Operator
 from rsp_engine.grammar import check
 from rsp_engine.operators.ranked import RankedConfig
 from rsp_engine.operators.rankers import RANKERS
-from rsp_engine.plan.choosing import SLIDES, chosen_ranker
+from rsp_engine.plan.choosing import chosen_ranker, threshold
 from rsp_engine.plan.options import OPERATORS, Options
 from rsp_engine.plan.planner import plan
 
@@ -30,8 +30,14 @@ def test_few_slides_a_window_are_for_mintopk_and_many_for_sap():
     assert (few.ranker, few.slides) == ("MinTopk", 10)
     assert (many.ranker, many.slides) == ("SAP", 3600)
     assert "a window has 10 slides (n / s), and k is 10" in why_few
-    assert why_few.endswith(f"below {SLIDES} slides, MinTopk is ahead of SAP")
-    assert why_many.endswith(f"from {SLIDES} slides on, SAP is ahead of MinTopk")
+    assert why_few.endswith("below 100 slides, MinTopk is ahead of SAP")
+    assert why_many.endswith("from 100 slides on, SAP is ahead of MinTopk")
+
+
+def test_a_larger_k_wants_more_slides():
+    assert planned("1h", "1s", k=720)[0].ranker == "SAP"
+    assert planned("1h", "1s", k=721)[0].ranker == "MinTopk"
+    assert threshold(721) == 3605
 
 
 def test_a_tumbling_window_is_one_slide():
