@@ -52,11 +52,16 @@ class Joined:
         if self.has_rising_keys:
             return places
         keys = self.keys[places]
-        in_order = np.sort(keys)
-        if not (in_order[1:] == in_order[:-1]).any():
+        order = keys.argsort(kind="stable")
+        in_order = keys[order]
+        is_last = np.ones(len(places), dtype=bool)
+        np.not_equal(in_order[1:], in_order[:-1], out=is_last[:-1])
+        if is_last.all():
             return places
-        order = np.lexsort((self.streaming[places], self.positions[places], keys))
-        return places[order[np.r_[np.diff(keys[order]) != 0, True]]]
+        positions = self.positions[places]
+        if not (positions[1:] > positions[:-1]).all():  # else they stand in their order already
+            order = np.lexsort((self.streaming[places], positions, keys))
+        return places[order[is_last]]
 
     def newest(self) -> Joined:
         """Return the arrivals without those that are older than another of their key.

@@ -175,10 +175,10 @@ class SuperList:
         places = np.flatnonzero(gone)
         if not len(places):
             return
-        stays = ~gone
+        stays = np.flatnonzero(~gone)
         if len(places) <= _FEW:
             self._before = (self._before - dominators_among(places, self.end))[stays]
-        self._columns = [column[stays] for column in self._columns]
+        self._columns = [column.take(stays, axis=0) for column in self._columns]
         if len(places) > _FEW:
             self._before = dominators(self.end)
 
