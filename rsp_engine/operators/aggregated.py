@@ -84,7 +84,7 @@ class Aggregated:
         panes = [pane for pane, _ in scan.content()]
         for pane in panes:
             if pane not in self._taken:
-                self._groups.take(pane, scan.matched(pane, self._matcher, now))
+                self._groups.take(pane, scan.matched(pane, self._matcher, now).read())
                 scan.release(pane)
         self._taken = set(panes)
         self._groups.expire(scan.closed)

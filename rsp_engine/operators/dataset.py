@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode, Quad, Store
 
+from rsp_engine.model.written import WrittenTriples
 from rsp_engine.operators.content import Content
 from rsp_engine.operators.inserted import Inserted
 
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from pyoxigraph import Triple
 
 __all__ = ["WindowGraph"]
+
+
+def _quads(triples: Sequence[Triple], name: NamedNode) -> Iterable[Quad]:
+    if isinstance(triples, WrittenTriples):
+        return triples.quads(name)
+    return (Quad(t.subject, t.predicate, t.object, name) for t in triples)
 
 
 class WindowGraph:
@@ -40,8 +47,7 @@ class WindowGraph:
         wanted, name, held = dict(content), self._name, self._content
         going = held.going(wanted)
         for key in held.coming(wanted):
-            quads: Iterable[Quad]
-            quads = (Quad(t.subject, t.predicate, t.object, name) for t in wanted[key])
+            quads = _quads(wanted[key], name)
             if self._inserted is not None:
                 quads = sorted(quads, key=str)
                 self._inserted.add(dict.fromkeys(quads))

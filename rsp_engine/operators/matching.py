@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyoxigraph as ox
 
+from rsp_engine.model.written import WrittenRows
 from rsp_engine.operators.asking import Asking, GeneralConfig, row_text
 from rsp_engine.operators.scores import are_numbers, column
 from rsp_engine.operators.scoring import Scoring, Variable, evaluate, variables
@@ -63,7 +65,7 @@ class Matching:
 class Matched(NamedTuple):
     """The solutions of a pane, when each came, and its number: NaN where it has none."""
 
-    solutions: list[Solution]
+    solutions: Sequence[Solution]
     times: Integers
     numbers: Floats
 
@@ -74,15 +76,38 @@ class Matched(NamedTuple):
             return parts[0]
         if not parts:
             return cls([], np.empty(0, dtype=np.int64), np.empty(0))
-        solutions = [solution for part in parts for solution in part.solutions]
+        solutions = _joined([part.solutions for part in parts])
         times, numbers = ([getattr(p, name) for p in parts] for name in ("times", "numbers"))
         return cls(solutions, np.concatenate(times), np.concatenate(numbers))
 
     def at(self, places: Sequence[int]) -> Matched:
         """Return some of the solutions."""
         chosen = np.array(places, dtype=np.int64)
-        solutions = [self.solutions[place] for place in places]
-        return Matched(solutions, self.times[chosen], self.numbers[chosen])
+        solutions = self.solutions
+        if isinstance(solutions, WrittenRows):
+            return Matched(solutions.at(places), self.times[chosen], self.numbers[chosen])
+        found = [solutions[place] for place in places]
+        return Matched(found, self.times[chosen], self.numbers[chosen])
+
+    @property
+    def width(self) -> int:
+        """How many terms a solution has, if there is one."""
+        rows = self.solutions
+        if isinstance(rows, WrittenRows):
+            return rows.width
+        return len(rows[0]) if rows else 0
+
+    def read(self) -> Matched:
+        """Return the same, with all solutions at hand."""
+        if isinstance(self.solutions, WrittenRows):
+            return self._replace(solutions=list(self.solutions))
+        return self
+
+    def texts(self) -> Sequence[str]:
+        """Return the solutions as lines of text."""
+        if isinstance(self.solutions, WrittenRows):
+            return self.solutions.texts
+        return list(map(row_text, self.solutions))
 
     def in_order(self, places: Sequence[int]) -> list[int]:
         """Return places in the order of arrival; those of one time are in term order.
@@ -91,16 +116,33 @@ class Matched(NamedTuple):
         >>> Matched([b, a, a], np.array([5, 5, 3]), np.zeros(3)).in_order([0, 1, 2])
         [2, 1, 0]
         """
+        chosen = np.asarray(places, dtype=np.int64)
+        came = self.times[chosen]
+        order = np.argsort(came, kind="stable")
+        if (np.diff(came[order]) > 0).all():
+            in_order: list[int] = chosen[order].tolist()
+            return in_order
         times = self.times.tolist()
         seen = Counter(times[place] for place in places)
+        rows = self.solutions
+        text = rows.texts.__getitem__ if isinstance(rows, WrittenRows) else partial(_text, rows)
         # Text is needed to tell those of one time apart, and costs more than all the rest.
         return sorted(
             places,
-            key=lambda place: (
-                times[place],
-                row_text(self.solutions[place]) if seen[times[place]] > 1 else "",
-            ),
+            key=lambda place: (times[place], text(place) if seen[times[place]] > 1 else ""),
         )
+
+
+def _text(rows: Sequence[Solution], place: int) -> str:
+    return row_text(rows[place])
+
+
+def _joined(parts: Sequence[Sequence[Solution]]) -> Sequence[Solution]:
+    """Return solutions as one sequence: as text, if that is what all of them are."""
+    written = [part for part in parts if isinstance(part, WrittenRows)]
+    if len(written) == len(parts):
+        return WrittenRows(written[0].width, [text for part in written for text in part.texts])
+    return [solution for part in parts for solution in part]
 
 
 class Matcher:

@@ -67,8 +67,9 @@ class PaneWise:
             for text in self._texts.remove(key):
                 del rows[text]
         for key in self._others.coming(panes):
-            self._others.add(key, self._not_told_by_rows(panes[key]))
-            found = self._asked(panes[key], now)
+            triples = list(panes[key])
+            self._others.add(key, self._not_told_by_rows(triples))
+            found = self._asked(triples, now)
             # What is in order pane by pane is quick to sort.
             for text in self._texts.add(key, sorted(found)):
                 rows[text] = found[text]

@@ -78,7 +78,7 @@ class Ranked:
         panes = [pane for pane, _ in scan.content()]
         for pane in panes:
             if pane not in self._taken:
-                self._take(pane, scan.matched(pane, self._matcher, now))
+                self._take(pane, scan.matched(pane, self._matcher, now).read())
                 scan.release(pane)
         self._taken = set(panes)
         ranking = self._ranker.close(scan.closed)

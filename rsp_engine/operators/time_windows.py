@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rsp_engine.model.ntriples import read_rows, read_triples, row_text, triples_text
+from rsp_engine.model.ntriples import read_rows, read_triples, triples_text
 from rsp_engine.model.windows import Pane
+from rsp_engine.model.written import WrittenTriples
 from rsp_engine.operators.matching import Matched
 from rsp_engine.operators.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE, NO_LANE, Refusal
 
@@ -35,6 +36,7 @@ class TimeScan:
         self.closed = -1
         self.has_news = False
         self._panes: dict[Pane, list[Triple]] = {}
+        self._written: dict[Pane, WrittenTriples] = {}  # panes that are not in the other
         self._last = -1
         # The pane of the element before: mostly the next one belongs to it as well. With `[)` all
         # edges are one later in terms of `(]`, times being integers.
@@ -73,9 +75,13 @@ class TimeScan:
         self._current.extend(triples)
         return None
 
-    def put(self, pane: Pane, triples: Iterable[Triple]) -> None:
+    def put(self, pane: Pane, triples: Sequence[Triple]) -> None:
         """Put triples into a pane, all of whose windows are open."""
-        self._pane(pane).extend(triples)
+        if isinstance(triples, WrittenTriples) and pane not in self._panes:
+            self._written.setdefault(pane, WrittenTriples()).add(triples.text)
+            self._meet(pane)
+        else:
+            self._pane(pane).extend(triples)
 
     def lane(self, watermark: float) -> tuple[float, float]:
         """Return the edges of the pane of the element before, if all its windows are open.
@@ -89,9 +95,17 @@ class TimeScan:
     def _pane(self, pane: Pane) -> list[Triple]:
         if pane not in self._panes:
             self._panes[pane] = self._new()
-            self._last = max(self._last, pane.last)
-            self.has_news = True
+            self._panes[pane].extend(self._written.pop(pane, ()))
+            self._meet(pane)
         return self._panes[pane]
+
+    def _meet(self, pane: Pane) -> None:
+        self._last = max(self._last, pane.last)
+        self.has_news = True
+
+    def _held(self) -> list[Pane]:
+        """Return the panes that hold something, in the order of time."""
+        return sorted([*self._panes, *self._written]) if self._written else sorted(self._panes)
 
     def _new(self) -> list[Triple]:
         return []
@@ -102,7 +116,7 @@ class TimeScan:
     def next(self, *, skip_empty: bool) -> tuple[int, int] | None:
         index = self.closed + 1
         if skip_empty:
-            coming = [max(pane.first, index) for pane in self._panes if pane.last >= index]
+            coming = [max(pane.first, index) for pane in self._held() if pane.last >= index]
             if not coming:
                 return None
             index = min(coming)
@@ -113,8 +127,9 @@ class TimeScan:
 
     def close(self, index: int) -> None:
         self.closed = index
-        for pane in [pane for pane in self._panes if pane.last < index]:
-            del self._panes[pane]
+        for panes in (self._panes, self._written):
+            for pane in [pane for pane in panes if pane.last < index]:
+                del panes[pane]
 
     def close_until(self, instant: int) -> None:
         frame = self.frame
@@ -123,26 +138,30 @@ class TimeScan:
     def interval(self) -> Interval:
         return self.frame.interval(self.closed)
 
-    def content(self) -> Iterable[tuple[Pane, list[Triple]]]:
-        held = (p for p in self._panes if p.first <= self.closed <= p.last)
-        return [(pane, self._panes[pane]) for pane in sorted(held)]
+    def content(self) -> Iterable[tuple[Pane, Sequence[Triple]]]:
+        held = (pane for pane in self._held() if pane.first <= self.closed <= pane.last)
+        panes: dict[Pane, Sequence[Triple]] = {**self._panes, **self._written}
+        return [(pane, panes[pane]) for pane in held]
 
     def is_empty(self) -> bool:
-        return not any(pane.first <= self.closed <= pane.last for pane in self._panes)
+        return not any(pane.first <= self.closed <= pane.last for pane in self._held())
 
     def state(self) -> State:
         """Return the panes in time order; which of them came last is found again by itself."""
-        panes = sorted(self._panes.items(), key=itemgetter(0))
+        written = {pane: [held.text] for pane, held in self._written.items()}
+        read = {pane: self._saved(held) for pane, held in self._panes.items()}
+        panes = sorted((read | written).items(), key=itemgetter(0))
         return {
             "closed": self.closed,
             "has_news": self.has_news,
             "last": self._last,
-            "panes": [[pane.first, pane.last, *self._saved(held)] for pane, held in panes],
+            "panes": [[pane.first, pane.last, *held] for pane, held in panes],
         }
 
     def restore(self, state: State) -> None:
         self.closed, self._last = state["closed"], state["last"]
         self._panes = {Pane(f, last): self._read(*held) for f, last, *held in state["panes"]}
+        self._written = {}
         self.has_news = state["has_news"]
 
     def _saved(self, triples: list[Triple]) -> list[Any]:
@@ -192,9 +211,7 @@ class TimedScan(TimeScan):
     def _saved(self, triples: list[Triple]) -> list[Any]:
         held = self._timed(triples)
         found = Matched.joined(held.matched)
-        width = len(found.solutions[0]) if found.solutions else 0
-        rows = list(map(row_text, found.solutions))
-        matched = [width, rows, found.times.tolist(), found.numbers.tolist()]
+        matched = [found.width, [*found.texts()], found.times.tolist(), found.numbers.tolist()]
         return [triples_text(triples), [*held.times], matched]
 
     def _read(

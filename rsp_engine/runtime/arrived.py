@@ -7,20 +7,21 @@ it.
 from __future__ import annotations
 
 import logging
-from math import inf, isnan
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rsp_engine.model.written import WrittenRows
 from rsp_engine.operators.topk import Ranking, TopkConfig
 from rsp_engine.operators.topk_n import TopkN, TopkNConfig
 from rsp_engine.operators.whole_window import WholeWindow
-from rsp_engine.replica.asking import unaskable
+from rsp_engine.runtime.join_keys import JoinKeys
 from rsp_engine.runtime.objects import Members
-from rsp_engine.runtime.population import Member, Population
+from rsp_engine.runtime.population import Came, Population
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.windows import Pane
@@ -46,6 +47,7 @@ class Arrived:
         self._replica = refresh.replica
         self._values = values
         self._population = Population(config.arrivals)
+        self._keys = JoinKeys(refresh.replica.keys, config.key, config.arrivals)
         self._operator: TopkN | WholeWindow
         if refresh.plan.policy.proposer == "list":
             topk = TopkNConfig(config.k, config.n, config.is_monotone)
@@ -68,51 +70,31 @@ class Arrived:
         return self._operator.ends
 
     def take(self, pane: Pane, matched: Matched) -> None:
-        members = list(self._members(pane, matched))
-        if not members:
+        keys, places = self._keys.arrivals(matched)
+        if not len(places):
             return
-        objects = self._population.join(members)
-        keys = np.array([member.key for member in members], dtype=np.int64)
+        streaming = self._streaming(matched, places)
+        positions = np.arange(self._count, self._count + len(places))
+        self._count += len(places)
+        rows = matched.solutions
+        solutions = rows.texts if isinstance(rows, WrittenRows) else rows
+        came = Came([solutions[place] for place in places.tolist()], keys, streaming, positions)
+        objects = self._population.join(pane.last, came)
         remote = self._values.of(keys)
-        self._operator.arrive(
-            pane,
-            objects,
-            [member.position for member in members],
-            [member.streaming for member in members],
-            remote,
-        )
+        self._operator.arrive(pane, objects, positions, streaming, remote)
         # A key that is known to have no value is not one that is unknown.
         none = objects[np.isnan(remote) & self._replica.is_known(keys)]
         if len(none):
             self._operator.change(none, np.full(len(none), np.nan))
 
-    def _members(self, pane: Pane, matched: Matched) -> Iterator[Member]:
-        """Yield the objects of a pane in the order of their arrival, each at its own position."""
-        numbers = matched.numbers.tolist()
-        for key, place in self._arrivals(matched):
-            solution, streaming = matched.solutions[place], numbers[place]
-            if isnan(streaming):
-                self._warn(solution)
-                streaming = -inf
-            yield Member(solution, key, streaming, self._count, pane.last)
-            self._count += 1
-
-    def _arrivals(self, matched: Matched) -> Iterable[tuple[int, int]]:
-        """Return the join key and the place of each arrival that counts, in order."""
-        known = self._replica.keys
-        found = []
-        for place in matched.in_order(range(len(matched.solutions))):
-            solution = matched.solutions[place]
-            key = tuple([solution[at] for at in self.config.key])
-            # A blank node is no other than itself, so nothing remote joins it.
-            if key in known or unaskable(key) is None:
-                found.append((known.number(key), place))
-        if self.config.arrivals == "all":
-            return found
-        latest: dict[int, int] = {}
-        for number, place in reversed(found):
-            latest.setdefault(number, place)
-        return reversed(latest.items())
+    def _streaming(self, matched: Matched, places: Integers) -> Floats:
+        """Return x_S of arrivals: what has no number ranks last."""
+        streaming = matched.numbers[places]
+        is_none = np.isnan(streaming)
+        if is_none.any():
+            self._warn(matched.solutions[int(places[np.argmax(is_none)])])
+            streaming = np.where(is_none, -inf, streaming)
+        return streaming
 
     def _warn(self, solution: Solution) -> None:
         """Say, once, that what has no number ranks last."""
@@ -126,11 +108,10 @@ class Arrived:
         self._operator.settle(window)
 
     def change(self, keys: Integers) -> None:
-        objects = self._population.of_keys(keys.tolist())
-        if objects:
-            members = [self._population[number] for number in objects]
-            values = self._values.of(np.array([member.key for member in members], dtype=np.int64))
-            self._operator.change(objects, values, [member.streaming for member in members])
+        objects = self._population.of_keys(keys)
+        if len(objects):
+            values = self._values.of(self._population.keys_of(objects))
+            self._operator.change(objects, values, self._population.streaming(objects))
 
     def close(self, window: int) -> Ranking:
         return self._operator.close(window)
@@ -141,24 +122,21 @@ class Arrived:
     def join_keys(self) -> Integers:
         return self._population.keys()
 
-    def keys_of(self, numbers: Sequence[int]) -> list[int]:
+    def keys_of(self, numbers: Sequence[int]) -> Integers:
         return self._population.keys_of(numbers)
 
     def best_streaming(self, keys: Sequence[int]) -> Floats:
         return self._population.best_streaming(keys)
 
     def bindings(self, numbers: Sequence[int], now: int) -> list[Mapping[str, Term]]:
-        solutions = (self._population[number].solution for number in numbers)
+        solutions = self._population.solutions(numbers, len(self._names))
         return [dict(zip(self._names, solution, strict=True)) for solution in solutions]
 
     def members(self) -> Members:
-        numbers = self._population.numbers()
-        members = [self._population[number] for number in numbers.tolist()]
+        found = self._population
+        numbers = found.numbers()
         return Members(
-            numbers,
-            np.array([member.key for member in members], dtype=np.int64),
-            np.array([member.streaming for member in members], dtype=np.float64),
-            np.array([member.position for member in members], dtype=np.int64),
+            numbers, found.keys_of(numbers), found.streaming(numbers), found.positions(numbers)
         )
 
     def state(self) -> State:

@@ -73,7 +73,7 @@ class Grouped:
         return self._aggregates.ends
 
     def take(self, pane: Pane, matched: Matched) -> None:
-        self._meet(self._groups.take(pane, matched))
+        self._meet(self._groups.take(pane, matched.read()))
 
     def _meet(self, groups: Sequence[int]) -> None:
         """Tell the remote values of new groups, so far as they are known."""
@@ -89,7 +89,7 @@ class Grouped:
 
     def _tell(self, joined: Sequence[int]) -> None:
         """Tell the remote values of groups; what is not known, or not any more, is forgotten."""
-        keys = np.array(self.keys_of(joined), dtype=np.int64)
+        keys = self.keys_of(joined)
         groups, known = np.array(joined, dtype=np.int64), self._replica.is_known(keys)
         self._aggregates.change(groups[known], self._values.of(keys[known]))
         self._aggregates.forget(groups[~known])
@@ -124,8 +124,8 @@ class Grouped:
     def join_keys(self) -> Integers:
         return np.array(sorted(self._of_key), dtype=np.int64)
 
-    def keys_of(self, numbers: Sequence[int]) -> list[int]:
-        return [self._key_of[number] for number in numbers]
+    def keys_of(self, numbers: Sequence[int]) -> Integers:
+        return np.array([self._key_of[number] for number in numbers], dtype=np.int64)
 
     def best_streaming(self, keys: Sequence[int]) -> Floats:
         found = self._aggregates.totals(self._window)
@@ -140,7 +140,7 @@ class Grouped:
         assert self._totals is not None, "a window was closed"  # noqa: S101
         groups, positions, values = self._totals
         joined = np.array([group in self._key_of for group in groups.tolist()], dtype=bool)
-        keys = np.array(self.keys_of(groups[joined].tolist()), dtype=np.int64)
+        keys = self.keys_of(groups[joined].tolist())
         return Members(groups[joined], keys, values[joined], positions[joined])
 
     def state(self) -> State:

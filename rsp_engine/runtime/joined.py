@@ -109,7 +109,7 @@ class Joined:
     def _fetch(self, window: int, step: int, now: int) -> Refreshed:
         """Let the policy elect, and fetch what it elects."""
         objects = self._objects
-        keys = np.array(objects.keys_of(objects.keys.tolist()), dtype=np.int64)
+        keys = objects.keys_of(objects.keys.tolist())
         _, first = np.unique(keys, return_index=True)  # of several objects of a key the best
         first.sort()
         candidates = Candidates(
@@ -148,11 +148,11 @@ class Joined:
         config, replica = self.config, self._refresh.replica
         numbers = ranking.keys[config.offset :].tolist()
         keys = self._objects.keys_of(numbers)
-        ages = (now - replica.entries(np.array(keys, dtype=np.int64)).last_refresh).tolist()
+        ages = (now - replica.entries(keys).last_refresh).tolist()
         streamed = self._objects.bindings(numbers, now)
         objects = [
             {**known, **self._values.solution(key)}
-            for known, key in zip(streamed, keys, strict=True)
+            for known, key in zip(streamed, keys.tolist(), strict=True)
         ]
         found = self._projector.rows(objects, now)
         self.may_give_blank_nodes |= holds_blank_nodes(found)

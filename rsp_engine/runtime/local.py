@@ -19,7 +19,7 @@ from rsp_engine.operators.state import checked, headed, reading
 from rsp_engine.runtime.blank_nodes import ElementNames, within_stream
 from rsp_engine.runtime.canonical import TripleTermError, canonical
 from rsp_engine.runtime.merged import merged
-from rsp_engine.runtime.segments import Segment, WrittenSolutions
+from rsp_engine.runtime.segments import Segment
 from rsp_engine.runtime.sources.batch import Batch
 from rsp_engine.runtime.step import due_together
 
@@ -142,9 +142,7 @@ class LocalDriver:
         if self._watermarks.see(stream, segment.timestamp) and self._may_be_due():
             yield from self._advance()
         for parcel in segment.parcels:
-            content = parcel.content
-            found = content.read() if isinstance(content, WrittenSolutions) else content
-            self._asked[parcel.step].put(parcel.scan, parcel.pane, found)
+            self._asked[parcel.step].put(parcel.scan, parcel.pane, parcel.content)
         if self._watermarks.see(stream, segment.high):
             self._may_be_due()  # nothing is, but the queries learn how far the watermark has come
 

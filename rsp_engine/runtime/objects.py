@@ -62,7 +62,7 @@ class Objects(Protocol):
     def join_keys(self) -> Integers:
         """Return the join keys of all objects that live, each once."""
 
-    def keys_of(self, numbers: Sequence[int]) -> list[int]:
+    def keys_of(self, numbers: Sequence[int]) -> Integers:
         """Return the join keys of objects."""
 
     def best_streaming(self, keys: Sequence[int]) -> Floats:

@@ -1,31 +1,61 @@
 """Reducing plain lines: what counts is found in the text, and only that is ever parsed.
 
-This is for readings of one pattern, `?s <p> ?o`, that keep the best solutions or the latest of each
-key, by a number that arithmetic makes of ?o. It gives what reducing elements gives.
+This is for readings that want the triples, and for those of one pattern, `?s <p> ?o`, that keep the
+best solutions or the latest of each key, by a number that arithmetic makes of ?o. It gives what
+reducing elements gives.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from rsp_engine.model.written import WrittenRows, WrittenTriples
+from rsp_engine.operators.matching import Matched
 from rsp_engine.operators.scoring import evaluate, variables
 from rsp_engine.operators.template import Hole
 from rsp_engine.runtime.readings import Best, Latest
-from rsp_engine.runtime.segments import Parcel, WrittenSolutions
+from rsp_engine.runtime.segments import Parcel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.windows import Pane
     from rsp_engine.runtime.readings import Reading
     from rsp_engine.runtime.sources.plain_lines import PlainLines
 
+    Pack = Callable[[Pane, Integers], Parcel]
+
 __all__ = ["PlainReading", "plain_reading"]
 
 
-class PlainReading:
+class PlainReading(Protocol):
     """A reading that plain lines are enough for."""
+
+    reading: Reading
+
+    def over(self, lines: PlainLines) -> Pack | None:
+        """Return what makes parcels of lines; nothing if these lines are not enough for it."""
+
+
+class _Triples:
+    """All triples, each once."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+
+    def over(self, lines: PlainLines) -> Pack | None:
+        def pack(pane: Pane, places: Integers) -> Parcel:
+            text = "\n".join(dict.fromkeys(lines.triples(places)))
+            return Parcel(self.reading.step, self.reading.scan, pane, WrittenTriples(text))
+
+        return pack
+
+
+class _Solutions:
+    """The solutions of one pattern that count."""
 
     def __init__(self, reading: Reading, predicate: bytes, keep: Best | Latest) -> None:
         assert reading.wanted is not None, "it wants solutions"  # noqa: S101
@@ -37,32 +67,30 @@ class PlainReading:
         self._scoring = scoring
         self._value = reading.wanted.matching.names[1]
 
-    def numbers(self, lines: PlainLines) -> tuple[Integers, Floats] | None:
-        """Return the places of lines that match, and their numbers; nothing if it cannot tell."""
-        if lines.predicates.count(self._predicate) == len(lines):
-            places = range(len(lines))
-            matching = np.arange(len(lines))
-        else:
-            found = [n for n, text in enumerate(lines.predicates) if text == self._predicate]
-            places, matching = found, np.array(found, dtype=np.int64)  # type: ignore[assignment]
-        values = lines.numbers(places)
-        if values is None:
+    def over(self, lines: PlainLines) -> Pack | None:
+        places = lines.matching(self._predicate)
+        values = lines.values[places]
+        if np.isnan(values).any():
             return None
-        if self._value not in variables(self._scoring):
-            return matching, np.full(len(matching), evaluate(self._scoring, {})[0])
-        return matching, evaluate(self._scoring, {self._value: values})
+        numbers = np.empty(len(lines))
+        has_value = self._value in variables(self._scoring)
+        known = {self._value: values} if has_value else {}
+        numbers[places] = evaluate(self._scoring, known)
+        is_matching = np.zeros(len(lines), dtype=np.bool_)
+        is_matching[places] = True
 
-    def parcel(self, lines: PlainLines, pane: Pane, places: Integers, numbers: Floats) -> Parcel:
-        """Return what is kept of some lines in a pane."""
-        kept = self._best(lines, places, numbers) if isinstance(self._keep, Best) else None
-        kept = self._latest(lines, places) if kept is None else kept
-        chosen = places[kept]
-        texts = [
-            b"\t".join((lines.subjects[place], lines.objects[place])).decode()
-            for place in chosen.tolist()
-        ]
-        content = WrittenSolutions(2, texts, lines.times[chosen], numbers[kept])
-        return Parcel(self.reading.step, self.reading.scan, pane, content)
+        def pack(pane: Pane, places: Integers) -> Parcel:
+            return self._parcel(lines, pane, places[is_matching[places]], numbers)
+
+        return pack
+
+    def _parcel(self, lines: PlainLines, pane: Pane, places: Integers, numbers: Floats) -> Parcel:
+        if isinstance(self._keep, Best):
+            kept = places[self._best(lines, places, numbers[places])]
+        else:
+            kept = places[self._latest(lines, places)]
+        found = Matched(WrittenRows(2, lines.rows(kept)), lines.times[kept], numbers[kept])
+        return Parcel(self.reading.step, self.reading.scan, pane, found)
 
     def _best(self, lines: PlainLines, places: Integers, numbers: Floats) -> Integers:
         """Return the k best; and others as good, which are left to those who know their texts."""
@@ -73,27 +101,29 @@ class PlainReading:
         if size <= 2 * wanted:
             return np.arange(size)
         near = np.flatnonzero(scores >= np.partition(scores, size - wanted)[size - wanted])
-        known = {(lines.subjects[p], lines.objects[p]) for p in places[near].tolist()}
+        known = set(lines.rows(places[near]))
         return near if len(known) >= self._keep.k else np.arange(size)
 
     def _latest(self, lines: PlainLines, places: Integers) -> Integers:
         """Return the latest line of each subject; of two at once the one with the larger text."""
         times = lines.times[places]
-        subjects = [lines.subjects[place] for place in places.tolist()]
+        subjects = lines.subjects(places)
         order = np.arange(len(places))
         if (times[1:] <= times[:-1]).any():
-            objects = [lines.objects[place] for place in places.tolist()]
+            objects = lines.objects(places)
             ranked = sorted(order.tolist(), key=lambda n: (times[n], subjects[n], objects[n]))
             order = np.array(ranked, dtype=np.int64)
             subjects = [subjects[place] for place in ranked]
         latest = dict(zip(subjects, order.tolist(), strict=True))
-        return np.array(list(latest.values()), dtype=np.int64)
+        return np.sort(np.fromiter(latest.values(), dtype=np.int64, count=len(latest)))
 
 
 def plain_reading(reading: Reading) -> PlainReading | None:
     """Return a reading for plain lines, if they are enough for it."""
     wanted = reading.wanted
-    if wanted is None or not wanted.matching.is_plain or wanted.matching.scoring is None:
+    if wanted is None:
+        return _Triples(reading)
+    if not wanted.matching.is_plain or wanted.matching.scoring is None:
         return None
     pattern, keep = wanted.matching.pattern, wanted.keep
     subject, predicate, value = pattern.subject, pattern.predicate, pattern.object
@@ -105,5 +135,5 @@ def plain_reading(reading: Reading) -> PlainReading | None:
     if set(variables(wanted.matching.scoring)) - {value.name}:
         return None
     if isinstance(keep, Best) or (isinstance(keep, Latest) and keep.key == (0,)):
-        return PlainReading(reading, str(predicate).encode(), keep)
+        return _Solutions(reading, str(predicate).encode(), keep)
     return None

@@ -97,16 +97,13 @@ class Reducer:
         parcels: list[list[Parcel]] = [[] for _ in edges[:-1]]
         taken = np.zeros(len(times), dtype=bool)
         for reading in self._plain:
-            found = reading.numbers(lines)
-            if found is None:
+            pack = reading.over(lines)
+            if pack is None:
                 return None
-            matching, numbers = np.zeros(len(times), dtype=bool), np.empty(len(times))
-            matching[found[0]], numbers[found[0]] = True, found[1]
             first, last = panes_of(reading.reading.frame, times)
             taken |= first <= last
             for number, pane, places in _groups(edges, first, last):
-                chosen = places[matching[places]]
-                parcels[number].append(reading.parcel(lines, pane, chosen, numbers[chosen]))
+                parcels[number].append(pack(pane, places))
         # Lines of one element have one time, so they are in the same segment and the same panes.
         begins, between = lines.begins, lines.begins & ~taken
         segments = [

@@ -9,7 +9,7 @@ import numpy as np
 from rsp_engine.operators.scores import number
 
 if TYPE_CHECKING:
-    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.plan.joined import JoinedConfig
     from rsp_engine.replica.pattern import Solution
     from rsp_engine.replica.store import Replica
@@ -28,13 +28,15 @@ class RemoteValues:
         self._replica = replica
         self._config = config
         self._values: Floats = np.empty(0)
+        self._are_several: Booleans = np.empty(0, dtype=np.bool_)
         self.renew(np.arange(len(replica.keys)))
 
     def renew(self, keys: Integers) -> None:
         """Read keys again whose solutions are others than before."""
         self._grow()
-        found = [self._best(solutions)[0] for solutions in self._replica.values(keys)]
-        self._values[keys] = found
+        found = self._replica.values(keys)
+        self._values[keys] = [self._best(solutions)[0] for solutions in found]
+        self._are_several[keys] = [len(solutions) > 1 for solutions in found]
 
     def of(self, keys: Integers) -> Floats:
         """Return the value of each key."""
@@ -45,6 +47,7 @@ class RemoteValues:
         if (more := len(self._replica.keys) - len(self._values)) > 0:
             more = max(more, len(self._values))
             self._values = np.concatenate((self._values, np.full(more, np.nan)))
+            self._are_several = np.concatenate((self._are_several, np.zeros(more, dtype=np.bool_)))
 
     def solution(self, key: int) -> Solution:
         """Return the remote solution of a key that has one."""
@@ -53,7 +56,8 @@ class RemoteValues:
 
     def several(self, keys: Integers) -> int:
         """Return how many keys have more than one solution."""
-        return sum(len(solutions) > 1 for solutions in self._replica.values(keys))
+        self._grow()
+        return int(np.count_nonzero(self._are_several[keys]))
 
     def _best(self, solutions: tuple[Solution, ...]) -> tuple[float, Solution]:
         valued = [(self._value(solution), solution) for solution in solutions]

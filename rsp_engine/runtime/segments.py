@@ -14,40 +14,17 @@ operator needs, and nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from rsp_engine.model.ntriples import read_rows, row_text
-from rsp_engine.operators.matching import Matched
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyoxigraph import Triple
 
-    from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.windows import Pane
+    from rsp_engine.operators.matching import Matched
 
-__all__ = ["Parcel", "Segment", "WrittenSolutions"]
-
-
-class WrittenSolutions(NamedTuple):
-    """Solutions as text, so many terms wide, with their times and numbers."""
-
-    width: int
-    texts: Sequence[str]
-    times: Integers
-    numbers: Floats
-
-    @classmethod
-    def of(cls, matched: Matched) -> WrittenSolutions:
-        """Write solutions."""
-        width = len(matched.solutions[0]) if matched.solutions else 0
-        return cls(width, list(map(row_text, matched.solutions)), matched.times, matched.numbers)
-
-    def read(self) -> Matched:
-        """Return the solutions."""
-        solutions: list[Any] = read_rows(self.texts, self.width)
-        return Matched(solutions, self.times, self.numbers)
+__all__ = ["Parcel", "Segment"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +36,7 @@ class Parcel:
     scan: int
     """Which of its scans."""
     pane: Pane
-    content: Sequence[Triple] | Matched | WrittenSolutions
+    content: Sequence[Triple] | Matched
 
 
 @dataclass(frozen=True, slots=True)

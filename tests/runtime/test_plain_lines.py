@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
+import numpy as np
 import pyoxigraph as ox
 import pytest
 from hypothesis import event, given, settings
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
 from rsp_engine.model.streams import Element
+from rsp_engine.operators.scores import number
 from rsp_engine.runtime.sources.nquads import NQuads
 from rsp_engine.runtime.sources.plain_lines import plain_lines
 from tests.runtime.cut import texts
@@ -51,9 +53,16 @@ def test_what_is_plain_is_what_a_parser_reads(found):
     if plain is None or not len(plain):
         return
     quads = list(ox.parse(data, ox.RdfFormat.N_QUADS))
-    assert [str(q.subject).encode() for q in quads] == plain.subjects
-    assert [str(q.predicate).encode() for q in quads] == plain.predicates
-    assert [str(q.object).encode() for q in quads] == plain.objects
+    every = np.arange(len(quads))
+    assert [str(q.subject) for q in quads] == plain.subjects(every)
+    assert [str(q.object) for q in quads] == plain.objects(every)
+    assert [str(q.triple) for q in quads] == plain.triples(every)
+    for predicate in {str(q.predicate) for q in quads}:
+        having = [n for n, q in enumerate(quads) if str(q.predicate) == predicate]
+        assert plain.matching(predicate.encode()).tolist() == having
+    assert [str(number(q.object)) for q in quads] == [
+        "None" if np.isnan(value) else str(value) for value in plain.values.tolist()
+    ]
     elements = [item for item in NQuads(_Input(data)) if isinstance(item, Element)]
     assert sum(len(element.triples) for element in elements) == len(plain)
     assert len(elements) == plain.begins.sum()

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rsp_engine.model.ntriples import read_triples, triples_text
+from rsp_engine.model.ntriples import triples_text
 from rsp_engine.model.streams import DeadLetter
 from rsp_engine.model.windows import Pane
+from rsp_engine.model.written import WrittenRows, WrittenTriples
 from rsp_engine.operators.matching import Matched
 from rsp_engine.runtime.reducing import Reduced
-from rsp_engine.runtime.segments import Parcel, Segment, WrittenSolutions
+from rsp_engine.runtime.segments import Parcel, Segment
 from rsp_engine.runtime.sources.cuts import Place
 
 if TYPE_CHECKING:
@@ -98,12 +99,12 @@ def _parcel_row(parcel: Parcel) -> Row:
         "last": parcel.pane.last,
     }
     content = parcel.content
-    if isinstance(content, Matched):
-        content = WrittenSolutions.of(content)
-    if not isinstance(content, WrittenSolutions):
+    if isinstance(content, WrittenTriples):
+        return {**row, "text": content.text}
+    if not isinstance(content, Matched):
         return {**row, "text": triples_text(content)}
-    width, texts, times, numbers = content
-    return {**row, "time": width, "texts": texts, "times": times, "numbers": numbers}
+    found = {"times": content.times, "numbers": content.numbers}
+    return {**row, "time": content.width, "text": "\n".join(content.texts()), **found}
 
 
 def from_rows(table: pa.Table) -> list[tuple[int, Place, Reduced]]:
@@ -149,11 +150,10 @@ def _reduced(batch: pa.RecordBatch) -> Reduced:
     return Reduced(items, names, trouble, lasts)
 
 
-def _content(batch: pa.RecordBatch, place: int, row: Row) -> Sequence[Triple] | WrittenSolutions:
-    if row["text"] is not None:
-        return read_triples(row["text"])
-    texts = batch.column("texts")[place].as_py()
-    times = batch.column("times")[place].values.to_numpy()
-    numbers = batch.column("numbers")[place].values.to_numpy()
-    found = times.astype(np.int64), numbers.astype(np.float64)
-    return WrittenSolutions(row["time"], texts, *found)
+def _content(batch: pa.RecordBatch, place: int, row: Row) -> Sequence[Triple] | Matched:
+    if row["time"] is None:
+        return WrittenTriples(row["text"])
+    times = batch.column("times")[place].values.to_numpy().astype(np.int64)
+    numbers = batch.column("numbers")[place].values.to_numpy().astype(np.float64)
+    texts = row["text"].split("\n") if len(times) else []
+    return Matched(WrittenRows(row["time"], texts), times, numbers)
