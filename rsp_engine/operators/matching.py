@@ -72,6 +72,7 @@ class Matched(NamedTuple):
     @classmethod
     def joined(cls, parts: Sequence[Matched]) -> Matched:
         """Return the solutions of parts of a pane as one."""
+        parts = [part for part in parts if part.solutions]
         if len(parts) == 1:
             return parts[0]
         if not parts:

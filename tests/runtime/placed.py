@@ -9,8 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
+import pyarrow as pa
+
 from rsp_engine.runtime.local import Counts
 from rsp_engine.runtime.placed import PlacedRun
+from rsp_engine.runtime.spark.rows import from_rows, to_rows
 from rsp_engine.runtime.step import Step
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ class InPlaces:
         count: int = 2,
         at_most: int = 3,
         cuts: Collection[int] = (),
+        are_sent: bool = True,
     ) -> None:
         self.counts = Counts()
         self.places: list[tuple[int, Place, Reduced]] = []
@@ -52,6 +56,7 @@ class InPlaces:
         self._run = PlacedRun(steps, *self._given)
         self._size, self._count, self._at_most = size, count, at_most
         self._cuts = cuts
+        self._are_sent = are_sent
 
     def run(self) -> Iterator[Answer]:
         steps, run = self._steps, self._run
@@ -69,14 +74,22 @@ class InPlaces:
             given = [(number, place, run.reduce(number, place)) for number, place in places]
             self.places += given
             planned.update(places)
-            yield from run.take(given, self._at_most)
+            yield from run.take(_sent(given) if self._are_sent else given, self._at_most)
         for field in fields(Counts):
             setattr(self.counts, field.name, getattr(run.counts, field.name))
 
 
+def _sent(given: Sequence[tuple[int, Place, Reduced]]) -> list[tuple[int, Place, Reduced]]:
+    """Return what arrives of places if they are sent as executors send them."""
+    rows = [to_rows(seq, *each) for seq, each in enumerate(given)]
+    return from_rows(pa.Table.from_batches(rows)) if rows else []
+
+
 @contextmanager
-def in_places(size: int = 1, count: int = 2, cuts: Collection[int] = ()) -> Iterator[None]:
-    """Let engines read their sources in places."""
-    made = partial(InPlaces, size=size, count=count, cuts=cuts)
+def in_places(
+    size: int = 1, count: int = 2, cuts: Collection[int] = (), *, are_sent: bool = True
+) -> Iterator[None]:
+    """Let engines read their sources in places; what is read is sent as rows, or given as it is."""
+    made = partial(InPlaces, size=size, count=count, cuts=cuts, are_sent=are_sent)
     with patch("rsp_engine.engine.LocalDriver", made):
         yield

@@ -9,6 +9,7 @@ and what services answered is written before the answer leaves.
 from __future__ import annotations
 
 import queue
+import re
 import tempfile
 import threading
 from contextlib import suppress
@@ -46,6 +47,7 @@ _READ_HERE = 20_000
 """So many items of sources that are read on the driver are taken in one batch."""
 _WAITING = 1_000
 """So many answers at most wait to be taken."""
+_LONGEST = 300
 
 
 class SparkOptions(NamedTuple):
@@ -204,9 +206,7 @@ class SparkDriver:
         """Return why a run ended before its end."""
         if isinstance(self._error, RspError):
             return self._error
-        if self._error is not None:
-            return DriverError(f"the run failed: {self._error}")
-        told = str(query.exception() or "nobody knows why").strip()
+        told = str(self._error or query.exception() or "nobody knows why").strip()
         return DriverError(f"Spark stopped: {_cause(told)}", "the state before this batch is kept")
 
     def _take(self, batch: DataFrame, number: int) -> None:
@@ -272,7 +272,15 @@ class SparkDriver:
 
 
 def _cause(told: str) -> str:
-    """Return the line of a trace that says what happened."""
+    r"""Return the line of a trace that says what happened: what Python says of it, if it does.
+
+    >>> _cause("org.apache.SparkException: Job aborted:\n at a.b\n OSError: no such file\n at c.d")
+    'OSError: no such file'
+    >>> _cause("An error occurred.\n: org.apache.SparkException: the worker exited\n at a.b")
+    'the worker exited'
+    """
     lines = [line.strip() for line in told.splitlines() if line.strip()]
-    errors = [line for line in lines if "Error" in line.partition(":")[0]]
-    return (errors or lines)[-1]
+    python = [line for line in lines if re.match(r"\w+(Error|Exception)\b", line)]
+    java = [line for line in lines if re.match(r":? ?(\w+\.)+\w+(Error|Exception): ", line)]
+    said = re.sub(r"^:? ?(\w+\.)+\w+: ", "", java[0]) if java else lines[-1]
+    return python[-1] if python else said[:_LONGEST]

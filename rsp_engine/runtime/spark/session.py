@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["OLDEST_JAVA", "check_java", "java_version", "session"]
 
 OLDEST_JAVA = 17
+_TRIES = 4
 _HINT = (
     "install it, for instance with: sudo apt-get install openjdk-17-jre-headless;"
     " or run without Spark: --runner local"
@@ -85,7 +86,7 @@ def session(master: str = "local[*]") -> SparkSession:
     if running is not None:
         return running
     check_java()
-    made = SparkSession.builder.appName("rsp-engine").master(master)
+    made = SparkSession.builder.appName("rsp-engine").master(_patient(master))
     for name, value in _SETTINGS.items():
         made = made.config(name, value)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -103,6 +104,16 @@ def session(master: str = "local[*]") -> SparkSession:
     cores = started.sparkContext.defaultParallelism
     started.conf.set("spark.sql.shuffle.partitions", str(cores))
     return started
+
+
+def _patient(master: str) -> str:
+    """Let a task be tried again, should its process die: on one machine Spark would give up.
+
+    >>> _patient("local"), _patient("local[2]"), _patient("local[*,9]"), _patient("spark://a:7077")
+    ('local[1,4]', 'local[2,4]', 'local[*,9]', 'spark://a:7077')
+    """
+    cores = re.fullmatch(r"local(?:\[([0-9]+|\*)\])?", master)
+    return master if cores is None else f"local[{cores[1] or 1},{_TRIES}]"
 
 
 @contextmanager

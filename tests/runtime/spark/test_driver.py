@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 import pytest
@@ -18,8 +18,6 @@ from tests.runtime.test_semantics import CASES
 from tests.runtime.test_semantics import check as compare
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rsp_engine.model.answers import Answer
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -29,12 +27,7 @@ HEAD = f"PREFIX : <{EX}> REGISTER RSTREAM :q AS "
 WINDOW = "FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 2s]"
 
 
-def chosen() -> list[Path]:
-    """Return one case in four: the others run in places, without Spark."""
-    return CASES[::4]
-
-
-@pytest.mark.parametrize("path", chosen(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_a_case_of_the_semantics_holds_on_spark(path, tmp_path, monkeypatch):
     monkeypatch.setenv("RSP_RUNNER", "spark")
     case = load(path)
@@ -78,12 +71,13 @@ def lines(seed: int, *, late: bool) -> list[str]:
     return found
 
 
-def engine(kind: str, source: str, runner: str) -> Engine:
+def engine(kind: str, source: str, runner: str, place_bytes: int = 20_000) -> Engine:
     remote = ox.Store()
     for number in range(30):
         subject, value = ox.NamedNode(f"{EX}s{number}"), ox.Literal(37 * number % 100)
         remote.add(ox.Quad(subject, ox.NamedNode(f"{EX}f"), value))
-    made = Engine(max_delay=1_000, budget=3, n=2, runner=runner, place_bytes=20_000)  # type: ignore[arg-type]
+    options: dict[str, Any] = {"runner": runner, "place_bytes": place_bytes}
+    made = Engine(max_delay=1_000, budget=3, n=2, **options)
     if "SERVICE" in KINDS[kind]:
         made.service(f"{EX}BKG", remote)
     made.register(HEAD + KINDS[kind])

@@ -1,0 +1,16 @@
+"""Solutions of a pane that come in parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyoxigraph as ox
+
+from rsp_engine.model.written import WrittenRows
+from rsp_engine.operators.matching import Matched
+
+
+def test_parts_that_hold_nothing_do_not_say_how_wide_solutions_are():
+    none = Matched(WrittenRows(0, []), np.empty(0, dtype=np.int64), np.empty(0))
+    some = Matched(WrittenRows(1, ["<urn:a>"]), np.array([3]), np.array([0.5]))
+    assert Matched.joined([none, some, some]).read().solutions == [(ox.NamedNode("urn:a"),)] * 2
+    assert list(Matched.joined([none, none]).read().solutions) == []
