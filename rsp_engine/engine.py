@@ -223,7 +223,7 @@ class Engine:
         With a checkpoint, `outputs` are where answers are written to: they go back to where they
         were when the state was written from which the run goes on.
         """
-        self._check_bindings()
+        self.check()
         plans = [made.physical for made in self._plans]
         sources = {**self._sources, **self._feeds}
         if self._runner == "local":
@@ -287,7 +287,11 @@ class Engine:
     def _pace(self) -> Pace | None:
         return None if self._speed is None else Pace(self._speed)
 
-    def _check_bindings(self) -> None:
+    def check(self) -> None:
+        """Raise what is wrong, if a run would be refused: a stream without a source, and the like.
+
+        Nothing is read or sent for that.
+        """
         if not self._plans:
             raise BindingError("no query is registered")
         read = {scan.stream for made in self._plans for scan in made.physical.scans}

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rsp_engine.cli.app import Format, app, failures
+from rsp_engine.cli.config import ConfigFlag, configured_queries
 from rsp_engine.cli.ranking import Arrivals, ArrivalsFlag, Match, MatchFlag, Operator, OperatorFlag
 from rsp_engine.cli.remote import (
     Budget,
@@ -29,9 +30,14 @@ __all__ = ["explain_file"]
 
 @app.command("explain")
 def explain_file(
+    context: typer.Context,
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="An RSP-QL file; - is standard input.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="FILE", help="An RSP-QL file; - is standard input.", show_default=False
+        ),
+    ] = None,
+    config: ConfigFlag = None,
     output: Annotated[
         Format, typer.Option("--format", help="text for people, json for programs.")
     ] = Format.text,
@@ -75,6 +81,7 @@ def explain_file(
         from rsp_engine.plan.services import refuse_unasked
         from rsp_engine.runtime.endpoints import connect
 
+        [file, *_] = configured_queries(context, [file] if file else None, config)
         text = read_query(file)
         query = check(text, file)
         graphs = bindings(graph or [], (), query.prefixes, "--graph")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rsp_engine.plan.services import ServiceOptions
 
 __all__ = [
+    "Allow",
     "Budget",
     "Capacity",
     "Changes",
@@ -41,6 +42,14 @@ Services = Annotated[
     typer.Option(
         metavar="IRI=URL",
         help="A SERVICE of the query and the SPARQL endpoint behind it (repeatable).",
+    ),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="URL",
+        help="A server that may be asked, and no other (repeatable); all that are bound, if left"
+        " out.",
     ),
 ]
 Changes = Annotated[

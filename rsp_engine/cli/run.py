@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from rsp_engine.cli.app import WORLDS_FAULT, app, failures
+from rsp_engine.cli.config import ConfigFlag, configured_queries
 from rsp_engine.cli.ranking import (
     Arrivals,
     ArrivalsFlag,
@@ -24,6 +25,7 @@ from rsp_engine.cli.ranking import (
     OracleFlag,
 )
 from rsp_engine.cli.remote import (
+    Allow,
     Budget,
     Capacity,
     Changes,
@@ -74,9 +76,14 @@ class Bounds(StrEnum):
 
 @app.command("run")
 def run_files(
+    context: typer.Context,
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="RSP-QL files; several run side by side.")
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE", help="RSP-QL files; several run side by side.", show_default=False
+        ),
+    ] = None,
+    config: ConfigFlag = None,
     stream: Annotated[
         list[str] | None,
         typer.Option(
@@ -136,6 +143,7 @@ def run_files(
     ] = "0",
     operator: OperatorFlag = Operator.auto,
     service: Services = None,
+    allow: Allow = None,
     policy: Policy = None,
     budget: Budget = None,
     n: StandBy = None,
@@ -159,6 +167,13 @@ def run_files(
         str | None,
         typer.Option(metavar="FILE", help="Where input goes that is malformed or late, as jsonl."),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print the plan and the requests that would be sent, and send and read nothing.",
+        ),
+    ] = False,
 ) -> None:
     """Run queries over streams, and print an answer for each window that closes."""
     from rsp_engine.engine import Engine
@@ -202,7 +217,8 @@ def run_files(
             place_bytes=place_bytes,
             speed=_speed(speed),
         )
-        _bind(engine, files, _Bound(stream, graph, service, changes))
+        queries = configured_queries(context, files, config)
+        _bind(engine, queries, _Bound(stream, graph, service, changes, allow))
         forms = engine.forms
         if len(forms) > 1 and output_format in _ONE_TABLE:
             hint = "take jsonl, or run each query by itself"
@@ -210,6 +226,10 @@ def run_files(
         for form in forms:
             if output_format in FORMATS:
                 FORMATS[output_format].check(form)
+        if dry_run:
+            engine.check()
+            typer.echo(engine.explain(), nl=False)
+            return
         outputs: list[Output] = []
         answers = engine.run(outputs)
         keep = checkpoint is not None
@@ -290,12 +310,14 @@ class _Bound(NamedTuple):
     graphs: list[str] | None
     services: list[str] | None
     changes: list[str] | None
+    allowed: list[str] | None
 
 
 def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
     from rsp_engine.cli.binding import bindings
     from rsp_engine.grammar import check, tree
     from rsp_engine.grammar.files import read_query
+    from rsp_engine.replica.origins import allowed_origin
 
     texts = [(file, read_query(file)) for file in files]
     queries = [check(text, file) for file, text in texts]
@@ -305,6 +327,8 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
     clauses = (clause for query in queries for clause in tree.find(query, tree.Service))
     asked = {clause.name.value for clause in clauses if isinstance(clause.name, tree.Iri)}
     for iri, url in bindings(bound.services or [], asked, prefixes, "--service"):
+        if bound.allowed:
+            allowed_origin(url, bound.allowed)
         engine.service(iri, url)
     for iri, source in bindings(bound.changes or [], asked, prefixes, "--changes"):
         engine.changes(iri, source)
