@@ -17,8 +17,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from rsp_engine.errors import BindingError
 from rsp_engine.grammar import check
@@ -41,7 +42,7 @@ from rsp_engine.runtime.sources import open_source
 from rsp_engine.runtime.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from rsp_engine.model.answers import Answer, Graph, Solutions
     from rsp_engine.model.streams import DeadLetter
@@ -70,6 +71,14 @@ class Query(Plan):
     _snapshot: Callable[[str, int | None, int | None], Solutions | Graph] = field(
         repr=False, compare=False
     )
+
+    def explain(self) -> str:
+        """Return how it is run, and why so."""
+        return explain(self)
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return f"<pre>{escape(explain(self))}</pre>"
 
     def now(self, k: int | None = None, range: int | None = None) -> Solutions | Graph:  # noqa: A002 - RANGE
         """Return a snapshot of a query of pairs while the engine runs: the k best of a window.
@@ -132,6 +141,7 @@ class Engine:
         self._place_bytes = place_bytes
         self._speed = speed
         self._driver: SparkDriver | None = None
+        self._answers: Generator[Answer] | None = None
         self._max_delay = max_delay
         self._dead_letter = dead_letter or (lambda _: None)
         self._plans: list[Plan] = []
@@ -139,6 +149,18 @@ class Engine:
         self._feeds: dict[str, list[Source]] = {}
         self._steps: dict[str, Step] = {}
         self.counts = Counts()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End a run that was not iterated to its end, and give back what it holds."""
+        self.stop()
+        if self._answers is not None:
+            self._answers.close()
 
     def function(
         self, name: str, call: Callable[..., Any], *, monotone: Monotone | None = None
@@ -230,8 +252,10 @@ class Engine:
             steps = self._made(plans)
             driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay, self._pace())
             self.counts = driver.counts
-            return _closing(steps, driver.run())
-        return self._run_on_spark(plans, sources, outputs)
+            self._answers = _closing(steps, driver.run())
+            return self._answers
+        self._answers = self._run_on_spark(plans, sources, outputs)
+        return self._answers
 
     @property
     def is_on_spark(self) -> bool:
@@ -248,7 +272,7 @@ class Engine:
         plans: Sequence[PhysicalPlan],
         sources: Mapping[str, Sequence[Source]],
         outputs: Sequence[Output],
-    ) -> Iterator[Answer]:
+    ) -> Generator[Answer]:
         from rsp_engine.runtime.spark.driver import SparkDriver, SparkOptions
 
         if self._checkpoint is not None and any(s.name == "-" for f in sources.values() for s in f):
@@ -316,7 +340,7 @@ def _opened(source: str | Source | Iterable[tuple[int, str]]) -> Source:
     return MemorySource(source)
 
 
-def _closing(steps: list[Step], answers: Iterator[Answer]) -> Iterator[Answer]:
+def _closing(steps: list[Step], answers: Iterator[Answer]) -> Generator[Answer]:
     """Yield the answers, and give back what the endpoints of services hold."""
     try:
         yield from answers

@@ -104,7 +104,10 @@ def _checked_names(path: Path, value: Any) -> Any:  # noqa: ANN401 - as TOML has
 
 def _checked(path: Path, key: str, value: Any, param: Any) -> Any:  # noqa: ANN401 - as TOML has it
     """Return a value, if the flag could have it."""
-    if isinstance(value, dict | list) and not getattr(param, "multiple", False):
+    if getattr(param, "multiple", False):
+        if not isinstance(value, list):
+            raise BindingError(f"{path}: {key} must be a list: {key} = [...]")
+    elif isinstance(value, dict | list):
         raise BindingError(f"{path}: {key} must be one value")
     try:
         param.process_value(typer.Context(typer.core.TyperCommand("run")), value)
