@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +23,6 @@ import typer
 
 from rsp_engine.cli.app import failures
 from rsp_engine.errors import BindingError
-from rsp_engine.runtime.sources.spec import is_url, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -47,13 +47,18 @@ def read_config(path: Path, known: Mapping[str, Any], word: str | None) -> dict[
     sections = ["run", *_TABLES]
     for section in told:
         if section not in sections:
-            hint = nearest(section, sections) or f"it has {', '.join(f'[{s}]' for s in sections)}"
+            hint = _nearest(section, sections) or f"it has {', '.join(f'[{s}]' for s in sections)}"
             raise BindingError(f"{path}: there is no [{section}]", hint)
     found = dict(_flags(path, _table(path, told, "run"), known, word))
     for section, flag in _TABLES.items():
         if flag in known and (bound := list(_bound(path, _table(path, told, section), flag))):
             found[flag] = bound
     return found
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
+    close = get_close_matches(word, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else None
 
 
 def _table(path: Path, told: Mapping[str, Any], section: str) -> Mapping[str, Any]:
@@ -71,7 +76,7 @@ def _flags(
     every = {*names, *_names_of_run()}
     for key, value in table.items():
         if key not in every:
-            hint = nearest(key, every) or "the flags of `rsp run` are its keys: rsp run --help"
+            hint = _nearest(key, every) or "the flags of `rsp run` are its keys: rsp run --help"
             raise BindingError(f"{path}: there is no {key} in [run]", hint)
         if key == "queries":
             yield "files", _checked_names(path, _seen_from(path, key, value))
@@ -142,6 +147,8 @@ def _path(path: Path, text: str) -> str:
     >>> _path(Path("a/rsp.toml"), "b.csv?template=c.ttl&unit=s"), _path(Path("rsp.toml"), "b.nq")
     ('a/b.csv?template=a/c.ttl&unit=s', 'b.nq')
     """
+    from rsp_engine.runtime.sources.spec import is_url
+
     folder = path.parent
     place, mark, options = text.partition("?")
     if text == "-" or is_url(place):

@@ -6,6 +6,7 @@ import gc
 import signal
 import sys
 import threading
+from collections import Counter
 from contextlib import ExitStack, closing, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
@@ -181,7 +182,7 @@ def run_files(
 
     with ExitStack() as opened, failures():
         letters: list[DeadLetterFile] = []
-        verdict = _Verdict()
+        verdict, faults = _Verdict(), _Faults()
         remote = service_options(
             policy=policy,
             budget=budget,
@@ -245,8 +246,10 @@ def run_files(
             for answer in answers:
                 sink.write(answer)
                 verdict.hear(answer.stats)
+                faults.hear(answer.stats)
     _tell(engine.counts, dead_letters)
     verdict.tell()
+    faults.tell()
 
 
 @contextmanager
@@ -266,6 +269,26 @@ def _stopping(engine: Engine) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+class _Faults:
+    """What services did not answer: it is told when it first happens, and at the end."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def hear(self, stats: Mapping[str, Any]) -> None:
+        for cause, number in stats.get("faults", {}).items():
+            if cause not in self._seen:
+                told = f"warning: a service could not be asked: {cause}"
+                hint = "answers go on with what is known; rsp doctor tries endpoints"
+                typer.echo(f"{told}\n  = hint: {hint}", err=True)
+            self._seen[cause] += number
+
+    def tell(self) -> None:
+        if self._seen:
+            kinds = ", ".join(f"{cause} {number}" for cause, number in sorted(self._seen.items()))
+            typer.echo(f"{self._seen.total()} faults of services ({kinds})", err=True)
 
 
 class _Verdict:
