@@ -11,7 +11,6 @@ engine.register("""
     FROM NAMED WINDOW :w ON STREAM :readings [RANGE 1m STEP 20s]
     WHERE { WINDOW :w { ?room :temperature ?degrees } }
     ORDER BY DESC(?degrees) LIMIT 2""")
-
 # A stream is pairs of a time in milliseconds and Turtle; a file, a URL or "-" would do as well.
 readings = [(5, "hall", 19), (12, "lab", 24), (31, "attic", 27), (48, "lab", 22), (77, "hall", 25)]
 triple = "<http://example.org/{}> <http://example.org/temperature> {} ."
