@@ -33,7 +33,7 @@ import tomllib
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyoxigraph as ox
 import typer
@@ -95,8 +95,16 @@ def blocks(document: Path) -> list[Block]:
     return found
 
 
-def tables(document: Path) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield the tables of a document with the heading each stands under, without their heads."""
+class Table(NamedTuple):
+    """A table: the heading it stands under, the name of its first column, and its rows."""
+
+    heading: str
+    first: str
+    rows: list[list[str]]
+
+
+def tables(document: Path) -> Iterator[Table]:
+    """Yield the tables of a document."""
     heading, rows = "", list[list[str]]()
     for line in [*document.read_text(encoding="utf-8").splitlines(), ""]:
         if line.startswith("#"):
@@ -105,7 +113,7 @@ def tables(document: Path) -> Iterator[tuple[str, list[list[str]]]]:
             cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
             rows.append([cell.strip().replace("\\|", "|") for cell in cells])
         elif rows:
-            yield heading, rows[2:]
+            yield Table(heading, rows[0][0], rows[2:])
             rows = []
 
 
