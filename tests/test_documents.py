@@ -6,7 +6,7 @@ See `documents` for what is done with a block.
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,6 +24,9 @@ from rsp_engine.runtime.sinks import FORMATS as SINKS
 from rsp_engine.runtime.sources.formats import FORMATS as SOURCES
 from tests.data import PROJECT
 from tests.documents import DOCUMENTS, Reader, blocks, commands, flags, matches, tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DOCS = PROJECT / "docs"
 LANGUAGE = DOCS / "language.md"
