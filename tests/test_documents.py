@@ -16,6 +16,7 @@ from rsp_engine.grammar import parse, validate
 from rsp_engine.grammar.builtins import BUILTINS
 from rsp_engine.grammar.files import LARGEST
 from rsp_engine.grammar.parser import DEEPEST
+from rsp_engine.grammar.parser.tables import tables as raw_parser
 from rsp_engine.model.durations import parse_duration
 from rsp_engine.plan.options import OPERATORS
 from rsp_engine.policies import POLICIES
@@ -202,6 +203,7 @@ FRAMES = {
         f"SELECT * FROM <people.ttl> FROM NAMED :people {WINDOW}"
         " WHERE { WINDOW :w { ?s :p ?o } {form} }"
     ),
+    "triples": f"SELECT ?s {WINDOW} WHERE {{ WINDOW :w {{ {{form}} }} }}",
     "path": f"SELECT ?s {WINDOW} WHERE {{ WINDOW :w {{ ?s {{form}} ?o }} }}",
     "Expressions": f"SELECT ({{form}} AS ?value) FROM <people.ttl> {WINDOW} {WHERE}",
     "Modifiers": f"SELECT * {WINDOW} {WHERE} {{form}}",
@@ -213,7 +215,7 @@ def forms(section: str) -> list[str]:
     found = [
         cells[0].strip("`")
         for table in tables(LANGUAGE)
-        if section == ("path" if table.first == "path" else table.heading)
+        if section == (table.first if table.first in FRAMES else table.heading)
         for cells in table.rows
     ]
     assert found, section
@@ -270,6 +272,22 @@ def test_every_keyword_and_function_is_told():
     told = set(re.findall(r"[A-Z_0-9]+", text(LANGUAGE)))
     assert keywords | set(BUILTINS) <= told
     assert "all of them: " in text(LANGUAGE)
+
+
+def test_every_rule_of_the_grammar_is_shown():
+    """Or else there would be a form that is accepted, and not told."""
+    grammar = (PROJECT / "rsp_engine" / "grammar" / "rspql.lark").read_text(encoding="utf-8")
+    rules = set(re.findall(r"^[?!]?([a-z]\w*): ", grammar, re.MULTILINE))
+    rules |= set(re.findall(r"-> (\w+)", grammar))
+    shown = {
+        node.data
+        for section in FRAMES
+        for form in forms(section)
+        if section != "Refused" or form.startswith(("DESCRIBE", "CONSTRUCT"))
+        for node in raw_parser().parse(query_of(section, form)).iter_subtrees()
+    }
+    choices = "registered_name relation primary factor path_primary path_step path_element"
+    assert rules - shown - set(choices.split()) == set()  # a choice leaves no node of its own
 
 
 def test_limits_of_the_language_are_those_of_the_code():
