@@ -13,7 +13,6 @@ from tests.data import PROJECT
 EXAMPLES = PROJECT / "examples"
 FEW_LINES = 25
 ARGUMENTS = {
-    "demo.py": ["--windows=3", "--speed=300"],  # it takes its time unless told otherwise
     "inspect_query.py": ["queries/influencers.rspql"],
 }
 SHOWN = {
@@ -25,7 +24,6 @@ SHOWN = {
     "several_queries.py": "40 s  jam      a jam",
     "influencers.py": "nDCG",
     "inspect_query.py": "reads http://example.org/S through a window of 540 s",
-    "demo.py": "against the oracle: nDCG",
 }
 """Every example, and a line that it prints, or a part of one."""
 
@@ -43,13 +41,7 @@ def run(name: str, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(n, marks=pytest.mark.xdist_group("spark")) if n == "demo.py" else n
-        for n in SHOWN
-    ],
-)
+@pytest.mark.parametrize("name", SHOWN)
 def test_an_example_runs(name):
     assert SHOWN[name] in run(name, *ARGUMENTS.get(name, []))
 

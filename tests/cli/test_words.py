@@ -87,8 +87,10 @@ def test_a_dry_run_refuses_what_a_run_refuses(here):
     assert "has no source" in result.stderr
 
 
-def test_the_demo_ends_by_itself_and_is_judged():
-    result = rsp("demo", "--runner", "local", "--windows", "3", "--speed", "1000")
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("runner", ["local", "spark"])
+def test_the_demo_ends_by_itself_and_is_judged(runner):
+    result = rsp("demo", "--runner", runner, "--windows", "3", "--speed", "1000")
     assert result.exit_code == 0, result.output
     *_, last = result.stdout.splitlines()
     assert last.startswith("against the oracle: nDCG ")
