@@ -36,6 +36,7 @@ from rsp_engine.cli.remote import (
     StandBy,
     service_options,
 )
+from rsp_engine.cli.watching import LiveFlag, ManifestFile, MetricsPort, Watching
 from rsp_engine.errors import BindingError
 from rsp_engine.model.durations import parse_duration
 
@@ -74,6 +75,7 @@ class Bounds(StrEnum):
 
 @app.command("run")
 def run_files(
+    context: typer.Context,
     files: Annotated[
         list[str], typer.Argument(metavar="FILE", help="RSP-QL files; several run side by side.")
     ],
@@ -159,6 +161,9 @@ def run_files(
         str | None,
         typer.Option(metavar="FILE", help="Where input goes that is malformed or late, as jsonl."),
     ] = None,
+    live: LiveFlag = None,
+    metrics_port: MetricsPort = None,
+    manifest: ManifestFile = None,
 ) -> None:
     """Run queries over streams, and print an answer for each window that closes."""
     from rsp_engine.engine import Engine
@@ -210,6 +215,9 @@ def run_files(
         for form in forms:
             if output_format in FORMATS:
                 FORMATS[output_format].check(form)
+        watching = Watching(context, live=live, metrics_port=metrics_port, manifest=manifest)
+        if watching.watch is not None:
+            engine.watched_by(watching.watch)
         outputs: list[Output] = []
         answers = engine.run(outputs)
         keep = checkpoint is not None
@@ -218,12 +226,14 @@ def run_files(
             letters.append(opened.enter_context(closing(DeadLetterFile(dead_letters, keep=keep))))
         if keep:
             outputs.extend((sink, *letters))
+        opened.enter_context(watching.begin())
         opened.enter_context(_stopping(engine))
         gc.freeze()  # what is there by now stays: the garbage collector need not look at it
         gc.set_threshold(50_000, 20, 100)  # and a run leaves it next to nothing to find
-        with failures(WORLDS_FAULT), suppress(BrokenPipeError):
+        with failures(WORLDS_FAULT), suppress(BrokenPipeError), watching:
             for answer in answers:
-                sink.write(answer)
+                if not watching.replaces_answers:
+                    sink.write(answer)
                 verdict.hear(answer.stats)
     _tell(engine.counts, dead_letters)
     verdict.tell()

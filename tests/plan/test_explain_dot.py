@@ -45,7 +45,7 @@ DOT = Lark(
     TEXT: /([^<>&"]|&(amp|lt|gt|quot|#x27|#160);)+/
     %ignore /\s+/
     """,
-    parser="earley",
+    parser="lalr",
 )
 WINDOWED = """PREFIX : <http://example.org/>
 REGISTER RSTREAM :q AS SELECT ?a FROM NAMED WINDOW :w ON STREAM :s [RANGE 10s STEP 10s]
