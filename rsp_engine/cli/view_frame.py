@@ -12,10 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rsp_engine.cli.view_moves import moves
-from rsp_engine.cli.view_words import Terms, age, instant, is_measure, size, visible
+from rsp_engine.cli.view_words import Terms, age, instant, interval, is_measure, size, visible
 from rsp_engine.model.answers import Boolean, Graph, Solutions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import RenderableType
 
     from rsp_engine.model.answers import Answer, Row
@@ -39,44 +41,49 @@ class Moment(NamedTuple):
     ascii_only: bool = False
 
 
-def frame(watch: Watch, moment: Moment) -> RenderableType:
-    """Draw what is to be seen at a moment."""
+def frame(watch: Watch, moment: Moment, hide: Callable[[str], str] = str) -> RenderableType:
+    """Draw what is to be seen at a moment; names go through what hides secrets."""
     queries = watch.queries
     if not queries:
         return Text("starting", style="dim")
     room = max(1, (moment.height - 4) // len(queries) - _AROUND)
     marks = watch.watermarks()
     panels = [
-        _panel(seen, marks.get(name, float("-inf")), room, moment) for name, seen in queries.items()
+        _panel(seen, hide(name), marks.get(name, float("-inf")), room, moment)
+        for name, seen in queries.items()
     ]
     return Group(*panels, *_input(watch, moment))
 
 
-def _panel(seen: QuerySeen, watermark: float, room: int, moment: Moment) -> Panel:
+def _panel(seen: QuerySeen, name: str, watermark: float, room: int, moment: Moment) -> Panel:
     terms = Terms(seen.plan.query.prefixes)
-    title = Text(terms.iri(seen.plan.physical.name), style="bold")
+    title = Text(terms.iri(name), style="bold bright_white")
     parts: list[RenderableType]
     if seen.latest is None:
         parts = [Text("no window has closed yet", style="dim")]
     else:
         answer, before = seen.latest
-        window = f"{instant(answer.window.open)} – {instant(answer.window.close)}"
-        title.append(f"  {window}", style="not bold cyan")
+        title = Text.assemble(title, (_fit(f"  {interval(answer.window)}", moment), "cyan"))
         is_whole = seen.plan.physical.r2s == "RSTREAM"
         parts = [_content(answer, before if is_whole else None, terms, room, moment, is_whole)]
         if seen.plan.physical.services:
             parts += [Text(""), _remote(seen, answer)]
-    told = f"watermark {instant(watermark)} · {seen.windows:,} windows"
+    told = _fit(f"watermark {instant(watermark)} · {seen.windows:,} windows", moment)
     return Panel(
         Group(*parts),
         title=title,
         title_align="left",
-        subtitle=Text(told, style="dim"),
+        subtitle=Text(told, style="white"),
         subtitle_align="right",
         box=box.ASCII if moment.ascii_only else box.ROUNDED,
         border_style="bright_black",
         padding=(1, 2, 0, 2),
     )
+
+
+def _fit(text: str, moment: Moment) -> str:
+    """Return a text of ours with signs that the terminal has."""
+    return text.translate({ord("–"): "-", ord("·"): "-"}) if moment.ascii_only else text
 
 
 def _content(

@@ -12,7 +12,9 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Terms", "age", "instant", "is_measure", "size", "visible"]
+    from rsp_engine.model.answers import Interval
+
+__all__ = ["Terms", "age", "instant", "interval", "is_measure", "size", "visible"]
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBERS = frozenset(
@@ -131,6 +133,18 @@ def instant(milliseconds: float) -> str:
     except (ValueError, OverflowError, OSError):
         return f"{milliseconds / 1000:,g} s"
     return when.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def interval(window: Interval) -> str:
+    """Return the edges of a window; a date that is the same is told once.
+
+    >>> from rsp_engine.model.answers import Interval
+    >>> interval(Interval(1_709_283_550_000, 1_709_283_610_000))
+    '2024-03-01 08:59:10 – 09:00:10'
+    """
+    begin, end = instant(window.open), instant(window.close)
+    day = len("2024-03-01 ")
+    return f"{begin} – {end[day:] if '-' in end and begin[:day] == end[:day] else end}"
 
 
 def size(amount: int) -> str:

@@ -119,7 +119,7 @@ class Watching:
             from rsp_engine.cli.live_view import LiveView
 
             self._view = ExitStack()
-            self._view.enter_context(LiveView(self.watch, Console(stderr=True)))
+            self._view.enter_context(LiveView(self.watch, Console(stderr=True), self._hide))
         else:
             self._view = ExitStack()
 

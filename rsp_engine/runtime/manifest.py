@@ -43,7 +43,7 @@ class Manifest:
 
     path: Path
     options: Mapping[str, Any]
-    """What was given, as plain data: bindings too."""
+    """What was given, as plain data: what streams and services are bound to, too."""
     version: str
     watch: Watch
     hide: Redactor
@@ -66,7 +66,8 @@ class Manifest:
             "error": error,
             **self._times(state),
             "versions": {"rsp-engine": self.version, **_versions()},
-            "options": self.options,
+            "options": dict(sorted(self.options.items())),
+            "streams": self.watch.sources(),
             "queries": [self._query(name, seen) for name, seen in self.watch.queries.items()],
             "input": {
                 "elements": self.watch.elements,
@@ -141,10 +142,10 @@ def _iso(instant: datetime) -> str:
 
 def _replace(path: Path, text: str) -> None:
     """Write a file whole, or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         if path.is_dir():
             raise IsADirectoryError(None, "it is a folder")
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
         beside.write_text(text, encoding="utf-8", errors="backslashreplace")
         beside.replace(path)
     except (OSError, ValueError) as error:

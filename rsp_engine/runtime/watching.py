@@ -158,6 +158,11 @@ class Watch:
                 found.setdefault((step.plan.name, service), Counter()).update(outcomes)
         return found
 
+    def sources(self) -> dict[str, list[str]]:
+        """Return the sources of each stream, as they were named."""
+        found = {} if self._started is None else self._started.sources
+        return {stream: [source.name for source in each] for stream, each in found.items()}
+
     def extent(self) -> Extent | None:
         """Return how much of the input was read, if all of it has an end."""
         if self._started is None:
