@@ -136,7 +136,6 @@ def families(watch: Watch, hide: Callable[[str], str]) -> Iterator[Metric]:
         GaugeMetricFamily,
         HistogramMetricFamily,
     )
-    from prometheus_client.utils import floatToGoString
 
     def hidden(labels: Iterable[str]) -> list[str]:
         return [hide(label) for label in labels]
@@ -155,7 +154,7 @@ def families(watch: Watch, hide: Callable[[str], str]) -> Iterator[Metric]:
         found = HistogramMetricFamily(name, spread.help, labels=["query"])
         for query, seen in watch.queries.items():
             values = spread.read(seen)
-            buckets = [(floatToGoString(bound), float(count)) for bound, count in values.at_most()]
+            buckets = [(str(float(bound)), float(count)) for bound, count in values.at_most()]
             buckets.append(("+Inf", float(values.count)))
             found.add_metric(hidden([query]), buckets=buckets, sum_value=values.total)
         yield found
