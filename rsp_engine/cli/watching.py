@@ -7,7 +7,7 @@ import sys
 from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -113,15 +113,14 @@ class Watching:
         return self._open
 
     def __enter__(self) -> None:
+        self._view = ExitStack()
         if self._is_live and self.watch is not None:
             from rich.console import Console
 
             from rsp_engine.cli.live_view import LiveView
 
-            self._view = ExitStack()
-            self._view.enter_context(LiveView(self.watch, Console(stderr=True), self._hide))
-        else:
-            self._view = ExitStack()
+            console = Console(file=self._view.enter_context(_terminal()))
+            self._view.enter_context(LiveView(self.watch, console, self._hide))
 
     def __exit__(
         self,
@@ -133,6 +132,12 @@ class Watching:
         if self._manifest is not None and self.watch is not None:
             state, code = _ending(error, is_stopped=self.watch.is_stopping)
             self._manifest.end(state, code, _said(error) if state == "failed" else None)
+
+
+def _terminal() -> TextIO:
+    """Open the terminal of standard error again: that itself goes elsewhere while Java starts."""
+    number = os.dup(sys.stderr.fileno())
+    return os.fdopen(number, "w", encoding=sys.stderr.encoding, errors="backslashreplace")
 
 
 def _ending(error: BaseException | None, *, is_stopped: bool) -> tuple[State, int]:
