@@ -1,7 +1,7 @@
 # One word, one act. `make` alone lists the words.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test soak bench format clean java
+.PHONY: help setup demo check test soak bench pictures format clean java
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -39,6 +39,9 @@ bench: $(STAMP) java ## run the benchmarks, one after the other
 	@set -e; for script in $(BENCHMARKS); do \
 		echo "$$script"; $(BIN)/python "$$script"; \
 	done
+
+pictures: $(STAMP) ## draw the pictures of the documents
+	$(BIN)/python scripts/pictures.py
 
 format: $(STAMP) ## format the code and mend what can be mended by machine
 	$(BIN)/ruff format

@@ -40,6 +40,7 @@ from rsp_engine.runtime.memory import MemorySource
 from rsp_engine.runtime.pace import Pace
 from rsp_engine.runtime.sources import open_source
 from rsp_engine.runtime.step import Step
+from rsp_engine.runtime.watching import Started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from rsp_engine.runtime.outputs import Output
     from rsp_engine.runtime.sources import Source
     from rsp_engine.runtime.spark.driver import SparkDriver
+    from rsp_engine.runtime.watching import Watch
 
 __all__ = ["Engine", "Query", "RunnerName"]
 
@@ -148,6 +150,7 @@ class Engine:
         self._sources: dict[str, list[Source]] = {}
         self._feeds: dict[str, list[Source]] = {}
         self._steps: dict[str, Step] = {}
+        self._watch: Watch | None = None
         self.counts = Counts()
 
     def __enter__(self) -> Self:
@@ -252,10 +255,11 @@ class Engine:
             steps = self._made(plans)
             driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay, self._pace())
             self.counts = driver.counts
-            self._answers = _closing(steps, driver.run())
-            return self._answers
-        self._answers = self._run_on_spark(plans, sources, outputs)
-        return self._answers
+            answers = self._begun(driver, steps, sources)
+        else:
+            answers = self._run_on_spark(plans, sources, outputs)
+        self._answers = answers
+        return answers
 
     @property
     def is_on_spark(self) -> bool:
@@ -299,6 +303,23 @@ class Engine:
             },
         )
         self._driver, self.counts = driver, driver.counts
+        return self._begun(driver, steps, sources)
+
+    def watched_by(self, watch: Watch) -> None:
+        """Let somebody see the next run: how far it is, and every answer."""
+        self._watch = watch
+
+    def _begun(
+        self,
+        driver: LocalDriver | SparkDriver,
+        steps: list[Step],
+        sources: Mapping[str, Sequence[Source]],
+    ) -> Generator[Answer]:
+        """Return the answers of a run; whoever watches is told of it."""
+        if self._watch is not None:
+            self._watch.begin(Started(self._plans, steps, driver, sources))
+            for step in steps:
+                step.watch = self._watch
         return _closing(steps, driver.run())
 
     def _made(self, plans: Sequence[PhysicalPlan]) -> list[Step]:

@@ -68,6 +68,7 @@ def test_these_are_the_methods_of_an_engine():
         "run",
         "service",
         "stop",
+        "watched_by",
     ]
 
 

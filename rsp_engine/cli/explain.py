@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rsp_engine.cli.app import Format, app, failures
+from rsp_engine.cli.app import app, failures
 from rsp_engine.cli.config import ConfigFlag, configured_queries
 from rsp_engine.cli.ranking import Arrivals, ArrivalsFlag, Match, MatchFlag, Operator, OperatorFlag
 from rsp_engine.cli.remote import (
@@ -28,6 +29,15 @@ from rsp_engine.cli.remote import (
 __all__ = ["explain_file"]
 
 
+class Format(StrEnum):
+    """How a plan is told."""
+
+    text = "text"
+    json = "json"
+    dot = "dot"
+    svg = "svg"
+
+
 @app.command("explain")
 def explain_file(
     context: typer.Context,
@@ -39,7 +49,11 @@ def explain_file(
     ] = None,
     config: ConfigFlag = None,
     output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for programs.")
+        Format,
+        typer.Option(
+            "--format",
+            help="text for people, json for programs, dot for Graphviz, svg for a picture.",
+        ),
     ] = Format.text,
     graph: Annotated[
         list[str] | None,
@@ -103,5 +117,13 @@ def explain_file(
         refuse_unasked(options.bound_services, made.physical.services)
         if output is Format.json:
             typer.echo(json.dumps(explain_json(made), ensure_ascii=False, indent=2))
+        elif output is Format.dot:
+            from rsp_engine.plan.explain_dot import explain_dot
+
+            typer.echo(explain_dot(made), nl=False)
+        elif output is Format.svg:
+            from rsp_engine.plan.explain_svg import explain_svg
+
+            typer.echo(explain_svg(made), nl=False)
         else:
             typer.echo(explain(made), nl=False)

@@ -39,6 +39,7 @@ from rsp_engine.cli.remote import (
     StandBy,
     service_options,
 )
+from rsp_engine.cli.watching import LiveFlag, ManifestFile, MetricsPort, Watching
 from rsp_engine.errors import BindingError
 from rsp_engine.model.durations import parse_duration
 
@@ -175,6 +176,9 @@ def run_files(
             help="Print the plan and the requests that would be sent, and send and read nothing.",
         ),
     ] = False,
+    live: LiveFlag = None,
+    metrics_port: MetricsPort = None,
+    manifest: ManifestFile = None,
 ) -> None:
     """Run queries over streams, and print an answer for each window that closes."""
     from rsp_engine.engine import Engine
@@ -231,6 +235,9 @@ def run_files(
             engine.check()
             typer.echo(engine.explain(), nl=False)
             return
+        watching = Watching(context, live=live, metrics_port=metrics_port, manifest=manifest)
+        if watching.watch is not None:
+            engine.watched_by(watching.watch)
         outputs: list[Output] = []
         answers = engine.run(outputs)
         keep = checkpoint is not None
@@ -239,12 +246,14 @@ def run_files(
             letters.append(opened.enter_context(closing(DeadLetterFile(dead_letters, keep=keep))))
         if keep:
             outputs.extend((sink, *letters))
+        opened.enter_context(watching.begin())
         opened.enter_context(_stopping(engine))
         gc.freeze()  # what is there by now stays: the garbage collector need not look at it
         gc.set_threshold(50_000, 20, 100)  # and a run leaves it next to nothing to find
-        with failures(WORLDS_FAULT), suppress(BrokenPipeError):
+        with failures(WORLDS_FAULT), suppress(BrokenPipeError), watching:
             for answer in answers:
-                sink.write(answer)
+                if not watching.replaces_answers:
+                    sink.write(answer)
                 verdict.hear(answer.stats)
                 faults.hear(answer.stats)
     _tell(engine.counts, dead_letters)

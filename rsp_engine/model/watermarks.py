@@ -78,6 +78,12 @@ class Watermarks:
         self._reached[query] = watermark
         return watermark
 
+    def seen(self, streams: Sequence[str]) -> float:
+        """Return the same, but let another thread ask: nothing is learned from it."""
+        reached = self._reached.get(tuple(streams), -inf)
+        marks = [self._streams[stream].watermark for stream in streams]
+        return max(min((mark for mark in marks if mark < inf), default=inf), reached)
+
     def state(self) -> dict[str, Any]:
         """Return how far streams and queries have come, as plain data.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rsp_engine.plan.physical import WindowScan
     from rsp_engine.plan.planner import Plan
 
-__all__ = ["explain", "explain_json"]
+__all__ = ["Describe", "explain", "explain_json", "inputs_of", "leaving", "operator_of", "size_of"]
 
 
 def explain(plan: Plan) -> str:
@@ -32,7 +32,7 @@ def explain(plan: Plan) -> str:
             f"query {plan.physical.name}",
             "",
             "Logical plan",
-            *_tree(plan.logical, _Describe(plan.query.prefixes)),
+            *_tree(plan.logical, Describe(plan.query.prefixes)),
             "",
             "Physical plan",
             *(f"  {line}" for line in _physical(plan)),
@@ -46,14 +46,14 @@ def explain_json(plan: Plan) -> dict[str, Any]:
     physical = plan.physical
     return {
         "query": physical.name,
-        "logical": _as_data(plan.logical, _Describe(plan.query.prefixes)),
+        "logical": _as_data(plan.logical, Describe(plan.query.prefixes)),
         "physical": {
-            "operator": _operator(plan)[0],
+            "operator": operator_of(plan)[0],
             "why": physical.why,
-            "evaluated_by": "Oxigraph" if ranking(physical) is None else _operator(plan)[0],
+            "evaluated_by": "Oxigraph" if ranking(physical) is None else operator_of(plan)[0],
             "sparql": physical.operator.sparql,
             "windows": [
-                {"window": s.window, "stream": s.stream, "size": _size(s)} for s in physical.scans
+                {"window": s.window, "stream": s.stream, "size": size_of(s)} for s in physical.scans
             ],
             "graphs": [{"name": g.name, "file": str(g.path)} for g in physical.graphs],
             "r2s": physical.r2s,
@@ -70,13 +70,13 @@ def explain_json(plan: Plan) -> dict[str, Any]:
 def _physical(plan: Plan) -> Iterator[str]:
     physical = plan.physical
     for scan in physical.scans:
-        yield f"window   <{scan.window}> on stream <{scan.stream}>: {_size(scan)}"
+        yield f"window   <{scan.window}> on stream <{scan.stream}>: {size_of(scan)}"
     for graph in physical.graphs:
         name = "the default graph" if graph.name is None else f"graph <{graph.name}>"
         yield f"static   {name}: {graph.path}, read once"
     what = {"nonempty": "that hold something", "every": "from the first to the last with content"}
     yield f"report   when a window closes; windows {what[physical.report]}"
-    yield f"operator {', '.join(_operator(plan))}"
+    yield f"operator {', '.join(operator_of(plan))}"
     yield f"why      {physical.why}"
     if (ranked := ranking(physical)) is not None:
         yield from (f"{word:8} {told}" for word, told in ranked.facts.items())
@@ -88,7 +88,7 @@ def _physical(plan: Plan) -> Iterator[str]:
         yield f"then     rows are sorted by their terms{_cut(*physical.operator.cut)}"
     yield from services_as_text(physical)
     yield f"on Spark {sent_on_spark(physical)}"
-    yield f"answers  {_leaving(physical.r2s)}"
+    yield f"answers  {leaving(physical.r2s)}"
     if physical.feeds is not None:
         yield f"feeds    stream <{physical.feeds}>"
 
@@ -98,7 +98,7 @@ def _cut(offset: int, limit: int | None) -> str:
     return f", and cut: {' '.join(words)}" if words else ""
 
 
-def _operator(plan: Plan) -> tuple[str, str]:
+def operator_of(plan: Plan) -> tuple[str, str]:
     """Return the name of the operator, and who evaluates or what is kept."""
     if (ranked := ranking(plan.physical)) is not None:
         return ranked.operator, ranked.keeps
@@ -111,7 +111,8 @@ def _ranking_as_data(plan: Plan) -> dict[str, Any]:
     return {} if found is None else {"ranking": {"keeps": found.keeps, **found.facts}}
 
 
-def _size(scan: WindowScan) -> str:
+def size_of(scan: WindowScan) -> str:
+    """Return the size of a window as it is read."""
     frame = scan.frame
     if isinstance(frame, TimeFrame):
         left, right = frame.bounds
@@ -120,7 +121,8 @@ def _size(scan: WindowScan) -> str:
     return f"{frame.unit} {frame.size} STEP {frame.step}"
 
 
-def _leaving(r2s: str) -> str:
+def leaving(r2s: str) -> str:
+    """Return what leaves a query, in a few words."""
     return {
         "RSTREAM": "RSTREAM: the whole answer",
         "ISTREAM": "ISTREAM: what the answer before did not have",
@@ -128,14 +130,15 @@ def _leaving(r2s: str) -> str:
     }[r2s]
 
 
-def _inputs(node: Logical) -> list[Logical]:
+def inputs_of(node: Logical) -> list[Logical]:
+    """Return the nodes whose solutions a node takes."""
     values = (getattr(node, f.name) for f in fields(node))
     return [value for value in values if isinstance(value, Logical)]
 
 
-def _tree(node: Logical, describe: _Describe, lead: str = "  ", below: str = "  ") -> Iterator[str]:
+def _tree(node: Logical, describe: Describe, lead: str = "  ", below: str = "  ") -> Iterator[str]:
     first, *more = describe.lines(node)
-    inputs = _inputs(node)
+    inputs = inputs_of(node)
     yield f"{lead}{first}"
     yield from (f"{below}{'│' if inputs else ' '}    {line}" for line in more)
     for place, child in enumerate(inputs):
@@ -145,21 +148,22 @@ def _tree(node: Logical, describe: _Describe, lead: str = "  ", below: str = "  
         )
 
 
-def _as_data(node: Logical, describe: _Describe) -> dict[str, Any]:
+def _as_data(node: Logical, describe: Describe) -> dict[str, Any]:
     name, *details = describe.lines(node)
     operator, _, detail = name.partition(" ")
     data: dict[str, Any] = {"operator": operator}
     if text := "\n".join(filter(None, [detail, *details])):
         data["detail"] = text
-    if inputs := _inputs(node):
+    if inputs := inputs_of(node):
         data["inputs"] = [_as_data(child, describe) for child in inputs]
     return data
 
 
-class _Describe(WritePatterns):
+class Describe(WritePatterns):
     """Writes a node of the plan in a line or a few."""
 
     def lines(self, node: Logical) -> list[str]:
+        """Return the name of a node with its arguments, and its triples a line each."""
         name = type(node).__name__
         match node:
             case logical.Bgp(triples):

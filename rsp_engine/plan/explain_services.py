@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rsp_engine.plan.services import ServicePlan
     from rsp_engine.replica.pattern import RemotePattern
 
-__all__ = ["services_as_data", "services_as_text"]
+__all__ = ["served_as_lines", "services_as_data", "services_as_text"]
 
 
 def services_as_text(physical: PhysicalPlan) -> Iterator[str]:
@@ -36,6 +36,19 @@ def services_as_text(physical: PhysicalPlan) -> Iterator[str]:
             yield from (f"         {line}" for line in keys.splitlines())
         yield f"request  {'with a key that is made up' if pattern.keys else 'for everything'}"
         yield from (f"         {line}" for line in _request(pattern).splitlines())
+
+
+def served_as_lines(plan: ServicePlan) -> list[str]:
+    """Return the most important of it: the join, the policy, what it may cost, the replica."""
+    pattern = plan.pattern
+    pushed = ["changes are pushed"] if plan.is_pushed else []
+    return [
+        f"{_join(pattern)}; it gives {_names(pattern)}",
+        f"policy {plan.policy.name}: {plan.policy.summary}",
+        f"budget: {_budget(plan)}{_limits(plan)}",
+        _replica(plan),
+        *pushed,
+    ]
 
 
 def services_as_data(physical: PhysicalPlan) -> list[dict[str, Any]]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rsp_engine.runtime.merged import Item
     from rsp_engine.runtime.pace import Pace
     from rsp_engine.runtime.sources import Source
+    from rsp_engine.runtime.sources.cuts import Place
     from rsp_engine.runtime.step import Step
 
 __all__ = ["Counts", "LocalDriver"]
@@ -101,6 +102,19 @@ class LocalDriver:
                 yield from self._take(stream, item, source)
             elif item is not None:
                 self._set_aside(item)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether somebody has ended the run: nobody can."""
+        return False
+
+    def watermarks(self) -> dict[str, float]:
+        """Return how far each query has come; another thread may ask."""
+        return {step.plan.name: self._watermarks.seen(step.streams) for step in self._asked}
+
+    def read_to(self) -> Mapping[int, Place]:
+        """Return nothing: every source is read here."""
+        return {}
 
     def state(self) -> State:
         """Return what is known beside the steps, as plain data, between two items."""

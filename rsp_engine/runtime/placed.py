@@ -82,6 +82,10 @@ class PlacedRun:
         """What passed through the run so far."""
         return self._driver.counts
 
+    def watermarks(self) -> dict[str, float]:
+        """Return how far each query has come; another thread may ask."""
+        return self._driver.watermarks()
+
     @property
     def is_done(self) -> bool:
         """Whether all sources have ended, and everything is answered."""

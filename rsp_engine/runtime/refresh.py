@@ -74,6 +74,8 @@ class Refresh:
         self.is_whole = False
         """Whether everything was loaded, so that a key that is not known had no solutions then."""
         self._faults: Counter[str] = Counter()
+        self.outcomes: Counter[str] = Counter()
+        """What came of the keys that were fetched: changed, unchanged, or failed."""
 
     def begin(self, now: int) -> Integers:
         """Load everything, once, as of an instant before the first evaluation; return the keys.
@@ -136,8 +138,15 @@ class Refresh:
         fetched = self._endpoint.fetch(keys, limits or plan.options.limits, now)
         changed = self.replica.apply(fetched, now)
         faults.update(fetched.faults)
+        self._count(wanted, self.replica.keys.numbers(fetched.answers), changed)
         missed = int(np.count_nonzero(~self.replica.is_known(cold)))
         return Refreshed(changed, len(wanted), fetched.requests, missed, faults)
+
+    def _count(self, wanted: Integers, answered: Integers, changed: Integers) -> None:
+        is_there, is_other = np.isin(wanted, answered), np.isin(wanted, changed)
+        self.outcomes["changed"] += int(np.count_nonzero(is_there & is_other))
+        self.outcomes["unchanged"] += int(np.count_nonzero(is_there & ~is_other))
+        self.outcomes["failed"] += int(np.count_nonzero(~is_there))
 
     def ask(self, keys: Sequence[Key], now: int) -> Fetched:
         """Fetch keys beside the replica, without limits: for who wants to know the truth."""

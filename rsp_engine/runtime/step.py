@@ -6,6 +6,7 @@ The same for every driver. A driver brings elements and watermarks, and takes an
 from __future__ import annotations
 
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, assert_never
 
 import pyoxigraph as ox
@@ -36,13 +37,14 @@ from rsp_engine.runtime.served import Served
 from rsp_engine.runtime.static_graphs import load_graphs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.pairs.gathered import Gathered
     from rsp_engine.operators.scan import Refusal, Scan
     from rsp_engine.operators.state import State
     from rsp_engine.plan.physical import PhysicalPlan
+    from rsp_engine.runtime.watching import Watch
 
 __all__ = ["Step", "due_together"]
 
@@ -58,6 +60,8 @@ class Step:
 
     def __init__(self, plan: PhysicalPlan, skybands: Skybands | None = None) -> None:
         self.plan = plan
+        self.watch: Watch | None = None
+        """Who is told of answers, and of how long they took."""
         self._scans: list[Scan] = [
             (TimedScan if isinstance(plan.operator, _TIMED) else TimeScan)(scan.frame)
             if isinstance(scan.frame, TimeFrame)
@@ -211,11 +215,21 @@ class Step:
         for refresh in self._refreshes:
             refresh.close()
 
+    def outcomes(self) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """Yield each service, and what came of the keys that were fetched from it."""
+        for refresh in self._refreshes:
+            yield refresh.plan.pattern.service, refresh.outcomes.copy()
+
     def _evaluate(self, instant: int) -> Answer:
+        begun = perf_counter()
         content = self._leaving(self._operator.answer(self._scans, instant))
         if self._operator.may_give_blank_nodes:
             content = numbered(content)
-        return Answer(self.plan.name, self._interval(instant), content, self._operator.stats())
+        stats = self._operator.stats()
+        answer = Answer(self.plan.name, self._interval(instant), content, stats)
+        if self.watch is not None:
+            self.watch.evaluated(answer, perf_counter() - begun)
+        return answer
 
     def _leaving(self, content: Solutions | Graph | Boolean) -> Solutions | Graph | Boolean:
         """Return what of an answer leaves the query."""

@@ -17,13 +17,14 @@ from rsp_engine.errors import SourceError
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.runtime.sources.csv_rows import Record, Records
 from rsp_engine.runtime.sources.csv_template import Template
-from rsp_engine.runtime.sources.inputs import open_input
+from rsp_engine.runtime.sources.inputs import extent_of_input, open_input
 from rsp_engine.runtime.sources.spec import nearest
 from rsp_engine.runtime.sources.times import from_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rsp_engine.runtime.sources.extent import Extent
     from rsp_engine.runtime.sources.inputs import Input
     from rsp_engine.runtime.sources.source import BlankNodeScope
     from rsp_engine.runtime.sources.spec import Spec
@@ -70,6 +71,10 @@ class CsvTable:
         self._time = _column(self.name, columns, options.time)
         self._width = len(columns)
         self._template = Template(_text_of(options.template), columns, str(options.template))
+
+    def extent(self) -> Extent | None:
+        """Return how many bytes were read, if it is a file."""
+        return extent_of_input(self._input)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the rows; from the start again, if they were read before."""

@@ -15,13 +15,23 @@ from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
 from rsp_engine.errors import SourceError
+from rsp_engine.runtime.sources.extent import Extent
 from rsp_engine.runtime.sources.spec import STANDARD_INPUT, is_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from io import BufferedReader
 
-__all__ = ["BLOCK_SIZE", "Broken", "Input", "chunks_of", "local_path", "open_input", "unzipped"]
+__all__ = [
+    "BLOCK_SIZE",
+    "Broken",
+    "Input",
+    "chunks_of",
+    "extent_of_input",
+    "local_path",
+    "open_input",
+    "unzipped",
+]
 
 BLOCK_SIZE = 1 << 18
 """How many bytes are read at once, at most."""
@@ -59,6 +69,11 @@ def open_input(place: str) -> Input:
     return WebInput(place)
 
 
+def extent_of_input(source: Input) -> Extent | None:
+    """Return how much of an input was read, if it is a file."""
+    return source.extent() if isinstance(source, FileInput) else None
+
+
 def local_path(place: str) -> Path | None:
     """Return the path of a place on this computer, and nothing for one on the web.
 
@@ -91,6 +106,7 @@ class FileInput:
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
         self.path = path
+        self._done = 0
         try:
             _try_to_read(path)
         except FileNotFoundError:
@@ -107,11 +123,25 @@ class FileInput:
 
     def chunks(self) -> Iterator[bytes]:
         """Read the file."""
+        self._done = 0
         try:
             with self.path.open("rb") as stream:
-                yield from unzipped(chunks_of(stream.read1), self.path.suffix == ".gz")
+                chunks = self._counted(chunks_of(stream.read1))
+                yield from unzipped(chunks, self.path.suffix == ".gz")
         except OSError as error:
             raise Broken(f"the file cannot be read further: {_reason(error)}") from None
+
+    def extent(self) -> Extent | None:
+        """Return how many bytes were read, gzip not undone; a pipe has no end that is known."""
+        try:
+            return Extent(self._done, self.path.stat().st_size) if self.path.is_file() else None
+        except OSError:
+            return None
+
+    def _counted(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self._done += len(chunk)
+            yield chunk
 
     def is_plain(self) -> bool:
         """Tell whether it can be read from anywhere: it is no pipe, and no gzip."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.runtime.sources.blocks import Gap, blocks, lines
 from rsp_engine.runtime.sources.cuts import cut_lines, is_cuttable, part_of
-from rsp_engine.runtime.sources.inputs import open_input
+from rsp_engine.runtime.sources.inputs import extent_of_input, open_input
 from rsp_engine.runtime.sources.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of
 from rsp_engine.runtime.sources.times import from_json
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyoxigraph as ox
 
     from rsp_engine.runtime.sources.cuts import Place
+    from rsp_engine.runtime.sources.extent import Extent
     from rsp_engine.runtime.sources.inputs import Input
     from rsp_engine.runtime.sources.source import BlankNodeScope
     from rsp_engine.runtime.sources.spec import Spec
@@ -60,6 +61,10 @@ class JsonLines:
     def part(self, place: Place) -> JsonLines:
         """Return the lines of a place."""
         return JsonLines(part_of(self._input, place), place.line)
+
+    def extent(self) -> Extent | None:
+        """Return how many bytes were read, if it is a file."""
+        return extent_of_input(self._input)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""

@@ -23,7 +23,7 @@ from rsp_engine.runtime.sources.batch import Batch
 from rsp_engine.runtime.sources.blocks import Block, Gap, blocks, lines
 from rsp_engine.runtime.sources.cuts import Place, cut_lines, is_cuttable, part_of
 from rsp_engine.runtime.sources.graph_times import GraphTimes, Piece, TimesBy
-from rsp_engine.runtime.sources.inputs import Broken, open_input
+from rsp_engine.runtime.sources.inputs import Broken, extent_of_input, open_input
 from rsp_engine.runtime.sources.plain_lines import PlainLines, plain_lines
 from rsp_engine.runtime.sources.rdf import DEEPEST_TRIPLE, MalformedRdfError, quads_of
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Triple
 
+    from rsp_engine.runtime.sources.extent import Extent
     from rsp_engine.runtime.sources.graph_times import GraphName
     from rsp_engine.runtime.sources.inputs import Input
     from rsp_engine.runtime.sources.source import BlankNodeScope
@@ -87,6 +88,10 @@ class NQuads:
     def part(self, place: Place) -> NQuads:
         """Return what is in a place; the times that are said in others are not known there."""
         return NQuads(part_of(self._input, place), self._times_by, place.line)
+
+    def extent(self) -> Extent | None:
+        """Return how many bytes were read, if it is a file."""
+        return extent_of_input(self._input)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""

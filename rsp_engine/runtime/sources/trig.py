@@ -18,13 +18,14 @@ import pyoxigraph as ox
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.runtime.sources.blocks import Gap, blocks
 from rsp_engine.runtime.sources.graph_times import GraphTimes, Piece
-from rsp_engine.runtime.sources.inputs import open_input
+from rsp_engine.runtime.sources.inputs import extent_of_input, open_input
 from rsp_engine.runtime.sources.rdf import MalformedRdfError, quads_of
 from rsp_engine.runtime.sources.trig_statements import Statement, Statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rsp_engine.runtime.sources.extent import Extent
     from rsp_engine.runtime.sources.graph_times import GraphName, TimesBy
     from rsp_engine.runtime.sources.inputs import Input
     from rsp_engine.runtime.sources.source import BlankNodeScope
@@ -50,6 +51,10 @@ class Trig:
         self.name = source.name
         self._input = source
         self._times_by = times_by
+
+    def extent(self) -> Extent | None:
+        """Return how many bytes were read, if it is a file."""
+        return extent_of_input(self._input)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""

@@ -20,6 +20,7 @@ import pyoxigraph as ox
 from rsp_engine.errors import SourceError
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.runtime.sources.cuts import Place
+from rsp_engine.runtime.sources.extent import Extent
 from rsp_engine.runtime.sources.inputs import Broken, FileInput, local_path
 from rsp_engine.runtime.sources.rdf import MalformedRdfError, graph_of
 from rsp_engine.runtime.sources.times import from_number
@@ -63,6 +64,7 @@ class TurtleFiles:
         self.name = name
         self._unit = unit
         self._files = files
+        self._done = 0
 
     can_be_cut = True
     leans_on_others = False
@@ -94,14 +96,20 @@ class TurtleFiles:
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the files in the order of time; those without a time come first."""
-        dated = []
+        self._done, dated = 0, []
         for file in self._files:
             try:
                 dated.append(_Dated(_time_in(file, self._unit), file.name, file))
             except ValueError as error:
                 yield _set_aside(file, str(error))
+                self._done += 1
         for found in sorted(dated):
             yield _read(found)
+            self._done += 1
+
+    def extent(self) -> Extent:
+        """Return how many files were read."""
+        return Extent(self._done, len(self._files), "files")
 
 
 class _Dated(NamedTuple):

@@ -139,6 +139,19 @@ class SparkDriver:
         """What passed through the run so far."""
         return self._run.counts
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether somebody has ended the run before its end."""
+        return self._is_stopping
+
+    def watermarks(self) -> dict[str, float]:
+        """Return how far each query has come; another thread may ask."""
+        return self._run.watermarks()
+
+    def read_to(self) -> Mapping[int, Place]:
+        """Return the last place of each source that executors have read."""
+        return self._planned.copy()
+
     def stop(self) -> None:
         """End the run after the batch in hand."""
         self._is_stopping = True

@@ -1,0 +1,243 @@
+"""One frame of the live view: a panel for each query, and a line about the input. It only draws."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich import box
+from rich.console import Group
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from rsp_engine.cli.view_moves import moves
+from rsp_engine.cli.view_words import Terms, age, instant, interval, is_measure, size, visible
+from rsp_engine.model.answers import Boolean, Graph, Solutions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import RenderableType
+
+    from rsp_engine.model.answers import Answer, Row
+    from rsp_engine.runtime.sources.extent import Extent
+    from rsp_engine.runtime.watching import QuerySeen, Watch
+
+__all__ = ["Moment", "frame"]
+
+_AROUND = 7
+"""So many lines of a panel are not rows."""
+
+
+class Moment(NamedTuple):
+    """What the clock adds to what a watch knows, and how much room there is."""
+
+    seconds: float
+    """Since the run began."""
+    per_second: float
+    """How many elements a second were read lately."""
+    height: int
+    ascii_only: bool = False
+
+
+def frame(watch: Watch, moment: Moment, hide: Callable[[str], str] = str) -> RenderableType:
+    """Draw what is to be seen at a moment; names go through what hides secrets."""
+    queries = watch.queries
+    if not queries:
+        return Text("starting", style="dim")
+    room = max(1, (moment.height - 4) // len(queries) - _AROUND)
+    marks = watch.watermarks()
+    panels = [
+        _panel(seen, hide(name), marks.get(name, float("-inf")), room, moment)
+        for name, seen in queries.items()
+    ]
+    return Group(*panels, *_input(watch, moment))
+
+
+def _panel(seen: QuerySeen, name: str, watermark: float, room: int, moment: Moment) -> Panel:
+    terms = Terms(seen.plan.query.prefixes)
+    title = Text(terms.iri(name), style="bold bright_white")
+    parts: list[RenderableType]
+    if seen.latest is None:
+        parts = [Text("no window has closed yet", style="dim")]
+    else:
+        answer, before = seen.latest
+        title = Text.assemble(title, (_fit(f"  {interval(answer.window)}", moment), "cyan"))
+        is_whole = seen.plan.physical.r2s == "RSTREAM"
+        parts = [_content(answer, before if is_whole else None, terms, room, moment, is_whole)]
+        if seen.plan.physical.services:
+            parts += [Text(""), _remote(seen, answer)]
+    told = _fit(f"watermark {instant(watermark)} · {seen.windows:,} windows", moment)
+    return Panel(
+        Group(*parts),
+        title=title,
+        title_align="left",
+        subtitle=Text(told, style="white"),
+        subtitle_align="right",
+        box=box.ASCII if moment.ascii_only else box.ROUNDED,
+        border_style="bright_black",
+        padding=(1, 2, 0, 2),
+    )
+
+
+def _fit(text: str, moment: Moment) -> str:
+    """Return a text of ours with signs that the terminal has."""
+    return text.translate({ord("–"): "-", ord("·"): "-"}) if moment.ascii_only else text
+
+
+def _content(
+    answer: Answer, before: Answer | None, terms: Terms, room: int, moment: Moment, is_whole: bool
+) -> RenderableType:
+    match answer.content:
+        case Solutions() as solutions:
+            moved = moves(answer, before) if solutions.ranked and is_whole else None
+            return _rows(solutions, moved, terms, room, moment, is_first=before is None)
+        case Graph(triples):
+            lines = [
+                Text(f"{terms(t.subject)} {terms(t.predicate)} {terms(t.object)}", no_wrap=True)
+                for t in triples[:room]
+                if not hasattr(t.subject, "subject") and not hasattr(t.object, "subject")
+            ]
+            return _cut(Group(*lines), len(triples), room, "triples")
+        case Boolean(value):
+            said = "nothing new" if value is None else "true" if value else "false"
+            return Text(said, style="bold green" if value else "bold")
+
+
+def _rows(
+    content: Solutions,
+    moved: list[int | None] | None,
+    terms: Terms,
+    room: int,
+    moment: Moment,
+    *,
+    is_first: bool,
+) -> RenderableType:
+    rows = content.rows
+    if not rows:
+        return Text("no rows", style="dim")
+    names = content.variables
+    shows_score = content.ranked and not any(_is_score(rows, name) for name in names)
+    has_age = any(row.age is not None for row in rows)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    if content.ranked:
+        table.add_column("#", justify="right", style="bold", no_wrap=True)
+    if moved is not None:
+        table.add_column("", justify="left", no_wrap=True, min_width=3)
+    for name in names:
+        is_number = all(is_measure(row.bindings[name]) for row in rows if name in row.bindings)
+        table.add_column(
+            visible(name), justify="right" if is_number else "left", no_wrap=True,
+            overflow="ellipsis",
+        )  # fmt: skip
+    if shows_score:
+        table.add_column("score", justify="right", no_wrap=True, style="bold")
+    if has_age:
+        table.add_column("age", justify="right", no_wrap=True)
+    for place, row in enumerate(rows[:room]):
+        cells: list[Text] = []
+        if content.ranked:
+            cells.append(Text(str(row.rank or place + 1)))
+        if moved is not None:
+            cells.append(Text("") if is_first else _move(moved[place], moment.ascii_only))
+        cells += [Text(terms(row.bindings[n]) if n in row.bindings else "") for n in names]
+        if shows_score:
+            cells.append(Text("" if row.score is None else f"{row.score:,.6g}"))
+        if has_age:
+            cells.append(_age(row))
+        table.add_row(*cells)
+    return _cut(table, len(rows), room, "rows")
+
+
+def _is_score(rows: tuple[Row, ...], name: str) -> bool:
+    """Tell whether a variable holds the score of every row."""
+    for row in rows:
+        term = row.bindings.get(name)
+        try:
+            if row.score is None or term is None or float(term.value) != row.score:
+                return False
+        except ValueError:
+            return False
+    return True
+
+
+def _cut(shown: RenderableType, count: int, room: int, what: str) -> RenderableType:
+    if count <= room:
+        return shown
+    return Group(shown, Text(f"and {count - room:,} more {what}", style="dim"))
+
+
+def _move(places: int | None, ascii_only: bool) -> Text:
+    if places is None:
+        return Text("new", style="bold green")
+    if places > 0:
+        return Text(f"{'^' if ascii_only else '▲'}{places}", style="green")
+    if places < 0:
+        return Text(f"{'v' if ascii_only else '▼'}{-places}", style="red")
+    return Text("=" if ascii_only else "·", style="dim")
+
+
+def _age(row: Row) -> Text:
+    if row.age is None:
+        return Text("")
+    return Text(age(row.age), style="green" if row.age <= 0 else "yellow")
+
+
+def _remote(seen: QuerySeen, answer: Answer) -> RenderableType:
+    """Draw what the answer cost, and how sure it is."""
+    services, stats = seen.plan.physical.services, answer.stats
+    spent = stats.get("budget_spent", 0)
+    policies = ", ".join(dict.fromkeys(service.policy.name for service in services))
+    is_bounded = any(service.policy.is_bounded for service in services)
+    budget = services[0].options.budget
+    of = f"{spent:,} of {budget:,}" if is_bounded else f"{spent:,}, no limit"
+    line = Text.assemble(
+        (f"{visible(policies)}  ", "bold"),
+        ("budget ", "dim"), of,
+        ("  in all ", "dim"), f"{seen.budget_spent:,}",
+        ("  stale ", "dim"), f"{stats.get('stale', 0):,}",
+        ("  cold ", "dim"), f"{stats.get('cold_misses', 0):,}",
+    )  # fmt: skip
+    if "oldest_ms" in stats:
+        line.append("  oldest ", style="dim").append(age(stats["oldest_ms"]))
+    if faults := sum(seen.faults.values()):
+        line.append(f"  {faults:,} faults", style="red")
+    if stats.get("exact"):
+        line.append("  exact", style="green")
+    if "ndcg" in stats:
+        line.append("  nDCG ", style="dim").append(f"{stats['ndcg']:.2f}")
+    return line
+
+
+def _input(watch: Watch, moment: Moment) -> list[RenderableType]:
+    """Draw what was read, and how far that is."""
+    dead = watch.dead
+    late, others = watch.late, sum(dead.values()) - watch.late
+    line = Text.assemble(
+        ("  elements ", "dim"), f"{watch.elements:,}",
+        ("  a second ", "dim"), f"{moment.per_second:,.0f}",
+        ("  triples ", "dim"), f"{watch.triples:,}",
+        ("  late ", "dim"), (f"{late:,}", "red" if late else ""),
+        ("  dead letters ", "dim"), (f"{others:,}", "red" if others else ""),
+    )  # fmt: skip
+    minutes, seconds = divmod(int(moment.seconds), 60)
+    line.append("  time ", style="dim").append(f"{minutes}:{seconds:02}")
+    extent = watch.extent()
+    return [line] if extent is None else [line, _bar(extent)]
+
+
+def _bar(extent: Extent) -> RenderableType:
+    whole = max(extent.whole, 1)
+    done = min(extent.done, whole)
+    table = Table.grid(padding=(0, 1))
+    said = f"{100 * done / whole:3.0f} %"
+    if extent.unit == "bytes":
+        said += f"  {size(done)} of {size(extent.whole)}"
+    elif extent.unit == "files":
+        said += f"  {done:,} of {extent.whole:,} files"
+    bar = ProgressBar(
+        total=whole, completed=done, width=40, complete_style="green", finished_style="green"
+    )
+    table.add_row(Text(" "), bar, Text(said, style="dim"))
+    return table

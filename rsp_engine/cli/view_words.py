@@ -1,0 +1,161 @@
+"""Numbers, times and terms as the live view shows them: short, and safe for a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import UTC, datetime
+from math import inf
+from typing import TYPE_CHECKING
+
+from pyoxigraph import BlankNode, Literal, NamedNode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rsp_engine.model.answers import Interval
+
+__all__ = ["Terms", "age", "instant", "interval", "is_measure", "size", "visible"]
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_NUMBERS = frozenset(
+    _XSD + name
+    for name in (
+        "integer", "decimal", "double", "float", "int", "long", "short", "byte",
+        "nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger",
+        "unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte",
+    )
+)  # fmt: skip
+_TIMES = frozenset(
+    _XSD + name for name in ("dateTime", "date", "time", "duration", "dayTimeDuration")
+)
+_LONGEST = 60
+_THIS_CENTURY = 946_684_800_000
+"""Times before it count from the start of a recording, and are shown as seconds."""
+
+
+def visible(text: str) -> str:
+    r"""Return a text that moves no cursor and changes no colour, and is not too long.
+
+    >>> visible("a\x1b[2Jb")
+    'a�[2Jb'
+    """
+    if len(text) > _LONGEST:
+        text = text[: _LONGEST - 1] + "…"
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c)[0] == "C" else c for c in text
+    )
+
+
+def is_measure(term: NamedNode | BlankNode | Literal) -> bool:
+    """Tell whether a term is a number or a time: it says how much or when, not who."""
+    return isinstance(term, Literal) and term.datatype.value in _NUMBERS | _TIMES
+
+
+class Terms:
+    """Writes terms as a query would, and numbers with a few digits.
+
+    >>> from pyoxigraph import Literal, NamedNode
+    >>> terms = Terms({"": "http://example.org/"})
+    >>> terms(NamedNode("http://example.org/user/ann")), terms(NamedNode("http://e.org/a"))
+    (':user/ann', 'http://e.org/a')
+    >>> terms(Literal(1234567)), terms(Literal(3.14159265)), terms(Literal("hi", language="en"))
+    ('1,234,567', '3.14159', 'hi')
+    """
+
+    def __init__(self, prefixes: Mapping[str, str]) -> None:
+        known = sorted(prefixes.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+        self._namespaces = [(iri, f"{prefix}:") for prefix, iri in known if iri]
+
+    def __call__(self, term: NamedNode | BlankNode | Literal) -> str:
+        """Return a term in a few characters."""
+        if isinstance(term, NamedNode):
+            return self.iri(term.value)
+        if isinstance(term, BlankNode):
+            return visible(f"_:{term.value}")
+        return visible(number(term.value) if term.datatype.value in _NUMBERS else term.value)
+
+    def iri(self, value: str) -> str:
+        """Return an IRI with a prefix, whatever comes after it."""
+        for namespace, prefix in self._namespaces:
+            if value.startswith(namespace):
+                return visible(prefix + value[len(namespace) :])
+        return visible(value)
+
+
+def number(text: str) -> str:
+    """Return a number with six digits, and whole ones with all."""
+    try:
+        return f"{int(text):,}"
+    except ValueError:
+        pass
+    try:
+        return f"{float(text):,.6g}"
+    except ValueError:
+        return text
+
+
+def age(milliseconds: int) -> str:
+    """Return an age as one reads it.
+
+    >>> [age(ms) for ms in (0, 850, 45_000, 125_000, 11_520_000, 200_000_000)]
+    ['fresh', '850 ms', '45 s', '2 m 05 s', '3 h 12 m', '2 d 7 h']
+    """
+    if milliseconds <= 0:
+        return "fresh"
+    if milliseconds < 1_000:
+        return f"{milliseconds} ms"
+    seconds = milliseconds // 1_000
+    if seconds < 60:
+        return f"{seconds} s"
+    minutes, seconds = divmod(seconds, 60)
+    if minutes < 60:
+        return f"{minutes} m {seconds:02} s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes:02} m"
+    return f"{hours // 24} d {hours % 24} h"
+
+
+def instant(milliseconds: float) -> str:
+    """Return an instant of event time.
+
+    >>> instant(160_000), instant(1_709_283_550_000), instant(float("inf"))
+    ('160 s', '2024-03-01 08:59:10', 'the end')
+    """
+    if milliseconds == inf:
+        return "the end"
+    if milliseconds == -inf:
+        return "none yet"
+    if abs(milliseconds) < _THIS_CENTURY:
+        return f"{milliseconds / 1000:,g} s"
+    try:
+        when = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{milliseconds / 1000:,g} s"
+    return when.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def interval(window: Interval) -> str:
+    """Return the edges of a window; a date that is the same is told once.
+
+    >>> from rsp_engine.model.answers import Interval
+    >>> interval(Interval(1_709_283_550_000, 1_709_283_610_000))
+    '2024-03-01 08:59:10 – 09:00:10'
+    """
+    begin, end = instant(window.open), instant(window.close)
+    day = len("2024-03-01 ")
+    return f"{begin} – {end[day:] if '-' in end and begin[:day] == end[:day] else end}"
+
+
+def size(amount: int) -> str:
+    """Return an amount of bytes.
+
+    >>> size(900), size(12_345), size(3_400_000_000)
+    ('900 B', '12.3 kB', '3.4 GB')
+    """
+    value = float(amount)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    raise AssertionError("the last unit takes everything")

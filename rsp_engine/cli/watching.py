@@ -1,0 +1,178 @@
+"""What shows, serves and writes down how a run goes: the flags of it, and the run within."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from rsp_engine import __version__
+from rsp_engine.cli.app import WORLDS_FAULT
+from rsp_engine.errors import BindingError, RspError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from rsp_engine.runtime.manifest import Manifest, State
+    from rsp_engine.runtime.watching import Watch
+
+__all__ = ["LiveFlag", "ManifestFile", "MetricsPort", "Watching", "is_live"]
+
+LiveFlag = Annotated[
+    bool | None,
+    typer.Option(
+        "--live/--no-live",
+        help="Show the answers as a table that changes in place; on a terminal it is shown unless"
+        " --format or --output says where answers go.",
+    ),
+]
+MetricsPort = Annotated[
+    int | None,
+    typer.Option(
+        metavar="PORT",
+        min=0,
+        max=65535,
+        help="Serve metrics for Prometheus on this port of this computer; 0 takes a free one.",
+    ),
+]
+ManifestFile = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Where to write, as JSON, what was run and what came of it."),
+]
+
+
+def is_live(wanted: bool | None, context: typer.Context) -> bool:
+    """Tell whether there is a live view: if it is wanted, or if nobody said where answers go."""
+    if wanted is False:
+        return False
+    if wanted:
+        if not sys.stderr.isatty():
+            raise BindingError("--live needs a terminal on standard error", "leave it out")
+        return True
+    is_said = context.params.get("output") is not None or _is_given(context, "output_format")
+    is_smart = os.environ.get("TERM", "") not in ("", "dumb")
+    return not is_said and is_smart and sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+class Watching:
+    """Watches a run, if anybody wants to: enter it around the run.
+
+    What cannot be is refused when it is made, before anything runs.
+    """
+
+    def __init__(
+        self,
+        context: typer.Context,
+        *,
+        live: bool | None,
+        metrics_port: int | None,
+        manifest: str | None,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        from rsp_engine.runtime.redacting import Redactor
+        from rsp_engine.runtime.watching import Watch
+
+        self._is_live = is_live(live, context)
+        self.replaces_answers = (
+            self._is_live and sys.stdout.isatty() and context.params.get("output") is None
+        )
+        """Whether the view stands on the terminal where answers would go."""
+        is_wanted = self._is_live or metrics_port is not None or manifest is not None
+        self.watch: Watch | None = Watch() if is_wanted else None
+        """What a run tells, if anybody wants to know."""
+        self._port = metrics_port
+        self._manifest: Manifest | None = None
+        self._open = ExitStack()
+        self._hide = Redactor(environment)
+        if manifest is not None and self.watch is not None:
+            from rsp_engine.runtime.manifest import Manifest
+
+            path, options = Path(manifest), _as_data(context.params)
+            self._manifest = Manifest(path, options, __version__, self.watch, self._hide)
+
+    def begin(self) -> ExitStack:
+        """Open what is served and written, before the run; close what is returned after it."""
+        if self.watch is not None and self._port is not None:
+            from rsp_engine.runtime.metrics import served
+
+            port = self._open.enter_context(served(self._port, self.watch, self._hide))
+            typer.echo(f"metrics: http://127.0.0.1:{port}/metrics", err=True)
+        if self._manifest is not None:
+            self._manifest.begin()
+        return self._open
+
+    def __enter__(self) -> None:
+        self._view = ExitStack()
+        if self._is_live and self.watch is not None:
+            from rich.console import Console
+
+            from rsp_engine.cli.live_view import LiveView
+
+            console = Console(file=self._view.enter_context(_terminal()))
+            self._view.enter_context(LiveView(self.watch, console, self._hide))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._view.__exit__(kind, error, trace)
+        if self._manifest is not None and self.watch is not None:
+            state, code = _ending(error, is_stopped=self.watch.is_stopping)
+            self._manifest.end(state, code, _said(error) if state == "failed" else None)
+
+
+def _terminal() -> TextIO:
+    """Open the terminal of standard error again: that itself goes elsewhere while Java starts."""
+    number = os.dup(sys.stderr.fileno())
+    return os.fdopen(number, "w", encoding=sys.stderr.encoding, errors="backslashreplace")
+
+
+def _ending(error: BaseException | None, *, is_stopped: bool) -> tuple[State, int]:
+    """Return how a run has ended, and with which exit code."""
+    match error:
+        case None:
+            return ("stopped" if is_stopped else "finished"), 0
+        case BrokenPipeError():
+            return "output closed", 0
+        case KeyboardInterrupt():
+            return "interrupted", 130
+        case SystemExit(code=int(code)):
+            return "interrupted", code
+        case RspError():
+            return "failed", WORLDS_FAULT
+        case _:
+            return "failed", 1
+
+
+def _said(error: BaseException | None) -> str:
+    if isinstance(error, RspError):
+        return error.message
+    return f"{type(error).__name__}: {error}"
+
+
+def _as_data(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was given as plain data."""
+    return {name: _plain(value) for name, value in params.items()}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever an option can be
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
