@@ -19,9 +19,12 @@ from rsp_engine.cli.ranking import (
     ArrivalsFlag,
     Match,
     MatchFlag,
+    MaxInstances,
     Operator,
     OperatorFlag,
     OracleFlag,
+    RangesFlag,
+    ranges,
 )
 from rsp_engine.cli.remote import (
     Budget,
@@ -147,6 +150,8 @@ def run_files(
     capacity: Capacity = None,
     arrivals: ArrivalsFlag = Arrivals.latest,
     match: MatchFlag = Match.window,
+    attribute_range: RangesFlag = None,
+    max_instances: MaxInstances = None,
     oracle: OracleFlag = False,
     output_format: Annotated[
         str, typer.Option("--format", help="jsonl, csv, tsv, sparql-json, sparql-xml or nquads.")
@@ -195,6 +200,7 @@ def run_files(
             capacity=remote.capacity,
             arrivals=arrivals.value,
             match=match.value,
+            max_instances=max_instances,
             oracle=oracle,
             runner=runner.value,
             master=master,
@@ -202,7 +208,7 @@ def run_files(
             place_bytes=place_bytes,
             speed=_speed(speed),
         )
-        _bind(engine, files, _Bound(stream, graph, service, changes))
+        _bind(engine, files, _Bound(stream, graph, service, changes, attribute_range))
         forms = engine.forms
         if len(forms) > 1 and output_format in _ONE_TABLE:
             hint = "take jsonl, or run each query by itself"
@@ -290,6 +296,7 @@ class _Bound(NamedTuple):
     graphs: list[str] | None
     services: list[str] | None
     changes: list[str] | None
+    ranges: list[str] | None
 
 
 def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
@@ -308,9 +315,13 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
         engine.service(iri, url)
     for iri, source in bindings(bound.changes or [], asked, prefixes, "--changes"):
         engine.changes(iri, source)
+    known = {window.stream.value for query in queries for window in query.windows}
+    for iri, (low, high) in ranges(
+        bindings(bound.ranges or [], known, prefixes, "--range")
+    ).items():
+        engine.range(iri, low, high)
     for file, text in texts:
         engine.register(text, file, Path(file).parent)
-    known = {window.stream.value for query in queries for window in query.windows}
     for iri, source in bindings(bound.streams or [], known, prefixes, "--stream"):
         engine.bind(iri, source)
 

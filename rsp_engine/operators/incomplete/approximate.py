@@ -52,6 +52,10 @@ class Approximate(EAA):
             self.prune()
         return ranking
 
+    def kept(self) -> set[int]:
+        """Return the objects of which an instance is kept."""
+        return set(self._instances.columns.keys.tolist())
+
     def bests(self, held: Columns) -> Floats:
         """Return the score that each instance is likely to reach."""
         config = self.config

@@ -100,6 +100,7 @@ class EAA:
         self._buffer.add(pane, batch)
 
     def close(self, window: int) -> Ranking:
+        self._instances.expire(window)  # first of all: its numbers may be those of others now
         for pane, batch in self._buffer.until(window):
             self._take(pane.last, batch)
         self._instances.expire(window)
