@@ -120,7 +120,7 @@ def eager() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("operator", ["auto", "sla", "oracle"])
-@examples(25)
+@examples(15)
 @given(shapes, streams(), st.sampled_from(["(]", "[)"]))
 def test_the_answer_is_that_of_the_general_path(operator, text, found, bounds):
     name = {"auto": "EAA", "sla": "SLA", "oracle": "Oracle"}[operator]
@@ -131,7 +131,7 @@ def test_the_answer_is_that_of_the_general_path(operator, text, found, bounds):
     assert all(answer.stats == {"exact": True} for answer in answers)
 
 
-@examples(25)
+@examples(15)
 @given(streams(1), st.integers(1, 8), st.integers(1, 5), st.sampled_from(["ELEMENTS", "TRIPLES"]))
 def test_attributes_of_one_window_that_counts(found, size, step, unit):
     """The second attribute is the same as the first one, but for its name."""
@@ -144,7 +144,7 @@ def test_attributes_of_one_window_that_counts(found, size, step, unit):
     assert rows_of(run(text, both)) == rows_of(run(text, both, operator="general"))
 
 
-@examples(25)
+@examples(15)
 @given(shapes, streams(), st.randoms(use_true_random=False), st.integers(0, 9))
 def test_elements_that_come_late_count_where_a_window_is_open(text, found, chance, delay):
     for stream in found:
@@ -156,7 +156,7 @@ def test_elements_that_come_late_count_where_a_window_is_open(text, found, chanc
 
 
 @pytest.mark.parametrize("operator", ["auto", "approximate"])
-@examples(25)
+@examples(15)
 @given(shapes, streams(), st.just(ALWAYS) | st.sets(st.integers(0, 30), min_size=1, max_size=3))
 def test_a_run_can_be_cut_anywhere(operator, text, found, where):
     expected = texts(engine_of(text, found, operator=operator))
@@ -164,7 +164,7 @@ def test_a_run_can_be_cut_anywhere(operator, text, found, where):
         assert texts(engine_of(text, found, operator=operator)) == expected
 
 
-@examples(25)
+@examples(15)
 @given(shapes, streams())
 def test_the_approximate_answer_says_so_and_holds_objects_of_the_window(text, found):
     answers = run(text, found, operator="approximate")

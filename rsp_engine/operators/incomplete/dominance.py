@@ -85,7 +85,10 @@ def _merged(keys: Integers, scores: Floats, k: int) -> tuple[Integers, Floats]:
 
 
 def _distinct(keys: Integers, scores: Floats, k: int) -> tuple[Integers, Floats]:
-    order = np.argsort(-scores, kind="stable")
-    _, first = np.unique(keys[order], return_index=True)
-    chosen = order[np.sort(first)[:k]]
-    return keys[chosen], scores[chosen]
+    order = np.argsort(-scores)
+    # These are few, so that a dictionary is faster than sorting keys; the first place is kept.
+    first = dict(zip(keys[order[::-1]].tolist(), order[::-1].tolist(), strict=True))
+    chosen = list(first.values())[::-1]
+    if len(chosen) < len(order):
+        chosen.sort(key=scores.__getitem__, reverse=True)
+    return keys[chosen[:k]], scores[chosen[:k]]

@@ -57,6 +57,10 @@ _FEW = 128  # so many new instances are not worth while to look for what can go
 _SHARE = 0.5  # of all instances: when so many are new, it is
 
 
+_LEAST = float(np.finfo(np.float64).min)
+_EARLIEST = np.iinfo(np.int64).min
+
+
 class _Batch(NamedTuple):
     """The observations of a pane that expires with a window: of which objects they are.
 
@@ -67,13 +71,6 @@ class _Batch(NamedTuple):
     keys: Integers
     places: Integers
     latest: Integers
-
-
-class _Grouped(NamedTuple):
-    """Observations by stream and object: what they make together, and how many they are."""
-
-    values: Floats
-    counts: Integers
 
 
 class EAA:
@@ -89,6 +86,7 @@ class EAA:
         self._ids = IdTable()
         self._highs = np.array(config.highs)[:, None]
         self._most = np.array(config.most)[:, None]
+        self._least_high, self._least_most = min(config.highs), min(config.most)
         self._guess = np.inf  # a score that the best of the next window have, and few others
         self._new = 0  # instances that came since some were dropped
         self._doubtful = -1  # answers up to this window may be wrong
@@ -146,104 +144,117 @@ class EAA:
 
     def _take(self, end: int, batch: Observations) -> None:
         """Take the observations of a pane that expires with a window."""
-        keys, places = np.unique(batch.keys, return_inverse=True)
-        latest = np.full(len(keys), np.iinfo(np.int64).min)
+        keys, places = _distinct(batch.keys)
+        latest = np.full(len(keys), _EARLIEST)
         np.maximum.at(latest, places, batch.positions)
         taken = _Batch(end, keys, places, latest)
-        if (batch.values > self._highs[batch.streams, 0]).any():
-            self._doubt(end)
-        new = self._grouped(taken, batch)
-        is_new = np.ones(len(keys), dtype=bool)
+        cells = self._cells(taken, batch)
         held = self._instances.columns
         found = self._ids.places(keys, held.keys)
-        touched = np.flatnonzero(found >= 0)
+        [touched] = (found >= 0).nonzero()
+        is_new = None
         if len(touched):
             rows = found[touched]
-            held.latest[touched] = np.maximum(held.latest[touched], latest[rows])
-            latest[rows] = held.latest[touched]
-            self._update(taken, batch, new, (touched, rows))
-            is_new[rows[held.ends[touched] == end]] = False  # these have all that is new
-            new = self._beside(end, new, touched, rows)
-        if (new.counts > self._most).any():
-            self._doubt(end)
-        if not is_new.all():
-            keys, latest = keys[is_new], latest[is_new]
-            new = _Grouped(new.values[:, is_new], new.counts[:, is_new])
+            came = np.maximum(held.latest[touched], latest[rows])
+            held.latest[touched] = latest[rows] = came
+            if held.ends[-1] < end and self._is_plain(batch):
+                self._add(cells, touched, rows)
+            else:
+                self._update(taken, batch, touched, rows)
+                is_new = np.ones(len(keys), dtype=bool)
+                is_new[rows[held.ends[touched] == end]] = False  # these have all that is new
+            cells = self._beside(end, cells, touched, rows)
+        self._look_at(end, batch, cells)
+        if is_new is not None:
+            keys, latest, cells = keys[is_new], latest[is_new], cells[:, is_new]
         ends = np.full(len(keys), end)
-        self._instances.add(Columns(ends, keys, latest, *new, self._scores(*new)))
+        self._instances.add(Columns(ends, keys, latest, cells, self._scores(cells)))
         self._new += len(keys)
 
+    def _is_plain(self, batch: Observations) -> bool:
+        """Tell whether all is new, so that all instances of an object gain the same."""
+        return self.config.repeats == "sum" and bool(np.maximum.reduce(batch.since) < 0)
+
+    def _add(self, cells: Floats, touched: Integers, rows: Integers) -> None:
+        """Add what is new to all instances of the objects."""
+        held = self._instances.columns
+        more = held.cells[:, touched] + cells[:, rows]
+        held.cells[:, touched] = more
+        held.scores[touched] = self._scores(more)
+
     def _update(
-        self,
-        taken: _Batch,
-        batch: Observations,
-        new: _Grouped,
-        found: tuple[Integers, Integers],
+        self, taken: _Batch, batch: Observations, touched: Integers, rows: Integers
     ) -> None:
         """Add observations to the instances of their objects that expire no later."""
         config, held = self.config, self._instances.columns
-        touched, rows = found
         ends = held.ends[touched]
-        is_again = batch.since.max() >= 0
-        for since in np.unique(batch.since).tolist() if is_again else (-1,):
-            values, counts = self._grouped(taken, batch, since) if is_again else new
+        values, counts = held.values, held.counts
+        for since in np.unique(batch.since).tolist():
+            cells = self._cells(taken, batch, since)
+            new_values, new_counts = cells[: config.streams], cells[config.streams :]
             # An instance has the earlier arrival of what came again, if it expires no later.
             into = (ends <= taken.end) & (ends > since)
             at, of = touched[into], rows[into]
             if config.repeats == "sum":
-                held.values[:, at] += values[:, of]
+                values[:, at] += new_values[:, of]
             else:
-                held.values[:, at] = np.maximum(held.values[:, at], values[:, of])
+                values[:, at] = np.maximum(values[:, at], new_values[:, of])
             if config.within == "window":
-                held.counts[:, at] += counts[:, of]
+                counts[:, at] += new_counts[:, of]
             elif since < 0:
-                held.counts[:, touched] += counts[:, rows]
-        held.scores[touched] = self._scores(held.values[:, touched], held.counts[:, touched])
+                counts[:, touched] += new_counts[:, rows]
+        held.scores[touched] = self._scores(held.cells[:, touched])
 
-    def _beside(self, end: int, new: _Grouped, touched: Integers, rows: Integers) -> _Grouped:
+    def _beside(self, end: int, cells: Floats, touched: Integers, rows: Integers) -> Floats:
         """Return what new instances have, beside those of their objects that there are."""
-        held, (values, counts) = self._instances.columns, new
-        # Late observations have instances before those that expire later: with their values, too.
-        is_later = held.ends[touched] > end
-        if is_later.any():
+        held, streams = self._instances.columns, self.config.streams
+        if held.ends[-1] > end:
+            # Late observations have instances before those that expire later, with what they have.
+            is_later = held.ends[touched] > end
             at, of = touched[is_later][::-1], rows[is_later][::-1]  # the next one is written last
-            values, counts = values.copy(), counts.copy()
-            following = np.zeros_like(values)
-            following[:, of] = held.values[:, at]
-            if self.config.repeats == "sum":
-                values += following
-            else:
-                np.maximum(values, following, out=values)
-            more = np.zeros_like(counts)
-            more[:, of] = held.counts[:, at]
-            counts += more
-        if self.config.within == "life":
-            counts = counts.copy()
-            counts[:, rows] = held.counts[:, touched]  # the same for all instances of an object
-        return _Grouped(values, counts)
+            following = np.zeros_like(cells)
+            following[:, of] = held.cells[:, at]
+            both = cells + following
+            if self.config.repeats == "max":
+                both[:streams] = np.maximum(cells[:streams], following[:streams])
+            cells = both
+        if self.config.within == "life":  # counts are the same for all instances of an object
+            cells[streams:, rows] = held.counts[:, touched]
+        return cells
 
-    def _grouped(self, taken: _Batch, batch: Observations, since: int | None = None) -> _Grouped:
-        """Return observations by stream and object: all, or those that came before at a time."""
-        shape = self.config.streams, len(taken.keys)
-        cells, values = batch.streams * shape[1] + taken.places, batch.values
+    def _cells(self, taken: _Batch, batch: Observations, since: int | None = None) -> Floats:
+        """Return the cells of objects: of all observations, or those that came before at a time."""
+        streams, count = self.config.streams, len(taken.keys)
+        size = streams * count
+        cells, values = batch.streams * count + taken.places, batch.values
         if since is not None:
             chosen = batch.since == since
             cells, values = cells[chosen], values[chosen]
-        size = shape[0] * shape[1]
-        counts = np.bincount(cells, minlength=size).reshape(shape)
+        found = np.zeros((2 * streams, count))
+        flat = found.reshape(-1)
         if self.config.repeats == "sum":
-            sums = np.bincount(cells, weights=values, minlength=size).astype(np.float64)
-            return _Grouped(sums.reshape(shape), counts)
-        largest = np.zeros(size)
-        np.maximum.at(largest, cells, values)
-        return _Grouped(largest.reshape(shape), counts)
-
-    def _scores(self, values: Floats, counts: Integers) -> Floats:
-        """Return the current scores of instances; there is none without what is required."""
-        found = over_streams(self.config.function, values)
-        for stream in self.config.required:
-            found[counts[stream] == 0] = -np.inf
+            flat[:size] = np.bincount(cells, weights=values, minlength=size)
+        else:
+            np.maximum.at(flat, cells, values)
+        flat[size:] = np.bincount(cells, minlength=size)
         return found
+
+    def _scores(self, cells: Floats) -> Floats:
+        """Return the current scores of instances; there is none without what is required."""
+        streams = self.config.streams
+        found = over_streams(self.config.function, cells[:streams])
+        for stream in self.config.required:
+            found[cells[streams + stream] == 0] = -np.inf
+        return found
+
+    def _look_at(self, end: int, batch: Observations, cells: Floats) -> None:
+        """Look whether observations keep what the configuration promises."""
+        is_large = np.maximum.reduce(batch.values) > self._least_high
+        is_many = np.maximum.reduce(cells[self.config.streams :], axis=None) > self._least_most
+        if (is_large and (batch.values > self._highs[batch.streams, 0]).any()) or (
+            is_many and (cells[self.config.streams :] > self._most).any()
+        ):
+            self._doubt(end)
 
     def _doubt(self, end: int) -> None:
         ends = self._instances.columns.ends
@@ -256,14 +267,11 @@ class EAA:
         if not k <= len(found.keys) <= 8 * k + 64:
             found = self._above(held, self._border(held.scores))
             if len(found.keys) < k:
-                found = self._above(held, np.finfo(np.float64).min)
-            self._guess = np.inf
-        some = 2 * k + 16  # so many leave k of the next window above, in all likelihood
-        if len(found.keys) >= some:
-            place = len(found.keys) - some
-            self._guess = float(np.partition(found.scores, place)[place])
-        elif self._guess == np.inf and len(found.keys):
-            self._guess = float(found.scores.min())
+                found = self._above(held, _LEAST)
+            some = 2 * k + 16  # so many leave k of the next windows above, in all likelihood
+            place = max(len(found.keys) - some, 0)
+            if len(found.keys):
+                self._guess = float(np.partition(found.scores, place)[place])
         return found
 
     def _border(self, scores: Floats) -> float:
@@ -278,10 +286,13 @@ class EAA:
 
         The first instance of an object has its score. What lacks something required has none.
         """
-        above = np.flatnonzero(held.scores >= max(border, np.finfo(np.float64).min))
-        keys, first = np.unique(held.keys[above], return_index=True)
-        places = above[first]
-        return Scored(keys, held.scores[places], held.latest[places])
+        [above] = (held.scores >= max(border, _LEAST)).nonzero()
+        keys = held.keys[above]
+        order = keys.argsort(kind="stable")
+        keys = keys[order]
+        is_first = _starts(keys)
+        places = above[order[is_first]]
+        return Scored(keys[is_first], held.scores[places], held.latest[places])
 
     def state(self) -> State:
         return headed(type(self).__name__, self._plain(), self._content())
@@ -316,7 +327,7 @@ class EAA:
         assert (np.diff(held.ends) >= 0).all(), "instances are in the order of time"  # noqa: S101
         pairs = set(zip(held.keys.tolist(), held.ends.tolist(), strict=True))
         assert len(pairs) == len(self), "an object has one instance for a pane"  # noqa: S101
-        scores = self._scores(held.values, held.counts)
+        scores = self._scores(held.cells)
         assert (held.scores == scores).all(), "current scores are those of the values"  # noqa: S101
         is_sure = self._buffer.closed > self._doubtful
         if is_sure and not self.is_approximate:
@@ -325,3 +336,25 @@ class EAA:
             mine = held.keys == key
             assert (np.diff(held.values[:, mine]) <= 0).all(), "older ones have more"  # noqa: S101
             assert len(np.unique(held.latest[mine])) == 1, "an object came last once"  # noqa: S101
+
+
+def _distinct(keys: Integers) -> tuple[Integers, Integers]:
+    """Return the different keys, sorted, and the place of each key among them.
+
+    >>> _distinct(np.array([5, 3, 5]))
+    (array([3, 5]), array([1, 0, 1]))
+    """
+    order = keys.argsort()
+    in_order = keys[order]
+    is_first = _starts(in_order)
+    places = np.empty(len(keys), dtype=np.int64)
+    places[order] = is_first.cumsum() - 1
+    return in_order[is_first], places
+
+
+def _starts(keys: Integers) -> Booleans:
+    """Tell where another key begins, of sorted ones."""
+    found = np.empty(len(keys), dtype=bool)
+    found[:1] = True
+    np.not_equal(keys[1:], keys[:-1], out=found[1:])
+    return found

@@ -40,14 +40,26 @@ def over_streams(function: Aggregate, values: Floats) -> Floats:
 
 
 class Columns(NamedTuple):
-    """What is known of some instances; values and counts have a row for each stream."""
+    """What is known of some instances.
+
+    Cells have a row for the values of each stream, and then one for how many they are.
+    """
 
     ends: Integers
     keys: Integers
     latest: Integers
-    values: Floats
-    counts: Integers
+    cells: Floats
     scores: Floats
+
+    @property
+    def values(self) -> Floats:
+        """The values, with a row for each stream."""
+        return self.cells[: len(self.cells) // 2]
+
+    @property
+    def counts(self) -> Floats:
+        """How many values there are, with a row for each stream."""
+        return self.cells[len(self.cells) // 2 :]
 
 
 class Instances:
@@ -55,9 +67,9 @@ class Instances:
 
     def __init__(self, streams: int) -> None:
         self._start = self._stop = 0
+        self._columns: Columns | None = None
         self._marks = np.empty((3, 64), dtype=np.int64)
-        self._values = np.empty((streams, 64))
-        self._counts = np.empty((streams, 64), dtype=np.int64)
+        self._cells = np.empty((2 * streams, 64))
         self._scores = np.empty(64)
 
     def __len__(self) -> int:
@@ -66,40 +78,45 @@ class Instances:
     @property
     def columns(self) -> Columns:
         """All instances, to be read or overwritten."""
-        here = slice(self._start, self._stop)
-        ends, keys, latest = self._marks[:, here]
-        values, counts = self._values[:, here], self._counts[:, here]
-        return Columns(ends, keys, latest, values, counts, self._scores[here])
+        if self._columns is None:
+            here = slice(self._start, self._stop)
+            ends, keys, latest = self._marks
+            self._columns = Columns(
+                ends[here], keys[here], latest[here], self._cells[:, here], self._scores[here]
+            )
+        return self._columns
 
     def add(self, new: Columns) -> None:
         """Take instances that all expire with one window. Time: O(new), where that is the last."""
         count = len(new.ends)
         if not count:
             return
+        self._columns = None
         if self._stop + count > len(self._scores):
             self._make_room(count)
         place = self._stop
-        ends = self._marks[_END]
+        ends, keys, latest = self._marks
         if len(self) and ends[self._stop - 1] > new.ends[0]:
-            place = self._start + int(
-                np.searchsorted(ends[self._start : self._stop], new.ends[0], side="right")
-            )
+            live = ends[self._start : self._stop]
+            place = self._start + int(np.searchsorted(live, new.ends[0], side="right"))
             for held in self._arrays():
-                held[..., place + count : self._stop + count] = held[..., place : self._stop].copy()
+                moved = held[..., place : self._stop].copy()
+                held[..., place + count : self._stop + count] = moved
         here = slice(place, place + count)
-        self._marks[_END, here], self._marks[_KEY, here] = new.ends, new.keys
-        self._marks[_LATEST, here] = new.latest
-        self._values[:, here], self._counts[:, here] = new.values, new.counts
-        self._scores[here] = new.scores
+        ends[here], keys[here], latest[here] = new.ends, new.keys, new.latest
+        self._cells[:, here], self._scores[here] = new.cells, new.scores
         self._stop += count
 
     def expire(self, window: int) -> None:
         """Forget instances that do not live until a window."""
-        ends = self._marks[_END, self._start : self._stop]
-        self._start += int(np.searchsorted(ends, window))
+        if self._start < self._stop and self._marks[_END, self._start] < window:
+            ends = self._marks[_END, self._start : self._stop]
+            self._start += int(np.searchsorted(ends, window))
+            self._columns = None
 
     def keep(self, chosen: Booleans) -> None:
         """Forget all others. Time: O(instances)."""
+        self._columns = None
         places = np.flatnonzero(chosen) + self._start
         for held in self._arrays():
             held[..., : len(places)] = held.take(places, axis=-1)
@@ -115,17 +132,16 @@ class Instances:
         length = len(ends)
         self._start, self._stop = 0, length
         self._make_room(64)
-        streams = len(self._values)
         self._marks[:, :length] = ends, state["keys"], state["latest"]
-        self._values[:, :length] = np.array(state["values"]).reshape(streams, length)
-        self._counts[:, :length] = np.array(state["counts"]).reshape(streams, length)
+        self._cells[:, :length] = np.array(state["cells"]).reshape(len(self._cells), length)
         self._scores[:length] = state["scores"]
 
-    def _arrays(self) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64], Floats]:
-        return self._marks, self._values, self._counts, self._scores
+    def _arrays(self) -> tuple[NDArray[np.int64], Floats, Floats]:
+        return self._marks, self._cells, self._scores
 
     def _make_room(self, count: int) -> None:
         # Half of the room is free after this, so it is not done again before as many have come.
+        self._columns = None
         live = slice(self._start, min(self._stop, len(self._scores)))
         room = 2 * (len(self) + count)
         made = []
@@ -135,11 +151,14 @@ class Instances:
             made.append(larger)
         self._stop -= self._start
         self._start = 0
-        self._marks, self._values, self._counts, self._scores = made
+        self._marks, self._cells, self._scores = made
 
 
 class IdTable:
-    """Finds which of many keys are among a few: by a table, where the keys are close together."""
+    """Finds which of many keys are among a few: by a table, where the keys are close together.
+
+    Those of many keys that come after the first time must have been among a few, at one time.
+    """
 
     def __init__(self) -> None:
         self._low = 0
@@ -151,21 +170,18 @@ class IdTable:
         >>> IdTable().places(np.array([3, 7]), np.array([7, 5, 3])).tolist()
         [1, -1, 0]
         """
-        if not len(keys):
-            return np.empty(0, dtype=np.int64)
         low, high = int(few[0]), int(few[-1])
-        if low < self._low or high >= self._low + len(self._table) or not self._covers(keys):
-            low, high = min(low, int(keys.min())), max(high, int(keys.max()))
+        if low < self._low or high >= self._low + len(self._table):
+            if len(keys):
+                low, high = min(low, int(keys.min())), max(high, int(keys.max()))
             if high - low > 64 * (len(keys) + len(few)) + 4096:
-                found = np.minimum(np.searchsorted(few, keys), len(few) - 1)
-                return np.where(few[found] == keys, found, -1)
+                self._table = np.full(0, -1)  # it would be too large
+                near = np.minimum(np.searchsorted(few, keys), len(few) - 1)
+                return np.where(few[near] == keys, near, -1)
             self._low = low
             self._table = np.full(2 * (high - low + 1), -1)
-        table, low = self._table, self._low
-        table[few - low] = np.arange(len(few))
-        places: Integers = table[keys - low]
-        table[few - low] = -1
-        return places
-
-    def _covers(self, keys: Integers) -> bool:
-        return bool(keys.min() >= self._low and keys.max() < self._low + len(self._table))
+        table, at = self._table, few - self._low
+        table[at] = np.arange(len(few))
+        found: Integers = table[keys - self._low]
+        table[at] = -1
+        return found

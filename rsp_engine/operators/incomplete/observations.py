@@ -152,7 +152,9 @@ def as_observations(
 def check_streams(config: IncompleteConfig, batch: Observations) -> None:
     """Raise if a stream is none of those that there are."""
     streams = batch.streams
-    if len(streams) and not (streams.min() >= 0 and streams.max() < config.streams):
+    if len(streams) and not (
+        np.minimum.reduce(streams) >= 0 and np.maximum.reduce(streams) < config.streams
+    ):
         raise ValueError(f"there are {config.streams} streams, numbered from 0")
 
 

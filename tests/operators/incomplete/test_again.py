@@ -61,7 +61,7 @@ def scores(run: Run, window: int) -> dict[int, float]:
 
 
 @pytest.mark.parametrize("made", FAMILY)
-@examples(100)
+@examples(50)
 @given(runs(keys=4, within="window"))
 def test_what_comes_again_counts_once(made, run: Run):
     operator, ends = made(run.config), dict[tuple[int, int, float], int]()

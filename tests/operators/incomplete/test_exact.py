@@ -54,7 +54,7 @@ def checked(operator: Any) -> None:
 
 
 @pytest.mark.parametrize("made", FAMILY)
-@examples(80)
+@examples(60)
 @given(runs())
 def test_every_operator_gives_the_ranking_of_brute_force(made, run: Run):
     operator = made(run.config)
@@ -72,7 +72,7 @@ def test_every_operator_gives_the_ranking_of_brute_force(made, run: Run):
 
 
 @pytest.mark.parametrize("made", FAMILY)
-@examples(25)
+@examples(20)
 @given(runs(), st.sets(st.integers(0, 13)))
 def test_a_run_can_be_cut_anywhere(made, run: Run, where):
     operator = made(run.config)
@@ -108,7 +108,7 @@ def test_a_late_observation_counts_beside_all_that_expire_later(made):
     assert found == [[1.75], [1.75], [1.5], [0.5], []]
 
 
-@examples(80)
+@examples(60)
 @given(runs(keys=20))
 def test_the_threshold_algorithm_has_to_run_and_stops_early(run: Run):
     """Wherever it runs, what it meets has the best; see `test_it_stops_early` that it stops."""
@@ -142,7 +142,7 @@ def test_the_view_is_filled_again_when_fewer_than_k_are_left():
     assert operator.computed == 1  # the view had 0 and 1; the last two were found together
 
 
-@examples(80)
+@examples(60)
 @given(runs())
 def test_intervals_only_shrink(run: Run):
     operator = EAA(run.config)
@@ -191,7 +191,7 @@ def test_dominance_is_persistent_and_transitive(run: Run):
             pairs = now
 
 
-@examples(80)
+@examples(60)
 @given(runs())
 def test_what_is_kept_is_the_k_dominance_set_and_nothing_else_enters_an_answer(run: Run):
     """One operator keeps all; what the other drops is dominated by k objects, and never ranks."""
@@ -214,7 +214,7 @@ def test_what_is_kept_is_the_k_dominance_set_and_nothing_else_enters_an_answer(r
         assert {p[:2] for p in held} - outside <= kept  # necessary
 
 
-@examples(80)
+@examples(60)
 @given(runs())
 def test_pane_by_pane_the_k_dominance_set_is_all_that_is_kept(run: Run):
     """Blocks of several panes keep a few more; of one pane each, they keep what is necessary."""
