@@ -120,8 +120,7 @@ class Held:
         }
 
     def restore(self, state: State) -> None:
-        """Go on from a state."""
-        self.__init__()  # type: ignore[misc]
+        """Go on from a state, before anything is taken."""
         for number, width, text in zip(
             state["numbers"], state["width"], state["keys"], strict=True
         ):
