@@ -27,6 +27,7 @@ from rsp_engine.grammar.files import read_query
 from rsp_engine.operators.pairs.evaluation import Skybands
 from rsp_engine.plan.explain import explain
 from rsp_engine.plan.identity import identity
+from rsp_engine.plan.incomplete import refuse_undeclared
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import Plan, plan
 from rsp_engine.plan.services import ServiceOptions, changes_stream, refuse_unasked
@@ -116,6 +117,7 @@ class Engine:
         arrivals: Arrivals = "latest",
         oracle: bool = False,
         match: Match = "window",
+        max_instances: int | None = None,
         runner: RunnerName = "local",
         master: str = "local[*]",
         checkpoint: str | Path | None = None,
@@ -134,6 +136,7 @@ class Engine:
             arrivals=arrivals,
             oracle=oracle,
             match=match,
+            max_instances=max_instances,
         )
         if checkpoint is not None and runner != "spark":
             raise BindingError("a checkpoint needs the runner spark", "leave it out, or say so")
@@ -200,6 +203,14 @@ class Engine:
         """
         self._options = replace(self._options, feeds=self._options.feeds | {iri})
         self._feeds.setdefault(changes_stream(iri), []).append(_opened(source))
+
+    def range(self, stream: str, low: float, high: float) -> None:
+        """Say what the least and the largest value of a stream are, before the queries of it.
+
+        That is for ranked queries whose objects have their attributes in several streams.
+        """
+        ranges = {**self._options.ranges, stream: (low, high)}
+        self._options = replace(self._options, ranges=ranges)
 
     def policy(self, policy: Policy) -> None:
         """Add a refresh policy of your own, before the queries that use it."""
@@ -351,6 +362,7 @@ class Engine:
             raise BindingError(f"stream <{stream}> is the answer of a query: it needs no source")
         asked = (service for made in self._plans for service in made.physical.services)
         refuse_unasked(self._options.bound_services, asked)
+        refuse_undeclared(self._options, (made.physical.operator for made in self._plans))
 
 
 def _opened(source: str | Source | Iterable[tuple[int, str]]) -> Source:

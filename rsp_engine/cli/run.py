@@ -21,9 +21,12 @@ from rsp_engine.cli.ranking import (
     ArrivalsFlag,
     Match,
     MatchFlag,
+    MaxInstances,
     Operator,
     OperatorFlag,
     OracleFlag,
+    RangesFlag,
+    ranges,
 )
 from rsp_engine.cli.remote import (
     Allow,
@@ -157,6 +160,8 @@ def run_files(
     capacity: Capacity = None,
     arrivals: ArrivalsFlag = Arrivals.latest,
     match: MatchFlag = Match.window,
+    attribute_range: RangesFlag = None,
+    max_instances: MaxInstances = None,
     oracle: OracleFlag = False,
     output_format: Annotated[
         str, typer.Option("--format", help="jsonl, csv, tsv, sparql-json, sparql-xml or nquads.")
@@ -215,6 +220,7 @@ def run_files(
             capacity=remote.capacity,
             arrivals=arrivals.value,
             match=match.value,
+            max_instances=max_instances,
             oracle=oracle,
             runner=runner.value,
             master=master,
@@ -223,7 +229,7 @@ def run_files(
             speed=_speed(speed),
         )
         queries = configured_queries(context, files, config)
-        _bind(engine, queries, _Bound(stream, graph, service, changes, allow))
+        _bind(engine, queries, _Bound(stream, graph, service, changes, allow, attribute_range))
         forms = engine.forms
         if len(forms) > 1 and output_format in _ONE_TABLE:
             hint = "take jsonl, or run each query by itself"
@@ -343,6 +349,7 @@ class _Bound(NamedTuple):
     services: list[str] | None
     changes: list[str] | None
     allowed: list[str] | None
+    ranges: list[str] | None
 
 
 def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
@@ -364,9 +371,13 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
         engine.service(iri, url)
     for iri, source in bindings(bound.changes or [], asked, prefixes, "--changes"):
         engine.changes(iri, source)
+    known = {window.stream.value for query in queries for window in query.windows}
+    for iri, (low, high) in ranges(
+        bindings(bound.ranges or [], known, prefixes, "--range")
+    ).items():
+        engine.range(iri, low, high)
     for file, text in texts:
         engine.register(text, file, Path(file).parent)
-    known = {window.stream.value for query in queries for window in query.windows}
     for iri, source in bindings(bound.streams or [], known, prefixes, "--stream"):
         engine.bind(iri, source)
 
