@@ -11,6 +11,7 @@ from rsp_engine.errors import SourceError
 from rsp_engine.runtime.sources.csv_table import open_csv, open_tsv
 from rsp_engine.runtime.sources.inputs import local_path
 from rsp_engine.runtime.sources.jsonl import open_jsonl
+from rsp_engine.runtime.sources.live.opening import is_live, open_live
 from rsp_engine.runtime.sources.nquads import open_nquads
 from rsp_engine.runtime.sources.spec import STANDARD_INPUT, Spec, nearest, read_spec
 from rsp_engine.runtime.sources.trig import open_trig
@@ -77,6 +78,8 @@ def open_source(spec: str) -> Source:
       hint: did you mean jsonl?
     """
     read = read_spec(spec)
+    if is_live(read.place):
+        return open_live(read)
     chosen = FORMATS[_format_name(read)]
     for option in read.options:
         if option != "format" and option not in chosen.options:
