@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,14 +108,24 @@ def session(master: str = "local[*]") -> SparkSession:
 
 @contextmanager
 def _standard_error_to(log: Path) -> Iterator[None]:
-    """Let what is started meanwhile write its errors to a file: Java and Spark talk a lot."""
+    """Let what is started meanwhile write its errors to a file: Java and Spark talk a lot.
+
+    What this process itself has to say, in another thread, is said as ever.
+    """
     sys.stderr.flush()
-    kept = os.dup(2)
+    kept, before = os.dup(2), sys.stderr
     with log.open("wb") as stream:
         os.dup2(stream.fileno(), 2)
     try:
-        yield
+        if before is sys.__stderr__:
+            sys.stderr = os.fdopen(os.dup(kept), "w", encoding=before.encoding, buffering=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Spark's own
+            yield
     finally:
-        sys.stderr.flush()
+        if sys.stderr is not before:
+            sys.stderr.close()
+            sys.stderr = before
+        before.flush()
         os.dup2(kept, 2)
         os.close(kept)

@@ -25,15 +25,15 @@ A_SECOND = 1_000
 """How many messages there are in a second of event time."""
 
 _START = 1_700_000_000
-_AFTER = 61
+_AFTER = 10
 """The delay is over so many seconds later."""
 
 
 def message(number: int, *, is_last: bool = False) -> str:
     """Return a message by its number from 0; the last one comes when no other is waited for."""
     second, part = divmod(number, A_SECOND)
-    time = 1000 * (_START + second + (2 * _AFTER if is_last else 0)) + part % 999 + 1
-    graph = f"<{EX}m{number}> <{EX}says> {number} ."
+    time = 1000 * (_START + second + (_AFTER if is_last else 0)) + part % 999 + 1
+    graph = f"[] <{EX}says> {number} ."  # one that came twice would be listed twice
     return json.dumps({"id": number, "timestamp": time, "graph": graph})
 
 
@@ -65,6 +65,7 @@ class Listener:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
+        self._started = time.time()
         with (self._folder / "log.txt").open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own engine
                 self._command,
@@ -101,6 +102,15 @@ class Listener:
             assert self._process.poll() is None, self.log()
             assert time.monotonic() < until, f"only {self.spooled()} bytes came\n{self.log()}"
             time.sleep(0.01)
+
+    def wait_for_state(self, seconds: float = 90) -> None:
+        """Wait until it has written a state since it was started."""
+        folder, until = self._folder / "checkpoint" / "state", time.monotonic() + seconds
+        while not any(path.stat().st_mtime > self._started for path in folder.glob("*.json")):
+            assert self._process is not None
+            assert self._process.poll() is None, self.log()
+            assert time.monotonic() < until, f"no state was written\n{self.log()}"
+            time.sleep(0.05)
 
     def listed(self) -> Counter[int]:
         """Return how often each message is in the answers."""

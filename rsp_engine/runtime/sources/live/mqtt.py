@@ -17,7 +17,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from rsp_engine.runtime.sources.live.receiving import Away
+from rsp_engine.runtime.sources.live.receiving import Away, arrivals
 from rsp_engine.runtime.sources.live.records import Message, envelope_id
 from rsp_engine.runtime.sources.live.repeats import content_of
 
@@ -36,7 +36,6 @@ SESSION_S = 7 * 24 * 3600
 """How long a broker keeps messages for an engine that is away."""
 IN_FLIGHT = 500
 """How many messages a broker may send before one is acknowledged."""
-_POLL_S = 0.2
 _REFUSALS = {"Bad user name or password", "Not authorized"}
 
 
@@ -96,19 +95,8 @@ class MqttLink:
     def _take(
         self, client: mqtt.Client, arrived: queue.SimpleQueue[mqtt.MQTTMessage | Away], inbox: Inbox
     ) -> None:
-        """Take what has arrived, at least for a while; where the connection is lost, say so."""
-        found: list[mqtt.MQTTMessage] = []
-        away: Away | None = None
-        try:
-            item = arrived.get(timeout=_POLL_S)
-            while len(found) < IN_FLIGHT:
-                if isinstance(item, Away):
-                    away = item
-                    break
-                found.append(item)
-                item = arrived.get_nowait()
-        except queue.Empty:
-            pass
+        """Take what has arrived; where the connection is lost, say so."""
+        found, away = arrivals(arrived, IN_FLIGHT)
         inbox.put([_message(each) for each in found])
         for each in found:
             client.ack(each.mid, each.qos)

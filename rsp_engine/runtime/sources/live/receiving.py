@@ -7,9 +7,11 @@ while the spool is full or the disk is: nobody acknowledges them.
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from rsp_engine.runtime.sources.live.records import Record
 
@@ -20,15 +22,17 @@ if TYPE_CHECKING:
     from rsp_engine.runtime.sources.live.repeats import Repeats
     from rsp_engine.runtime.sources.live.spool import Spool
 
-__all__ = ["LARGEST", "Away", "Closed", "Inbox", "Link", "Receiver"]
+__all__ = ["LARGEST", "POLL_S", "Away", "Closed", "Inbox", "Link", "Receiver", "arrivals"]
 
 LARGEST = 4 << 20
 """How large a message may be, in bytes, unless the user says otherwise."""
 
 _LOG = logging.getLogger("rsp")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
-_POLL_S = 0.2
+POLL_S = 0.2
 _SHOWN = 1_000
+
+T = TypeVar("T")
 
 
 class Away(Exception):  # noqa: N818 - it says how the other side is
@@ -42,6 +46,22 @@ class Away(Exception):  # noqa: N818 - it says how the other side is
 
 class Closed(Exception):  # noqa: N818 - nothing went wrong
     """Nobody reads the messages any more."""
+
+
+def arrivals(
+    arrived: queue.Queue[T | Away] | queue.SimpleQueue[T | Away], most: int
+) -> tuple[list[T], Away | None]:
+    """Return what has arrived, so much at most, or wait a while; and why nothing follows it."""
+    found: list[T] = []
+    with suppress(queue.Empty):
+        item = arrived.get(timeout=POLL_S)
+        while not isinstance(item, Away):
+            found.append(item)
+            if len(found) == most:
+                return found, None
+            item = arrived.get_nowait()
+        return found, item
+    return found, None
 
 
 class Link(Protocol):
@@ -141,7 +161,7 @@ class Inbox:
 
     def _wrote(self, records: Sequence[Record]) -> bool:
         """Write records; tell whether that was done."""
-        if not self._spool.wait_for_room(_POLL_S):
+        if not self._spool.wait_for_room(POLL_S):
             return False
         try:
             self._spool.append(records)

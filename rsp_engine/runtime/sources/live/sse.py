@@ -6,12 +6,15 @@ on from there. A server that answers 204 has no more to say.
 
 from __future__ import annotations
 
+import queue
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import requests
 import urllib3
 
-from rsp_engine.runtime.sources.live.receiving import Away
+from rsp_engine.runtime.sources.live.receiving import POLL_S, Away, arrivals
 from rsp_engine.runtime.sources.live.records import Message
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ SILENCE_S = 60.0
 """How long a server can be silent before the connection is given up."""
 
 _BLOCK = 1 << 16
+_AT_ONCE = 1_000
 
 
 class SseLink:
@@ -38,16 +42,20 @@ class SseLink:
 
     def listen(self, inbox: Inbox) -> None:
         """Ask for events, and take them until the server goes away."""
-        events = Events()
         with self._answer(inbox.last_id) as answer:
             if answer.status_code == requests.codes.no_content:
                 return
             inbox.is_well()
-            for chunk in self._chunks(answer):
-                inbox.put(list(events.feed(chunk)))
-                if inbox.is_closed:
-                    return
-        raise Away("the server ended the connection", events.retry)
+            reader = _Reader(answer)
+            reader.start()
+            try:
+                while not inbox.is_closed:
+                    found, away = reader.taken()
+                    inbox.put(found)
+                    if away is not None:
+                        raise away
+            finally:
+                reader.is_over.set()
 
     def _answer(self, last: str) -> requests.Response:
         headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
@@ -94,14 +102,41 @@ class SseLink:
         answer.close()
         raise Away(told)
 
-    def _chunks(self, answer: requests.Response) -> Iterator[bytes]:
+
+class _Reader(threading.Thread):
+    """Reads an answer as it comes: what has come meanwhile is brought to disk together."""
+
+    def __init__(self, answer: requests.Response) -> None:
+        super().__init__(name="reader of events", daemon=True)
+        self.is_over = threading.Event()
+        self._answer = answer
+        self._arrived: queue.Queue[Message | Away] = queue.Queue(_AT_ONCE)
+
+    def run(self) -> None:
+        """Read until the answer breaks off; the server is not read on while nobody takes."""
+        events = Events()
         try:
-            while chunk := answer.raw.read1(_BLOCK):
-                yield chunk
+            while chunk := self._answer.raw.read1(_BLOCK):
+                for message in events.feed(chunk):
+                    self._put(message)
         except urllib3.exceptions.ReadTimeoutError:
-            raise Away(f"the server has been silent for {SILENCE_S:g} s") from None
-        except (OSError, urllib3.exceptions.HTTPError) as error:
-            raise Away(f"the connection broke: {_innermost(error)}") from None
+            self._put(Away(f"the server has been silent for {SILENCE_S:g} s"))
+        except urllib3.exceptions.ProtocolError:
+            self._put(Away("the server broke off the connection"))
+        except Exception as error:
+            self._put(Away(f"the connection broke: {_innermost(error)}"))
+        else:
+            self._put(Away("the server ended the connection", events.retry))
+
+    def _put(self, item: Message | Away) -> None:
+        while not self.is_over.is_set():
+            with suppress(queue.Full):
+                self._arrived.put(item, timeout=POLL_S)
+                return
+
+    def taken(self) -> tuple[list[Message], Away | None]:
+        """Return the events that have come, and why there are no more."""
+        return arrivals(self._arrived, _AT_ONCE)
 
 
 class Events:
@@ -152,9 +187,9 @@ class Events:
 
 def _innermost(error: BaseException) -> str:
     """Return the innermost reason of a failure: the outer ones repeat it with the address."""
-    inner = getattr(error, "reason", None) or next(iter(error.args), None)
-    if isinstance(inner, BaseException):
-        return _innermost(inner)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return str(error)
+    for inner in (getattr(error, "reason", None), next(iter(error.args), None), error.__cause__):
+        if isinstance(inner, BaseException):
+            return _innermost(inner)
+    return str(error) or type(error).__name__

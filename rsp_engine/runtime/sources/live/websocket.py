@@ -8,7 +8,6 @@ while nobody listens is gone.
 from __future__ import annotations
 
 import ssl
-from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -20,7 +19,7 @@ from websockets.exceptions import (
 )
 from websockets.sync.client import connect
 
-from rsp_engine.runtime.sources.live.receiving import Away
+from rsp_engine.runtime.sources.live.receiving import POLL_S, Away
 from rsp_engine.runtime.sources.live.records import Message, envelope_id
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["WebSocketLink", "resumed"]
 
-_POLL_S = 0.2
 _AT_ONCE = 500
 _LARGEST_FRAME = 64 << 20
 _CONNECT_S = 10.0
@@ -95,12 +93,17 @@ def resumed(url: str, parameter: str, last: str) -> str:
 
 
 def _frames(connection: ClientConnection) -> list[str | bytes]:
-    """Return the frames that are there, at least for a while."""
+    """Return the frames that have come, or wait a while."""
     found: list[str | bytes] = []
-    with suppress(TimeoutError):
-        found.append(connection.recv(timeout=_POLL_S))
+    try:
+        found.append(connection.recv(timeout=POLL_S))
         while len(found) < _AT_ONCE:
             found.append(connection.recv(timeout=0))
+    except TimeoutError:
+        pass
+    except ConnectionClosed:
+        if not found:  # what came before is taken first
+            raise
     return found
 
 
