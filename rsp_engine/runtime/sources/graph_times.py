@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyoxigraph import DefaultGraph, Triple
 
-__all__ = ["GENERATED_AT", "GraphName", "GraphTimes", "TimesBy", "time_in"]
+__all__ = ["GENERATED_AT", "GraphName", "GraphTimes", "TimesBy", "time_in", "time_of"]
 
 GraphName: TypeAlias = NamedNode | BlankNode
 TimesBy = Literal["any", "iri", "prov"]
@@ -192,6 +192,21 @@ def _time_by_name(name: GraphName | DefaultGraph) -> int | None:
         return from_number(digits) if digits else None
     except ValueError:  # digits without end are a key, not a time
         return None
+
+
+def time_of(triples: Iterable[Triple]) -> int:
+    """Return the one instant that triples say something was generated at.
+
+    Raise `ValueError` with the reason if they say none, or several.
+    """
+    said = {triple.object for triple in triples if triple.predicate == GENERATED_AT}
+    if len(said) != 1:
+        told = "nothing" if not said else "more than one thing"
+        raise ValueError(f"the time is unclear: {told} is a prov:generatedAtTime in it")
+    try:
+        return time_in(said.pop())
+    except ValueError as error:
+        raise ValueError(f"its time {error}") from None
 
 
 def time_in(term: object) -> int:

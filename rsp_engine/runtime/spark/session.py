@@ -118,7 +118,7 @@ def _standard_error_to(log: Path) -> Iterator[None]:
         os.dup2(stream.fileno(), 2)
     try:
         if before is sys.__stderr__:
-            sys.stderr = os.fdopen(os.dup(kept), "w", encoding=before.encoding, buffering=1)
+            sys.stderr = os.fdopen(os.dup(kept), "w", encoding="utf-8", buffering=1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of Spark's own
             yield

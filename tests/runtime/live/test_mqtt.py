@@ -135,7 +135,7 @@ def test_on_spark_messages_are_read_by_executors_and_the_answers_are_the_same(tm
             sending = threading.Thread(target=send_all, args=(broker, texts))
             sending.start()
             for answer in engine.run():
-                answers.append(FORMATS["jsonl"].writer()(answer))
+                answers.append(str(FORMATS["jsonl"].writer()(answer)))
                 if len(answers) == 5:
                     engine.stop()
             sending.join()

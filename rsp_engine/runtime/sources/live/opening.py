@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
 from rsp_engine.errors import SourceError
@@ -13,7 +12,7 @@ from rsp_engine.runtime.sources.live.payloads import Payloads
 from rsp_engine.runtime.sources.live.receiving import LARGEST
 from rsp_engine.runtime.sources.live.source import ROOM, LiveSource, Settings
 from rsp_engine.runtime.sources.rdf import GRAPH_FORMATS
-from rsp_engine.runtime.sources.spec import nearest
+from rsp_engine.runtime.sources.spec import nearest, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     Connecting = Callable[[Path, bool], Link]
 
-__all__ = ["SCHEMES", "Scheme", "is_live", "need", "open_live"]
+__all__ = ["SCHEMES", "Scheme", "is_live", "open_live"]
 
 OPTIONS = {
     "format": "the syntax of messages: jsonl, or one of RDF",
@@ -40,7 +39,7 @@ OPTIONS = {
 }
 """What every live source knows."""
 
-_FORMATS = ("jsonl", *dict.fromkeys(name for name in GRAPH_FORMATS if "/" not in name))
+_FORMATS = ("jsonl", "jelly", *dict.fromkeys(name for name in GRAPH_FORMATS if "/" not in name))
 _NAMES = {"nq": "nquads", "n-quads": "nquads"}
 
 
@@ -130,6 +129,8 @@ def open_live(spec: Spec) -> LiveSource:
         need(spec.place, scheme.extra, scheme.module)
     address = address_of(spec.place)
     name = spec.choice("format", _FORMATS)
+    if name == "jelly":
+        need(spec.place, "jelly", "pyjelly")
     time = cast("TimeFrom", spec.choice("time", ("payload", "arrival")))
     ahead = _duration(spec, "ahead", "10m")
     payloads = Payloads(spec.place, _NAMES.get(name, name), time, ahead)
@@ -140,13 +141,6 @@ def open_live(spec: Spec) -> LiveSource:
         _bytes(spec, "room", ROOM),
     )
     return LiveSource(payloads, scheme.connecting(spec, address), settings)
-
-
-def need(place: str, extra: str, module: str) -> None:
-    """Refuse what needs a package that is not installed, and say which."""
-    if find_spec(module) is None:
-        hint = f"install it: pip install 'rsp-engine[{extra}]'"
-        raise SourceError(f"{place}: this needs the extra {extra}", hint)
 
 
 def _duration(spec: Spec, option: str, default: str) -> int:

@@ -2,6 +2,7 @@
 
     jsonl                     {"timestamp": ..., "graph": "..."}; one object, or one a line
     nquads, trig              named graphs, each with its time as in a file
+    jelly                     a whole stream of frames in each message
     turtle, ntriples, ...     one graph, with one time: the object of prov:generatedAtTime
 
 With `time=arrival` a message is one element, at the time at which it came. A time that is further
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING, Literal
 
 from rsp_engine.model.durations import format_duration
 from rsp_engine.model.streams import DeadLetter, Element
-from rsp_engine.runtime.sources.graph_times import GENERATED_AT, time_in
+from rsp_engine.runtime.sources.graph_times import time_of
+from rsp_engine.runtime.sources.inputs import Broken
 from rsp_engine.runtime.sources.jsonl import JsonLines, UnfitError, element_in, object_in
 from rsp_engine.runtime.sources.nquads import NQuads
 from rsp_engine.runtime.sources.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of, quads_of
@@ -75,6 +77,8 @@ class Payloads:
             if self.format == "jsonl":
                 return self._from_json(record)
             text = _Text(self.source, record.message.payload)
+            if self.format == "jelly":
+                return self._from_jelly(record, text)
             if self.time == "payload" and self.format == "nquads":
                 return NQuads(text)
             if self.time == "payload" and self.format == "trig":
@@ -96,19 +100,26 @@ class Payloads:
             raise
         return [self._element(record, *element_in(found, arrival))]
 
+    def _from_jelly(self, record: Record, text: _Text) -> Iterable[Element | DeadLetter]:
+        from rsp_engine.runtime.sources.jelly import Jelly, quads_in
+
+        if self.time == "payload":
+            return Jelly(text)
+        try:
+            triples = tuple(dict.fromkeys(quad.triple for quad in quads_in(text)))
+        except Broken as broken:
+            raise UnfitError(str(broken)) from None
+        return [self._element(record, record.arrival, triples)]
+
     def _graph(self, record: Record) -> Element:
         syntax = GRAPH_FORMATS[self.format]
         triples = _triples(record.message.payload, syntax, self.format in _QUADS)
         if self.time == "arrival":
             return self._element(record, record.arrival, triples)
-        said = {triple.object for triple in triples if triple.predicate == GENERATED_AT}
-        if len(said) != 1:
-            told = "nothing" if not said else "more than one thing"
-            raise UnfitError(f"the time is unclear: {told} is a prov:generatedAtTime in it")
         try:
-            return self._element(record, time_in(said.pop()), triples)
+            return self._element(record, time_of(triples), triples)
         except ValueError as error:
-            raise UnfitError(f"its time {error}") from None
+            raise UnfitError(str(error)) from None
 
     def _element(self, record: Record, time: int, triples: tuple[Triple, ...]) -> Element:
         return Element(time, triples, self.source, record.number, record.message.payload)
