@@ -2,11 +2,12 @@
 
 from rsp_engine.cli import experiment as _experiment
 from rsp_engine.cli import explain as _explain
+from rsp_engine.cli import replay as _replay
 from rsp_engine.cli import run as _run
 from rsp_engine.cli import validate as _validate
 from rsp_engine.cli.app import app
 
 __all__ = ["app", "main"]
 
-WORDS = (_validate, _explain, _run, _experiment)
+WORDS = (_validate, _explain, _run, _replay, _experiment)
 main = app
