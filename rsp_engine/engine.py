@@ -113,6 +113,7 @@ class Engine:
         checkpoint: str | Path | None = None,
         place_bytes: int = 4 << 20,
         speed: float | None = None,
+        packages: str | None = None,
     ) -> None:
         limits = Limits(max_requests, deadline_ms)
         estimation = Learned() if change_interval_ms is None else Declared(change_interval_ms)
@@ -132,6 +133,7 @@ class Engine:
         self._checkpoint = checkpoint
         self._place_bytes = place_bytes
         self._speed = speed
+        self._packages = packages
         self._driver: SparkDriver | SteadyDriver | None = None
         self._max_delay = max_delay
         self._dead_letter = dead_letter or (lambda _: None)
@@ -270,6 +272,9 @@ class Engine:
             raise BindingError("the standard input cannot be read again after a crash", hint)
         if self._speed is not None and self.is_live:
             raise BindingError("a live stream has its own speed", "leave out the other")
+        kafka = [s.name for s in self._live() if s.name.startswith("kafka")]
+        if kafka and self._runner == "local":
+            raise BindingError(f"{kafka[0]} is read through Spark", "run it on Spark")
 
     def _run_steadily(
         self,
@@ -312,6 +317,10 @@ class Engine:
     ) -> Iterator[Answer]:
         from rsp_engine.runtime.spark.driver import SparkDriver, SparkOptions
 
+        if self._packages is not None or any(s.name.startswith("kafka") for s in self._live()):
+            from rsp_engine.runtime.spark.session import session
+
+            session(self._master, self._packages)  # sources that are read by it need it first
         recordings: list[Recording] = []
         if self._checkpoint is not None:
             plans = [recorded(plan, recordings) for plan in plans]

@@ -109,6 +109,10 @@ def run_files(
             help="Where the state is kept, on Spark: a run that broke off goes on from there.",
         ),
     ] = None,
+    packages: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Packages of Maven for Spark: its connector to Kafka."),
+    ] = None,
     place_bytes: Annotated[
         int,
         typer.Option(
@@ -207,6 +211,7 @@ def run_files(
             checkpoint=checkpoint,
             place_bytes=place_bytes,
             speed=_speed(speed),
+            packages=packages,
         )
         _bind(engine, files, _Bound(stream, graph, service, changes))
         forms = engine.forms

@@ -78,8 +78,8 @@ def check_java() -> None:
         raise DriverError(message, _HINT)
 
 
-def session(master: str = "local[*]") -> SparkSession:
-    """Return the session of this program, started if need be."""
+def session(master: str = "local[*]", packages: str | None = None) -> SparkSession:
+    """Return the session of this program, started if need be, with some packages of Maven."""
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
@@ -89,6 +89,8 @@ def session(master: str = "local[*]") -> SparkSession:
     made = SparkSession.builder.appName("rsp-engine").master(master)
     for name, value in _SETTINGS.items():
         made = made.config(name, value)
+    if packages is not None:
+        made = made.config("spark.jars.packages", packages)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Address", "address_of"]
 
 _PORTS = {"mqtt": 1883, "mqtts": 8883, "ws": 80, "wss": 443, "sse+http": 80, "sse+https": 443}
-_SAFE = {"mqtts", "wss", "sse+https"}
+_PORTS |= {"kafka": 9092, "kafkas": 9093}
+_SAFE = {"mqtts", "wss", "sse+https", "kafkas"}
 
 
 @dataclass(frozen=True, slots=True)

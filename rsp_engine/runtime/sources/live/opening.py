@@ -91,6 +91,20 @@ def _sse(_spec: Spec, address: Address) -> Connecting:
     return connect
 
 
+def _kafka(spec: Spec, address: Address) -> Connecting:
+    if not address.path:
+        hint = "write it after the host: kafka://host:9092/vibrations"
+        raise SourceError(f"{spec.place}: it names no topic", hint)
+    address.user()
+
+    def connect(folder: Path, _is_kept: bool) -> Link:
+        from rsp_engine.runtime.spark.kafka import KafkaLink
+
+        return KafkaLink(address, folder)
+
+    return connect
+
+
 _CLIENT = {
     "client": "the name by which the broker knows the session",
     "version": "5 or 3: the version of MQTT",
@@ -104,6 +118,8 @@ SCHEMES: Mapping[str, Scheme] = {
     "wss": Scheme(_websocket, _RESUME, "ws", "websockets"),
     "sse+http": Scheme(_sse),
     "sse+https": Scheme(_sse),
+    "kafka": Scheme(_kafka),
+    "kafkas": Scheme(_kafka),
 }
 """Every protocol by its scheme."""
 
