@@ -131,6 +131,8 @@ class Inbox:
 
     def put(self, messages: Sequence[Message]) -> None:
         """Bring messages to disk, but for those that came before; wait where there is no room."""
+        if not messages:
+            return
         fresh = []
         for message in messages:
             if message in self._repeats:
