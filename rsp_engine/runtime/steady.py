@@ -70,6 +70,8 @@ class SteadyDriver:
         self._calls: list[list[Any]] = [[] for _ in self._kept.recordings]
         self._is_stopping = False
         self._is_failing = False
+        self._is_dirty = False
+        """Whether something was taken that no state knows of."""
         folder = self._kept.folder
         identity = {**self._kept.identity, "runner": "local"}
         self._checkpoint = None if folder is None else Checkpoint(folder, identity)
@@ -93,8 +95,12 @@ class SteadyDriver:
 
     def _answers(self) -> Iterator[Answer]:
         places = self._run.plan_when_there_is_more(
-            self._planned, self._place_bytes, _PLACES, lambda: self._is_stopping
+            self._planned,
+            self._place_bytes,
+            _PLACES,
+            lambda: self._is_stopping or (self._is_dirty and self._is_time_to_commit()),
         )
+        self._is_dirty = self._is_dirty or bool(places)
         given = [(number, place, self._run.reduce(number, place)) for number, place in places]
         for number, place, _ in given:
             self._planned[number] = place
@@ -133,14 +139,18 @@ class SteadyDriver:
         for recording, said in zip(self._kept.recordings, calls, strict=False):
             recording.replay(said, is_strict=False)
 
+    def _is_time_to_commit(self) -> bool:
+        is_kept = self._checkpoint is not None
+        return is_kept and time.monotonic() - self._committed >= _COMMIT_S
+
     def _commit(self, *, is_last: bool = False) -> None:
         """Write all that is known, if it is time to, and let sources forget what is not needed."""
         if self._checkpoint is None:
             self._run.release(self._run.needed(self._planned))
             return
-        now = time.monotonic()
-        if now - self._committed < _COMMIT_S and not is_last:
+        if not is_last and not self._is_time_to_commit():
             return
+        now = time.monotonic()
         self._note()
         planned = {str(n): [p.start, p.end, p.line] for n, p in self._planned.items()}
         outputs = [output.position() for output in self._kept.outputs]
@@ -155,7 +165,7 @@ class SteadyDriver:
             self._is_failing, self._committed = True, now
             return
         self._is_failing, self._committed, self._batch = False, now, self._batch + 1
-        self._calls = [[] for _ in self._kept.recordings]
+        self._calls, self._is_dirty = [[] for _ in self._kept.recordings], False
         # What the state before the last one needs is kept, like that state itself.
         self._run.release(self._needed)
         self._needed = self._run.needed(self._planned)

@@ -11,12 +11,16 @@ import pytest
 
 from rsp_engine.engine import Engine
 from rsp_engine.errors import BindingError, SourceError
+from rsp_engine.model.streams import Element
 from rsp_engine.runtime.sources.live.address import address_of
 from rsp_engine.runtime.sources.live.payloads import Payloads
-from rsp_engine.runtime.sources.live.source import LiveSource
+from rsp_engine.runtime.sources.live.receiving import Inbox, Receiver
+from rsp_engine.runtime.sources.live.repeats import Repeats
+from rsp_engine.runtime.sources.live.spool import Spool
 from rsp_engine.runtime.spark.kafka import KafkaLink, package
-from tests.runtime.live.counted import message, since
+from tests.runtime.live.counted import message
 from tests.runtime.live.listening import EX, QUERY
+from tests.runtime.live.running import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,27 +48,26 @@ def write(path: Path, numbers: list[int], last: int) -> None:
     pq.write_table(pa.Table.from_pylist(rows, pa.schema(zip(names, types, strict=True))), path)
 
 
-def test_messages_that_the_connector_gives_are_answered_once(tmp_path, spark):
+def test_messages_that_the_connector_gives_are_spooled_once(tmp_path, spark):
     """The second table repeats some of the first, as after a crash."""
     (tmp_path / "in").mkdir()
     write(tmp_path / "in" / "1.parquet", list(range(1_500)), 2_500)
     write(tmp_path / "in" / "2.parquet", list(range(1_400, 2_501)), 2_500)
     opened = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
-
-    def link(folder: Path, _is_kept: bool) -> KafkaLink:
-        address = address_of(URL, {})
-        return KafkaLink(address, folder, lambda _: opened.parquet(str(tmp_path / "in")))
-
-    engine = Engine(runner="spark", max_delay=5_000)
-    engine.register(QUERY)
-    engine.bind(f"{EX}messages", LiveSource(Payloads(URL), link))
-    found = []
-    for answer in engine.run():
-        found += [int(row.bindings["number"].value) for row in answer.content.rows]  # type: ignore[union-attr]
-        if len(found) >= 2_500:
-            engine.stop()
-    assert sorted(found)[:2_500] == sorted(since(2_501))
-    assert sorted(found)[2_500:] == [2_500], "the last window closes at the end"
+    link = KafkaLink(address_of(URL, {}), tmp_path, lambda _: opened.parquet(str(tmp_path / "in")))
+    spool = Spool(tmp_path / "spool", room=1 << 30)
+    inbox = Inbox(URL, spool, Repeats("id"))
+    receiver = Receiver(link, inbox)
+    receiver.start()
+    until(lambda: spool.next_number == 2_502, 90)
+    inbox.close()
+    receiver.join(timeout=60)
+    assert (receiver.failure, inbox.repeated) == (None, 100)
+    payloads = Payloads(URL)
+    elements = [item for record in spool for item in payloads.elements(record)]
+    assert [element.position for element in elements] == list(range(1, 2_502))
+    said = [int(e.triples[0].object.value) for e in elements if isinstance(e, Element)]  # type: ignore[union-attr]
+    assert said == list(range(2_501)), "in the order in which they came to Kafka"
 
 
 def test_without_the_package_an_error_names_it(spark):

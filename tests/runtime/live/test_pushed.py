@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 AWAY_S = 10 if TIMES > 1 else 2
-MESSAGES = {"ws": 20_001, "sse": 20_001 if TIMES > 1 else 8_001}  # that server is a slow one
+MESSAGES = {"ws": 20_001, "sse": 20_001 if TIMES > 1 else 5_001}  # that server is a slow one
 ADDRESSES = {"ws": "ws://127.0.0.1:{}/feed?resume=after", "sse": "sse+http://127.0.0.1:{}/feed"}
 
 
