@@ -152,6 +152,11 @@ class Gathering:
         """Tell whether a source is known to be silent."""
         return self._sources[number].is_silent
 
+    def has_more(self) -> bool:
+        """Tell whether items can be taken before any other place is given."""
+        heads = [p.head() for p in self._sources if not (p.is_told or p.is_silent)]
+        return bool(heads) and None not in heads
+
     def oldest(self, number: int) -> int | None:
         """Return where the first place of a source starts that still waits; nothing if none."""
         progress = self._sources[number]

@@ -146,7 +146,7 @@ class PlacedRun:
         while True:
             places = list(self.plan(planned, size, count))
             waiting = [n for n in self._live if self._gathering.wants(n)]
-            if places or not waiting or is_stopping():
+            if places or not waiting or is_stopping() or self._gathering.has_more():
                 return places
             self._live[waiting[0]].wait(planned.get(waiting[0]), _WAIT_S / len(waiting))
 

@@ -13,6 +13,7 @@ from tests.runtime.live.servers import Mosquitto, free_port, mosquitto, needs_mo
 
 pytestmark = needs_mosquitto
 
+START = 1_700_000_000_000
 ONE = f"""PREFIX : <{EX}>
 REGISTER RSTREAM :q AS SELECT ?v FROM NAMED WINDOW :w ON STREAM :a [RANGE 1s STEP 1s]
 WHERE {{ WINDOW :w {{ ?s :v ?v }} }}"""
@@ -151,3 +152,19 @@ def test_tls_is_used_and_whom_to_trust_comes_from_the_environment(tmp_path, capl
 @pytest.fixture(autouse=True)
 def _quiet(caplog):
     caplog.set_level(logging.WARNING, logger="rsp")
+
+
+def test_a_recorded_stream_is_read_to_its_end_beside_one_that_is_silent(tmp_path, monkeypatch):
+    """It is read by the driver, a few elements at a time, and nothing more comes meanwhile."""
+    monkeypatch.setattr("rsp_engine.runtime.steady._READ_HERE", 3)
+    quads = [f"<{EX}s{n}> <{EX}v> {n} <{EX}g/{START + 500 * n}> ." for n in range(20)]
+    (tmp_path / "b.trig").write_text("\n".join(_as_trig(quad) for quad in quads))
+    with mosquitto(tmp_path) as broker:
+        streams = {"a": f"{broker.url}/a?format=turtle&idle=300ms", "b": str(tmp_path / "b.trig")}
+        with Running(TWO, streams).listening() as run:
+            until(lambda: run.engine.counts.elements == 20, 15)
+
+
+def _as_trig(quad: str) -> str:
+    *triple, graph, _ = quad.split()
+    return f"{graph} {{ {' '.join(triple)} }}"
