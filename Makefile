@@ -1,7 +1,7 @@
 # One word, one act. `make` alone lists the words.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test soak bench pictures format clean java
+.PHONY: help setup demo factory check test soak bench pictures format clean java
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,6 +20,9 @@ setup: $(STAMP) ## create .venv and install the package into it, with the tools 
 
 demo: $(STAMP) java ## rank users on Spark under a budget, against a SPARQL server that changes
 	$(BIN)/rsp demo
+
+factory: $(STAMP) ## rank the products of a factory for a minute: sensors, mosquitto, an ERP
+	$(BIN)/python examples/factory/run.py
 
 check: $(STAMP) ## check format, lint, types, import rules and the examples in docstrings
 	$(BIN)/ruff format --check

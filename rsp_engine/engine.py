@@ -40,6 +40,9 @@ from rsp_engine.runtime.local import Counts, LocalDriver
 from rsp_engine.runtime.memory import MemorySource
 from rsp_engine.runtime.pace import Pace
 from rsp_engine.runtime.sources import open_source
+from rsp_engine.runtime.sources.live.listening import listening
+from rsp_engine.runtime.sources.live.source import LiveSource
+from rsp_engine.runtime.steady import Kept, SteadyDriver
 from rsp_engine.runtime.step import Step
 from rsp_engine.runtime.watching import Started
 
@@ -123,6 +126,7 @@ class Engine:
         checkpoint: str | Path | None = None,
         place_bytes: int = 4 << 20,
         speed: float | None = None,
+        packages: str | None = None,
     ) -> None:
         limits = Limits(max_requests, deadline_ms)
         estimation = Learned() if change_interval_ms is None else Declared(change_interval_ms)
@@ -138,14 +142,13 @@ class Engine:
             match=match,
             max_instances=max_instances,
         )
-        if checkpoint is not None and runner != "spark":
-            raise BindingError("a checkpoint needs the runner spark", "leave it out, or say so")
         self._runner = runner
         self._master = master
         self._checkpoint = checkpoint
         self._place_bytes = place_bytes
         self._speed = speed
-        self._driver: SparkDriver | None = None
+        self._packages = packages
+        self._driver: SparkDriver | SteadyDriver | None = None
         self._answers: Generator[Answer] | None = None
         self._max_delay = max_delay
         self._dead_letter = dead_letter or (lambda _: None)
@@ -262,13 +265,15 @@ class Engine:
         self.check()
         plans = [made.physical for made in self._plans]
         sources = {**self._sources, **self._feeds}
-        if self._runner == "local":
+        if self._runner == "local" and self._checkpoint is None and not self.is_live:
             steps = self._made(plans)
             driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay, self._pace())
             self.counts = driver.counts
             answers = self._begun(driver, steps, sources)
         else:
-            answers = self._run_on_spark(plans, sources, outputs)
+            self._check_repeatable(sources)
+            run = self._run_steadily if self._runner == "local" else self._run_on_spark
+            answers = listening(self._live(), self._checkpoint, run(plans, sources, outputs))
         self._answers = answers
         return answers
 
@@ -277,10 +282,69 @@ class Engine:
         """Whether Spark runs the queries."""
         return self._runner == "spark"
 
+    @property
+    def is_live(self) -> bool:
+        """Whether a stream comes from a broker, and so has no end."""
+        return bool(self._live())
+
+    def _live(self) -> list[LiveSource]:
+        bound = {**self._sources, **self._feeds}.values()
+        return [source for found in bound for source in found if isinstance(source, LiveSource)]
+
     def stop(self) -> None:
-        """End a run on Spark after what it has in hand; another thread, or a signal, may say so."""
-        if self._driver is not None:
+        """End a run after what it has in hand; another thread, or a signal, may say so.
+
+        Live streams end here, and with them their windows; with a checkpoint they do not, since
+        the run can go on later. Other runs in this process end when their streams do.
+        """
+        if self._checkpoint is None and self.is_live:
+            for source in self._live():
+                source.end()
+        elif self._driver is not None:
             self._driver.stop()
+
+    def _check_repeatable(self, sources: Mapping[str, Sequence[Source]]) -> None:
+        if self._checkpoint is not None and any(s.name == "-" for f in sources.values() for s in f):
+            hint = "save it to a file first, or leave the checkpoint out"
+            raise BindingError("the standard input cannot be read again after a crash", hint)
+        if self._speed is not None and self.is_live:
+            raise BindingError("a live stream has its own speed", "leave out the other")
+        kafka = [s.name for s in self._live() if s.name.startswith("kafka")]
+        if kafka and self._runner == "local":
+            raise BindingError(f"{kafka[0]} is read through Spark", "run it on Spark")
+
+    def _run_steadily(
+        self,
+        plans: Sequence[PhysicalPlan],
+        sources: Mapping[str, Sequence[Source]],
+        outputs: Sequence[Output],
+    ) -> Generator[Answer]:
+        recordings: list[Recording] = []
+        folder = None if self._checkpoint is None else str(self._checkpoint)
+        if folder is not None:
+            plans = [recorded(plan, recordings) for plan in plans]
+        steps = self._made(plans)
+        driver = SteadyDriver(
+            steps,
+            sources,
+            self._dead_letter,
+            self._max_delay,
+            self._pace(),
+            place_bytes=self._place_bytes,
+            kept=Kept(folder, self._identity(plans, sources), recordings, outputs),
+        )
+        self._driver, self.counts = driver, driver.counts
+        return self._begun(driver, steps, sources)
+
+    def _identity(
+        self, plans: Sequence[PhysicalPlan], sources: Mapping[str, Sequence[Source]]
+    ) -> dict[str, Any]:
+        """Return what a checkpoint belongs to."""
+        return {
+            "queries": [identity(plan) for plan in plans],
+            "sources": {stream: [s.name for s in found] for stream, found in sources.items()},
+            "max_delay": self._max_delay,
+        }
 
     def _run_on_spark(
         self,
@@ -290,9 +354,10 @@ class Engine:
     ) -> Generator[Answer]:
         from rsp_engine.runtime.spark.driver import SparkDriver, SparkOptions
 
-        if self._checkpoint is not None and any(s.name == "-" for f in sources.values() for s in f):
-            hint = "save it to a file first, or leave the checkpoint out"
-            raise BindingError("the standard input cannot be read again after a crash", hint)
+        if self._packages is not None or any(s.name.startswith("kafka") for s in self._live()):
+            from rsp_engine.runtime.spark.session import session
+
+            session(self._master, self._packages)  # sources that are read by it need it first
         recordings: list[Recording] = []
         if self._checkpoint is not None:
             plans = [recorded(plan, recordings) for plan in plans]
@@ -307,11 +372,7 @@ class Engine:
             options=SparkOptions(self._master, checkpoint, self._place_bytes),
             recordings=recordings,
             outputs=outputs,
-            identity={
-                "queries": [identity(plan) for plan in plans],
-                "sources": {stream: [s.name for s in found] for stream, found in sources.items()},
-                "max_delay": self._max_delay,
-            },
+            identity=self._identity(plans, sources),
         )
         self._driver, self.counts = driver, driver.counts
         return self._begun(driver, steps, sources)
@@ -322,7 +383,7 @@ class Engine:
 
     def _begun(
         self,
-        driver: LocalDriver | SparkDriver,
+        driver: LocalDriver | SparkDriver | SteadyDriver,
         steps: list[Step],
         sources: Mapping[str, Sequence[Source]],
     ) -> Generator[Answer]:

@@ -121,6 +121,10 @@ def run_files(
             help="Where the state is kept, on Spark: a run that broke off goes on from there.",
         ),
     ] = None,
+    packages: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Packages of Maven for Spark: its connector to Kafka."),
+    ] = None,
     place_bytes: Annotated[
         int,
         typer.Option(
@@ -133,6 +137,12 @@ def run_files(
             min=0.0,
             metavar="FACTOR",
             help="Replay by event time, so many times faster than it happened: 1 as it was.",
+        ),
+    ] = None,
+    live_for: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="DURATION", help="How long live streams are listened to: 1m."
         ),
     ] = None,
     bounds: Annotated[
@@ -207,7 +217,7 @@ def run_files(
             bounds=bounds.value,
             t0=t0,
             report=report.value,
-            max_delay=_delay(max_delay),
+            max_delay=_duration(max_delay, "--max-delay"),
             operator=operator.value,
             dead_letter=lambda letter: letters[0].write(letter) if letters else None,
             policy=remote.policy,
@@ -227,6 +237,7 @@ def run_files(
             checkpoint=checkpoint,
             place_bytes=place_bytes,
             speed=_speed(speed),
+            packages=packages,
         )
         queries = configured_queries(context, files, config)
         _bind(engine, queries, _Bound(stream, graph, service, changes, allow, attribute_range))
@@ -254,6 +265,7 @@ def run_files(
             outputs.extend((sink, *letters))
         opened.enter_context(watching.begin())
         opened.enter_context(_stopping(engine))
+        opened.enter_context(_ending(engine, live_for))
         gc.freeze()  # what is there by now stays: the garbage collector need not look at it
         gc.set_threshold(50_000, 20, 100)  # and a run leaves it next to nothing to find
         with failures(WORLDS_FAULT), suppress(BrokenPipeError), watching:
@@ -269,14 +281,15 @@ def run_files(
 
 @contextmanager
 def _stopping(engine: Engine) -> Iterator[None]:
-    """Let Ctrl-C end a run on Spark after the batch in hand, and at once the second time."""
+    """Let Ctrl-C end a run after the batch in hand, and at once the second time."""
 
     def stop(number: int, frame: object) -> None:
         typer.echo("stopping after the batch in hand; once more to stop at once", err=True)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         engine.stop()
 
-    if threading.current_thread() is not threading.main_thread() or not engine.is_on_spark:
+    is_stopped_here = engine.is_on_spark or engine.is_live
+    if threading.current_thread() is not threading.main_thread() or not is_stopped_here:
         yield
         return
     before = signal.signal(signal.SIGINT, stop)
@@ -284,6 +297,22 @@ def _stopping(engine: Engine) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _ending(engine: Engine, live_for: str | None) -> Iterator[None]:
+    """End live streams after a while, if one is given."""
+    if live_for is None:
+        yield
+        return
+    if not engine.is_live:
+        raise BindingError("--for is about live streams, and none is bound", "leave it out")
+    timer = threading.Timer(_duration(live_for, "--for") / 1000, engine.stop)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class _Faults:
@@ -325,14 +354,14 @@ class _Verdict:
             typer.echo(f"{told}, mean of {self._windows} windows", err=True)
 
 
-def _delay(text: str) -> int:
+def _duration(text: str, flag: str) -> int:
     try:
-        delay = parse_duration(text)
+        duration = parse_duration(text)
     except ValueError as reason:
-        raise BindingError(f"--max-delay {text}: {reason}") from None
-    if delay < 0:
-        raise BindingError(f"--max-delay {text}: it must not be negative")
-    return delay
+        raise BindingError(f"{flag} {text}: {reason}") from None
+    if duration < 0:
+        raise BindingError(f"{flag} {text}: it must not be negative")
+    return duration
 
 
 def _speed(speed: float | None) -> float | None:

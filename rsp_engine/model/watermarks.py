@@ -24,6 +24,8 @@ class _Progress:
     watermark: float = -inf
     last_seen: float = -inf
     """When it was last heard, by the wall clock; at first, when it was first asked about."""
+    is_resting: bool = False
+    """Whether somebody said that it is silent, and nothing was heard since."""
 
 
 class Watermarks:
@@ -50,11 +52,16 @@ class Watermarks:
         """Learn of an element, and tell whether the watermark of its stream rises."""
         progress = self._streams[stream]
         progress.last_seen = now
+        progress.is_resting = False
         watermark = timestamp - self._max_delay
         if watermark <= progress.watermark:
             return False
         progress.watermark = watermark
         return True
+
+    def rest(self, stream: str) -> None:
+        """Learn that a live stream is silent: until it is heard again, nobody waits for it."""
+        self._streams[stream].is_resting = True
 
     def raise_to(self, stream: str, watermark: float) -> None:
         """Learn that no element of a stream before the watermark is still to come."""
@@ -93,6 +100,7 @@ class Watermarks:
             "max_delay": self._max_delay,
             "streams": {name: progress.watermark for name, progress in self._streams.items()},
             "reached": [[list(query), reached] for query, reached in self._reached.items()],
+            "resting": [name for name, progress in self._streams.items() if progress.is_resting],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -105,6 +113,8 @@ class Watermarks:
             was, is_now = (", ".join(sorted(names)) for names in (streams, self._streams))
             raise StateError(f"this state is of the streams {was}, not of {is_now}")
         self._streams = {name: _Progress(streams[name]) for name in self._streams}
+        for name in state.get("resting", ()):
+            self._streams[name].is_resting = True
         self._reached = {tuple(query): reached for query, reached in state["reached"]}
 
     def _least(self, streams: tuple[str, ...], now: float) -> float:
@@ -112,5 +122,6 @@ class Watermarks:
         for progress in live:
             if progress.last_seen == -inf:
                 progress.last_seen = now
-        awake = [p.watermark for p in live if p.last_seen >= now - self._idle_timeout]
+        heard = [p for p in live if not p.is_resting]
+        awake = [p.watermark for p in heard if p.last_seen >= now - self._idle_timeout]
         return min(awake) if awake else max((p.watermark for p in live), default=inf)

@@ -34,13 +34,17 @@ if TYPE_CHECKING:
 
     Item = Segment | Element | DeadLetter
 
-__all__ = ["Gathering", "Reduce"]
+__all__ = ["Gathering", "Reduce", "Silence"]
 
 Reduce = Callable[[int, Place], Reduced]
 """Reduces a place of a source, by its number."""
 
 How = Literal["reduced", "here", "rest"]
 """How a place is read: elsewhere, here, or here with all that follows."""
+
+
+class Silence:
+    """What is told of a stream, in the order of its items, when nobody should wait for it."""
 
 
 class _Part:
@@ -77,6 +81,8 @@ class _Progress:
     """Whether no more places will be given."""
     is_told: bool = False
     """Whether its end was told."""
+    is_silent: bool = False
+    """Whether it is live, and has given nothing for long."""
 
     def head(self) -> Item | None:
         """Return the next item; nothing at the end, or where another place has to come first."""
@@ -128,6 +134,9 @@ class Gathering:
         progress = self._sources[number]
         if progress.has_ended:
             return  # it is read here by now
+        progress.is_silent = place.end == place.start
+        if progress.is_silent:
+            return
         if reduced.lasts:
             self._read_rest(progress, Place(place.start, None, place.line))
             return
@@ -139,11 +148,34 @@ class Gathering:
         """Learn that a source has no more places."""
         self._sources[number].has_ended = True
 
-    def items(self, at_most: float = inf) -> Iterator[tuple[str, Item | None, Source | None]]:
+    def is_silent(self, number: int) -> bool:
+        """Tell whether a source is known to be silent."""
+        return self._sources[number].is_silent
+
+    def has_more(self) -> bool:
+        """Tell whether items can be taken before any other place is given."""
+        heads = [p.head() for p in self._sources if not (p.is_told or p.is_silent)]
+        return bool(heads) and None not in heads
+
+    def oldest(self, number: int) -> int | None:
+        """Return where the first place of a source starts that still waits; nothing if none."""
+        progress = self._sources[number]
+        progress.head()  # parts that are over are forgotten
+        places = [part.place for part in progress.parts if part.place is not None]
+        return places[0].start if places else None
+
+    def items(
+        self, at_most: float = inf
+    ) -> Iterator[tuple[str, Item | Silence | None, Source | None]]:
         """Yield what can be taken, as `merged` does; so many items at most of what is read here.
 
-        It ends where a source has to give another place first.
+        It ends where a source has to give another place first. A stream whose sources are all
+        silent is told to be.
         """
+        for stream in dict.fromkeys(progress.stream for progress in self._sources):
+            found = [p for p in self._sources if p.stream == stream and not p.is_over()]
+            if found and all(p.is_silent for p in found):
+                yield stream, Silence(), found[0].source
         while True:
             for progress in self._sources:
                 yield from self._letters(progress)
@@ -151,7 +183,11 @@ class Gathering:
                     progress.is_told = True
                     if all(p.is_told for p in self._sources if p.stream == progress.stream):
                         yield progress.stream, None, None
-            heads = [(p.head(), number) for number, p in enumerate(self._sources) if not p.is_told]
+            heads = [
+                (p.head(), number)
+                for number, p in enumerate(self._sources)
+                if not (p.is_told or p.is_silent)
+            ]
             if not heads or at_most <= 0:
                 return
             times = [
@@ -234,6 +270,7 @@ class Gathering:
                     progress.parts[-1].take()
             progress.high = -inf if saved["high"] is None else saved["high"]
             progress.has_ended, progress.is_told = saved["has_ended"], saved["is_told"]
+            progress.is_silent = saved.get("is_silent", False)
 
 
 def _saved(progress: _Progress) -> State:
@@ -242,6 +279,7 @@ def _saved(progress: _Progress) -> State:
         "high": None if progress.high == -inf else progress.high,
         "has_ended": progress.has_ended,
         "is_told": progress.is_told,
+        "is_silent": progress.is_silent,
         "parts": [
             {
                 "place": None if p.place is None else [p.place.start, p.place.end, p.place.line],

@@ -18,6 +18,7 @@ from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.state import checked, headed, reading
 from rsp_engine.runtime.blank_nodes import ElementNames, within_stream
 from rsp_engine.runtime.canonical import TripleTermError, canonical
+from rsp_engine.runtime.gathering import Silence
 from rsp_engine.runtime.merged import merged
 from rsp_engine.runtime.segments import Segment
 from rsp_engine.runtime.sources.batch import Batch
@@ -86,13 +87,18 @@ class LocalDriver:
         in_batches = not self._has_feeds and self._pace is None
         return self.take(merged(self._sources, in_batches=in_batches))
 
-    def take(self, items: Iterable[tuple[str, Item | None, Source | None]]) -> Iterator[Answer]:
+    def take(
+        self, items: Iterable[tuple[str, Item | Silence | None, Source | None]]
+    ) -> Iterator[Answer]:
         """Yield the answers that come of what merged sources hold; where it ends, it can go on."""
         for stream, item, source in items:
             if self._pace is not None and isinstance(item, Segment | Element):
                 self._pace.wait(item.timestamp)
             if source is None:
                 self._watermarks.end(stream)
+                yield from self._advance()
+            elif isinstance(item, Silence):
+                self._watermarks.rest(stream)
                 yield from self._advance()
             elif isinstance(item, Segment):
                 yield from self._take_segment(stream, item)

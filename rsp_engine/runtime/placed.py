@@ -17,8 +17,9 @@ from rsp_engine.operators.pairs.evaluation import PairsConfig
 from rsp_engine.runtime.gathering import Gathering
 from rsp_engine.runtime.local import LocalDriver
 from rsp_engine.runtime.readings import Reading, readings
-from rsp_engine.runtime.reducing import Reducer
-from rsp_engine.runtime.sources.cuts import Cuttable
+from rsp_engine.runtime.reducing import Reduced, Reducer
+from rsp_engine.runtime.sources.cuts import Cuttable, Place
+from rsp_engine.runtime.sources.live.source import LiveSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,28 +29,41 @@ if TYPE_CHECKING:
     from rsp_engine.operators.state import State
     from rsp_engine.runtime.local import Counts
     from rsp_engine.runtime.pace import Pace
-    from rsp_engine.runtime.reducing import Reduced
     from rsp_engine.runtime.sources import Source
-    from rsp_engine.runtime.sources.cuts import Place
+    from rsp_engine.runtime.sources.cuts import Part
     from rsp_engine.runtime.step import Step
 
-__all__ = ["PlacedRun", "StreamTask"]
+__all__ = ["PlacedRun", "StreamTask", "Unread"]
+
+_WAIT_S = 0.2
 
 
 class StreamTask(NamedTuple):
     """All that is needed to reduce places of a source, wherever that is done."""
 
-    source: Cuttable
+    source: Cuttable | LiveSource
     stream: str
     number: int
     """The number of the stream, which tells its blank nodes from those of others."""
     readings: tuple[Reading, ...]
     frames: tuple[TimeFrame, ...]
     max_delay: int
+    is_in_order: bool = False
+    """Whether every element is needed, in its order: then places are read where they are taken."""
 
-    def reducer(self) -> Reducer:
+    def reducer(self) -> Reducer | Unread:
         """Return what reduces places of the source."""
+        if self.is_in_order:
+            return Unread()
         return Reducer(self.stream, self.number, self.readings, self.frames, self.max_delay)
+
+
+class Unread:
+    """Leaves places as they are: somebody else looks at their elements one by one."""
+
+    def reduce(self, part: Part) -> Reduced:
+        """Say that nothing was done."""
+        return Reduced(trouble=f"every element of {part.name} is needed")
 
 
 class PlacedRun:
@@ -75,7 +89,12 @@ class PlacedRun:
         }
         names = self._driver.names
         self._gathering = Gathering(sources, frozenset(self.tasks), frames, names, max_delay)
-        self._reducers: dict[int, Reducer] = {}
+        self._reducers: dict[int, Reducer | Unread] = {}
+        self._live = {
+            number: task.source
+            for number, task in self.tasks.items()
+            if isinstance(task.source, LiveSource)
+        }
 
     @property
     def counts(self) -> Counts:
@@ -98,10 +117,58 @@ class PlacedRun:
         for number, task in self.tasks.items():
             if not self._gathering.wants(number):
                 continue
-            places = list(islice(task.source.cut(size, planned.get(number)), count))
-            if not places:
+            live, since = self._live.get(number), planned.get(number)
+            is_over = live is None or live.has_ended  # asked first: it may end meanwhile
+            places = list(islice(task.source.cut(size, since), count))
+            if not places and is_over:
                 self._gathering.end(number)
+            elif not places and live is not None:
+                yield from self._silence(number, live, since)
             yield from ((number, place) for place in places)
+
+    def _silence(
+        self, number: int, live: LiveSource, since: Place | None
+    ) -> Iterator[tuple[int, Place]]:
+        """Yield a place without anything in it, once, where a source is silent."""
+        if live.is_silent and not self._gathering.is_silent(number):
+            at = 0 if since is None or since.end is None else since.end
+            yield number, Place(at, at)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether more may come of a source than is there."""
+        return bool(self._live)
+
+    def plan_when_there_is_more(
+        self,
+        planned: Mapping[int, Place],
+        size: int,
+        count: int,
+        is_stopping: Callable[[], bool],
+    ) -> list[tuple[int, Place]]:
+        """Return places to read next; where all is waiting for live sources, wait for them."""
+        while True:
+            places = list(self.plan(planned, size, count))
+            waiting = [n for n in self._live if self._gathering.wants(n)]
+            if places or not waiting or is_stopping() or self._gathering.has_more():
+                return places
+            self._live[waiting[0]].wait(planned.get(waiting[0]), _WAIT_S / len(waiting))
+
+    def release(self, needed: Mapping[int, int]) -> None:
+        """Let live sources forget what comes before some places, by the numbers of sources."""
+        for number, until in needed.items():
+            self._live[number].release(until)
+
+    def needed(self, planned: Mapping[int, Place]) -> dict[int, int]:
+        """Return from where on live sources are needed, if the state as it is now is kept."""
+        found = {}
+        for number in self._live:
+            oldest, place = self._gathering.oldest(number), planned.get(number)
+            if oldest is not None:
+                found[number] = oldest
+            elif place is not None and place.end is not None:
+                found[number] = place.end
+        return found
 
     def reduce(self, number: int, place: Place) -> Reduced:
         """Reduce a place of a source here."""
@@ -134,19 +201,18 @@ class PlacedRun:
 def _tasks(
     steps: Sequence[Step], sources: Mapping[str, Sequence[Source]], max_delay: int
 ) -> Iterator[tuple[int, StreamTask]]:
-    """Yield the sources that can be read elsewhere, by number.
+    """Yield the sources that can be read elsewhere, by number, and all that are live.
 
     Windows that count, queries of pairs, and queries that read the answers of others need every
     element in its order.
     """
     plans = [step.plan for step in steps]
     scans = [scan for plan in plans for scan in plan.scans]
-    if any(plan.feeds is not None for plan in plans if _is_read(plan.feeds, steps)):
-        return
+    is_chained = any(plan.feeds is not None for plan in plans if _is_read(plan.feeds, steps))
     frames = tuple({scan.frame for scan in scans if isinstance(scan.frame, TimeFrame)})
     counted = {scan.stream for scan in scans if isinstance(scan.frame, CountFrame)}
     paired = {s.stream for p in plans if isinstance(p.operator, PairsConfig) for s in p.scans}
-    scanned = {scan.stream for scan in scans} - counted - paired
+    scanned = set() if is_chained else {scan.stream for scan in scans} - counted - paired
     number = 0
     for stream_number, (stream, found) in enumerate(sources.items()):
         for source in found:
@@ -154,6 +220,8 @@ def _tasks(
                 wanted = tuple(readings(plans, stream))
                 task = StreamTask(source, stream, stream_number, wanted, frames, max_delay)
                 yield number, task
+            elif isinstance(source, LiveSource):
+                yield number, StreamTask(source, stream, stream_number, (), (), max_delay, True)
             number += 1
 
 

@@ -80,4 +80,4 @@ def cut(cuts: Collection[int] = ALWAYS) -> Iterator[None]:
 def texts(engine: Engine) -> list[str]:
     """Run an engine, and return its answers as they are written."""
     writer = FORMAT.writer()
-    return [writer(answer) for answer in engine.run()]
+    return [str(writer(answer)) for answer in engine.run()]

@@ -9,6 +9,7 @@ stands, and flushed after every answer, so that `tail -f` follows a run.
     sparql-json   the result documents of SPARQL 1.1, one a window: one after the other,
     sparql-xml        or each in a file of its own when the output is a folder
     nquads        graphs, each named after its query and the close of its window
+    jelly         the same, in binary frames
 
 When the reader of standard output goes away (`rsp run ... | head`), the `BrokenPipeError` passes as
 it is, so that the run stops, and standard output is pointed at nothing, so that Python ends without
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rsp_engine.errors import SinkError
 from rsp_engine.runtime.sinks import (
+    jelly,
     jsonl,
     nquads,
     sparql_csv,
@@ -53,7 +55,7 @@ __all__ = [
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         module.FORMAT.name: module.FORMAT
-        for module in (jsonl, sparql_csv, sparql_tsv, sparql_json, sparql_xml, nquads)
+        for module in (jsonl, sparql_csv, sparql_tsv, sparql_json, sparql_xml, nquads, jelly)
     }
 )
 """The formats by name."""
@@ -153,4 +155,7 @@ def open_sink(
         raise SinkError(f"there is no format `{format}`", f"the formats are {', '.join(FORMATS)}")
     chosen = FORMATS[format]
     chosen.check(form)
+    if keep and not chosen.can_go_back:
+        message = f"{format} cannot be written on after a crash, as a checkpoint asks for"
+        raise SinkError(message, "take nquads, or leave the checkpoint out")
     return _Written(chosen.writer(), destination_of(output, chosen.suffix, keep=keep))

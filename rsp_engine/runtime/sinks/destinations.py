@@ -23,7 +23,7 @@ _LONGEST_NAME = 150
 class Destination(Protocol):
     """What takes the text of answers, one after the other."""
 
-    def put(self, text: str, answer: Answer) -> None:
+    def put(self, text: str | bytes, answer: Answer) -> None:
         """Write the text of an answer, and flush it."""
 
     def close(self) -> None:
@@ -67,11 +67,11 @@ class File(Destination):
         self._path = path
         self._stream = _open(path, keep=keep)
 
-    def put(self, text: str, answer: Answer) -> None:
+    def put(self, text: str | bytes, answer: Answer) -> None:
         """Write the text at the end of the file."""
         self.put_line(text)
 
-    def put_line(self, text: str) -> None:
+    def put_line(self, text: str | bytes) -> None:
         """Write text that belongs to no answer."""
         try:
             self._stream.write(_encoded(text))
@@ -125,7 +125,7 @@ class Folder(Destination):
         if not os.access(path, os.W_OK | os.X_OK):
             raise _failure(path, PermissionError())
 
-    def put(self, text: str, answer: Answer) -> None:
+    def put(self, text: str | bytes, answer: Answer) -> None:
         """Write the text into the file of the window."""
         file = File(str(self._folder / self._name(answer)))
         file.put(text, answer)
@@ -161,7 +161,7 @@ class StandardOutput(Destination):
         sys.stdout.flush()
         self._stream = stream
 
-    def put(self, text: str, answer: Answer) -> None:
+    def put(self, text: str | bytes, answer: Answer) -> None:
         """Write the text; a reader that has gone away is a BrokenPipeError."""
         try:
             self._stream.write(_encoded(text))
@@ -182,7 +182,9 @@ class StandardOutput(Destination):
         """Do nothing: everything is flushed."""
 
 
-def _encoded(text: str) -> bytes:
+def _encoded(text: str | bytes) -> bytes:
+    if isinstance(text, bytes):
+        return text
     # Half a character can only come from the name of a file, in JSON, which reads it back.
     return text.encode("utf-8", "backslashreplace")
 

@@ -14,7 +14,7 @@ __all__ = ["Form", "Format", "Writer", "misfit"]
 Form: TypeAlias = Literal["SELECT", "CONSTRUCT", "ASK"]
 """The forms of query that have answers."""
 
-Writer: TypeAlias = Callable[[Answer], str]
+Writer: TypeAlias = Callable[[Answer], str | bytes]
 """It makes text of the answers of one query, one after the other; empty where there is none."""
 
 _ANSWERS: dict[Form, str] = {
@@ -43,6 +43,8 @@ class Format:
     forms: tuple[Form, ...]
     writer: Callable[[], Writer]
     suffix: str | None = None
+    can_go_back: bool = True
+    """Whether what was written can be cut off, and written on from there."""
 
     def check(self, form: Form) -> None:
         """Refuse a form of query whose answers the format cannot hold."""

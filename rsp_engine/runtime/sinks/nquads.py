@@ -35,7 +35,7 @@ def write(answer: Answer) -> str:
         raise misfit("nquads", answer.content)
     close = answer.window.close
     name = graph_name(answer.query, close)
-    return "".join([f"{_scoped(triple, close)} {name} .\n" for triple in answer.content.triples])
+    return "".join([f"{scoped(triple, close)} {name} .\n" for triple in answer.content.triples])
 
 
 def graph_name(query: str, close: int) -> NamedNode:
@@ -51,7 +51,8 @@ def graph_name(query: str, close: int) -> NamedNode:
         return NamedNode(f"urn:rsp-engine:answer:{name}:{close}")
 
 
-def _scoped(triple: Triple, close: int) -> Triple:
+def scoped(triple: Triple, close: int) -> Triple:
+    """Return a triple whose blank nodes are of one window."""
     node, one = triple.subject, triple.object
     if isinstance(node, NamedNode) and isinstance(one, NamedNode | Literal):
         return triple
@@ -68,7 +69,7 @@ def _scoped_node(
         case BlankNode():
             return BlankNode(f"w{close}-{node.value}")
         case Triple():
-            return _scoped(node, close)
+            return scoped(node, close)
         case _:
             assert_never(node)
 

@@ -5,6 +5,7 @@
     blocks          bytes into blocks of whole lines
     batch           the elements of a block, side by side
     jsonl, nquads, trig, turtle_files, csv_table    one format each
+    live            messages of brokers, by way of a spool on disk
     formats         the formats by name, and `open_source`
 
 What cannot be opened is refused with `SourceError`. What can be opened is read to its end: a

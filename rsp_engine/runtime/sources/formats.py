@@ -11,8 +11,9 @@ from rsp_engine.errors import SourceError
 from rsp_engine.runtime.sources.csv_table import open_csv, open_tsv
 from rsp_engine.runtime.sources.inputs import local_path
 from rsp_engine.runtime.sources.jsonl import open_jsonl
+from rsp_engine.runtime.sources.live.opening import is_live, open_live
 from rsp_engine.runtime.sources.nquads import open_nquads
-from rsp_engine.runtime.sources.spec import STANDARD_INPUT, Spec, nearest, read_spec
+from rsp_engine.runtime.sources.spec import STANDARD_INPUT, Spec, nearest, need, read_spec
 from rsp_engine.runtime.sources.trig import open_trig
 from rsp_engine.runtime.sources.turtle_files import open_turtle_files
 
@@ -44,6 +45,14 @@ _TABLE = {
     **_UNIT,
 }
 
+
+def _open_jelly(spec: Spec) -> Source:
+    need(spec.place, "jelly", "pyjelly")
+    from rsp_engine.runtime.sources.jelly import open_jelly
+
+    return open_jelly(spec)
+
+
 FORMATS: Mapping[str, Format] = {
     "jsonl": Format(
         "one JSON object per line, with a timestamp and a graph as RDF text",
@@ -64,6 +73,12 @@ FORMATS: Mapping[str, Format] = {
     ),
     "csv": Format("a table; a template turns rows into triples", open_csv, (".csv",), _TABLE),
     "tsv": Format("the same, with tabs between the fields", open_tsv, (".tsv",), _TABLE),
+    "jelly": Format(
+        "Jelly; neighbouring quads of one graph are an element, or a frame of triples",
+        _open_jelly,
+        (".jelly",),
+        _TIMES,
+    ),
 }
 """Every format by its name."""
 
@@ -77,6 +92,8 @@ def open_source(spec: str) -> Source:
       hint: did you mean jsonl?
     """
     read = read_spec(spec)
+    if is_live(read.place):
+        return open_live(read)
     chosen = FORMATS[_format_name(read)]
     for option in read.options:
         if option != "format" and option not in chosen.options:

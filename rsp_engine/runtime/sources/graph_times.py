@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyoxigraph import DefaultGraph, Triple
 
-__all__ = ["GENERATED_AT", "GraphName", "GraphTimes", "TimesBy"]
+__all__ = ["GENERATED_AT", "GraphName", "GraphTimes", "TimesBy", "time_in", "time_of"]
 
 GraphName: TypeAlias = NamedNode | BlankNode
 TimesBy = Literal["any", "iri", "prov"]
@@ -111,7 +111,7 @@ class GraphTimes:
             yield DeadLetter(self._source, position, raw, reason)
         elif self._by != "iri":
             try:
-                said = _Said(_time_in(triple.object), position, raw)
+                said = _Said(time_in(triple.object), position, raw)
             except ValueError as error:
                 reason = f"the time that it gives {error}"
                 yield DeadLetter(self._source, position, raw, reason)
@@ -194,7 +194,23 @@ def _time_by_name(name: GraphName | DefaultGraph) -> int | None:
         return None
 
 
-def _time_in(term: object) -> int:
+def time_of(triples: Iterable[Triple]) -> int:
+    """Return the one instant that triples say something was generated at.
+
+    Raise `ValueError` with the reason if they say none, or several.
+    """
+    said = {triple.object for triple in triples if triple.predicate == GENERATED_AT}
+    if len(said) != 1:
+        told = "nothing" if not said else "more than one thing"
+        raise ValueError(f"the time is unclear: {told} is a prov:generatedAtTime in it")
+    try:
+        return time_in(said.pop())
+    except ValueError as error:
+        raise ValueError(f"its time {error}") from None
+
+
+def time_in(term: object) -> int:
+    """Return the instant that a term says; raise `ValueError` if it says none."""
     match term:
         case RdfLiteral(datatype=datatype) if datatype.value in _INSTANTS:
             return from_iso(term.value)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rsp_engine.runtime.sources.source import BlankNodeScope
     from rsp_engine.runtime.sources.spec import Spec
 
-__all__ = ["JsonLines", "open_jsonl"]
+__all__ = ["JsonLines", "UnfitError", "element_in", "object_in", "open_jsonl"]
 
 
 def open_jsonl(spec: Spec) -> JsonLines:
@@ -78,53 +78,61 @@ class JsonLines:
 
     def _read(self, number: int, line: bytes) -> Element | DeadLetter:
         try:
-            timestamp, triples = _element_of(_object_of(line))
-        except _UnfitError as error:
+            timestamp, triples = element_in(object_in(line))
+        except UnfitError as error:
             return DeadLetter(self.name, number, line, str(error))
         return Element(timestamp, triples, self.name, number, line)
 
 
-class _UnfitError(ValueError):
+class UnfitError(ValueError):
     """A line is no element, for a reason."""
 
 
-def _object_of(line: bytes) -> dict[str, object]:
+def object_in(line: bytes) -> dict[str, object]:
+    """Return the object that a text is; raise `UnfitError` if it is none."""
     try:
         value = json.loads(line.decode())
     except UnicodeDecodeError:
-        raise _UnfitError("the line is not UTF-8") from None
+        raise UnfitError("the line is not UTF-8") from None
     except json.JSONDecodeError as error:
-        raise _UnfitError(f"the line is not JSON: {error.msg}, column {error.colno}") from None
+        raise UnfitError(f"the line is not JSON: {error.msg}, column {error.colno}") from None
     except (RecursionError, ValueError):  # a number without end, or brackets in brackets
-        raise _UnfitError("the line is JSON that is too long or too deep to read") from None
+        raise UnfitError("the line is JSON that is too long or too deep to read") from None
     if not isinstance(value, dict):
-        raise _UnfitError("the line is JSON, but not an object")
+        raise UnfitError("the line is JSON, but not an object")
     return value
 
 
-def _element_of(value: dict[str, object]) -> tuple[int, tuple[ox.Triple, ...]]:
-    for key in ("timestamp", "graph"):
+def element_in(
+    value: dict[str, object], arrival: int | None = None
+) -> tuple[int, tuple[ox.Triple, ...]]:
+    """Return the time and the triples of an object; when it came counts instead, if given.
+
+    >>> element_in({"timestamp": 5, "graph": ""}), element_in({"graph": ""}, arrival=7)
+    ((5, ()), (7, ()))
+    """
+    for key in ("timestamp", "graph") if arrival is None else ("graph",):
         if key not in value:
-            raise _UnfitError(f'the object has no "{key}"')
+            raise UnfitError(f'the object has no "{key}"')
     try:
-        timestamp = from_json(value["timestamp"])
+        timestamp = from_json(value["timestamp"]) if arrival is None else arrival
     except ValueError as error:
-        raise _UnfitError(f"its time {error}") from None
+        raise UnfitError(f"its time {error}") from None
     graph = value["graph"]
     if not isinstance(graph, str):
-        raise _UnfitError("its graph is not a string of RDF text")
+        raise UnfitError("its graph is not a string of RDF text")
     try:
         return timestamp, graph_of(graph.encode(), _syntax_of(value.get("format", "turtle")))
     except UnicodeEncodeError:
-        raise _UnfitError("its graph holds half a character: a lone surrogate") from None
+        raise UnfitError("its graph holds half a character: a lone surrogate") from None
     except MalformedRdfError as error:
-        raise _UnfitError(f"its graph cannot be read: {error}") from None
+        raise UnfitError(f"its graph cannot be read: {error}") from None
 
 
 def _syntax_of(name: object) -> ox.RdfFormat:
     if not isinstance(name, str):
-        raise _UnfitError("its format is not a string")
+        raise UnfitError("its format is not a string")
     syntax = GRAPH_FORMATS.get(name.partition(";")[0].strip().lower())
     if syntax is None:
-        raise _UnfitError(f"its format {name[:40]!r} is not known; turtle is one that is")
+        raise UnfitError(f"its format {name[:40]!r} is not known; turtle is one that is")
     return syntax

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -21,7 +22,7 @@ from rsp_engine.errors import SourceError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["STANDARD_INPUT", "Spec", "is_url", "nearest", "read_spec"]
+__all__ = ["STANDARD_INPUT", "Spec", "is_url", "nearest", "need", "read_spec"]
 
 STANDARD_INPUT = "-"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # one letter would be a drive
@@ -76,6 +77,13 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """
     close = get_close_matches(word, list(known), n=1)
     return f"did you mean {close[0]}?" if close else None
+
+
+def need(place: str, extra: str, module: str) -> None:
+    """Refuse what needs a package that is not installed, and say which."""
+    if find_spec(module) is None:
+        hint = f"install it: pip install 'rsp-engine[{extra}]'"
+        raise SourceError(f"{place}: this needs the extra {extra}", hint)
 
 
 def _split(text: str) -> tuple[str, str, str]:

@@ -124,6 +124,7 @@ class SparkDriver:
         self._recordings = recordings
         self._outputs = outputs
         self._planned: dict[int, Place] = {}
+        self._needed: dict[int, int] = {}
         self._done = -1
         self._checkpoint = (
             None
@@ -168,6 +169,7 @@ class SparkDriver:
             try:
                 yield from self._answers(query)
             finally:
+                self._is_stopping = True
                 self._handover.close()
                 with suppress(Exception):
                     query.stop()
@@ -188,7 +190,7 @@ class SparkDriver:
     def _started(self, spark: SparkSession, folder: Path) -> StreamingQuery:
         self._next = Next(folder)
         self._places = self._options.places * spark.sparkContext.defaultParallelism
-        self._plan_next()
+        self._plan_next(waits=False)
         spark.dataSource.register(PlaceSource)
         return (
             spark.readStream.format(NAME)
@@ -272,16 +274,23 @@ class SparkDriver:
 
     def _commit(self, number: int) -> None:
         if self._checkpoint is None:
+            self._run.release(self._run.needed(self._planned))
             return
         outputs = [output.position() for output in self._outputs]
         planned = {str(n): [p.start, p.end, p.line] for n, p in self._planned.items()}
         state = {"run": self._run.state(), "planned": planned, "outputs": outputs}
         self._checkpoint.write_state(number, state)
+        # What the state before the last one needs is kept, like that state itself.
+        self._run.release(self._needed)
+        self._needed = self._run.needed(self._planned)
 
-    def _plan_next(self) -> None:
-        """Say what the next batch reads."""
-        places = self._run.plan(self._planned, self._options.place_bytes, self._places)
-        self._next.write(self._done + 2, list(places))
+    def _plan_next(self, *, waits: bool = True) -> None:
+        """Say what the next batch reads; where nothing is there, it may be waited for."""
+        size, count = self._options.place_bytes, self._places
+        places = self._run.plan_when_there_is_more(
+            self._planned, size, count, lambda: self._is_stopping or not waits
+        )
+        self._next.write(self._done + 2, places)
 
 
 def _cause(told: str) -> str:

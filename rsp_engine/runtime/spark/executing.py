@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rsp_engine.runtime.placed import StreamTask
+    from rsp_engine.runtime.placed import StreamTask, Unread
     from rsp_engine.runtime.reducing import Reducer
 
 __all__ = ["execute", "written"]
@@ -51,5 +51,5 @@ def _tasks(work: str) -> Mapping[int, StreamTask]:
 
 
 @lru_cache(maxsize=16)
-def _reducer(work: str, source: int) -> Reducer:
+def _reducer(work: str, source: int) -> Reducer | Unread:
     return _tasks(work)[source].reducer()

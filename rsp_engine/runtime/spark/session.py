@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,8 +79,8 @@ def check_java() -> None:
         raise DriverError(message, _HINT)
 
 
-def session(master: str = "local[*]") -> SparkSession:
-    """Return the session of this program, started if need be."""
+def session(master: str = "local[*]", packages: str | None = None) -> SparkSession:
+    """Return the session of this program, started if need be, with some packages of Maven."""
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
@@ -89,6 +90,8 @@ def session(master: str = "local[*]") -> SparkSession:
     made = SparkSession.builder.appName("rsp-engine").master(_patient(master))
     for name, value in _SETTINGS.items():
         made = made.config(name, value)
+    if packages is not None:
+        made = made.config("spark.jars.packages", packages)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -118,14 +121,24 @@ def _patient(master: str) -> str:
 
 @contextmanager
 def _standard_error_to(log: Path) -> Iterator[None]:
-    """Let what is started meanwhile write its errors to a file: Java and Spark talk a lot."""
+    """Let what is started meanwhile write its errors to a file: Java and Spark talk a lot.
+
+    What this process itself has to say, in another thread, is said as ever.
+    """
     sys.stderr.flush()
-    kept = os.dup(2)
+    kept, before = os.dup(2), sys.stderr
     with log.open("wb") as stream:
         os.dup2(stream.fileno(), 2)
     try:
-        yield
+        if before is sys.__stderr__:
+            sys.stderr = os.fdopen(os.dup(kept), "w", encoding="utf-8", buffering=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Spark's own
+            yield
     finally:
-        sys.stderr.flush()
+        if sys.stderr is not before:
+            sys.stderr.close()
+            sys.stderr = before
+        before.flush()
         os.dup2(kept, 2)
         os.close(kept)

@@ -45,7 +45,13 @@ def one(term: Term) -> Answer:
 
 def written(format_name: str, *answers: Answer) -> str:
     writer = FORMATS[format_name].writer()
-    return "".join(map(writer, answers))
+    return "".join(str(writer(answer)) for answer in answers)
+
+
+def written_bytes(format_name: str, *answers: Answer) -> bytes:
+    writer = FORMATS[format_name].writer()
+    texts = [writer(answer) for answer in answers]
+    return b"".join(text if isinstance(text, bytes) else text.encode() for text in texts)
 
 
 def _is_iri(value: str) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from rsp_engine.errors import SinkError
 from rsp_engine.model.answers import Boolean, Graph, Solutions
 from rsp_engine.runtime.sinks import DEFAULT_FORMAT, FORMATS, Callback, open_sink
-from tests.runtime.sinks.samples import BOB, EX, GRAPH, RANKED, answer, one, written
+from tests.runtime.sinks.samples import BOB, EX, GRAPH, RANKED, answer, one, written, written_bytes
 
 CONTENTS: dict[str, Solutions | Graph | Boolean] = {
     "SELECT": RANKED,
@@ -25,7 +25,8 @@ UNFIT = [(n, form) for n, made in FORMATS.items() for form in CONTENTS if form n
 
 
 def test_the_formats_have_names_and_a_line_of_help():
-    assert list(FORMATS) == ["jsonl", "csv", "tsv", "sparql-json", "sparql-xml", "nquads"]
+    known = ["jsonl", "csv", "tsv", "sparql-json", "sparql-xml", "nquads", "jelly"]
+    assert list(FORMATS) == known
     assert DEFAULT_FORMAT == "jsonl"
     for name, made in FORMATS.items():
         assert made.name == name
@@ -42,10 +43,10 @@ def test_the_same_answers_give_the_same_bytes_flushed_after_each(name, form, tmp
     assert path.read_bytes() == b""
     for count in (1, 2, 3):
         sink.write(answers[count - 1])
-        assert path.read_bytes() == written(name, *answers[:count]).encode()
+        assert path.read_bytes() == written_bytes(name, *answers[:count])
     sink.close()
     sink.close()
-    assert path.read_bytes() == written(name, *answers).encode()
+    assert path.read_bytes() == written_bytes(name, *answers)
 
 
 @pytest.mark.parametrize(("name", "form"), UNFIT)

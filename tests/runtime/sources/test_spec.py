@@ -59,7 +59,7 @@ def test_the_option_format_goes_before_the_extension(tmp_path):
 
 
 def test_every_format_has_a_line_of_help():
-    assert set(FORMATS) == {"jsonl", "nquads", "trig", "turtle-files", "csv", "tsv"}
+    assert set(FORMATS) == {"jsonl", "nquads", "trig", "turtle-files", "csv", "tsv", "jelly"}
     assert all(found.help and "\n" not in found.help for found in FORMATS.values())
 
 
@@ -82,7 +82,7 @@ def test_every_format_has_a_line_of_help():
         ("-?format=nquads&time=7", "the option time cannot be '7'", "one of: any, iri, prov"),
         ("-?format", "the option format has no value", "write format=..."),
         ("-?format=nq&format=nq", "the option format is given twice", "give it once"),
-        ("mqtt://example.org/a", "not read from mqtt: addresses", "file:, http:, https:"),
+        ("ftp://example.org/a", "not read from ftp: addresses", "file:, http:, https:"),
         ("file://other.example/a.nq", "on another computer", "write file:///a.nq"),
         ("http://example.org/a.nq?room=7", "there is no option room", "ends in a question mark"),
         ("http://example.org/a", "does not tell the format", "format=NAME"),

@@ -1,0 +1,213 @@
+"""Live streams: messages a second from a broker to answers, and how long an answer takes.
+
+The broker is a real mosquitto on this computer, and a process of its own sends. The baseline of the
+speed is a client that takes the same messages and does nothing with them. The time of an answer is
+counted from when the message was sent that closes its window. Jelly is read beside N-Quads, the
+same quads from files.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median, quantiles
+from typing import TYPE_CHECKING
+
+import paho.mqtt.client as mqtt
+import pyoxigraph as ox
+from paho.mqtt.enums import CallbackAPIVersion
+
+from rsp_engine import Engine
+from rsp_engine.runtime.sinks.jelly_frames import Frames
+from rsp_engine.runtime.sources import open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MESSAGES = 20_000
+WINDOWS = 20
+QUADS = 100_000
+EX = "http://example.org/"
+START = 1_700_000_000_000
+QUERY = """PREFIX : <http://example.org/>
+REGISTER RSTREAM :top AS SELECT ?s ?v FROM NAMED WINDOW :w ON STREAM :m [RANGE 1s STEP 1s]
+WHERE { WINDOW :w { ?s :v ?v } } ORDER BY DESC(?v) LIMIT 3"""
+
+
+@contextmanager
+def broker(folder: Path) -> Iterator[int]:
+    """Start mosquitto on a free port, and stop it at the end."""
+    program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
+    if program is None:
+        sys.exit("mosquitto is not installed: sudo apt-get install mosquitto")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    config = folder / "mosquitto.conf"
+    limits = "max_queued_messages 0\nmax_inflight_messages 0\nset_tcp_nodelay true\n"
+    config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n{limits}")
+    process = subprocess.Popen([program, "-c", str(config)], stderr=subprocess.DEVNULL)  # noqa: S603
+    try:
+        time.sleep(0.5)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def sender(port: int) -> mqtt.Client:
+    """Return a client that is connected."""
+    client = mqtt.Client(CallbackAPIVersion.VERSION2)
+    client.max_queued_messages_set(0)
+    client.max_inflight_messages_set(500)
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+    return client
+
+
+def message(number: int, at: int) -> str:
+    """Return a message with one triple."""
+    graph = f"<{EX}s{number % 100}> <{EX}v> {number % 997} ."
+    return json.dumps({"id": number, "timestamp": at, "graph": graph})
+
+
+def send_all(port: int) -> None:
+    """Send the messages as fast as the broker takes them, a thousand a second of the story."""
+    client = sender(port)
+    for number in range(MESSAGES):
+        client.publish("m", message(number, START + number), qos=1)
+    client.publish("m", message(MESSAGES, START + 10 * MESSAGES), qos=1).wait_for_publish(120)
+    client.disconnect()
+    client.loop_stop()
+
+
+def took(port: int, listen: Callable[[threading.Event], None]) -> float:
+    """Return the seconds from the first message that is sent to the end of a listener."""
+    is_ready = threading.Event()
+    listener = threading.Thread(target=listen, args=(is_ready,))
+    listener.start()
+    is_ready.wait()
+    time.sleep(1)  # it is subscribed by then
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, __file__, "send", str(port)], check=True)  # noqa: S603 - this
+    listener.join()
+    return time.perf_counter() - begun
+
+
+def bare(port: int) -> float:
+    """Return the seconds of a client that does nothing."""
+
+    def listen(is_ready: threading.Event) -> None:
+        left, is_done = iter(range(MESSAGES)), threading.Event()
+        client = sender(port)
+        client.on_message = lambda *_: is_done.set() if next(left, None) is None else None
+        client.subscribe("m", qos=1)
+        is_ready.set()
+        is_done.wait()
+        client.disconnect()
+        client.loop_stop()
+
+    return took(port, listen)
+
+
+def engine_for(port: int) -> Engine:
+    """Return an engine that ranks the messages of each second."""
+    engine = Engine()
+    engine.register(QUERY)
+    engine.bind(f"{EX}m", f"mqtt://127.0.0.1:{port}/m")
+    return engine
+
+
+def end_to_end(port: int) -> float:
+    """Return the seconds until every message is in an answer."""
+
+    def listen(is_ready: threading.Event) -> None:
+        engine = engine_for(port)
+        is_ready.set()
+        for answer in engine.run():
+            if answer.window.close >= START + MESSAGES - 1:
+                engine.stop()
+
+    return took(port, listen)
+
+
+def latencies(port: int) -> list[float]:
+    """Return the milliseconds from the message that closes a window to its answer."""
+    engine, sent = engine_for(port), dict[int, float]()
+
+    def send() -> None:
+        time.sleep(2)
+        client = sender(port)
+        for number in range(100 * (WINDOWS + 1)):
+            at = START + 10 * number + 1
+            sent.setdefault((at - 1) // 1000 * 1000, time.perf_counter())
+            client.publish("m", message(number, at), qos=1)
+            time.sleep(0.002)
+        client.disconnect()
+        client.loop_stop()
+        engine.stop()
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    came = [(answer.window.close, time.perf_counter()) for answer in engine.run()]
+    thread.join()
+    return [1000 * (at - sent[close]) for close, at in came if close in sent][:WINDOWS]
+
+
+def read_speed(folder: Path) -> None:
+    """Print how fast Jelly is read, as quads and as elements, beside N-Quads."""
+    draw = random.Random(7)  # noqa: S311 - the same stream in every run
+    integer = "http://www.w3.org/2001/XMLSchema#integer"
+    nquads, jelly = folder / "s.nq", folder / "s.jelly"
+    with nquads.open("w") as stream:
+        for number in range(QUADS):
+            value = f'"{draw.randrange(1_000_000)}"^^<{integer}>'
+            subject, graph = f"<{EX}u{number % 5000}>", f"<{EX}g/{START + number // 10 * 10}>"
+            stream.write(f"{subject} <{EX}p> {value} {graph} .\n")
+    quads = list(ox.parse(path=nquads, format=ox.RdfFormat.N_QUADS))
+    frames = Frames()
+    cut = [quads[at : at + 1000] for at in range(0, QUADS, 1000)]
+    jelly.write_bytes(b"".join(frames.frame([(q.triple, q.graph_name) for q in c]) for c in cut))
+    speeds = {}
+    for path in (nquads, jelly):
+        runs = []
+        for _ in range(3):
+            begun = time.process_time()
+            elements = sum(1 for _ in open_source(str(path)))
+            runs.append(QUADS / (time.process_time() - begun))
+        speeds[path.suffix] = median(runs)
+        size = path.stat().st_size / 1e6
+        print(f"{path.suffix:7} {median(runs):12,.0f} quads a CPU second, {size:5.1f} MB")
+    print(f"{elements:,} elements each; Jelly is read at {speeds['.jelly'] / speeds['.nq']:.2f} x")
+
+
+def main() -> None:
+    """Print everything."""
+    with tempfile.TemporaryDirectory() as name:
+        with broker(Path(name)) as port:
+            base, whole = bare(port), end_to_end(port)
+            times = latencies(port)
+        print(f"{MESSAGES:,} messages over MQTT, QoS 1        messages/s")
+        print(f"a client that does nothing {MESSAGES / base:22,.0f}")
+        ratio = f"{base / whole:.2f} x"
+        print(f"on disk, parsed, ranked, answered {MESSAGES / whole:15,.0f} {ratio:>10}")
+        late = quantiles(times, n=20)[-1]
+        told = f"{median(times):.0f} ms, and {late:.0f} ms for one in twenty"
+        print(f"from a message to the answer of its window: {told}\n")
+        read_speed(Path(name))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["send"]:
+        send_all(int(sys.argv[2]))
+    else:
+        main()

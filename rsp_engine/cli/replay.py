@@ -1,0 +1,60 @@
+"""`rsp replay`: send a recorded stream to a broker."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rsp_engine.cli.app import WORLDS_FAULT, app, failures
+from rsp_engine.errors import BindingError
+
+__all__ = ["replay"]
+
+
+@app.command("replay")
+def replay(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A recorded stream: a path, - or a URL.")
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="Where it is sent: mqtt://host:1883/topic.")
+    ],
+    speed: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            metavar="FACTOR",
+            help="By event time, so many times faster than it happened; all at once if left out.",
+        ),
+    ] = None,
+) -> None:
+    """Send a recorded stream to a broker, each element as a message with its time."""
+    from rsp_engine.model.streams import DeadLetter
+    from rsp_engine.runtime.pace import Pace
+    from rsp_engine.runtime.sources import open_source
+    from rsp_engine.runtime.sources.live.opening import is_live
+    from rsp_engine.runtime.sources.spec import need, read_spec
+
+    with failures():
+        if speed == 0:
+            raise BindingError("--speed 0: nothing would ever come", "take more than 0")
+        if is_live(source):
+            raise BindingError(f"{source} is live, not recorded", "name a file")
+        need(target, "mqtt", "paho")
+        from rsp_engine.runtime.publishing import Publisher
+
+        items, publisher = open_source(source), Publisher(read_spec(target))
+        pace = None if speed is None else Pace(speed)
+        sent = dead = 0
+        with failures(WORLDS_FAULT), publisher:
+            for item in items:
+                if isinstance(item, DeadLetter):
+                    dead += 1
+                    continue
+                if pace is not None:
+                    pace.wait(item.timestamp)
+                publisher.send(item)
+                sent += 1
+    left_out = f", {dead} left out that cannot be read" if dead else ""
+    typer.echo(f"{sent} elements sent to {target}{left_out}", err=True)

@@ -1,0 +1,89 @@
+"""The local driver with a checkpoint: a run that is stopped goes on, with the same bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rsp_engine.errors import DriverError, StateError
+from rsp_engine.runtime.sinks import open_sink
+from rsp_engine.runtime.spark.checkpoint import Checkpoint
+from tests.runtime.cut import texts
+from tests.runtime.spark.recovering import EX, QUERY, Restless, made, write_stream
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rsp_engine.engine import Engine
+
+
+def kept(folder: Path) -> Engine:
+    """Return the engine of the recovery of Spark, with a checkpoint and without Spark."""
+    from rsp_engine.engine import Engine
+
+    engine = Engine(
+        policy="AT-TSM",
+        budget=4,
+        n=3,
+        max_delay=2000,
+        place_bytes=2000,
+        checkpoint=folder / "checkpoint",
+    )
+    engine.service(f"{EX}BKG", Restless)
+    engine.register(QUERY)
+    engine.bind(f"{EX}s", str(folder / "stream.nq"))
+    return engine
+
+
+def run(folder: Path, at_most: int) -> int:
+    """Run until so many answers were written, and then break off as a kill does."""
+    sink = open_sink("jsonl", str(folder / "answers.jsonl"), "SELECT", keep=True)
+    answers = kept(folder).run([sink])
+    written = 0
+    for answer in answers:
+        sink.write(answer)
+        written += 1
+        if written == at_most:
+            break
+    sink.close()
+    return written
+
+
+def test_a_run_that_breaks_off_again_and_again_gives_every_answer_once(tmp_path, monkeypatch):
+    """A state is written after every place: some answers were written that it does not know."""
+    monkeypatch.setattr("rsp_engine.runtime.steady._COMMIT_S", 0)
+    write_stream(tmp_path / "stream.nq")
+    expected = texts(made(tmp_path, None))
+    pieces = 0
+    while run(tmp_path, 13) == 13:
+        pieces += 1
+    assert pieces >= 4
+    assert (tmp_path / "answers.jsonl").read_text(encoding="utf-8") == "".join(expected)
+    assert run(tmp_path, 13) == 0, "nothing is left to do"
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told_and_tried_again(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("rsp_engine.runtime.steady._COMMIT_S", 0)
+    write_stream(tmp_path / "stream.nq")
+    expected = texts(made(tmp_path, None))
+    written, calls = Checkpoint.write_state, iter(range(100))
+
+    def fails(self: Checkpoint, *arguments: object) -> None:
+        if 2 <= next(calls) < 5:
+            raise DriverError("the checkpoint cannot be written: No space left on device")
+        written(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Checkpoint, "write_state", fails)
+    run(tmp_path, 1_000)
+    assert (tmp_path / "answers.jsonl").read_text(encoding="utf-8") == "".join(expected)
+    said = [record.getMessage() for record in caplog.records if record.name == "rsp"]
+    assert len(said) == 1
+    assert "No space left on device; the run goes on" in said[0]
+
+
+def test_a_checkpoint_of_spark_is_not_taken_up(tmp_path):
+    write_stream(tmp_path / "stream.nq")
+    run(tmp_path, 3)
+    with pytest.raises(StateError, match="its runner is another"):
+        next(made(tmp_path, tmp_path / "checkpoint").run())
