@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["as_term", "general_path"]
 
-_BY_ORDER = {"SAMPLE", "GROUP_CONCAT", "SUM", "AVG"}  # of doubles, a sum depends on its order
+# Of doubles, a sum depends on its order; and so does which of `1` and `1.0` is the largest.
+_BY_ORDER = {"SAMPLE", "GROUP_CONCAT", "SUM", "AVG", "MIN", "MAX"}
 _ENGINE_MADE = {"NOW", "RAND", "UUID", "STRUUID"}
 
 

@@ -164,6 +164,22 @@ def test_a_run_can_be_cut_anywhere(operator, text, found, where):
         assert texts(engine_of(text, found, operator=operator)) == expected
 
 
+def test_of_values_that_are_equal_but_not_the_same_the_same_is_told_after_a_cut():
+    """Which of `1` and `1.0` is the largest is a matter of their order in the window."""
+    text = union(WINDOWS[1][:2], "ORDER BY DESC(?score) LIMIT 2", "MAX(?v)")
+    one, kind = f"<{EX}b> <{EX}p1> 1 .", "<http://www.w3.org/2001/XMLSchema#decimal>"
+    same = f'<{EX}b> <{EX}p1> "1.0"^^{kind} .'
+    for first, second in ((one, same), (same, one)):
+        found: list[Stream] = [
+            [(time, f"<{EX}a> <{EX}p0> 0 .") for time in range(1, 40)],
+            [(23, first), (27, second), (27, first), (31, second)],
+        ]
+        expected = texts(engine_of(text, found))
+        with cut(ALWAYS):
+            assert texts(engine_of(text, found)) == expected
+        assert rows_of(run(text, found)) == rows_of(run(text, found, operator="general"))
+
+
 @examples(15)
 @given(shapes, streams())
 def test_the_approximate_answer_says_so_and_holds_objects_of_the_window(text, found):

@@ -99,7 +99,7 @@ def test_hopes_are_no_more_than_what_is_possible(run: Run):
         operator._check()
 
 
-@examples(40)
+@examples(12)
 @given(runs(), st.integers(0, 4))
 def test_a_bound_is_kept_and_a_run_can_be_cut(run: Run, more):
     bound = run.config.k + more
