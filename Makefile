@@ -19,7 +19,7 @@ help: ## list the words
 setup: $(STAMP) ## create .venv and install the package into it, with the tools to develop it
 
 demo: $(STAMP) java ## rank users on Spark under a budget, against a SPARQL server that changes
-	$(BIN)/python examples/demo.py
+	$(BIN)/rsp demo
 
 check: $(STAMP) ## check format, lint, types, import rules and the examples in docstrings
 	$(BIN)/ruff format --check

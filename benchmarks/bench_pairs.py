@@ -201,20 +201,23 @@ def by_threshold(size: int) -> None:
 
 
 def for_queries() -> None:
-    """Measure updates of the skyband and of a query's answer, for several k and n."""
-    times: dict[tuple[int, int], float] = {}
-    for k, n in ((1, N), (5, N), (10, N), (20, N), (20, 1000), (20, 3000)):
-        rows = uniform(np.random.default_rng(9), N + 5000)
-        skyband = KSkyband(SkybandConfig(K), D, s1)
+    """Measure updates of the skyband and of a query's answer, for several k and n, in turns."""
+    rows = uniform(np.random.default_rng(9), N + 5000)
+    asked = {
+        (k, n): (KSkyband(SkybandConfig(K), D, s1), ContinuousAnswer(k))
+        for k, n in ((1, N), (5, N), (10, N), (20, N), (20, 1000), (20, 3000))
+    }
+    for skyband, _ in asked.values():
         slide(skyband, rows[:N], 0, N)
-        answer = ContinuousAnswer(k)
-        taken = []
-        for start in range(N, N + 5000, SLIDE):
+    taken: dict[tuple[int, int], list[float]] = {query: [] for query in asked}
+    for start in range(N, N + 5000, SLIDE):
+        for (k, n), (skyband, answer) in asked.items():
             began = time.process_time()
             slide(skyband, rows[start : start + SLIDE], start, N)
             answer.update(skyband, skyband.end - n)
-            taken.append((time.process_time() - began) / SLIDE * 1e6)
-        times[k, n] = median(taken)
+            taken[k, n].append((time.process_time() - began) / SLIDE * 1e6)
+    times = {query: median(found) for query, found in taken.items()}
+    for (k, n), (_, answer) in asked.items():
         print(
             f"  k = {k:2}, n = {n:5}: {times[k, n]:6.1f} us an object,"
             f" {answer.recomputed} of 100 answers computed anew"

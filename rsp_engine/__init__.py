@@ -1,23 +1,49 @@
 """An RDF stream processing engine for continuous top-k queries in RSP-QL.
 
-`Engine` is imported when it is first asked for, so that `rsp validate` stays quick.
+Names are imported when they are first asked for, so that `rsp validate` stays quick.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rsp_engine.engine import Engine
+    from rsp_engine.engine import Engine, Query
+    from rsp_engine.errors import RspError
+    from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Row, Solutions
+    from rsp_engine.model.results import as_arrow
+    from rsp_engine.policies.policy import Policy, RankedPolicy
 
-__all__ = ["Engine", "__version__"]
+__all__ = [
+    "Answer",
+    "Boolean",
+    "Engine",
+    "Graph",
+    "Interval",
+    "Policy",
+    "Query",
+    "RankedPolicy",
+    "Row",
+    "RspError",
+    "Solutions",
+    "__version__",
+    "as_arrow",
+]
 
 __version__ = "0.1.0"
 
+_ROOMS = {
+    "rsp_engine.engine": ("Engine", "Query"),
+    "rsp_engine.errors": ("RspError",),
+    "rsp_engine.model.answers": ("Answer", "Boolean", "Graph", "Interval", "Row", "Solutions"),
+    "rsp_engine.model.results": ("as_arrow",),
+    "rsp_engine.policies.policy": ("Policy", "RankedPolicy"),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+
 
 def __getattr__(name: str) -> object:
-    if name == "Engine":
-        from rsp_engine.engine import Engine
-
-        return Engine
+    if name in _ROOM_OF:
+        return getattr(import_module(_ROOM_OF[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

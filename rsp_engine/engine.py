@@ -17,8 +17,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from rsp_engine.errors import BindingError
 from rsp_engine.grammar import check
@@ -26,6 +27,7 @@ from rsp_engine.grammar.files import read_query
 from rsp_engine.operators.pairs.evaluation import Skybands
 from rsp_engine.plan.explain import explain
 from rsp_engine.plan.identity import identity
+from rsp_engine.plan.incomplete import refuse_undeclared
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import Plan, plan
 from rsp_engine.plan.services import ServiceOptions, changes_stream, refuse_unasked
@@ -42,7 +44,7 @@ from rsp_engine.runtime.step import Step
 from rsp_engine.runtime.watching import Started
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from rsp_engine.model.answers import Answer, Graph, Solutions
     from rsp_engine.model.streams import DeadLetter
@@ -72,6 +74,14 @@ class Query(Plan):
     _snapshot: Callable[[str, int | None, int | None], Solutions | Graph] = field(
         repr=False, compare=False
     )
+
+    def explain(self) -> str:
+        """Return how it is run, and why so."""
+        return explain(self)
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return f"<pre>{escape(explain(self))}</pre>"
 
     def now(self, k: int | None = None, range: int | None = None) -> Solutions | Graph:  # noqa: A002 - RANGE
         """Return a snapshot of a query of pairs while the engine runs: the k best of a window.
@@ -107,6 +117,7 @@ class Engine:
         arrivals: Arrivals = "latest",
         oracle: bool = False,
         match: Match = "window",
+        max_instances: int | None = None,
         runner: RunnerName = "local",
         master: str = "local[*]",
         checkpoint: str | Path | None = None,
@@ -125,6 +136,7 @@ class Engine:
             arrivals=arrivals,
             oracle=oracle,
             match=match,
+            max_instances=max_instances,
         )
         if checkpoint is not None and runner != "spark":
             raise BindingError("a checkpoint needs the runner spark", "leave it out, or say so")
@@ -134,6 +146,7 @@ class Engine:
         self._place_bytes = place_bytes
         self._speed = speed
         self._driver: SparkDriver | None = None
+        self._answers: Generator[Answer] | None = None
         self._max_delay = max_delay
         self._dead_letter = dead_letter or (lambda _: None)
         self._plans: list[Plan] = []
@@ -142,6 +155,18 @@ class Engine:
         self._steps: dict[str, Step] = {}
         self._watch: Watch | None = None
         self.counts = Counts()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End a run that was not iterated to its end, and give back what it holds."""
+        self.stop()
+        if self._answers is not None:
+            self._answers.close()
 
     def function(
         self, name: str, call: Callable[..., Any], *, monotone: Monotone | None = None
@@ -178,6 +203,14 @@ class Engine:
         """
         self._options = replace(self._options, feeds=self._options.feeds | {iri})
         self._feeds.setdefault(changes_stream(iri), []).append(_opened(source))
+
+    def range(self, stream: str, low: float, high: float) -> None:
+        """Say what the least and the largest value of a stream are, before the queries of it.
+
+        That is for ranked queries whose objects have their attributes in several streams.
+        """
+        ranges = {**self._options.ranges, stream: (low, high)}
+        self._options = replace(self._options, ranges=ranges)
 
     def policy(self, policy: Policy) -> None:
         """Add a refresh policy of your own, before the queries that use it."""
@@ -226,15 +259,18 @@ class Engine:
         With a checkpoint, `outputs` are where answers are written to: they go back to where they
         were when the state was written from which the run goes on.
         """
-        self._check_bindings()
+        self.check()
         plans = [made.physical for made in self._plans]
         sources = {**self._sources, **self._feeds}
         if self._runner == "local":
             steps = self._made(plans)
             driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay, self._pace())
             self.counts = driver.counts
-            return self._begun(driver, steps, sources)
-        return self._run_on_spark(plans, sources, outputs)
+            answers = self._begun(driver, steps, sources)
+        else:
+            answers = self._run_on_spark(plans, sources, outputs)
+        self._answers = answers
+        return answers
 
     @property
     def is_on_spark(self) -> bool:
@@ -251,7 +287,7 @@ class Engine:
         plans: Sequence[PhysicalPlan],
         sources: Mapping[str, Sequence[Source]],
         outputs: Sequence[Output],
-    ) -> Iterator[Answer]:
+    ) -> Generator[Answer]:
         from rsp_engine.runtime.spark.driver import SparkDriver, SparkOptions
 
         if self._checkpoint is not None and any(s.name == "-" for f in sources.values() for s in f):
@@ -289,7 +325,7 @@ class Engine:
         driver: LocalDriver | SparkDriver,
         steps: list[Step],
         sources: Mapping[str, Sequence[Source]],
-    ) -> Iterator[Answer]:
+    ) -> Generator[Answer]:
         """Return the answers of a run; whoever watches is told of it."""
         if self._watch is not None:
             self._watch.begin(Started(self._plans, steps, driver, sources))
@@ -307,7 +343,11 @@ class Engine:
     def _pace(self) -> Pace | None:
         return None if self._speed is None else Pace(self._speed)
 
-    def _check_bindings(self) -> None:
+    def check(self) -> None:
+        """Raise what is wrong, if a run would be refused: a stream without a source, and the like.
+
+        Nothing is read or sent for that.
+        """
         if not self._plans:
             raise BindingError("no query is registered")
         read = {scan.stream for made in self._plans for scan in made.physical.scans}
@@ -322,6 +362,7 @@ class Engine:
             raise BindingError(f"stream <{stream}> is the answer of a query: it needs no source")
         asked = (service for made in self._plans for service in made.physical.services)
         refuse_unasked(self._options.bound_services, asked)
+        refuse_undeclared(self._options, (made.physical.operator for made in self._plans))
 
 
 def _opened(source: str | Source | Iterable[tuple[int, str]]) -> Source:
@@ -332,7 +373,7 @@ def _opened(source: str | Source | Iterable[tuple[int, str]]) -> Source:
     return MemorySource(source)
 
 
-def _closing(steps: list[Step], answers: Iterator[Answer]) -> Iterator[Answer]:
+def _closing(steps: list[Step], answers: Iterator[Answer]) -> Generator[Answer]:
     """Yield the answers, and give back what the endpoints of services hold."""
     try:
         yield from answers

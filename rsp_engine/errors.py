@@ -94,6 +94,13 @@ class RspError(Exception):
 class QueryFileError(RspError):
     """A query file cannot be read."""
 
+    def __init__(self, message: str, hint: str | None = None, path: str = "") -> None:
+        super().__init__(message, hint)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: {super().__str__()}"
+
 
 class QueryError(RspError):
     """The text of a query is wrong. The first diagnostic gives the message and the hint."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rsp_engine import __version__
-from rsp_engine.errors import DriverError, QueryError, RspError
+from rsp_engine.errors import DriverError, QueryError, QueryFileError, RspError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,5 +65,6 @@ def failures(code: int = USERS_FAULT) -> Iterator[None]:
         raise typer.Exit(code) from None
     except RspError as error:
         hint = "" if error.hint is None else f"\n  = hint: {error.hint}"
-        typer.echo(f"error: {error.message}{hint}", err=True)
+        where = f"{error.path}: " if isinstance(error, QueryFileError) else ""
+        typer.echo(f"error: {where}{error.message}{hint}", err=True)
         raise typer.Exit(WORLDS_FAULT if isinstance(error, DriverError) else code) from None

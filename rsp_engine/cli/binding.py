@@ -35,7 +35,8 @@ def _binding(
                 return iri, text[len(written) + 1 :]
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
-        raise BindingError(f"{flag} {text} is not of the form IRI=VALUE")
+        hint = f"name it as the query does: {flag} :name={text or 'VALUE'}"
+        raise BindingError(f"{flag} {text} is not of the form IRI=VALUE", hint)
     prefix, colon, local = name.partition(":")
     if colon and prefix in prefixes and not local.startswith("//"):
         return prefixes[prefix] + local, value

@@ -10,7 +10,18 @@ from typing import Annotated
 import typer
 
 from rsp_engine.cli.app import app, failures
-from rsp_engine.cli.ranking import Arrivals, ArrivalsFlag, Match, MatchFlag, Operator, OperatorFlag
+from rsp_engine.cli.config import ConfigFlag, configured_queries
+from rsp_engine.cli.ranking import (
+    Arrivals,
+    ArrivalsFlag,
+    Match,
+    MatchFlag,
+    MaxInstances,
+    Operator,
+    OperatorFlag,
+    RangesFlag,
+    ranges,
+)
 from rsp_engine.cli.remote import (
     Budget,
     Capacity,
@@ -39,9 +50,14 @@ class Format(StrEnum):
 
 @app.command("explain")
 def explain_file(
+    context: typer.Context,
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="An RSP-QL file; - is standard input.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="FILE", help="An RSP-QL file; - is standard input.", show_default=False
+        ),
+    ] = None,
+    config: ConfigFlag = None,
     output: Annotated[
         Format,
         typer.Option(
@@ -66,6 +82,8 @@ def explain_file(
     operator: OperatorFlag = Operator.auto,
     arrivals: ArrivalsFlag = Arrivals.latest,
     match: MatchFlag = Match.window,
+    attribute_range: RangesFlag = None,
+    max_instances: MaxInstances = None,
 ) -> None:
     """Print the logical and the physical plan of a query: what is evaluated where, and why."""
     with failures():
@@ -84,11 +102,13 @@ def explain_file(
         from rsp_engine.grammar import check, tree
         from rsp_engine.grammar.files import read_query
         from rsp_engine.plan.explain import explain, explain_json
+        from rsp_engine.plan.incomplete import refuse_undeclared
         from rsp_engine.plan.options import Options
         from rsp_engine.plan.planner import plan
         from rsp_engine.plan.services import refuse_unasked
         from rsp_engine.runtime.endpoints import connect
 
+        [file, *_] = configured_queries(context, [file] if file else None, config)
         text = read_query(file)
         query = check(text, file)
         graphs = bindings(graph or [], (), query.prefixes, "--graph")
@@ -96,6 +116,7 @@ def explain_file(
         asked = {name.value for name in names if isinstance(name, tree.Iri)}
         services = bindings(service or [], asked, query.prefixes, "--service")
         feeds = bindings(changes or [], asked, query.prefixes, "--changes")
+        streams = {window.stream.value for window in query.windows}
         options = Options(
             graphs={iri: Path(path) for iri, path in graphs},
             folder=Path(file).parent,
@@ -105,9 +126,12 @@ def explain_file(
             operator=operator.value,
             arrivals=arrivals.value,
             match=match.value,
+            ranges=ranges(bindings(attribute_range or [], streams, query.prefixes, "--range")),
+            max_instances=max_instances,
         )
         made = plan(query, text, file, options)
         refuse_unasked(options.bound_services, made.physical.services)
+        refuse_undeclared(options, [made.physical.operator])
         if output is Format.json:
             typer.echo(json.dumps(explain_json(made), ensure_ascii=False, indent=2))
         elif output is Format.dot:

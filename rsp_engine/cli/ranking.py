@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from rsp_engine.errors import BindingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = [
     "Arrivals",
     "ArrivalsFlag",
     "Match",
     "MatchFlag",
+    "MaxInstances",
     "Operator",
     "OperatorFlag",
     "OracleFlag",
+    "RangesFlag",
+    "ranges",
 ]
 
 
@@ -30,6 +38,9 @@ class Operator(StrEnum):
     skyband = "skyband"
     sma = "sma"
     sma_ring = "sma-ring"
+    eaa = "eaa"
+    sla = "sla"
+    approximate = "approximate"
     oracle = "oracle"
     general = "general"
 
@@ -59,6 +70,24 @@ MatchFlag = Annotated[
         " of several patterns can take a top-k operator."
     ),
 ]
+RangesFlag = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--range",
+        metavar="IRI=LOW,HIGH",
+        help="A stream and the range of its attribute, for ranked queries over several streams;"
+        " 0,1 unless told (repeatable).",
+    ),
+]
+MaxInstances = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Keep no more than so many instances of objects whose attributes come in several"
+        " streams: answers are approximate, and say so.",
+    ),
+]
 ArrivalsFlag = Annotated[
     Arrivals,
     typer.Option(help="Of several arrivals of a join key the latest counts, or each by itself."),
@@ -70,3 +99,22 @@ OracleFlag = Annotated[
         help="Judge each ranked answer by all remote data, which is fetched beside the budget.",
     ),
 ]
+
+
+def ranges(given: Iterable[tuple[str, str]]) -> dict[str, tuple[float, float]]:
+    """Read `LOW,HIGH` of streams.
+
+    >>> ranges([("http://e/s", "0,250")])
+    {'http://e/s': (0.0, 250.0)}
+    """
+    return {stream: _range(stream, text) for stream, text in given}
+
+
+def _range(stream: str, text: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise BindingError(
+            f"--range {stream}={text}: this is no range", "say LOW,HIGH: 0,250"
+        ) from None
+    return low, high

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rsp_engine.plan.services import ServiceOptions
 
 __all__ = [
+    "Allow",
     "Budget",
     "Capacity",
     "Changes",
@@ -41,6 +42,14 @@ Services = Annotated[
     typer.Option(
         metavar="IRI=URL",
         help="A SERVICE of the query and the SPARQL endpoint behind it (repeatable).",
+    ),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="URL",
+        help="A server that may be asked, and no other (repeatable); all that are bound, if left"
+        " out.",
     ),
 ]
 Changes = Annotated[
@@ -112,15 +121,23 @@ def service_options(
         hint = "bind one: --service IRI=URL"
         raise BindingError(f"{idle[0]} is about remote data, and no service is bound", hint)
     default = ServiceOptions()
+    within = None if deadline is None else _within(deadline)
     try:
         return ServiceOptions(
             policy,
             default.budget if budget is None else budget,
             default.n if n is None else n,
             seed=default.seed if seed is None else seed,
-            limits=Limits(max_requests, None if deadline is None else parse_duration(deadline)),
+            limits=Limits(max_requests, within),
             snapshot=replica is not Replica.cache,
             capacity=capacity,
         )
     except ValueError as reason:
         raise BindingError(f"these options cannot be: {reason}") from None
+
+
+def _within(deadline: str) -> int:
+    try:
+        return parse_duration(deadline)
+    except ValueError as reason:
+        raise BindingError(f"--deadline {deadline}: {reason}") from None

@@ -6,6 +6,7 @@ import gc
 import signal
 import sys
 import threading
+from collections import Counter
 from contextlib import ExitStack, closing, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
@@ -14,16 +15,21 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from rsp_engine.cli.app import WORLDS_FAULT, app, failures
+from rsp_engine.cli.config import ConfigFlag, configured_queries
 from rsp_engine.cli.ranking import (
     Arrivals,
     ArrivalsFlag,
     Match,
     MatchFlag,
+    MaxInstances,
     Operator,
     OperatorFlag,
     OracleFlag,
+    RangesFlag,
+    ranges,
 )
 from rsp_engine.cli.remote import (
+    Allow,
     Budget,
     Capacity,
     Changes,
@@ -77,8 +83,12 @@ class Bounds(StrEnum):
 def run_files(
     context: typer.Context,
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="RSP-QL files; several run side by side.")
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE", help="RSP-QL files; several run side by side.", show_default=False
+        ),
+    ] = None,
+    config: ConfigFlag = None,
     stream: Annotated[
         list[str] | None,
         typer.Option(
@@ -138,6 +148,7 @@ def run_files(
     ] = "0",
     operator: OperatorFlag = Operator.auto,
     service: Services = None,
+    allow: Allow = None,
     policy: Policy = None,
     budget: Budget = None,
     n: StandBy = None,
@@ -149,6 +160,8 @@ def run_files(
     capacity: Capacity = None,
     arrivals: ArrivalsFlag = Arrivals.latest,
     match: MatchFlag = Match.window,
+    attribute_range: RangesFlag = None,
+    max_instances: MaxInstances = None,
     oracle: OracleFlag = False,
     output_format: Annotated[
         str, typer.Option("--format", help="jsonl, csv, tsv, sparql-json, sparql-xml or nquads.")
@@ -161,6 +174,13 @@ def run_files(
         str | None,
         typer.Option(metavar="FILE", help="Where input goes that is malformed or late, as jsonl."),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print the plan and the requests that would be sent, and send and read nothing.",
+        ),
+    ] = False,
     live: LiveFlag = None,
     metrics_port: MetricsPort = None,
     manifest: ManifestFile = None,
@@ -171,7 +191,7 @@ def run_files(
 
     with ExitStack() as opened, failures():
         letters: list[DeadLetterFile] = []
-        verdict = _Verdict()
+        verdict, faults = _Verdict(), _Faults()
         remote = service_options(
             policy=policy,
             budget=budget,
@@ -200,6 +220,7 @@ def run_files(
             capacity=remote.capacity,
             arrivals=arrivals.value,
             match=match.value,
+            max_instances=max_instances,
             oracle=oracle,
             runner=runner.value,
             master=master,
@@ -207,7 +228,8 @@ def run_files(
             place_bytes=place_bytes,
             speed=_speed(speed),
         )
-        _bind(engine, files, _Bound(stream, graph, service, changes))
+        queries = configured_queries(context, files, config)
+        _bind(engine, queries, _Bound(stream, graph, service, changes, allow, attribute_range))
         forms = engine.forms
         if len(forms) > 1 and output_format in _ONE_TABLE:
             hint = "take jsonl, or run each query by itself"
@@ -215,6 +237,10 @@ def run_files(
         for form in forms:
             if output_format in FORMATS:
                 FORMATS[output_format].check(form)
+        if dry_run:
+            engine.check()
+            typer.echo(engine.explain(), nl=False)
+            return
         watching = Watching(context, live=live, metrics_port=metrics_port, manifest=manifest)
         if watching.watch is not None:
             engine.watched_by(watching.watch)
@@ -235,8 +261,10 @@ def run_files(
                 if not watching.replaces_answers:
                     sink.write(answer)
                 verdict.hear(answer.stats)
+                faults.hear(answer.stats)
     _tell(engine.counts, dead_letters)
     verdict.tell()
+    faults.tell()
 
 
 @contextmanager
@@ -256,6 +284,26 @@ def _stopping(engine: Engine) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+class _Faults:
+    """What services did not answer: it is told when it first happens, and at the end."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def hear(self, stats: Mapping[str, Any]) -> None:
+        for cause, number in stats.get("faults", {}).items():
+            if cause not in self._seen:
+                told = f"warning: a service could not be asked: {cause}"
+                hint = "answers go on with what is known; rsp doctor tries endpoints"
+                typer.echo(f"{told}\n  = hint: {hint}", err=True)
+            self._seen[cause] += number
+
+    def tell(self) -> None:
+        if self._seen:
+            kinds = ", ".join(f"{cause} {number}" for cause, number in sorted(self._seen.items()))
+            typer.echo(f"{self._seen.total()} faults of services ({kinds})", err=True)
 
 
 class _Verdict:
@@ -300,12 +348,15 @@ class _Bound(NamedTuple):
     graphs: list[str] | None
     services: list[str] | None
     changes: list[str] | None
+    allowed: list[str] | None
+    ranges: list[str] | None
 
 
 def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
     from rsp_engine.cli.binding import bindings
     from rsp_engine.grammar import check, tree
     from rsp_engine.grammar.files import read_query
+    from rsp_engine.replica.origins import allowed_origin
 
     texts = [(file, read_query(file)) for file in files]
     queries = [check(text, file) for file, text in texts]
@@ -315,12 +366,18 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
     clauses = (clause for query in queries for clause in tree.find(query, tree.Service))
     asked = {clause.name.value for clause in clauses if isinstance(clause.name, tree.Iri)}
     for iri, url in bindings(bound.services or [], asked, prefixes, "--service"):
+        if bound.allowed:
+            allowed_origin(url, bound.allowed)
         engine.service(iri, url)
     for iri, source in bindings(bound.changes or [], asked, prefixes, "--changes"):
         engine.changes(iri, source)
+    known = {window.stream.value for query in queries for window in query.windows}
+    for iri, (low, high) in ranges(
+        bindings(bound.ranges or [], known, prefixes, "--range")
+    ).items():
+        engine.range(iri, low, high)
     for file, text in texts:
         engine.register(text, file, Path(file).parent)
-    known = {window.stream.value for query in queries for window in query.windows}
     for iri, source in bindings(bound.streams or [], known, prefixes, "--stream"):
         engine.bind(iri, source)
 

@@ -18,7 +18,9 @@ def read_query(path: str) -> str:
     data = _read(path)
     if len(data) > LARGEST:
         size = f"{LARGEST // 1024 // 1024} MB"
-        raise QueryFileError(f"it is larger than {size}", "a query this long is probably data")
+        raise QueryFileError(
+            f"it is larger than {size}", "a query this long is probably data", path
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -38,9 +40,9 @@ def _read(path: str) -> bytes:
         with file.open("rb") as stream:
             return stream.read(LARGEST + 1)
     except FileNotFoundError:
-        raise QueryFileError("there is no such file", "check the path") from None
+        raise QueryFileError("there is no such file", "check the path", path) from None
     except IsADirectoryError:
         hint = f"name the files in it: {file / '*.rspql'}"
-        raise QueryFileError("it is a folder, not a query", hint) from None
+        raise QueryFileError("it is a folder, not a query", hint, path) from None
     except OSError as error:
-        raise QueryFileError(f"it cannot be read: {error.strerror or error}") from None
+        raise QueryFileError(f"it cannot be read: {error.strerror or error}", path=path) from None

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import pyarrow as pa
+    import rdflib
     from pyoxigraph import BlankNode, Literal, NamedNode, Triple
+    from rdflib.term import Node
 
 __all__ = ["Answer", "Boolean", "Graph", "Interval", "Row", "Solutions"]
 
@@ -66,3 +69,21 @@ class Answer:
     window: Interval
     content: Solutions | Graph | Boolean
     stats: Mapping[str, Any]
+
+    def to_rdflib(self) -> list[dict[str, Node]] | rdflib.Graph | bool | None:
+        """Return rows, the graph of a CONSTRUCT, or what an ASK says, in terms of rdflib."""
+        from rsp_engine.model.results import as_rdflib
+
+        return as_rdflib(self)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows of a SELECT as a table; `rsp_engine.as_arrow` takes several answers."""
+        from rsp_engine.model.results import as_arrow
+
+        return as_arrow([self])
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        from rsp_engine.model.results import as_html
+
+        return as_html(self)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rsp_engine.operators.inserted import HeldGraph
-    from rsp_engine.operators.scan import Scan
+    from rsp_engine.operators.scan import Contents
     from rsp_engine.operators.state import State
 
 __all__ = ["General"]
@@ -56,12 +56,12 @@ class General:
         """Return how many triples the windows hold, each by itself; the answer is exact."""
         return {"triples": sum(map(len, self._graphs)), "exact": True}
 
-    def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph | Boolean:
+    def answer(self, scans: Sequence[Contents], now: int) -> Solutions | Graph | Boolean:
         """Return the answer over the content of the scans, at an instant."""
         self.move(scans)
         return self.ask(now)
 
-    def move(self, scans: Sequence[Scan]) -> None:
+    def move(self, scans: Sequence[Contents]) -> None:
         """Give the windows the content of the scans."""
         for graph, scan in zip(self._graphs, scans, strict=True):
             graph.move(scan.content())

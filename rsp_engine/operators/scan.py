@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from rsp_engine.model.answers import Interval
     from rsp_engine.operators.state import State
 
-__all__ = ["BEFORE_T0", "BETWEEN_WINDOWS", "LATE", "NO_LANE", "PASSED", "Refusal", "Scan"]
+__all__ = [
+    "BEFORE_T0",
+    "BETWEEN_WINDOWS",
+    "LATE",
+    "NO_LANE",
+    "PASSED",
+    "Contents",
+    "Refusal",
+    "Scan",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +47,17 @@ NO_LANE = inf, -inf
 """No two elements can be taken together."""
 
 
-class Scan(Protocol):
+class Contents(Protocol):
+    """What can be asked for the content of a window."""
+
+    def content(self) -> Iterable[tuple[Hashable, Sequence[Triple]]]:
+        """Return the parts of the content of the last closed window, each with its own key.
+
+        A part with a key that was seen before is the same as it was then.
+        """
+
+
+class Scan(Contents, Protocol):
     """A window over a stream. Windows are closed in order, by their index."""
 
     closed: int
@@ -79,12 +98,6 @@ class Scan(Protocol):
 
     def interval(self) -> Interval:
         """Return the edges of the last window that was closed."""
-
-    def content(self) -> Iterable[tuple[Hashable, Sequence[Triple]]]:
-        """Return the parts of the content of the last closed window, each with its own key.
-
-        A part with a key that was seen before is the same as it was then.
-        """
 
     def is_empty(self) -> bool:
         """Tell whether the last closed window holds nothing."""

@@ -83,6 +83,10 @@ class TimeScan:
         else:
             self._pane(pane).extend(triples)
 
+    def release(self, pane: Pane) -> None:
+        """Forget the content of a pane that nobody will ask for again; that it was there stays."""
+        self._panes[pane].clear()
+
     def lane(self, watermark: float) -> tuple[float, float]:
         """Return the edges of the pane of the element before, if all its windows are open.
 
@@ -190,10 +194,6 @@ class TimedScan(TimeScan):
     def put_matched(self, pane: Pane, matched: Matched) -> None:
         """Put solutions that were matched elsewhere into a pane, all of whose windows are open."""
         self._timed(self._pane(pane)).matched.append(matched)
-
-    def release(self, pane: Pane) -> None:
-        """Forget the content of a pane that nobody will ask for again; that it was there stays."""
-        self._timed(self._panes[pane]).clear()
 
     def times(self, pane: Pane) -> Integers:
         """Return when the triples of a pane came, in the order of the triples."""

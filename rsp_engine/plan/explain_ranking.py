@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rsp_engine.operators.aggregated import AggregatedConfig
+from rsp_engine.operators.incomplete.evaluation import CollectedConfig
 from rsp_engine.operators.pairs.evaluation import PairsConfig
 from rsp_engine.operators.ranked import RankedConfig
 from rsp_engine.plan.joined import JoinedConfig
 
 if TYPE_CHECKING:
     from rsp_engine.operators.groups import Grouping
+    from rsp_engine.operators.incomplete.evaluation import Attribute
     from rsp_engine.operators.matching import Matching
     from rsp_engine.operators.pairs.gathered import PairShape
     from rsp_engine.plan.physical import PhysicalPlan
@@ -54,8 +56,41 @@ def ranking(physical: PhysicalPlan) -> Ranking | None:
             return _joined(config, matching, physical)
         case PairsConfig(shape=shape) as config if shape is not None:
             return _paired(config, shape)
+        case CollectedConfig() as config:
+            return _collected(config)
         case _:
             return None
+
+
+def _collected(config: CollectedConfig) -> Ranking:
+    [first, *_] = config.attributes
+    keys = " ".join(f"?{first.matching.names[place]}" for place in first.keys)
+    required = [stream for stream, each in _streams(config) if each.required]
+    together = {
+        ("sum", "sum"): "values are added up",
+        ("max", "max"): "the largest value counts",
+        ("sum", "max"): "values are added up, of several from one stream the largest for a start",
+    }[config.function, config.repeats]
+    ranges = ", ".join(
+        f"{each.high / each.weight:g} of <{stream}>" for stream, each in _streams(config)
+    )
+    facts = {
+        "object": f"the key {keys}; a value that arrives again counts once",
+        "missing": "counts as zero" + "".join(f", but not of <{stream}>" for stream in required),
+        "score": f"larger is better: {together}",
+        "range": f"up to {ranges}; a larger value is a reason to look at the window anew",
+        "ties": "are told apart as on the general path, which is asked about the best objects",
+    }
+    keeps = f"the best {config.k}"
+    if config.is_approximate:
+        bound = "" if config.bound is None else f", at most {config.bound} instances"
+        facts["exact"] = "no: an object that was not likely to be among the best may be missed"
+        return Ranking("approximate", f"{keeps}{bound}", facts)
+    return Ranking(config.algorithm, keeps, facts)
+
+
+def _streams(config: CollectedConfig) -> list[tuple[str, Attribute]]:
+    return list(zip(config.streams, config.attributes, strict=True))
 
 
 def _paired(config: PairsConfig, shape: PairShape) -> Ranking:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from rsp_engine.errors import BindingError
 from rsp_engine.plan.services import ServiceOptions
 from rsp_engine.policies.registry import POLICIES
 
@@ -28,7 +30,7 @@ Arrivals = Literal["latest", "all"]
 
 OperatorName = Literal[
     "auto", "mintopk", "sap", "sap-dynamic", "sap-equal", "pretopk", "skyband", "sma", "sma-ring",
-    "oracle", "general",
+    "eaa", "sla", "approximate", "oracle", "general",
 ]  # fmt: skip
 OPERATORS: tuple[OperatorName, ...] = get_args(OperatorName)
 
@@ -43,7 +45,9 @@ class Options:
     the endpoints of remote datasets, by IRI, and `feeds` those that push their changes. `operator`
     forces how a ranked query is run, and `arrivals` says what its objects are. With `oracle`,
     answers that need remote data are judged by all of it. `match` promises that the triples of a
-    solution come in one element.
+    solution come in one element. `ranges` has the least and the largest value of the attribute of
+    a stream, by its IRI, and `max_instances` bounds what is kept of objects whose attributes come
+    in several streams.
     """
 
     bounds: Bounds = "(]"
@@ -61,6 +65,14 @@ class Options:
     arrivals: Arrivals = "latest"
     oracle: bool = False
     match: Match = "window"
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    max_instances: int | None = None
+
+    def __post_init__(self) -> None:
+        for stream, (low, high) in self.ranges.items():
+            if not 0 <= low <= high < inf:
+                hint = "what is missing counts as zero, so that no value can be less"
+                raise BindingError(f"the range of <{stream}> cannot be from {low} to {high}", hint)
 
     @property
     def bound_services(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from rsp_engine.plan.aggregated import aggregated_path
 from rsp_engine.plan.beside import looked_into
 from rsp_engine.plan.choosing import chosen_ranker
 from rsp_engine.plan.general import as_term, general_path
+from rsp_engine.plan.incomplete import ALGORITHMS, incomplete_path, is_of_streams
 from rsp_engine.plan.joined import joined_path
 from rsp_engine.plan.options import OperatorName, Options
 from rsp_engine.plan.pairs import is_of_pairs, pairs_path
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rsp_engine.operators.asking import GeneralConfig
+    from rsp_engine.operators.incomplete.evaluation import Algorithm
     from rsp_engine.operators.ranked import RankedConfig, RankerName
     from rsp_engine.plan.joined import JoinedConfig
     from rsp_engine.plan.logical import Logical
@@ -143,6 +145,26 @@ def _patterns(config: RankedConfig | JoinedConfig) -> str:
     return "one triple pattern" if is_one else "triple patterns that one element matches"
 
 
+def by_collecting(query: tree.Query, _: Logical, options: Options) -> Choice | None:
+    """Rank objects whose attributes come in several streams, which do not wait for each other."""
+    is_asked = options.operator == "auto" or options.operator in ALGORITHMS
+    if not is_asked or not is_ranking(query) or has_service(query):
+        return None
+    config = incomplete_path(query, options)
+    if isinstance(config, WhyNot):
+        return None
+    why = "attributes of the same key from several blocks, put together; what is missing is zero"
+    return Choice(config, f"{why}: {_WHY_COLLECTED[config.algorithm]}")
+
+
+_WHY_COLLECTED: dict[Algorithm, str] = {
+    "EAA": "only instances of objects that can still reach an answer are kept",
+    "SLA": "all is kept in sorted lists, and the threshold algorithm reads the best",
+    "approximate": "only instances of objects that are likely to reach an answer are kept",
+    "Oracle": "each window is added up anew",
+}
+
+
 def by_pairs(query: tree.Query, _: Logical, options: Options) -> Choice | None:
     """Rank pairs of objects from a skyband, which queries with the same score share."""
     if options.operator != "auto" or not is_ranking(query) or has_service(query):
@@ -203,6 +225,8 @@ def _why_not_ranked(query: tree.Query, options: Options) -> str:
 
 def _ranking_path(query: tree.Query, options: Options) -> object:
     """Return how a query is ranked by the operator for its shape, or why not."""
+    if is_of_streams(query) and not has_service(query):
+        return incomplete_path(query, options)
     if is_ranking_of_groups(query):
         return aggregated_path(query, options)
     if has_service(query):
@@ -223,6 +247,7 @@ def by_panes(query: tree.Query, _: Logical, options: Options) -> Choice | None:
 CHOICES: tuple[Callable[[tree.Query, Logical, Options], Choice | None], ...] = (
     by_aggregating,
     by_joining,
+    by_collecting,
     by_pairs,
     by_ranking,
     by_panes,
@@ -322,9 +347,13 @@ def _refusals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
 
 def _refused_operator(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
     """Yield why the operator that was asked for cannot run the query."""
-    if options.operator not in _RANKERS:
-        return
-    found = ranked_path(query, options.functions, match=options.match)
+    found: object = None
+    if options.operator in ALGORITHMS and (
+        is_of_streams(query) or options.operator not in _RANKERS
+    ):
+        found = incomplete_path(query, options)
+    elif options.operator in _RANKERS:
+        found = ranked_path(query, options.functions, match=options.match)
     if isinstance(found, WhyNot):
         message = f"the operator {options.operator} cannot run this query: {found.reason}"
         yield Diagnostic("semantic", message, query.form.span, "leave the choice to the planner")

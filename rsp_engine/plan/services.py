@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import BindingError
@@ -80,9 +81,10 @@ def chosen_policy(options: Options, default: str) -> Policy:
     """Return the policy that the user names, or the default; a name that is none is refused."""
     name = options.service_options.policy or default
     if name not in options.policies:
-        raise BindingError(
-            f"there is no policy {name}", f"the policies are {', '.join(options.policies)}"
-        )
+        close = get_close_matches(name.upper(), list(options.policies), n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        hint += f"The policies are {', '.join(options.policies)}"
+        raise BindingError(f"there is no policy {name}", hint)
     return options.policies[name]
 
 

@@ -17,6 +17,7 @@ from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.operators.aggregated import Aggregated, AggregatedConfig
 from rsp_engine.operators.count_windows import CountScan
 from rsp_engine.operators.general import General
+from rsp_engine.operators.incomplete.evaluation import Collected, CollectedConfig
 from rsp_engine.operators.matching import Matched
 from rsp_engine.operators.pairs.evaluation import Paired, PairsConfig, Skybands
 from rsp_engine.operators.pane_wise import PaneWise, PaneWiseConfig
@@ -281,7 +282,7 @@ def due_together(
 
 def _operator(
     plan: PhysicalPlan, refreshes: Sequence[Refresh], skybands: Skybands
-) -> Aggregated | General | Joined | Paired | PaneWise | Ranked | Served:
+) -> Aggregated | Collected | General | Joined | Paired | PaneWise | Ranked | Served:
     """Return the operator that a plan is for."""
     if isinstance(plan.operator, PaneWiseConfig):
         return PaneWise(plan.operator)
@@ -291,6 +292,8 @@ def _operator(
         return Ranked(plan.operator, store)
     if isinstance(plan.operator, PairsConfig):
         return Paired(plan.operator, store, plan.scans[0].window, skybands)
+    if isinstance(plan.operator, CollectedConfig):
+        return Collected(plan.operator)
     if isinstance(plan.operator, AggregatedConfig):
         return Aggregated(plan.operator, store)
     if isinstance(plan.operator, JoinedConfig):

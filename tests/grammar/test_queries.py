@@ -52,7 +52,13 @@ QUERIES = sorted((PROJECT / "queries").glob("*.rspql"))
 KINDS = {
     "one window, no SERVICE": ["biggest-trades", "warmest-rooms"],
     "window JOIN SERVICE": ["influencers", "influencers-expression", "least-maintained-machines"],
-    "several windows, the score is a sum": ["weather-sum", "weather-optional"],
+    "several windows, attributes put together": [
+        "cameras",
+        "flows",
+        "stations",
+        "weather-sum",
+        "weather-optional",
+    ],
     "pairs of one window": ["pairs_auction", "pairs_sensors", "similar-stocks"],
     "an aggregate per key": ["most-mentioned", "busiest-junctions"],
     "any other": [

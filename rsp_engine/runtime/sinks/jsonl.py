@@ -72,7 +72,8 @@ class JsonLines:
 
 
 def _ranked(row: Row, bindings: str) -> str:
-    return f'{{"rank":{_rank(row.rank)},"score":{_score(row.score)},"bindings":{bindings}}}'
+    place = f'"rank":{_rank(row.rank)},"score":{_score(row.score)}{_age(row.age)}'
+    return f'{{{place},"bindings":{bindings}}}'
 
 
 def _rank(rank: int | None) -> str:

@@ -37,7 +37,7 @@ class Checkpoint:
     """A folder that belongs to one run, from its start to its end, however often it breaks off."""
 
     def __init__(self, folder: str | Path, identity: dict[str, Any]) -> None:
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()  # Spark may have been started in another one
         self._identity = {"version": _VERSION, **json.loads(json.dumps(identity))}
         with _failing(self.folder):
             for name in ("state", "fetched", "spark"):

@@ -42,12 +42,9 @@ class Next:
         fresh.write_text(json.dumps({"seq": number, "places": json.dumps(told)}), encoding="utf-8")
         fresh.replace(self._path)
 
-    def read(self) -> dict[str, Any] | None:
-        """Return what was said, as an offset."""
-        try:
-            found: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
+    def read(self) -> dict[str, Any]:
+        """Return what was said, as an offset; something was, before anybody asks."""
+        found: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
         return found
 
 
@@ -88,7 +85,7 @@ class PlaceReader(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: ANN401, N802
         """Return what the driver has planned, if it is new."""
         planned = self._next.read()
-        return start if planned is None or planned["seq"] <= start["seq"] else planned
+        return start if planned["seq"] <= start["seq"] else planned
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the places of a batch, one for each task."""

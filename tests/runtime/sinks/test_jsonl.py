@@ -38,6 +38,16 @@ def test_rows_without_a_ranking_have_neither_rank_nor_score():
     assert [list(row) for row in rows] == [["bindings"]] * 3
 
 
+def test_a_row_of_remote_values_tells_how_old_they_are():
+    rows = (Row({"x": BOB}, 1, 2.0, 9000), Row({"x": BOB}, 2, 1.0))
+    line = json.loads(written("jsonl", answer(Solutions(("x",), rows, ranked=True))))
+    assert [list(row) for row in line["rows"]] == [
+        ["rank", "score", "age", "bindings"],
+        ["rank", "score", "bindings"],
+    ]
+    assert line["rows"][0]["age"] == 9000
+
+
 def test_a_window_without_rows_has_a_line():
     assert json.loads(written("jsonl", answer(Solutions(("x",), ()))))["rows"] == []
 

@@ -4,13 +4,10 @@ The mentions and the growth of followers are made as in the evaluation of AcquaT
 replayed through Spark, faster than they happened; the server is `oxigraph serve`, on this computer,
 and what it knows changes meanwhile. Each window may fetch a few users anew, and an oracle that may
 ask for all of them tells how good the answer is.
-
-    python examples/demo.py [--policy AT-TSM] [--budget 7] [--windows 20] [--runner spark]
 """
 
 from __future__ import annotations
 
-import argparse
 import socket
 import subprocess
 import sysconfig
@@ -18,39 +15,50 @@ import tempfile
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import requests
 
-from rsp_engine import Engine
+from rsp_engine.engine import Engine
+from rsp_engine.errors import DriverError
 from rsp_engine.experiments.dataset import DFC, RANGE, USER
 from rsp_engine.experiments.generator import generate
 from rsp_engine.model.answers import Solutions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from rsp_engine.engine import RunnerName
     from rsp_engine.experiments.dataset import Dataset
     from rsp_engine.model.answers import Answer
 
+__all__ = ["Setting", "demonstrate"]
+
+_HINT = 'install it: pip install "rsp-engine[demo]"'
 QUERY = Path(__file__).with_name("growing_users.rspql")
 
 
-def main() -> None:
-    """Run for some windows, and print the best of each."""
-    flags = argparse.ArgumentParser(description="Rank growing users under a budget.")
-    flags.add_argument("--policy", default="AT-TSM", help="what elects the users to fetch anew")
-    flags.add_argument("--budget", type=int, default=7, help="how many a window may fetch")
-    flags.add_argument("--windows", type=int, default=20, help="how many windows to run")
-    flags.add_argument("--runner", choices=["spark", "local"], default="spark")
-    flags.add_argument("--speed", type=float, default=60, help="how many times faster than life")
-    given, _ = flags.parse_known_args()
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What can be chosen. `speed` is how many times faster than it happened."""
+
+    policy: str = "AT-TSM"
+    budget: int = 7
+    windows: int = 20
+    runner: RunnerName = "spark"
+    speed: float = 60
+
+
+def demonstrate(tell: Callable[[str], None], given: Setting) -> None:
+    """Run for some windows, and tell the best of each, and how good they were."""
     dataset = generate(seed=1)
     with server() as url, tempfile.TemporaryDirectory() as folder:
         posts = Path(folder) / "posts.nq"
         posts.write_text("".join(dataset.nquads()))
-        tell(url, dataset, -1, 0)
+        change(url, dataset, -1, 0)
         engine = Engine(
             policy=given.policy,
             budget=given.budget,
@@ -62,22 +70,15 @@ def main() -> None:
         engine.register_file(str(QUERY))
         engine.bind("http://example.org/posts", str(posts))
         where = "on Spark" if given.runner == "spark" else "in this process"
-        print(f"{given.policy} {where}, at most {given.budget} of some 30 users fetched a window\n")
+        tell(f"{given.policy} {where}, at most {given.budget} of some 30 users fetched a window\n")
+        measured = []
         with changing(url, dataset, given.speed) as has_begun:
-            rank(engine, given.windows, has_begun)
-
-
-def rank(engine: Engine, windows: int, has_begun: threading.Event) -> None:
-    """Print answers, and how good they were; say when the first one is there."""
-    measured = []
-    for answer in engine.run():
-        has_begun.set()
-        measured.append((answer.stats["ndcg"], answer.stats["precision"]))
-        print(line(answer), flush=True)
-        if len(measured) == windows:
-            break
-    ndcg, precision = (sum(column) / len(measured) for column in zip(*measured, strict=True))
-    print(f"\nagainst the oracle: nDCG {ndcg:.3f}, precision {precision:.3f}, on average")
+            for answer in islice(engine.run(), given.windows):
+                has_begun.set()
+                measured.append((answer.stats["ndcg"], answer.stats["precision"]))
+                tell(line(answer))
+        ndcg, precision = (sum(column) / len(measured) for column in zip(*measured, strict=True))
+        tell(f"\nagainst the oracle: nDCG {ndcg:.3f}, precision {precision:.3f}, on average")
 
 
 @contextmanager
@@ -85,15 +86,15 @@ def changing(url: str, dataset: Dataset, speed: float) -> Iterator[threading.Eve
     """Let the server change as fast as mentions are replayed, from the first answer to the end."""
     has_begun, is_over = threading.Event(), threading.Event()
 
-    def change() -> None:
+    def keep_changing() -> None:
         has_begun.wait()
         begun, before = time.monotonic(), 0
         while not is_over.wait(0.5):
             now = RANGE + int((time.monotonic() - begun) * 1000 * speed)
-            tell(url, dataset, before, now)
+            change(url, dataset, before, now)
             before = now
 
-    thread = threading.Thread(target=change)
+    thread = threading.Thread(target=keep_changing)
     thread.start()
     try:
         yield has_begun
@@ -116,7 +117,7 @@ def line(answer: Answer) -> str:
     return f"{answer.window.close // 1000:5} s  {'   '.join(best)}   {judged}"
 
 
-def tell(url: str, dataset: Dataset, after: int, until: int) -> None:
+def change(url: str, dataset: Dataset, after: int, until: int) -> None:
     """Let the server know the dfc of every user as it is at an instant, if it has changed since."""
     now = dataset.dfc_at(until)
     before = None if after < 0 else dataset.dfc_at(after)
@@ -134,6 +135,8 @@ def server() -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
     binary = str(Path(sysconfig.get_path("scripts")) / "oxigraph")
+    if not Path(binary).exists():
+        raise DriverError("the SPARQL server of the demo is not installed", _HINT)
     command = [binary, "serve", "--bind", address]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603 - our own server
     try:
@@ -154,8 +157,4 @@ def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
             time.sleep(0.05)
         else:
             return
-    raise SystemExit("the SPARQL server did not start")
-
-
-if __name__ == "__main__":
-    main()
+    raise DriverError("the SPARQL server of the demo did not start")

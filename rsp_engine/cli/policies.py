@@ -1,0 +1,32 @@
+"""`rsp policies`: what elects the keys to fetch anew."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from rsp_engine.cli.app import Format, app
+
+__all__ = ["list_policies"]
+
+
+@app.command("policies")
+def list_policies(
+    output: Annotated[
+        Format, typer.Option("--format", help="text for people, json for programs.")
+    ] = Format.text,
+) -> None:
+    """List the refresh policies, with a line of what each does and where it comes from."""
+    from rsp_engine.policies.registry import POLICIES
+
+    found = list(POLICIES.values())
+    if output is Format.json:
+        rows = [{"name": p.name, "summary": p.summary, "section": p.section} for p in found]
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        return
+    width = max(len(policy.name) for policy in found)
+    for policy in found:
+        typer.echo(f"{policy.name:{width}}  {policy.summary} ({policy.section})")
+    typer.echo("\nA run takes one with --policy NAME, and --budget says how many keys it elects.")

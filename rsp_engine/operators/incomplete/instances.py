@@ -1,0 +1,187 @@
+"""Instances of objects, as arrays in the order in which they expire.
+
+An object has an instance for each pane from which it has observations: with all values from there
+on. So the score of an instance only rises while it lives, and the oldest instance of an object has
+the score of the object. Instances leave at the front, and come at the end, mostly.
+
+Haghani, Michel, Aberer: Evaluating top-k queries over incomplete data streams. CIKM 2009, section
+3.2.1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.operators.incomplete.observations import Aggregate
+    from rsp_engine.operators.state import State
+
+__all__ = ["Columns", "IdTable", "Instances", "over_streams"]
+
+_END, _KEY, _LATEST = range(3)
+
+
+def over_streams(function: Aggregate, values: Floats) -> Floats:
+    """Return f of values that have a row for each stream.
+
+    >>> over_streams("sum", np.array([[1.0, 2.0], [3.0, 0.0]]))
+    array([4., 2.])
+    """
+    combine = np.add if function == "sum" else np.maximum
+    found: Floats = values[0].copy()
+    for row in values[1:]:
+        combine(found, row, out=found)
+    return found
+
+
+class Columns(NamedTuple):
+    """What is known of some instances.
+
+    Cells have a row for the values of each stream, and then one for how many they are.
+    """
+
+    ends: Integers
+    keys: Integers
+    latest: Integers
+    cells: Floats
+    scores: Floats
+
+    @property
+    def values(self) -> Floats:
+        """The values, with a row for each stream."""
+        return self.cells[: len(self.cells) // 2]
+
+    @property
+    def counts(self) -> Floats:
+        """How many values there are, with a row for each stream."""
+        return self.cells[len(self.cells) // 2 :]
+
+
+class Instances:
+    """Room for instances. `latest` is when the object came last, not the instance."""
+
+    def __init__(self, streams: int) -> None:
+        self._start = self._stop = 0
+        self._columns: Columns | None = None
+        self._marks = np.empty((3, 64), dtype=np.int64)
+        self._cells = np.empty((2 * streams, 64))
+        self._scores = np.empty(64)
+
+    def __len__(self) -> int:
+        return self._stop - self._start
+
+    @property
+    def columns(self) -> Columns:
+        """All instances, to be read or overwritten."""
+        if self._columns is None:
+            here = slice(self._start, self._stop)
+            ends, keys, latest = self._marks
+            self._columns = Columns(
+                ends[here], keys[here], latest[here], self._cells[:, here], self._scores[here]
+            )
+        return self._columns
+
+    def add(self, new: Columns) -> None:
+        """Take instances that all expire with one window. Time: O(new), where that is the last."""
+        count = len(new.ends)
+        if not count:
+            return
+        self._columns = None
+        if self._stop + count > len(self._scores):
+            self._make_room(count)
+        place = self._stop
+        ends, keys, latest = self._marks
+        if len(self) and ends[self._stop - 1] > new.ends[0]:
+            live = ends[self._start : self._stop]
+            place = self._start + int(np.searchsorted(live, new.ends[0], side="right"))
+            for held in self._arrays():
+                moved = held[..., place : self._stop].copy()
+                held[..., place + count : self._stop + count] = moved
+        here = slice(place, place + count)
+        ends[here], keys[here], latest[here] = new.ends, new.keys, new.latest
+        self._cells[:, here], self._scores[here] = new.cells, new.scores
+        self._stop += count
+
+    def expire(self, window: int) -> None:
+        """Forget instances that do not live until a window."""
+        if self._start < self._stop and self._marks[_END, self._start] < window:
+            ends = self._marks[_END, self._start : self._stop]
+            self._start += int(np.searchsorted(ends, window))
+            self._columns = None
+
+    def keep(self, chosen: Booleans) -> None:
+        """Forget all others. Time: O(instances)."""
+        self._columns = None
+        places = np.flatnonzero(chosen) + self._start
+        for held in self._arrays():
+            held[..., : len(places)] = held.take(places, axis=-1)
+        self._start, self._stop = 0, len(places)
+
+    def state(self) -> State:
+        """Return all instances as plain data."""
+        return {name: column.tolist() for name, column in self.columns._asdict().items()}
+
+    def restore(self, state: State) -> None:
+        """Hold these instances, and no others."""
+        ends = np.array(state["ends"], dtype=np.int64)
+        length = len(ends)
+        self._start, self._stop = 0, length
+        self._make_room(64)
+        self._marks[:, :length] = ends, state["keys"], state["latest"]
+        self._cells[:, :length] = np.array(state["cells"]).reshape(len(self._cells), length)
+        self._scores[:length] = state["scores"]
+
+    def _arrays(self) -> tuple[NDArray[np.int64], Floats, Floats]:
+        return self._marks, self._cells, self._scores
+
+    def _make_room(self, count: int) -> None:
+        # Half of the room is free after this, so it is not done again before as many have come.
+        self._columns = None
+        live = slice(self._start, min(self._stop, len(self._scores)))
+        room = 2 * (len(self) + count)
+        made = []
+        for held in self._arrays():
+            larger = np.empty((*held.shape[:-1], room), dtype=held.dtype)
+            larger[..., : live.stop - live.start] = held[..., live]
+            made.append(larger)
+        self._stop -= self._start
+        self._start = 0
+        self._marks, self._cells, self._scores = made
+
+
+class IdTable:
+    """Finds which of many keys are among a few: by a table, where the keys are close together.
+
+    Those of many keys that come after the first time must have been among a few, at one time.
+    """
+
+    def __init__(self) -> None:
+        self._low = 0
+        self._table = np.full(0, -1)
+
+    def places(self, few: Integers, keys: Integers) -> Integers:
+        """Return for each key its place among a few, which are sorted; -1 where it is not there.
+
+        >>> IdTable().places(np.array([3, 7]), np.array([7, 5, 3])).tolist()
+        [1, -1, 0]
+        """
+        low, high = int(few[0]), int(few[-1])
+        if low < self._low or high >= self._low + len(self._table):
+            if len(keys):
+                low, high = min(low, int(keys.min())), max(high, int(keys.max()))
+            if high - low > 64 * (len(keys) + len(few)) + 4096:
+                self._table = np.full(0, -1)  # it would be too large
+                near = np.minimum(np.searchsorted(few, keys), len(few) - 1)
+                return np.where(few[near] == keys, near, -1)
+            self._low = low
+            self._table = np.full(2 * (high - low + 1), -1)
+        table, at = self._table, few - self._low
+        table[at] = np.arange(len(few))
+        found: Integers = table[keys - self._low]
+        table[at] = -1
+        return found

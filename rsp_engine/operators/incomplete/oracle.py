@@ -1,0 +1,97 @@
+"""The oracle: keeps every observation, and adds up each window anew. Short and obviously right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.operators.incomplete.observations import (
+    IncompleteConfig,
+    Observations,
+    Scored,
+    check_streams,
+)
+from rsp_engine.operators.pane_buffer import check_open, check_order
+from rsp_engine.operators.state import State, checked, headed
+from rsp_engine.operators.topk import Ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rsp_engine.model.arrays import Integers
+    from rsp_engine.model.windows import Pane
+    from rsp_engine.operators.incomplete.observations import Aggregate
+
+__all__ = ["IncompleteOracle"]
+
+_Row = tuple[int, int, int, int, int, float, int]
+"""The first and the last window, the stream, the key, the position, the value, and since when."""
+
+
+class IncompleteOracle:
+    """Judges all others. Memory and time: everything that a window still open may hold."""
+
+    def __init__(self, config: IncompleteConfig) -> None:
+        self.config = config
+        self._closed = -1
+        self._rows: list[_Row] = []
+        self._inside: list[_Row] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def arrive(self, pane: Pane, batch: Observations) -> None:
+        check_open(pane, self._closed)
+        check_streams(self.config, batch)
+        columns = (column.tolist() for column in batch)
+        self._rows += [(pane.first, pane.last, *row) for row in zip(*columns, strict=True)]
+
+    def close(self, window: int) -> Ranking:
+        check_order(window, self._closed)
+        self._closed = window
+        self._rows = [row for row in self._rows if row[1] >= window]
+        self._inside = [row for row in self._rows if row[0] <= window]
+        best = self._scored().best(self.config.k)
+        return Ranking(window, best.keys, best.scores)
+
+    def near(self) -> Integers:
+        return self._scored().near(self.config.k, self.config.slack)
+
+    def _scored(self) -> Scored:
+        """Return the objects of the window that closed last."""
+        config = self.config
+        seen: dict[int, dict[int, list[float]]] = {}
+        latest: dict[int, int] = {}
+        for _, _, stream, key, position, value, since in self._inside:
+            latest[key] = max(position, latest.get(key, position))
+            if since < self._closed:  # otherwise its earlier arrival counts
+                seen.setdefault(key, {}).setdefault(stream, []).append(value)
+        objects = [k for k, found in seen.items() if all(s in found for s in config.required)]
+        scores = [
+            _together(config.function, (_together(config.repeats, v) for v in seen[key].values()))
+            for key in objects
+        ]
+        return Scored(
+            np.array(objects, dtype=np.int64),
+            np.array(scores, dtype=np.float64),
+            np.array([latest[key] for key in objects], dtype=np.int64),
+        )
+
+    def state(self) -> State:
+        content = {"closed": self._closed, "rows": list(map(list, self._rows))}
+        return headed("IncompleteOracle", self.config.plain(), content)
+
+    @classmethod
+    def restored(cls, config: IncompleteConfig, state: State) -> IncompleteOracle:
+        """Return an operator that goes on from a state."""
+        checked(state, "IncompleteOracle", config.plain())
+        made = cls(config)
+        made._closed = state["closed"]
+        made._rows = [tuple(row) for row in state["rows"]]
+        made._inside = [row for row in made._rows if row[0] <= made._closed]
+        return made
+
+
+def _together(aggregate: Aggregate, values: Iterable[float]) -> float:
+    return sum(values) if aggregate == "sum" else max(values)

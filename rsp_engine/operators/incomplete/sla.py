@@ -1,0 +1,244 @@
+"""SLA, the Sorted List Algorithm: the threshold algorithm over the attributes of all objects.
+
+Every observation is kept until it expires. Each stream has a list of the objects that it tells of,
+sorted by their attribute. A view has the best objects, more than k, so that it is seldom computed
+anew: it loses objects as observations expire, and gains those that overtake its floor, the best
+object that is not in it. When fewer than k are left, the threshold algorithm fills it again: it
+goes down all lists at once, and looks up the score of each object that it meets; once k_max are
+known that no object further down can reach, it stops.
+
+    list 1     list 2                  at depth 2 the threshold is 0.7 + 0.8: an object that has not
+    p  0.9     q  0.9                  been met has no more
+    r  0.7     p  0.8     <- depth 2   p  0.9 + 0.8,  q  0.9 + 0.1,  r  0.7
+
+>>> from rsp_engine.model.windows import Pane
+>>> from rsp_engine.operators.incomplete.observations import as_observations
+>>> operator = SLA(IncompleteConfig(1, (1.0, 1.0)))
+>>> operator.arrive(Pane(0, 1), as_observations([0, 0], [1, 2], [10, 20], [0.75, 0.5]))
+>>> operator.arrive(Pane(1, 2), as_observations([1], [2], [30], [0.5]))
+>>> operator.close(0).keys.tolist(), operator.close(1).keys.tolist()
+([1], [2])
+
+In a list, an object that comes again in the stream has one entry: what all its values make. So no
+object is met with less than it has, and the threshold holds.
+
+Haghani, Michel, Aberer: Evaluating top-k queries over incomplete data streams. CIKM 2009, section
+3.1; section 5 for objects that come again in one stream. The threshold algorithm is that of Fagin,
+Lotem, Naor: Optimal aggregation algorithms for middleware (2003); the view that of Yi, Yu, Yang,
+Xia, Chen: Efficient maintenance of materialized top-k views (2003).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import deque
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.operators.incomplete.observations import (
+    IncompleteConfig,
+    ObservationBuffer,
+    Observations,
+)
+from rsp_engine.operators.state import State, checked, headed
+from rsp_engine.operators.topk import Ranking
+
+if TYPE_CHECKING:
+    from rsp_engine.model.arrays import Integers
+    from rsp_engine.model.windows import Pane
+
+__all__ = ["SLA"]
+
+_Rank = tuple[float, int, int]
+"""The score of an object, when it came last, and its key: the larger, the better."""
+
+_NONE: _Rank = (-inf, -1, -1)
+
+
+class SLA:
+    """Time for an observation: O(log n) and O(n) to move entries of a list; memory: O(n).
+
+    `k_max` is the size of the view: 4 k, unless another is given.
+    """
+
+    def __init__(self, config: IncompleteConfig, k_max: int | None = None) -> None:
+        self.config = config
+        self.k_max = 4 * config.k if k_max is None else k_max
+        if self.k_max < config.k:
+            raise ValueError("the view must have room for k objects")
+        self.computed = 0
+        """How often the threshold algorithm has run."""
+        self._buffer = ObservationBuffer(config)
+        self._expiring: dict[int, deque[tuple[int, int, float]]] = {}
+        self._objects: dict[int, _Object] = {}
+        self._lists: list[list[tuple[float, int]]] = [[] for _ in config.highs]
+        self._view: dict[int, _Rank] = {}
+        self._floor = _NONE
+
+    def __len__(self) -> int:
+        return sum(map(len, self._expiring.values()))
+
+    def arrive(self, pane: Pane, batch: Observations) -> None:
+        self._buffer.add(pane, batch)
+
+    def close(self, window: int) -> Ranking:
+        for pane, batch in self._buffer.until(window):
+            columns = (column.tolist() for column in batch)
+            for stream, key, position, value, since in zip(*columns, strict=True):
+                if since >= 0:
+                    self._withdraw(since, stream, key, value)
+                self._insert(pane.last, stream, key, position, value)
+        for end in sorted(end for end in self._expiring if end < window):
+            for stream, key, value in self._expiring.pop(end):
+                self._leave(stream, key, value)
+        if len(self._view) < self.config.k and self._floor > _NONE:
+            self._fill()
+        best = sorted(self._view.values(), reverse=True)[: self.config.k]
+        scores = np.array([score for score, _, _ in best], dtype=np.float64)
+        return Ranking(window, np.array([key for *_, key in best], dtype=np.int64), scores)
+
+    def near(self) -> Integers:
+        ranks = sorted(self._view.values(), reverse=True)
+        if len(ranks) >= self.config.k:
+            border = ranks[self.config.k - 1][0] - self.config.slack
+            if self._floor[0] >= border:  # there may be others outside of the view
+                ranks = self._met(self.config.k, border)
+            ranks = [rank for rank in ranks if rank[0] >= border]
+        return np.array(sorted(key for *_, key in ranks), dtype=np.int64)
+
+    def _insert(self, end: int, stream: int, key: int, position: int, value: float) -> None:
+        self._expiring.setdefault(end, deque()).append((stream, key, value))
+        found = self._objects.get(key)
+        if found is None:
+            found = self._objects[key] = _Object(self.config.streams)
+        found.latest = max(found.latest, position)
+        self._change(found, stream, key, [*found.values[stream], value])
+
+    def _withdraw(self, end: int, stream: int, key: int, value: float) -> None:
+        """Take back an observation that comes again."""
+        held = self._expiring.get(end)
+        if held is not None and (stream, key, value) in held:
+            held.remove((stream, key, value))
+            self._leave(stream, key, value)
+
+    def _leave(self, stream: int, key: int, value: float) -> None:
+        found = self._objects[key]
+        left = [*found.values[stream]]
+        left.remove(value)
+        self._change(found, stream, key, left)
+        if not any(found.values):
+            del self._objects[key]
+
+    def _change(self, found: _Object, stream: int, key: int, values: list[float]) -> None:
+        """Give an object other values in a stream, and look for its place in the view."""
+        entries = self._lists[stream]
+        if found.values[stream]:
+            place = bisect_left(entries, (self._attribute(found.values[stream]), key))
+            del entries[place]
+        if values:
+            insort(entries, (self._attribute(values), key))
+        found.values[stream] = values
+        rank = self._rank(key)
+        if rank > self._floor:
+            self._view[key] = rank
+            if len(self._view) > self.k_max:
+                worst = min(self._view.values())
+                self._floor = worst
+                del self._view[worst[2]]
+        else:
+            self._view.pop(key, None)
+
+    def _attribute(self, values: list[float]) -> float:
+        return sum(values) if self.config.repeats == "sum" else max(values)
+
+    def _rank(self, key: int) -> _Rank:
+        """Return the rank of an object, by random access to all its attributes."""
+        found = self._objects[key]
+        if not any(found.values) or not all(found.values[s] for s in self.config.required):
+            return _NONE
+        attributes = [self._attribute(values) for values in found.values if values]
+        score = sum(attributes) if self.config.function == "sum" else max(attributes)
+        return score, found.latest, key
+
+    def _fill(self) -> None:
+        """Compute the view anew."""
+        best = sorted(self._met(self.k_max + 1), reverse=True)
+        self._view = {rank[2]: rank for rank in best[: self.k_max]}
+        self._floor = best[self.k_max] if len(best) > self.k_max else _NONE
+
+    def _met(self, count: int, border: float = inf) -> list[_Rank]:
+        """Return the ranks of objects among which are the best, by the threshold algorithm.
+
+        They are so many, and all whose score is not below a border, if there is one.
+        """
+        self.computed += 1
+        ranks: dict[int, _Rank] = {}
+        scores: list[float] = []  # of the best so many, rising
+        for depth in range(1, max(map(len, self._lists), default=0) + 1):
+            last = []
+            for entries in self._lists:
+                if depth > len(entries):
+                    continue
+                attribute, key = entries[-depth]
+                last.append(attribute)
+                if key not in ranks:
+                    rank = ranks[key] = self._rank(key)
+                    insort(scores, rank[0])
+                    del scores[:-count]
+            threshold = sum(last) if self.config.function == "sum" else max(last)
+            if len(scores) == count and threshold < scores[0] and threshold < border:
+                break
+        return [rank for rank in ranks.values() if rank > _NONE]
+
+    def state(self) -> State:
+        ends = sorted(self._expiring)
+        content = {
+            "buffer": self._buffer.state(),
+            "ends": ends,
+            "observations": [list(map(list, self._expiring[end])) for end in ends],
+            "latest": sorted([key, found.latest] for key, found in self._objects.items()),
+            "view": sorted(map(list, self._view.values())),
+            "floor": list(self._floor),
+            "computed": self.computed,
+        }
+        return headed("SLA", {**self.config.plain(), "k_max": self.k_max}, content)
+
+    @classmethod
+    def restored(cls, config: IncompleteConfig, state: State, k_max: int | None = None) -> SLA:
+        """Return an operator that goes on from a state."""
+        made = cls(config, k_max)
+        checked(state, "SLA", {**config.plain(), "k_max": made.k_max})
+        made._buffer.restore(state["buffer"])
+        latest = dict(state["latest"])
+        for end, held in zip(state["ends"], state["observations"], strict=True):
+            for stream, key, value in held:
+                made._insert(end, stream, key, latest[key], value)
+        made._view = {key: (score, when, key) for score, when, key in state["view"]}
+        score, when, key = state["floor"]
+        made._floor = score, when, key
+        made.computed = state["computed"]
+        return made
+
+    def _check(self) -> None:
+        """Assert what always holds."""
+        for stream, entries in enumerate(self._lists):
+            assert entries == sorted(entries), "lists are sorted"  # noqa: S101
+            told = {k: self._attribute(o.values[stream]) for k, o in self._objects.items()
+                    if o.values[stream]}  # fmt: skip
+            assert {key: value for value, key in entries} == told, "each object once"  # noqa: S101
+        ranks = {key: self._rank(key) for key in self._objects}
+        above = {key: rank for key, rank in ranks.items() if rank > self._floor}
+        assert self._view == above, "the view has what is above its floor"  # noqa: S101
+        assert len(self._view) <= self.k_max, "the view is not too large"  # noqa: S101
+
+
+class _Object:
+    """An object that is seen in a window: the values of each stream, and when it came last."""
+
+    __slots__ = ("latest", "values")
+
+    def __init__(self, streams: int) -> None:
+        self.values: list[list[float]] = [[] for _ in range(streams)]
+        self.latest = -1

@@ -1,0 +1,117 @@
+"""`rsp.toml`, variables and flags: which of them says what is done."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+
+from rsp_engine.cli import app
+from tests.cli.test_run import here, rsp
+
+__all__ = ["here"]
+
+TOML = """
+[run]
+queries = ["hot.rspql"]
+format = "csv"
+max-delay = "2s"
+
+[streams]
+":readings" = "readings.jsonl"
+"""
+
+
+@pytest.fixture
+def configured(here):
+    (here / "rsp.toml").write_text(TOML)
+    return here
+
+
+def test_a_configuration_in_this_folder_is_all_that_a_run_needs(configured):
+    result = rsp("run")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0] == "open,close,rank,score,room,t"
+
+
+def test_a_flag_wins_over_a_variable_and_that_over_the_file(configured, monkeypatch):
+    monkeypatch.setenv("RSP_FORMAT", "tsv")
+    assert rsp("run").stdout.startswith("?open\t")
+    assert rsp("run", "--format", "jsonl").stdout.startswith('{"query"')
+    monkeypatch.delenv("RSP_FORMAT")
+    assert rsp("run").stdout.startswith("open,")
+
+
+def test_variables_need_no_file(here, monkeypatch):
+    monkeypatch.setenv("RSP_STREAM", ":readings=readings.jsonl")
+    assert rsp("run", "hot.rspql").exit_code == 0
+
+
+def test_paths_are_seen_from_the_folder_of_the_file(configured, monkeypatch, tmp_path):
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert rsp("run", "--config", "../rsp.toml").exit_code == 0
+
+
+def test_several_sources_of_a_stream_are_a_list(configured):
+    listed = '":readings" = ["readings.jsonl", "readings.jsonl"]'
+    text = TOML.replace('":readings" = "readings.jsonl"', listed)
+    (configured / "rsp.toml").write_text(text)
+    assert rsp("run").exit_code == 0
+
+
+def test_explain_takes_what_it_knows_from_the_same_file(configured):
+    assert rsp("explain").stdout.startswith("query http://example.org/hot")
+    assert json.loads(rsp("explain", "--format", "json").stdout)
+
+
+def test_every_flag_can_be_set_in_the_file(configured):
+    words = typer.main.get_command(app)
+    params = [p for p in words.commands["run"].params if p.name not in ("files", "config")]  # type: ignore[attr-defined]
+    tables = {"stream": "streams", "graph": "graphs", "service": "services", "changes": "changes"}
+    for param in params:
+        flag = param.opts[0].removeprefix("--")
+        if flag in tables:
+            continue
+        (configured / "rsp.toml").write_text(f"[run]\n{flag} = {{ }}\n")
+        message = rsp("run").stderr
+        assert f"rsp.toml: {flag} must be" in message or f"rsp.toml: {flag} = " in message, message
+
+
+WRONG = {
+    '[run]\nbudget = "x"': "budget = 'x'",
+    '[run]\npolcy = "AT-TSM"': "error: rsp.toml: there is no polcy in [run]\n"
+    "  = hint: did you mean policy?",
+    '[run]\nrunner = "sprk"': "runner = 'sprk'",
+    '[run]\nqueries = "hot.rspql"': 'error: rsp.toml: queries must be a list: queries = ["query',
+    '[run]\nreport = ["every"]': "error: rsp.toml: report must be one value",
+    "[run]\nplace-bytes = -3": "place-bytes = -3",
+    '[stream]\na = "b"': "error: rsp.toml: there is no [stream]\n  = hint: did you mean streams?",
+    "[services]\na = 3": "error: rsp.toml: what a is bound to must be text",
+    "run = 3": "error: rsp.toml: run must be a table\n  = hint: write [run] above it",
+    "x = [": "error: rsp.toml is not TOML: ",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_in_the_file_is_told(here, text):
+    (here / "rsp.toml").write_text(text)
+    result = rsp("run")
+    assert result.exit_code == 2
+    assert WRONG[text] in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_server_that_is_not_allowed_is_not_asked(here):
+    (here / "q.rspql").write_text(
+        "PREFIX : <http://example.org/> SELECT ?s ?f FROM NAMED WINDOW :w ON :readings [RANGE 10s]"
+        " WHERE { WINDOW :w { ?s :temperature ?t } SERVICE :b { ?s :f ?f } }"
+    )
+    bound = ["--service", ":b=http://127.0.0.1:9/sparql", "--stream", ":readings=readings.jsonl"]
+    refused = rsp("run", "q.rspql", *bound, "--allow", "http://127.0.0.1:10")
+    assert refused.exit_code == 2
+    assert "the origin http://127.0.0.1:9 is not allowed" in refused.stderr
+    allowed = rsp("run", "q.rspql", *bound, "--allow", "http://127.0.0.1:9/", "--dry-run")
+    assert allowed.exit_code == 0, allowed.stderr
+    assert "VALUES" in allowed.stdout, "the request that would be sent"

@@ -1,0 +1,96 @@
+"""The synthetic streams of the paper on incomplete streams, and what operators keep of them."""
+
+from __future__ import annotations
+
+import csv
+from collections import deque
+
+import numpy as np
+import pytest
+
+from rsp_engine.experiments.incomplete import (
+    PAPER,
+    kept,
+    main,
+    observed,
+    of_the_paper,
+    slides,
+    write,
+)
+from rsp_engine.operators.incomplete.observations import IncompleteConfig
+from rsp_engine.operators.incomplete.sla import SLA
+
+
+def test_a_seed_says_it_all():
+    one, same, other = (observed(500, 3, 0.5, seed) for seed in (7, 7, 8))
+    assert all((a == b).all() for a, b in zip(one, same, strict=True))
+    assert not (one.keys == other.keys).all()
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_a_stream_tells_an_object_once_fresh_or_among_the_last_of_the_others(d, rho):
+    found = observed(3000, d, rho, c=20)
+    recent: list[deque[int]] = [deque(maxlen=20) for _ in range(d)]
+    told: set[tuple[int, int]] = set()
+    known: set[int] = set()
+    picked = 0
+    for stream, key in zip(found.streams.tolist(), found.keys.tolist(), strict=True):
+        assert (stream, key) not in told
+        if key in known:
+            picked += 1
+            assert any(key in items for n, items in enumerate(recent) if n != stream)
+        told.add((stream, key))
+        known.add(key)
+        recent[stream].append(key)
+    assert picked <= 3000 * (rho + 0.03)
+    if rho == 0.3 and d > 1:
+        assert picked >= 3000 * 0.27
+    assert ((found.values >= 0) & (found.values < 1)).all()
+    assert abs(found.values.mean() - 0.5) < 0.03
+
+
+@pytest.mark.parametrize("size", PAPER)
+@pytest.mark.parametrize("rho", [0.2, 0.3, 0.4, 0.5, 0.7, 0.9])
+def test_the_approximate_operator_keeps_as_few_as_in_the_paper_and_is_as_precise(size, rho):
+    found = kept(size, 2, rho, seeds=(0,))
+    assert found.precision >= 0.80
+    assert found.approximate <= 1.1 * of_the_paper(size, rho)
+    assert found.approximate <= found.eaa + 1
+
+
+def test_sla_keeps_the_whole_window():
+    operator = SLA(IncompleteConfig(10, (1.0, 1.0)))
+    for _ in slides(500, 50, observed(1500, 2, 0.5), [operator]):
+        pass
+    assert len(operator) == 500
+
+
+def test_eaa_keeps_more_of_a_larger_window_and_the_approximate_operator_hardly_does():
+    small, large = (kept(size, 3, 0.5) for size in (2000, 10_000))
+    assert large.eaa <= 0.45 * 10_000
+    assert large.eaa > 1.5 * small.eaa
+    assert large.approximate < 1.25 * small.approximate
+    assert large.precision >= 0.80
+
+
+def test_streams_are_written_as_tables(tmp_path):
+    write(tmp_path, 300)
+    names = ["router1", "router2", "router3", "northCamera", "southCamera", "bridgeCamera"]
+    texts = {name: (tmp_path / f"{name}.csv").read_text() for name in names}
+    tables = {name: list(csv.DictReader(text.splitlines())) for name, text in texts.items()}
+    assert sum(len(tables[name]) for name in names[:3]) == 300
+    times = [row["timestamp"] for row in tables["router1"]]
+    assert times == sorted(times)
+    assert {row["id"] for row in tables["router1"]} & {row["id"] for row in tables["router2"]}
+    assert "{value}" in (tmp_path / "flows.ttl").read_text()
+    assert main(["--write", str(tmp_path / "again"), "--seed", "3"]) == 0
+    assert (tmp_path / "again" / "bridgeCamera.csv").is_file()
+
+
+def test_what_is_no_probability_is_refused():
+    with pytest.raises(ValueError, match="rho is a probability"):
+        observed(10, 2, 1.5)
+    with pytest.raises(ValueError, match="streams"):
+        observed(10, 0, 0.5)
+    assert len(np.unique(observed(10, 1, 1.0).keys)) == 10  # there is no other stream

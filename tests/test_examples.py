@@ -1,0 +1,71 @@
+"""Every example runs, and shows what it is there to show."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.data import PROJECT
+
+EXAMPLES = PROJECT / "examples"
+FEW_LINES = 25
+ARGUMENTS = {
+    "inspect_query.py": ["queries/influencers.rspql"],
+}
+SHOWN = {
+    "quickstart.py": "the minute to  80 s: attic 27, hall 25",
+    "scoring_function.py": "90 s  1. dog   800 likes    71.6",
+    "own_policy.py": "AT-OLD",
+    "construct_nquads.py": "_:w20000-b0 <http://example.org/degrees>",
+    "chained_queries.py": "60 s   most alerts in the last minute: attic 2, lab 2",
+    "several_queries.py": "40 s  jam      a jam",
+    "influencers.py": "nDCG",
+    "inspect_query.py": "reads http://example.org/S through a window of 540 s",
+}
+"""Every example, and a line that it prints, or a part of one."""
+
+
+def run(name: str, *arguments: str) -> str:
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, str(EXAMPLES / name), *arguments],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_an_example_runs(name):
+    assert SHOWN[name] in run(name, *ARGUMENTS.get(name, []))
+
+
+def test_every_example_is_run_and_listed():
+    programs = {path.name for path in EXAMPLES.glob("*.py")}
+    assert programs == set(SHOWN)
+    listed = re.findall(r"\]\(([^)]+)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
+    there = {path.name for path in EXAMPLES.iterdir()} - {"README.md", "__pycache__"}
+    assert there - set(listed) == set()
+
+
+def test_the_quickstart_is_short():
+    assert len((EXAMPLES / "quickstart.py").read_text().splitlines()) < FEW_LINES
+
+
+def test_a_policy_of_ones_own_is_judged_beside_others():
+    """In this example, looking at old values near the top beats both."""
+    lines = [line.split() for line in run("own_policy.py").splitlines()]
+    ndcg = {name: float(value) for name, _, value, *_ in lines}
+    assert ndcg["WST"] < ndcg["AT-TSM"] < ndcg["AT-OLD"]
+
+
+def test_constructed_quads_are_written_to_a_file_too(tmp_path):
+    path = tmp_path / "alerts.nq"
+    assert run("construct_nquads.py", str(path)) == ""
+    assert path.read_text() == run("construct_nquads.py")
