@@ -96,9 +96,13 @@ class WrittenTriples(Sequence[ox.Triple]):
         """Read all triples at once."""
         return iter(read_triples(self.text))
 
-    def quads(self, graph: ox.NamedNode) -> list[ox.Quad]:
-        """Return the triples in a graph: that is faster than to put triples into it."""
+    def quads(self, graph: ox.NamedNode, *, in_order: bool = False) -> list[ox.Quad]:
+        """Return the triples in a graph, which is faster than to put triples into it.
+
+        They may be put in order: by their text.
+        """
         if not self.text:
             return []
         end = f" {graph} .\n"
-        return list(ox.parse(self.text.replace("\n", end) + end, format=ox.RdfFormat.N_QUADS))
+        text = "\n".join(sorted(self.text.split("\n"))) if in_order else self.text
+        return list(ox.parse(text.replace("\n", end) + end, format=ox.RdfFormat.N_QUADS))

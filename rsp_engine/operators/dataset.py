@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["WindowGraph"]
 
 
-def _quads(triples: Sequence[Triple], name: NamedNode) -> Iterable[Quad]:
+def _quads(triples: Sequence[Triple], name: NamedNode, *, in_order: bool) -> Iterable[Quad]:
+    """Return triples in a graph, in the order of their text if that matters."""
     if isinstance(triples, WrittenTriples):
-        return triples.quads(name)
-    return (Quad(t.subject, t.predicate, t.object, name) for t in triples)
+        return triples.quads(name, in_order=in_order)
+    quads = (Quad(t.subject, t.predicate, t.object, name) for t in triples)
+    return sorted(quads, key=str) if in_order else quads
 
 
 class WindowGraph:
@@ -47,9 +49,8 @@ class WindowGraph:
         wanted, name, held = dict(content), self._name, self._content
         going = held.going(wanted)
         for key in held.coming(wanted):
-            quads = _quads(wanted[key], name)
+            quads = _quads(wanted[key], name, in_order=self._inserted is not None)
             if self._inserted is not None:
-                quads = sorted(quads, key=str)
                 self._inserted.add(dict.fromkeys(quads))
             self._store.extend(held.add(key, quads))
         for key in going:
