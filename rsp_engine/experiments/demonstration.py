@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Setting", "demonstrate"]
 
-_HINT = 'install it: pip install "rsp-engine[demo]"'
+_HINT = "install it: pip install oxigraph"
 QUERY = Path(__file__).with_name("growing_users.rspql")
 
 
