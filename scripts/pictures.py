@@ -2,7 +2,7 @@
 
     python scripts/pictures.py [FOLDER]
 
-What is drawn is what users see. The run is that of `examples/growing_users.rspql` over generated
+What is drawn is what users see. The run is that of `rsp demo` over generated
 mentions, with a recorded history as the remote side; the clock stands still, so that the same
 version draws the same pictures.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rsp_engine.experiments.dataset import Dataset
 
 PROJECT = Path(__file__).parents[1]
-GROWING = PROJECT / "examples" / "growing_users.rspql"
+GROWING = PROJECT / "rsp_engine" / "experiments" / "growing_users.rspql"
 PEOPLE = "http://example.org/people"
 POSTS = "http://example.org/posts"
 MENTIONED = """PREFIX schema: <https://schema.org/>
