@@ -16,10 +16,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from html import escape
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from rsp_engine.errors import BindingError
 from rsp_engine.grammar import check
@@ -34,12 +33,12 @@ from rsp_engine.plan.services import ServiceOptions, changes_stream, refuse_unas
 from rsp_engine.policies.registry import register as add_policy
 from rsp_engine.replica.endpoint import Limits
 from rsp_engine.replica.estimator import Declared, Learned
+from rsp_engine.runtime.binding import check_repeatable, check_streams, closing, opened
 from rsp_engine.runtime.endpoints import connect, recorded
 from rsp_engine.runtime.functions import as_sparql
 from rsp_engine.runtime.local import Counts, LocalDriver
-from rsp_engine.runtime.memory import MemorySource
 from rsp_engine.runtime.pace import Pace
-from rsp_engine.runtime.sources import open_source
+from rsp_engine.runtime.registered import Query
 from rsp_engine.runtime.sources.live.listening import listening
 from rsp_engine.runtime.sources.live.source import LiveSource
 from rsp_engine.runtime.steady import Kept, SteadyDriver
@@ -68,32 +67,6 @@ __all__ = ["Engine", "Query", "RunnerName"]
 
 RunnerName = Literal["local", "spark"]
 """What runs the queries: this process alone, or Spark."""
-
-
-@dataclass(frozen=True, slots=True)
-class Query(Plan):
-    """A registered query."""
-
-    _snapshot: Callable[[str, int | None, int | None], Solutions | Graph] = field(
-        repr=False, compare=False
-    )
-
-    def explain(self) -> str:
-        """Return how it is run, and why so."""
-        return explain(self)
-
-    def _repr_html_(self) -> str:
-        """Show it in a notebook."""
-        return f"<pre>{escape(explain(self))}</pre>"
-
-    def now(self, k: int | None = None, range: int | None = None) -> Solutions | Graph:  # noqa: A002 - RANGE
-        """Return a snapshot of a query of pairs while the engine runs: the k best of a window.
-
-        The window is of so many milliseconds, or of so many elements if the query counts, and ends
-        with the last one that was answered. Queries that share a skyband can ask for as much as
-        the largest of them.
-        """
-        return self._snapshot(self.physical.name, k, range)
 
 
 class Engine:
@@ -205,7 +178,7 @@ class Engine:
         Each element holds the new triples of some keys, from its time on.
         """
         self._options = replace(self._options, feeds=self._options.feeds | {iri})
-        self._feeds.setdefault(changes_stream(iri), []).append(_opened(source))
+        self._feeds.setdefault(changes_stream(iri), []).append(opened(source))
 
     def range(self, stream: str, low: float, high: float) -> None:
         """Say what the least and the largest value of a stream are, before the queries of it.
@@ -254,7 +227,7 @@ class Engine:
 
         A stream that is bound several times is all of its sources, merged by time.
         """
-        self._sources.setdefault(stream, []).append(_opened(source))
+        self._sources.setdefault(stream, []).append(opened(source))
 
     def run(self, outputs: Sequence[Output] = ()) -> Iterator[Answer]:
         """Yield the answers of all queries until the sources end.
@@ -271,7 +244,10 @@ class Engine:
             self.counts = driver.counts
             answers = self._begun(driver, steps, sources)
         else:
-            self._check_repeatable(sources)
+            check_repeatable(
+                sources, is_kept=self._checkpoint is not None, is_paced=self._speed is not None
+            )
+            self._check_runner()
             run = self._run_steadily if self._runner == "local" else self._run_on_spark
             answers = listening(self._live(), self._checkpoint, run(plans, sources, outputs))
         self._answers = answers
@@ -303,13 +279,8 @@ class Engine:
         elif self._driver is not None:
             self._driver.stop()
 
-    def _check_repeatable(self, sources: Mapping[str, Sequence[Source]]) -> None:
-        if self._checkpoint is not None and any(s.name == "-" for f in sources.values() for s in f):
-            hint = "save it to a file first, or leave the checkpoint out"
-            raise BindingError("the standard input cannot be read again after a crash", hint)
-        if self._speed is not None and self.is_live:
-            raise BindingError("a live stream has its own speed", "leave out the other")
-        kafka = [s.name for s in self._live() if s.name.startswith("kafka")]
+    def _check_runner(self) -> None:
+        kafka = [source.name for source in self._live() if source.name.startswith("kafka")]
         if kafka and self._runner == "local":
             raise BindingError(f"{kafka[0]} is read through Spark", "run it on Spark")
 
@@ -392,7 +363,7 @@ class Engine:
             self._watch.begin(Started(self._plans, steps, driver, sources))
             for step in steps:
                 step.watch = self._watch
-        return _closing(steps, driver.run())
+        return closing(steps, driver.run())
 
     def _made(self, plans: Sequence[PhysicalPlan]) -> list[Step]:
         """Return a step for each plan; queries of pairs share what they can."""
@@ -409,35 +380,7 @@ class Engine:
 
         Nothing is read or sent for that.
         """
-        if not self._plans:
-            raise BindingError("no query is registered")
-        read = {scan.stream for made in self._plans for scan in made.physical.scans}
-        made_here = {made.physical.feeds for made in self._plans}
-        for stream in sorted(read - set(self._sources) - made_here):
-            hint = f"bind it: --stream {stream}=SOURCE"
-            raise BindingError(f"stream <{stream}> has no source", hint)
-        for stream in sorted(set(self._sources) - read):
-            hint = f"the queries read {', '.join(f'<{name}>' for name in sorted(read))}"
-            raise BindingError(f"no query reads stream <{stream}>", hint)
-        for stream in sorted(set(self._sources) & made_here):
-            raise BindingError(f"stream <{stream}> is the answer of a query: it needs no source")
+        check_streams([made.physical for made in self._plans], self._sources)
         asked = (service for made in self._plans for service in made.physical.services)
         refuse_unasked(self._options.bound_services, asked)
         refuse_undeclared(self._options, (made.physical.operator for made in self._plans))
-
-
-def _opened(source: str | Source | Iterable[tuple[int, str]]) -> Source:
-    if isinstance(source, str):
-        return open_source(source)
-    if hasattr(source, "blank_node_scope"):
-        return cast("Source", source)
-    return MemorySource(source)
-
-
-def _closing(steps: list[Step], answers: Iterator[Answer]) -> Generator[Answer]:
-    """Yield the answers, and give back what the endpoints of services hold."""
-    try:
-        yield from answers
-    finally:
-        for step in steps:
-            step.close()

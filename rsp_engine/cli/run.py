@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gc
 import signal
-import sys
 import threading
-from collections import Counter
 from contextlib import ExitStack, closing, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -42,15 +40,15 @@ from rsp_engine.cli.remote import (
     StandBy,
     service_options,
 )
+from rsp_engine.cli.telling import Faults, Verdict, tell
 from rsp_engine.cli.watching import LiveFlag, ManifestFile, MetricsPort, Watching
 from rsp_engine.errors import BindingError
 from rsp_engine.model.durations import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from rsp_engine.engine import Engine
-    from rsp_engine.runtime.local import Counts
     from rsp_engine.runtime.outputs import Output
 
 __all__ = ["run_files"]
@@ -201,7 +199,7 @@ def run_files(
 
     with ExitStack() as opened, failures():
         letters: list[DeadLetterFile] = []
-        verdict, faults = _Verdict(), _Faults()
+        verdict, faults = Verdict(), Faults()
         remote = service_options(
             policy=policy,
             budget=budget,
@@ -274,7 +272,7 @@ def run_files(
                     sink.write(answer)
                 verdict.hear(answer.stats)
                 faults.hear(answer.stats)
-    _tell(engine.counts, dead_letters)
+    tell(engine.counts, dead_letters)
     verdict.tell()
     faults.tell()
 
@@ -313,45 +311,6 @@ def _ending(engine: Engine, live_for: str | None) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-
-
-class _Faults:
-    """What services did not answer: it is told when it first happens, and at the end."""
-
-    def __init__(self) -> None:
-        self._seen: Counter[str] = Counter()
-
-    def hear(self, stats: Mapping[str, Any]) -> None:
-        for cause, number in stats.get("faults", {}).items():
-            if cause not in self._seen:
-                told = f"warning: a service could not be asked: {cause}"
-                hint = "answers go on with what is known; rsp doctor tries endpoints"
-                typer.echo(f"{told}\n  = hint: {hint}", err=True)
-            self._seen[cause] += number
-
-    def tell(self) -> None:
-        if self._seen:
-            kinds = ", ".join(f"{cause} {number}" for cause, number in sorted(self._seen.items()))
-            typer.echo(f"{self._seen.total()} faults of services ({kinds})", err=True)
-
-
-class _Verdict:
-    """What the oracle says of all answers together."""
-
-    def __init__(self) -> None:
-        self._windows, self._ndcg, self._precision = 0, 0.0, 0.0
-
-    def hear(self, stats: Mapping[str, Any]) -> None:
-        if "ndcg" in stats:
-            self._windows += 1
-            self._ndcg += stats["ndcg"]
-            self._precision += stats["precision"]
-
-    def tell(self) -> None:
-        if self._windows:
-            ndcg, precision = self._ndcg / self._windows, self._precision / self._windows
-            told = f"against the oracle: nDCG {ndcg:.3f}, precision {precision:.3f}"
-            typer.echo(f"{told}, mean of {self._windows} windows", err=True)
 
 
 def _duration(text: str, flag: str) -> int:
@@ -409,18 +368,3 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
         engine.register(text, file, Path(file).parent)
     for iri, source in bindings(bound.streams or [], known, prefixes, "--stream"):
         engine.bind(iri, source)
-
-
-def _tell(counts: Counts, dead_letters: str | None) -> None:
-    """Say on standard error what happened, where somebody looks or something was set aside."""
-    dead = sum(counts.dead.values())
-    if not dead and not sys.stderr.isatty():
-        return
-    said = f"{counts.elements} elements, {counts.triples} triples, {counts.answers} answers"
-    if counts.between_windows:
-        said += f", {counts.between_windows} elements between windows"
-    typer.echo(said, err=True)
-    if dead:
-        kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(counts.dead.items()))
-        where = f"in {dead_letters}" if dead_letters else "--dead-letters FILE keeps them"
-        typer.echo(f"{dead} set aside ({kinds}); {where}", err=True)

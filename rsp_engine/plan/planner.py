@@ -8,20 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit
-
-import pyoxigraph as ox
 
 from rsp_engine.errors import Diagnostic, PlanError
 from rsp_engine.grammar import tree
-from rsp_engine.grammar.expressions import is_aggregate
 from rsp_engine.grammar.iris import is_absolute
 from rsp_engine.model.windows import CountFrame, TimeFrame
-from rsp_engine.operators.asking import Asking
 from rsp_engine.plan.aggregated import aggregated_path
-from rsp_engine.plan.beside import looked_into
 from rsp_engine.plan.choosing import chosen_ranker
-from rsp_engine.plan.general import as_term, general_path
+from rsp_engine.plan.general import general_path
 from rsp_engine.plan.incomplete import ALGORITHMS, incomplete_path, is_of_streams
 from rsp_engine.plan.joined import joined_path
 from rsp_engine.plan.options import OperatorName, Options
@@ -29,14 +23,14 @@ from rsp_engine.plan.pairs import is_of_pairs, pairs_path
 from rsp_engine.plan.pane_wise import pane_wise_path
 from rsp_engine.plan.physical import PhysicalPlan, StaticGraph, WindowScan
 from rsp_engine.plan.ranked import WhyNot, is_ranking, is_ranking_of_groups, ranked_path
-from rsp_engine.plan.remote import DEFAULT_POLICY, ServedConfig, has_service, served_path
+from rsp_engine.plan.refusals import graph_path, refusals, refused_by_oxigraph
+from rsp_engine.plan.remote import DEFAULT_POLICY, has_service, served_path
 from rsp_engine.plan.rules import rewrite
 from rsp_engine.plan.services import chosen_policy
 from rsp_engine.plan.translate import translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from rsp_engine.operators.asking import GeneralConfig
     from rsp_engine.operators.incomplete.evaluation import Algorithm
@@ -46,14 +40,6 @@ if TYPE_CHECKING:
     from rsp_engine.plan.services import ServicePlan
 
 __all__ = ["CHOICES", "Plan", "plan"]
-
-_CASTS = {
-    tree.XSD + name
-    for name in (
-        "boolean", "date", "dateTime", "dayTimeDuration", "decimal", "double", "duration", "float",
-        "integer", "string", "time", "yearMonthDuration",
-    )
-}  # fmt: skip
 
 
 class Choice(NamedTuple):
@@ -77,14 +63,15 @@ def plan(query: tree.Query, text: str, source: str, options: Options | None = No
     """Plan a query that keeps all rules of the language, or raise why there is no way to run it."""
     options = options or Options()
     query = _with_absolute_graphs(query)
-    if wrong := list(_refusals(query, options)) or list(_refused_oracle(query, options)):
+    wrong = [*_refused_operator(query, options), *refusals(query, options)]
+    if wrong := wrong or list(_refused_oracle(query, options)):
         raise PlanError(wrong, text, source)
     logical = rewrite(translate(query))
     chosen_policy(options, DEFAULT_POLICY)  # a name that is none is refused, whatever the query
     operator, why, services = next(
         found for choice in CHOICES if (found := choice(query, logical, options)) is not None
     )
-    if refusal := _refused_by_oxigraph(operator):
+    if refusal := refused_by_oxigraph(operator):
         raise PlanError([Diagnostic("semantic", refusal, query.form.span)], text, source)
     name, feeds = _name(query)
     physical = PhysicalPlan(
@@ -281,7 +268,7 @@ def _static_graphs(query: tree.Query, options: Options) -> Iterator[StaticGraph]
     for clause in query.form.dataset:
         if not isinstance(clause, tree.FromWindow):
             name = clause.graph.value if isinstance(clause, tree.FromNamed) else None
-            path = _path(clause.graph.value, options)
+            path = graph_path(clause.graph.value, options)
             assert path is not None, "graphs that are no files are refused"  # noqa: S101
             yield StaticGraph(name, path)
 
@@ -299,50 +286,6 @@ def _with_absolute_graphs(query: tree.Query) -> tree.Query:
     changed = tree.rewrite(query, absolute) if relative else query
     assert isinstance(changed, tree.Query), "rewriting keeps the kind of the root"  # noqa: S101
     return changed
-
-
-def _path(iri: str, options: Options) -> Path | None:
-    """Return the file of a static graph: as given, or by a `file:` IRI, beside the query."""
-    if (
-        given := options.graphs.get(iri, options.graphs.get(iri.removeprefix("file:")))
-    ) is not None:
-        return given
-    parts = urlsplit(iri)
-    return options.folder / unquote(parts.path) if parts.scheme == "file" else None
-
-
-def _refusals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
-    """Yield what the query asks for and the engine cannot do."""
-    yield from _refused_operator(query, options)
-    if not query.windows:
-        hint = "declare a window: FROM NAMED WINDOW :w ON STREAM :s [RANGE 9m STEP 3m]"
-        yield Diagnostic("semantic", "the query reads no stream", query.form.span, hint)
-    for clause, name in looked_into(query):
-        message = f"EXISTS would put ?{name} into the conditions of this SERVICE"
-        hint = f"move the condition on ?{name} out of the SERVICE, into the EXISTS"
-        yield Diagnostic("semantic", message, clause.span, hint)
-    # What stands inside of SERVICE is the business of its service.
-    services = tree.find(query, tree.Service)
-    remote = {id(inner) for service in services for inner in tree.walk(service.group)}
-    for node in tree.walk(query):
-        match node:
-            case tree.Service() if id(node) not in remote:
-                yield from _refused_service(node, options)
-            case tree.NamedCall(name, _) if id(node) in remote:
-                message = f"{name} is a function of this engine, and SERVICE is evaluated elsewhere"
-                hint = "call it outside of the SERVICE, on the variables that come from there"
-                yield Diagnostic("semantic", message, node.span, hint)
-            case tree.NamedCall(name, _) if name not in options.functions:
-                message = f"the function {name} is not registered"
-                yield Diagnostic("semantic", message, node.span, "register it by that name")
-            case tree.FunctionCall(function, _, _) if id(node) not in remote:
-                yield from _refused_function(node, function, options)
-            case tree.From(graph) | tree.FromNamed(graph):
-                yield from _refused_graph(graph, options)
-            case tree.Iri() | tree.Literal() | tree.BlankNode():
-                yield from _refused_term(node)
-            case _:
-                continue
 
 
 def _refused_operator(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
@@ -368,59 +311,3 @@ def _refused_oracle(query: tree.Query, options: Options) -> Iterator[Diagnostic]
         yield Diagnostic("semantic", message, query.form.span, "leave --oracle out")
     elif isinstance(found := _ranking_path(query, options), WhyNot):
         yield Diagnostic("semantic", f"{message}: {found.reason}", query.form.span)
-
-
-def _refused_service(service: tree.Service, options: Options) -> Iterator[Diagnostic]:
-    message = "SERVICE needs a service binding"
-    if isinstance(service.name, tree.Iri):
-        if service.name.value not in options.bound_services:
-            hint = f"say where it is: --service {service.name.value}=URL"
-            yield Diagnostic("semantic", message, service.span, hint)
-    elif not options.bound_services:
-        hint = "SERVICE ?x asks every service that is bound: --service IRI=URL"
-        yield Diagnostic("semantic", message, service.span, hint)
-
-
-def _refused_function(
-    node: tree.FunctionCall, function: tree.Iri, options: Options
-) -> Iterator[Diagnostic]:
-    if is_aggregate(node):
-        message = f"the aggregate <{function.value}> is not known"
-        yield Diagnostic("semantic", message, node.span, "use an aggregate of SPARQL")
-    elif function.value not in options.functions and function.value not in _CASTS:
-        message = f"the function <{function.value}> is not registered"
-        yield Diagnostic("semantic", message, node.span, "register it by its IRI")
-
-
-def _refused_term(node: tree.Iri | tree.Literal | tree.BlankNode) -> Iterator[Diagnostic]:
-    """Yield a term that the grammar of SPARQL admits and the standards it refers to do not."""
-    try:
-        as_term(node)
-    except ValueError as error:
-        message = f"this term cannot be evaluated: {error}"
-        yield Diagnostic("semantic", message, node.span)
-
-
-def _refused_graph(graph: tree.Iri, options: Options) -> Iterator[Diagnostic]:
-    path = _path(graph.value, options)
-    by_path = graph.value.startswith("file:") and not graph.value.startswith("file:/")
-    shown = graph.value.removeprefix("file:") if by_path else graph.value
-    if path is None:
-        message = f"graph <{graph.value}> has no file"
-        hint = f"say where it is: --graph {graph.value}=FILE"
-        yield Diagnostic("semantic", message, graph.span, hint)
-    elif not path.is_file():
-        message = f"graph <{shown}> should be in {path}, but there is no such file"
-        yield Diagnostic("semantic", message, graph.span, "check the path")
-
-
-def _refused_by_oxigraph(config: GeneralConfig) -> str | None:
-    """Ask an empty store, so that what Oxigraph refuses is refused before anything runs."""
-    clauses = config.clauses if isinstance(config, ServedConfig) else ()
-    asked = [config, *(clause.keys for clause in clauses if clause.keys is not None)]
-    try:
-        for each in asked:
-            Asking(each).ask(ox.Store(), now=0)
-    except (SyntaxError, RuntimeError, ValueError) as error:
-        return f"Oxigraph cannot evaluate this query: {error}"
-    return None

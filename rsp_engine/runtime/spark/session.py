@@ -10,9 +10,11 @@ import atexit
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,7 +99,7 @@ def session(master: str = "local[*]", packages: str | None = None) -> SparkSessi
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     log = Path(tempfile.mkdtemp(prefix="rsp-spark-")) / "spark.log"
     try:
-        with _standard_error_to(log):
+        with _standard_error_to(log), _own_interrupts():
             started = made.getOrCreate()
     except Exception as error:
         why = str(error).strip().partition("\n")[0]
@@ -117,6 +119,17 @@ def _patient(master: str) -> str:
     """
     cores = re.fullmatch(r"local(?:\[([0-9]+|\*)\])?", master)
     return master if cores is None else f"local[{cores[1] or 1},{_TRIES}]"
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep what Ctrl-C does: Spark would have it end everything at once."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
