@@ -16,6 +16,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+import pyarrow as pa
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode
 
@@ -93,15 +94,19 @@ def parsed(stream: Path) -> float:
     places = [(place.start, place.end) for place in source.cut(PLACE)]
     spark = session()
 
-    def parse(rows: Iterable[tuple[int, int | None]]) -> Iterator[int]:
-        for start, end in rows:
-            with stream.open("rb") as file:
-                file.seek(start)
-                data = file.read() if end is None else file.read(end - start)
-            yield sum(1 for _ in ox.parse(data, ox.RdfFormat.N_QUADS))
+    def parse(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                with stream.open("rb") as file:
+                    file.seek(row["start"])
+                    end = row["end"]
+                    data = file.read() if end is None else file.read(end - row["start"])
+                count = sum(1 for _ in ox.parse(data, ox.RdfFormat.N_QUADS))
+                yield pa.RecordBatch.from_pylist([{"triples": count}])
 
     begin = time.perf_counter()
-    spark.sparkContext.parallelize(places, len(places)).mapPartitions(parse).sum()
+    rows = spark.createDataFrame(places, "start long, end long").repartition(len(places))
+    rows.mapInArrow(parse, "triples long").toArrow()
     return time.perf_counter() - begin
 
 

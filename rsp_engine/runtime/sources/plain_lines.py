@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from rsp_engine.runtime.sources.plain_numbers import plain_numbers, trailing_digits
 
@@ -245,11 +246,10 @@ def _begins(text: Bytes, edges: Integers, times: Integers) -> Booleans:
 
 def _have(text: Bytes, starts: Integers, wanted: bytes) -> Booleans:
     """Tell whether a text stands at each of some places."""
-    if not len(starts):
-        return np.empty(0, dtype=np.bool_)
-    fits = starts <= len(text) - len(wanted)
-    if not fits.all():
-        starts = np.where(fits, starts, 0)
-    found = text[starts[:, np.newaxis] + np.arange(len(wanted))]
-    same: Booleans = (found == np.frombuffer(wanted, dtype=np.uint8)).all(axis=1) & fits
+    size = len(wanted)
+    if not len(starts) or len(text) < size:
+        return np.zeros(len(starts), dtype=np.bool_)
+    fits = starts <= len(text) - size
+    found = sliding_window_view(text, size)[np.where(fits, starts, 0)]
+    same: Booleans = (found.view(f"S{size}").ravel() == wanted) & fits
     return same

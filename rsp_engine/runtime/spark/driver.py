@@ -57,7 +57,7 @@ class SparkOptions(NamedTuple):
     checkpoint: str | None = None
     place_bytes: int = 4 << 20
     """How many bytes one task reads, about."""
-    places: int = 4
+    places: int = 8
     """How many places of a source one batch reads, for each core."""
 
 
