@@ -29,11 +29,13 @@ from rsp_engine.cli.remote import (
     Changes,
     Deadline,
     MaxRequests,
+    Modified,
     Policy,
     ReplicaFlag,
     Seed,
     Services,
     StandBy,
+    modified_by,
     service_options,
 )
 from rsp_engine.errors import BindingError
@@ -142,6 +144,7 @@ def run_files(
     max_requests: MaxRequests = None,
     deadline: Deadline = None,
     changes: Changes = None,
+    modified: Modified = None,
     seed: Seed = None,
     replica: ReplicaFlag = None,
     capacity: Capacity = None,
@@ -202,7 +205,7 @@ def run_files(
             place_bytes=place_bytes,
             speed=_speed(speed),
         )
-        _bind(engine, files, _Bound(stream, graph, service, changes))
+        _bind(engine, files, _Bound(stream, graph, service, changes, modified))
         forms = engine.forms
         if len(forms) > 1 and output_format in _ONE_TABLE:
             hint = "take jsonl, or run each query by itself"
@@ -290,6 +293,7 @@ class _Bound(NamedTuple):
     graphs: list[str] | None
     services: list[str] | None
     changes: list[str] | None
+    modified: list[str] | None
 
 
 def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
@@ -304,8 +308,10 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
         engine.graph(iri, path)
     clauses = (clause for query in queries for clause in tree.find(query, tree.Service))
     asked = {clause.name.value for clause in clauses if isinstance(clause.name, tree.Iri)}
-    for iri, url in bindings(bound.services or [], asked, prefixes, "--service"):
-        engine.service(iri, url)
+    services = bindings(bound.services or [], asked, prefixes, "--service")
+    told = modified_by(bound.modified, dict(services), asked, prefixes)
+    for iri, url in services:
+        engine.service(iri, url, modified=told.get(iri))
     for iri, source in bindings(bound.changes or [], asked, prefixes, "--changes"):
         engine.changes(iri, source)
     for file, text in texts:

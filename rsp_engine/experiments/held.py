@@ -61,10 +61,10 @@ class Listed(NamedTuple):
     """
 
     keys: Integers
-    streamed: Floats | Integers
+    streamed: Floats
     lives: Integers
     precedence: Integers
-    score: Callable[[Floats | Integers, Floats], Floats]
+    score: Callable[[Floats, Floats], Floats]
     k: int
     step: int
 
@@ -131,7 +131,7 @@ class Held:
         """Let the remote side tell which keys have changed; return which have not."""
         if not self._chosen.is_told:
             return None
-        changed = self.values[keys] != truth[keys]
+        changed: Booleans = self.values[keys] != truth[keys]
         self._note(keys[~changed], changed[~changed], now)
         if self.learner is not None:
             self.learner.told(keys, changed)

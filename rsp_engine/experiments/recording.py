@@ -71,7 +71,7 @@ class Recording:
         snapshot[names] = self.snapshot
         return replace(self, windows=windows, snapshot=snapshot)
 
-    def score(self, streamed: Integers, remote: Integers | Floats) -> Floats:
+    def score(self, streamed: Integers | Floats, remote: Integers | Floats) -> Floats:
         """Return the score of the recorded query: 0.7 norm(streamed) + 0.3 norm(remote)."""
         (least_s, least_d), (largest_s, largest_d) = self.least, self.largest
         stream: Floats = 0.7 * (streamed - least_s) / max(largest_s - least_s, 1)

@@ -118,7 +118,8 @@ def _listed(
     scores = recording.score(window.streamed[places], held.values[keys])
     places = places[_best_first(scores, keys)]
     keys, streamed = window.keys[places], window.streamed[places]
-    return Listed(keys, streamed, streamed, keys, recording.score, k, recording.step)
+    seen = streamed.astype(np.float64)
+    return Listed(keys, seen, streamed, keys, recording.score, k, recording.step)
 
 
 def _best_first(scores: Floats, keys: Integers) -> Places:

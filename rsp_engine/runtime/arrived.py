@@ -147,6 +147,13 @@ class Arrived:
     def best_streaming(self, keys: Sequence[int]) -> Floats:
         return self._population.best_streaming(keys)
 
+    def streamed(self, numbers: Integers) -> tuple[Floats, Integers]:
+        members = [self._population[number] for number in numbers.tolist()]
+        return (
+            np.array([member.streaming for member in members], dtype=np.float64),
+            np.array([member.position for member in members], dtype=np.int64),
+        )
+
     def bindings(self, numbers: Sequence[int], now: int) -> list[Mapping[str, Term]]:
         solutions = (self._population[number].solution for number in numbers)
         return [dict(zip(self._names, solution, strict=True)) for solution in solutions]

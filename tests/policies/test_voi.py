@@ -11,13 +11,19 @@ from hypothesis import strategies as st
 
 from rsp_engine.model.candidates import Candidates, Outlook
 from rsp_engine.policies import POLICIES, elected_set, named
-from rsp_engine.policies.voi import AT_VOI, WSJ_VOI, Learner
+from rsp_engine.policies.voi import AT_VOI, WSJ_VOI, Learner, Voi
 from tests.policies.inputs import candidates, counts, entries, numbers, questions
 from tests.thoroughness import examples
 
 
 def floats(*values):
     return np.array(values, dtype=np.float64)
+
+
+def voi(text):
+    policy = named(text)
+    assert isinstance(policy, Voi)
+    return policy
 
 
 # What is learned.
@@ -222,7 +228,7 @@ def test_who_knows_everything_answers_as_the_oracle(scores, k):
     known = floats(*scores)
     outlook = Outlook(known[:, None], np.ones((count, 1)), np.arange(count), np.ones(count))
     asked = candidates(range(count), known, [1] * count, k=k, outlook=outlook)
-    for policy in (AT_VOI, named("AT-VOI+answer=replica")):
+    for policy in (AT_VOI, voi("AT-VOI+answer=replica")):
         assert policy.best(asked).tolist() == order[:k]
 
 
@@ -231,7 +237,7 @@ def test_the_answer_is_ordered_by_what_is_to_be_expected_or_by_the_replica():
     outlook = sure([9.0, 8.0, 1.0], [0], [7.0, 7.5, 9.0])
     asked = candidates(range(3), [9, 8, 1], [1] * 3, k=2, outlook=outlook)
     assert AT_VOI.best(asked).tolist() == [1, 0]
-    assert named("AT-VOI+answer=replica").best(asked).tolist() == [0, 1]
+    assert voi("AT-VOI+answer=replica").best(asked).tolist() == [0, 1]
 
 
 # Its name and parameters.
@@ -255,7 +261,7 @@ def test_a_policy_that_cannot_be_is_refused_with_the_reason(text, reason):
 
 
 def test_parameters_follow_the_name():
-    assert named("WSJ-VOI+wp=4+answer=replica").wp == 4
+    assert voi("WSJ-VOI+wp=4+answer=replica").wp == 4
     assert named("WSJ-VOI") is WSJ_VOI
 
 

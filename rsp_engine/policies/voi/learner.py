@@ -63,13 +63,24 @@ class Learner:
         new = self._first[keys] == _UNSEEN
         self._first[keys[new]] = self.evaluation
         self._seen[keys] += 1
-        unknown = np.isnan(self._values[keys, 0]) & ~np.isnan(values)
-        self._meet(keys[unknown], values[unknown], -1)
+        before = self._values[keys, 0]
+        is_new = (self._refreshed[keys] == _UNSEEN) & ~np.isnan(values)
+        self._meet(keys[is_new], values[is_new], -1)
+        # What is another value all the same was not asked for: it was pushed.
+        is_other = ~is_new & (before != values) & ~(np.isnan(before) & np.isnan(values))
+        self._push(keys[is_other], values[is_other])
+
+    def _push(self, keys: Integers, values: Floats) -> None:
+        """Take in values that came by themselves. They do not tell how often others change."""
+        self._refreshed[keys] = self.evaluation
+        self._is_other[keys] = False
+        self._remember(keys, values)
+        there = values[~np.isnan(values)]
+        self.marginal.add(there, np.ones(len(there)))
 
     def _meet(self, keys: Integers, values: Floats, evaluation: int) -> None:
         """Take in the first values of keys."""
-        never = self._refreshed[keys] == _UNSEEN
-        self._refreshed[keys[never]] = evaluation
+        self._refreshed[keys] = evaluation
         self._remember(keys, values)
         self.marginal.add(values, np.full(len(values), _FIRST))
 

@@ -89,7 +89,8 @@ class Voi:
                 made[name] = float(text) if name == "wp" else text
             except ValueError:
                 raise ValueError(f"wp must be a number from 0 on, not {text}") from None
-        return replace(self, **made)  # type: ignore[arg-type]
+        name = "+".join((self.name, *(f"{name}={text}" for name, text in parameters.items())))
+        return replace(self, name=name, **made)  # type: ignore[arg-type]
 
 
 AT_VOI = Voi("AT-VOI", "keys of the list that the answer depends on", "docs/voi.md", "list", AT_TSM)

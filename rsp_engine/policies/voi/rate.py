@@ -58,4 +58,5 @@ class Rate:
 
     def state(self) -> list[float]:
         """Return the logarithms of the posterior at its points."""
-        return self._logs.tolist()
+        found: list[float] = self._logs.tolist()
+        return found

@@ -54,7 +54,7 @@ def grouped(values: Floats, weights: Floats, most: int) -> tuple[Floats, Floats]
         return values, weights
     middles = np.cumsum(weights) - weights / 2
     group = np.minimum((middles * most / weights.sum()).astype(np.int64), most - 1)
-    total = np.bincount(group, weights)
+    total: Floats = np.bincount(group, weights).astype(np.float64)
     kept = total > 0
     return (np.bincount(group, weights * values)[kept] / total[kept]), total[kept]
 
@@ -72,7 +72,8 @@ class Marginal:
     def add(self, values: Floats, weights: Floats) -> None:
         """Count values that were seen, each by its weight."""
         found, places = np.unique(np.concatenate((self._values, values)), return_inverse=True)
-        added = np.bincount(places, np.concatenate((self._weights, weights)), len(found))
+        every = np.concatenate((self._weights, weights))
+        added: Floats = np.bincount(places, every, len(found)).astype(np.float64)
         self._values, self._weights = found, added
         if len(found) > _MOST_VALUES:
             self._values, self._weights = grouped(found, added, _MOST_VALUES // 2)
@@ -138,7 +139,8 @@ class Past:
 
     def state(self) -> list[float]:
         """Return how well each c foretold."""
-        return self._logs.tolist()
+        found: list[float] = self._logs.tolist()
+        return found
 
     def restore(self, state: list[float]) -> None:
         """Take up what was saved."""
