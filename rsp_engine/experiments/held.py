@@ -133,6 +133,7 @@ class Held:
             return None
         changed: Booleans = self.values[keys] != truth[keys]
         self._note(keys[~changed], changed[~changed], now)
+        self._facts.doubt(keys[changed], now)
         if self.learner is not None:
             self.learner.told(keys, changed)
         return ~changed

@@ -187,10 +187,12 @@ def _grid(given: _Table, *, quick: bool) -> Grid:
 def _policies(given: _Table) -> tuple[str, ...]:
     names = given.values("policies") if "policies" in given.content else NINE
     for name in names:
+        if str(name).partition("+")[0] not in POLICIES:
+            raise given.wrong("policies", f"there is no policy {name!r}", _nearest(name, POLICIES))
         try:
             variant(str(name))
         except ValueError as reason:
-            raise given.wrong("policies", str(reason), _nearest(name, POLICIES)) from None
+            raise given.wrong("policies", str(reason)) from None
     return tuple(str(name) for name in names)
 
 

@@ -54,7 +54,7 @@ def named(text: str, among: Mapping[str, Policy] = POLICIES) -> Policy:
     """
     name, *parameters = (text,) if text in among else text.split("+")
     if name not in among:
-        raise ValueError(f"there is no policy {name!r}")
+        raise ValueError(f"there is no policy {name}")
     policy = among[name]
     if not parameters:
         return policy

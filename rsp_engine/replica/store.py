@@ -125,6 +125,11 @@ class Replica:
         known = known[self._facts.last_refresh[known] <= now]
         self._renew(known, np.zeros(len(known), dtype=np.bool_), now)
 
+    def doubt(self, numbers: Integers, now: int) -> None:
+        """Note that keys are told to be others than they are held."""
+        self._facts.grow(len(self.keys))
+        self._facts.doubt(numbers, now)
+
     def _renew(self, numbers: Integers, differ: Booleans, now: int) -> None:
         """Note a refresh, and learn from it."""
         facts = self._facts

@@ -116,8 +116,9 @@ class Joined:
         judged = state["judged"]
         if self._judge is not None:
             self._judge.restore(judged)
+        learned = state["learned"]
         if self._prospect is not None:
-            self._prospect.restore(state["learned"])
+            self._prospect.restore(learned)
 
     def _ranking(self, window: int) -> Ranking:
         """Close a window, and return its ranking: by the scores, or as the policy expects it."""

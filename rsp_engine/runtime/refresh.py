@@ -181,6 +181,7 @@ class Refresh:
         call.note(told.requests, told.faults)
         is_told, unchanged = told.is_told[: len(keys)], told.unchanged[: len(keys)]
         self.replica.confirm(keys[unchanged], call.now)
+        self.replica.doubt(keys[is_told & ~unchanged], call.now)
         if prospect is not None:
             prospect.told(keys[is_told], ~unchanged[is_told])
         return unchanged
@@ -226,8 +227,9 @@ class Refresh:
         self._first_push, self._has_begun = state["first_push"], state["has_begun"]
         self.is_whole = state["is_whole"]
         self._faults = Counter(state["faults"])
+        stamps = state["stamps"]
         if self._signal is not None:
-            self._signal.restore(state["stamps"])
+            self._signal.restore(stamps)
 
     def close(self) -> None:
         """Give back what the endpoints hold."""

@@ -246,7 +246,7 @@ def test_the_answer_is_ordered_by_what_is_to_be_expected_or_by_the_replica():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("AT-VOY", "there is no policy 'AT-VOY'"),
+        ("AT-VOY", "there is no policy AT-VOY"),
         ("AT-VOI+wq=1", "AT-VOI has no parameter wq: it has wp and answer"),
         ("AT-VOI+wp=much", "wp must be a number from 0 on, not much"),
         ("AT-VOI+wp=-1", "wp must be a number from 0 on, not -1"),
