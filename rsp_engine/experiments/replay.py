@@ -186,12 +186,12 @@ def read_reference(path: Path) -> dict[tuple[str, int], Reference]:
 def compare(
     recording: Recording, reference: Mapping[tuple[str, int], Reference]
 ) -> Iterator[Compared]:
-    """Yield every policy under every budget of the reference.
+    """Yield every policy under every budget of the reference, and AT-VOI with the change signal.
 
     AT-TSM comes twice: the program of the authors fetches one key less than the budget allows.
     """
     for budget in sorted({budget for _, budget in reference}):
-        for name in POLICIES:
+        for name in (*POLICIES, "AT-VOI+signal"):
             seeds = range(SEEDS if name.endswith("-RND") else 1)
             runs = [total(replay(recording, name, budget, seed)) for seed in seeds]
             yield Compared(name, budget, mean(runs), reference.get((name, budget)))
