@@ -64,7 +64,7 @@ def test_presence_is_the_part_of_windows_that_a_key_was_in():
     learner.begin(numbers([1]), floats(0))
     learner.begin(numbers([1, 2]), floats(0, 0))
     learner.begin(numbers([2]), floats(0))
-    assert learner.presence(numbers([1, 2])).tolist() == pytest.approx([3 / 6, 3 / 5])
+    assert learner.presence(numbers([1, 2])).tolist() == pytest.approx([3 / 5, 3 / 4])
     for _ in range(500):
         learner.begin(numbers([2]), floats(0))
     assert learner.presence(numbers([2])).tolist() == [0.98]

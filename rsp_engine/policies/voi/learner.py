@@ -136,7 +136,7 @@ class Learner:
 
     def presence(self, keys: Integers) -> Floats:
         """Return beta: how likely keys are to be in the next window as well."""
-        since = self.evaluation - self._first[keys] + 1
+        since = self.evaluation - self._first[keys]
         return np.minimum(0.98, (self._seen[keys] + 1) / (since + 3))
 
     def outlook(
