@@ -10,6 +10,7 @@ vectorised over the scores.
 from __future__ import annotations
 
 import time
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -94,8 +95,8 @@ def main() -> None:
         run = Run(count)
         took = [milliseconds(run.evaluate) for _ in range(EVALUATIONS)]
         outlook = run.outlook()
-        ours = median(milliseconds(lambda o=outlook: standing(o, K)) for _ in range(9))
-        theirs = median(milliseconds(lambda o=outlook: pair_by_pair(o)) for _ in range(3))
+        ours = median(milliseconds(partial(standing, outlook, K)) for _ in range(9))
+        theirs = median(milliseconds(partial(pair_by_pair, outlook)) for _ in range(3))
         assert np.allclose(standing(outlook, K).g, pair_by_pair(outlook)[1])
         levels, middle = outlook.scores.shape[1] - 1, median(took)
         verdict = f"{middle:6.2f} ms (<= {most:g})"

@@ -34,7 +34,7 @@ class Rate:
     0.5
     >>> rate.observe(np.array([1, 1, 1]), np.array([True, False, False]), np.zeros(3))
     >>> round(rate.mean, 3)
-    0.333
+    0.337
     """
 
     def __init__(self, logs: Sequence[float] | None = None) -> None:
