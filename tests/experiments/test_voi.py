@@ -1,7 +1,8 @@
 """AT-VOI against the policies of the paper, cell by cell of budget and K.
 
 A usual run looks at a few cells; `RSP_THOROUGH=1` at all 42 of the replay, and at 210 of generated
-data, five datasets each. The best is the best of AT-TSM, AT-BSM, WSJ-LRU and WSJ-RND, for each measure and cell.
+data, five datasets each. The best is the best of AT-TSM, AT-BSM, WSJ-LRU and WSJ-RND, for each
+measure and cell.
 """
 
 from __future__ import annotations
@@ -98,13 +99,14 @@ def on_generated(ch: int, number: int) -> np.ndarray:
     def measured(policy: str, budget: int, k: int) -> np.ndarray:
         seeds = range(SEEDS if policy == "WSJ-RND" else 1)
         runs = [run(windows, Direct(policy, budget, k, 40, seed)) for seed in seeds]
-        return np.mean([np.sum([(o.ndcg, o.precision) for o in r], axis=0) for r in runs], axis=0)
+        sums = [np.sum([(o.ndcg, o.precision) for o in outcomes], axis=0) for outcomes in runs]
+        return np.array(np.mean(sums, axis=0))
 
     return np.array([[measured(p, *cell) for p in ("AT-VOI", *OTHERS)] for cell in SOME])
 
 
 def test_on_generated_data_it_is_as_relevant_as_the_best_and_the_best_in_all():
-    """Medians over the datasets of a kind, as in the paper. All five of all kinds take 15 minutes."""
+    """By medians over the datasets of a kind, as in the paper. All of them take 15 minutes."""
     is_relevant, is_best = [], []
     for ch in CHS:
         found = np.array([on_generated(ch, number) for number in NUMBERS])
