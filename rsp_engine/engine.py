@@ -163,14 +163,19 @@ class Engine:
         graphs = {**self._options.graphs, iri: Path(path)}
         self._options = replace(self._options, graphs=graphs)
 
-    def service(self, iri: str, endpoint: Bindable) -> None:
+    def service(self, iri: str, endpoint: Bindable, *, modified: str | None = None) -> None:
         """Say where the data of a SERVICE are, before the queries that ask for them.
 
         An endpoint is a URL, a pyoxigraph `Store` or `Dataset`, a configured `SPARQLWrapper`, a
-        `Recorded` history or any other endpoint, or a function that makes one.
+        `Recorded` history or any other endpoint, or a function that makes one. `modified` is the
+        property by which it tells when a key was last modified, if it does: what is told to be
+        unchanged is not fetched.
         """
         services = {**self._options.services, iri: connect(endpoint)}
-        self._options = replace(self._options, services=services)
+        known = {name: told for name, told in self._options.modified.items() if name != iri}
+        if modified is not None:
+            known[iri] = modified
+        self._options = replace(self._options, services=services, modified=known)
 
     def changes(self, iri: str, source: str | Source | Iterable[tuple[int, str]]) -> None:
         """Say where a service pushes its changes, before the queries that ask for its data.

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rsp_engine.cli.binding import bindings
 from rsp_engine.errors import BindingError
 from rsp_engine.model.durations import parse_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from rsp_engine.plan.services import ServiceOptions
 
 __all__ = [
@@ -20,12 +23,14 @@ __all__ = [
     "Changes",
     "Deadline",
     "MaxRequests",
+    "Modified",
     "Policy",
     "Replica",
     "ReplicaFlag",
     "Seed",
     "Services",
     "StandBy",
+    "modified_by",
     "service_options",
 ]
 
@@ -60,6 +65,14 @@ Changes = Annotated[
         " (repeatable).",
     ),
 ]
+Modified = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="IRI=PROPERTY",
+        help="A SERVICE and the property by which it tells when a key was last modified"
+        " (repeatable).",
+    ),
+]
 Policy = Annotated[
     str | None,
     typer.Option(
@@ -89,6 +102,29 @@ ReplicaFlag = Annotated[
 Capacity = Annotated[
     int | None, typer.Option(help="How many remote keys are held; all if left out.")
 ]
+
+
+def modified_by(
+    given: list[str] | None,
+    bound: Collection[str],
+    asked: Collection[str],
+    prefixes: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the properties by which services tell when a key was last modified, by service.
+
+    >>> modified_by([":s=dct:modified"], {"http://e/s"}, (), {"": "http://e/", "dct": "http://d/"})
+    {'http://e/s': 'http://d/modified'}
+    """
+    found = {}
+    for iri, text in bindings(given or [], asked, prefixes, "--modified"):
+        if iri not in bound:
+            hint = "bind it: --service IRI=URL"
+            raise BindingError(f"--modified {iri}: that service is not bound", hint)
+        prefix, colon, local = text.partition(":")
+        is_short = bool(colon) and prefix in prefixes and not local.startswith("//")
+        plain = text.removeprefix("<").removesuffix(">")
+        found[iri] = prefixes[prefix] + local if is_short else plain
+    return found
 
 
 def service_options(

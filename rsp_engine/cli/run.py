@@ -33,11 +33,13 @@ from rsp_engine.cli.remote import (
     Changes,
     Deadline,
     MaxRequests,
+    Modified,
     Policy,
     ReplicaFlag,
     Seed,
     Services,
     StandBy,
+    modified_by,
     service_options,
 )
 from rsp_engine.cli.telling import Faults, Verdict, tell
@@ -163,6 +165,7 @@ def run_files(
     max_requests: MaxRequests = None,
     deadline: Deadline = None,
     changes: Changes = None,
+    modified: Modified = None,
     seed: Seed = None,
     replica: ReplicaFlag = None,
     capacity: Capacity = None,
@@ -238,7 +241,8 @@ def run_files(
             packages=packages,
         )
         queries = configured_queries(context, files, config)
-        _bind(engine, queries, _Bound(stream, graph, service, changes, allow, attribute_range))
+        given = _Bound(stream, graph, service, changes, allow, attribute_range, modified)
+        _bind(engine, queries, given)
         forms = engine.forms
         if len(forms) > 1 and output_format in _ONE_TABLE:
             hint = "take jsonl, or run each query by itself"
@@ -338,6 +342,7 @@ class _Bound(NamedTuple):
     changes: list[str] | None
     allowed: list[str] | None
     ranges: list[str] | None
+    modified: list[str] | None
 
 
 def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
@@ -353,10 +358,12 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
         engine.graph(iri, path)
     clauses = (clause for query in queries for clause in tree.find(query, tree.Service))
     asked = {clause.name.value for clause in clauses if isinstance(clause.name, tree.Iri)}
-    for iri, url in bindings(bound.services or [], asked, prefixes, "--service"):
+    services = bindings(bound.services or [], asked, prefixes, "--service")
+    told = modified_by(bound.modified, dict(services), asked, prefixes)
+    for iri, url in services:
         if bound.allowed:
             allowed_origin(url, bound.allowed)
-        engine.service(iri, url)
+        engine.service(iri, url, modified=told.get(iri))
     for iri, source in bindings(bound.changes or [], asked, prefixes, "--changes"):
         engine.changes(iri, source)
     known = {window.stream.value for query in queries for window in query.windows}

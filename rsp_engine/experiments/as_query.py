@@ -12,6 +12,7 @@ from pyoxigraph import NamedNode
 
 from rsp_engine.engine import Engine
 from rsp_engine.experiments.dataset import DFC, MENTIONS, RANGE, STEP, USER
+from rsp_engine.experiments.held import variant
 from rsp_engine.experiments.windows import WEIGHTS
 from rsp_engine.model.answers import Solutions
 
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
     from rsp_engine.experiments.windows import Linear
     from rsp_engine.model.answers import Answer
 
-__all__ = ["SERVICE", "STREAM", "Answered", "query", "through_engine"]
+__all__ = ["MODIFIED", "SERVICE", "STREAM", "Answered", "query", "through_engine"]
 
 STREAM = "http://example.org/mentions"
 SERVICE = "http://example.org/users/sparql"
+MODIFIED = "http://purl.org/dc/terms/modified"
 
 
 class Answered(NamedTuple):
@@ -71,16 +73,17 @@ def through_engine(
 
     The mentions are those of the dataset, or of a `stream` that holds the same.
     """
+    chosen = variant(setting.policy)
     engine = Engine(
         t0=dataset.start,
-        policy=setting.policy,
+        policy=chosen.policy.name,
         budget=setting.budget,
         n=setting.n,
         seed=setting.seed,
         oracle=True,
         runner=runner,
     )
-    engine.service(SERVICE, dataset.endpoint())
+    engine.service(SERVICE, dataset.endpoint(), modified=MODIFIED if chosen.is_told else None)
     engine.register(query(score, setting.k))
     engine.bind(STREAM, dataset.elements() if stream is None else stream)
     last = dataset.start + dataset.windows[-1][1]

@@ -95,6 +95,13 @@ class Dataset:
         found = np.bincount(self.mention_users[first:last], minlength=len(self.names))
         return found.astype(np.int64)
 
+    def last_mention(self, closed: int) -> Integers:
+        """Return the place of the last mention of each user until a time, -1 if there is none."""
+        count = np.searchsorted(self.mention_times, closed, side="right")
+        found = np.full(len(self.names), -1)
+        found[self.mention_users[:count]] = np.arange(count)  # what is written last stays
+        return found
+
     def mentioned_parts(self, opened: int, closed: int) -> Integers:
         """Return in how many parts of a window each user is mentioned: 0, 1 or 2.
 

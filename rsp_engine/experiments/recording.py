@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,11 +41,6 @@ class RecordedWindow:
     streamed: Integers
     remote: Integers
 
-    def remote_of(self, keys: Integers) -> Integers:
-        """Return the true remote values of some of the objects."""
-        order = np.argsort(self.keys)
-        return self.remote[order[np.searchsorted(self.keys, keys, sorter=order)]]
-
 
 @dataclass(frozen=True, slots=True)
 class Recording:
@@ -65,12 +60,22 @@ class Recording:
         """The time from one window to the next, in milliseconds."""
         return self.windows[1].close - self.windows[0].close
 
-    def score(self, streamed: Integers, remote: Integers) -> Floats:
+    def renamed(self, seed: int) -> Recording:
+        """Return the same with other keys, so that chance says which of equals has the larger one.
+
+        The oracle's order stays as it is: no tie is broken as it breaks them, unless by chance.
+        """
+        names = np.random.default_rng(seed).permutation(len(self.snapshot))
+        windows = tuple(replace(window, keys=names[window.keys]) for window in self.windows)
+        snapshot = np.empty_like(self.snapshot)
+        snapshot[names] = self.snapshot
+        return replace(self, windows=windows, snapshot=snapshot)
+
+    def score(self, streamed: Integers | Floats, remote: Integers | Floats) -> Floats:
         """Return the score of the recorded query: 0.7 norm(streamed) + 0.3 norm(remote)."""
         (least_s, least_d), (largest_s, largest_d) = self.least, self.largest
-        score: Floats = 0.7 * (streamed - least_s) / max(largest_s - least_s, 1)
-        score += 0.3 * (remote - least_d) / max(largest_d - least_d, 1)
-        return score
+        stream: Floats = 0.7 * (streamed - least_s) / max(largest_s - least_s, 1)
+        return stream + 0.3 * (remote - least_d) / max(largest_d - least_d, 1)
 
 
 def read(path: Path) -> Recording:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,17 +29,18 @@ from rich.console import Console
 from rich.table import Table
 
 from rsp_engine.errors import RspError, SourceError
+from rsp_engine.experiments.held import Held, Listed, variant
 from rsp_engine.experiments.recording import Recording, read, rows_of
-from rsp_engine.model.candidates import Candidates
 from rsp_engine.operators.measures import Cumulated, Measures, measure
-from rsp_engine.policies import POLICIES, Policy, elected_set
-from rsp_engine.replica.estimator import Learned, estimator
-from rsp_engine.replica.facts import Facts
+from rsp_engine.policies import POLICIES
+from rsp_engine.replica.estimator import Learned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.experiments.recording import RecordedWindow
+    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.policies.policy import Places
 
 __all__ = [
     "Compared",
@@ -83,53 +85,44 @@ class Outcome:
 
 
 def replay(
-    recording: Recording, policy: Policy, budget: int, seed: int = 0, setting: Setting = DEFAULT
+    recording: Recording, policy: str, budget: int, seed: int = 0, setting: Setting = DEFAULT
 ) -> Iterator[Outcome]:
-    """Yield the outcome of every window under a policy."""
+    """Yield the outcome of every window under a policy, which is named as `variant` reads it."""
+    chosen = variant(policy)
     start = recording.windows[0].close - recording.step
-    replica = _Replica(recording.snapshot, start, recording.step)
+    held = Held(recording.snapshot, start, Learned(recording.step), chosen, seed)
+    size = 2 * (setting.k + setting.n) if chosen.proposer == "list" else None
+    truth = recording.snapshot.astype(np.float64)
     for window in recording.windows:
-        scores = recording.score(window.streamed, replica.values[window.keys])
-        places = _best_first(scores, window.keys)
-        if policy.proposer == "list":
-            places = places[: 2 * (setting.k + setting.n)]
-        keys, streamed = window.keys[places], window.streamed[places]
-        asked = Candidates(keys, scores[places], streamed, setting.k, recording.step)
-        facts = replica.facts.entries(keys)
-        elected = elected_set(policy, asked, facts, budget, window.close, seed)
-        replica.fetch(elected, window.remote_of(elected), window.close)
-        scores = recording.score(streamed, replica.values[keys])
-        best = _best_first(scores, keys)[: setting.k]
+        truth[window.keys] = window.remote
+        scores = recording.score(window.streamed, held.values[window.keys])
+        places = _best_first(scores, window.keys)[:size]
+        listed = partial(_listed, recording, window, held, places, setting.k)
+        fetched = held.refresh(listed, truth, window.keys, budget, window.close)
+        ranked = listed()
+        best = held.best(ranked)
+        keys = ranked.keys[best]
         true = recording.score(window.streamed, window.remote)[: setting.k]
         yield Outcome(
-            measure(keys[best].tolist(), window.keys.tolist(), setting.k, setting.depth),
-            len(elected),
-            np.array_equal(scores[best], true),
+            measure(keys.tolist(), window.keys.tolist(), setting.k, setting.depth),
+            fetched,
+            np.array_equal(recording.score(ranked.streamed[best], held.values[keys]), true),
         )
 
 
-class _Replica:
-    """The remote values as last fetched, and the facts about them, by key."""
-
-    def __init__(self, snapshot: Integers, now: int, step: int) -> None:
-        self.values = snapshot.copy()
-        self.facts = Facts()
-        self.facts.grow(len(snapshot))
-        self._estimator = estimator(Learned(step))
-        every = np.arange(len(snapshot))
-        self._renew(every, np.ones(len(every), dtype=np.bool_), now)
-
-    def fetch(self, keys: Integers, values: Integers, now: int) -> None:
-        changed = self.values[keys] != values
-        self.values[keys] = values
-        self._estimator.observe(keys, now - self.facts.last_refresh[keys], changed)
-        self._renew(keys, changed, now)
-
-    def _renew(self, keys: Integers, changed: Booleans, now: int) -> None:
-        self.facts.renew(keys, changed, self._estimator.intervals(keys), now)
+def _listed(
+    recording: Recording, window: RecordedWindow, held: Held, places: Places, k: int
+) -> Listed:
+    """Return objects of a window, given by their places, best first by what is held now."""
+    keys = window.keys[places]
+    scores = recording.score(window.streamed[places], held.values[keys])
+    places = places[_best_first(scores, keys)]
+    keys, streamed = window.keys[places], window.streamed[places]
+    seen = streamed.astype(np.float64)
+    return Listed(keys, seen, streamed, keys, recording.score, k, recording.step)
 
 
-def _best_first(scores: Floats, keys: Integers) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def _best_first(scores: Floats, keys: Integers) -> Places:
     """Return places by score; of equals, the larger key comes first, as with the oracle."""
     return np.lexsort((-keys, -scores))
 
@@ -193,16 +186,16 @@ def read_reference(path: Path) -> dict[tuple[str, int], Reference]:
 def compare(
     recording: Recording, reference: Mapping[tuple[str, int], Reference]
 ) -> Iterator[Compared]:
-    """Yield every policy under every budget of the reference.
+    """Yield every policy under every budget of the reference, and AT-VOI with the change signal.
 
     AT-TSM comes twice: the program of the authors fetches one key less than the budget allows.
     """
     for budget in sorted({budget for _, budget in reference}):
-        for name, policy in POLICIES.items():
+        for name in (*POLICIES, "AT-VOI+signal"):
             seeds = range(SEEDS if name.endswith("-RND") else 1)
-            runs = [total(replay(recording, policy, budget, seed)) for seed in seeds]
+            runs = [total(replay(recording, name, budget, seed)) for seed in seeds]
             yield Compared(name, budget, mean(runs), reference.get((name, budget)))
-        less = total(replay(recording, POLICIES["AT-TSM"], max(budget - 1, 0)))
+        less = total(replay(recording, "AT-TSM", max(budget - 1, 0)))
         yield Compared("AT-TSM, B-1", budget, less, reference.get(("AT-TSM", budget)))
 
 

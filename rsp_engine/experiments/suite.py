@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rsp_engine.errors import SuiteError
 from rsp_engine.experiments.dataset import EVALUATIONS
+from rsp_engine.experiments.held import variant
 from rsp_engine.experiments.profile import CHS, DATASETS
 from rsp_engine.policies import POLICIES
 
@@ -62,7 +63,7 @@ Counting = Literal["slides", "mentions"]
 Parameter = Literal["ch", "budget", "k", "n"]
 PARAMETERS: tuple[Parameter, ...] = get_args(Parameter)
 
-NINE = tuple(name for name in POLICIES if name not in {"AT-RND", "EXACT"})
+NINE = tuple(n for n in POLICIES if n not in {"AT-RND", "EXACT"} and not n.endswith("-VOI"))
 """The policies that the paper compares."""
 
 _MOST = 2**31 - 1
@@ -186,8 +187,12 @@ def _grid(given: _Table, *, quick: bool) -> Grid:
 def _policies(given: _Table) -> tuple[str, ...]:
     names = given.values("policies") if "policies" in given.content else NINE
     for name in names:
-        if name not in POLICIES:
+        if str(name).partition("+")[0] not in POLICIES:
             raise given.wrong("policies", f"there is no policy {name!r}", _nearest(name, POLICIES))
+        try:
+            variant(str(name))
+        except ValueError as reason:
+            raise given.wrong("policies", str(reason)) from None
     return tuple(str(name) for name in names)
 
 

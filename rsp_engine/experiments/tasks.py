@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.experiments.direct import Setting, run
 from rsp_engine.experiments.generator import generate
+from rsp_engine.experiments.held import variant
 from rsp_engine.experiments.traces import derive, read_trace
 from rsp_engine.experiments.windows import prepare
-from rsp_engine.policies import POLICIES
 
 if TYPE_CHECKING:
     from rsp_engine.experiments.dataset import Dataset
@@ -84,7 +84,7 @@ def canonical(setting: Setting) -> Setting:
     >>> canonical(Setting("WST", 7, 5, 10))
     Setting(policy='WST', budget=0, k=5, n=0, seed=0)
     """
-    policy = POLICIES[setting.policy]
+    policy = variant(setting.policy).policy
     fetches_by_budget = policy.is_bounded and policy.proposer is not None
     return replace(
         setting,

@@ -63,13 +63,15 @@ class Part(NamedTuple):
 class Window(NamedTuple):
     """A window: its users, their mentions, their dfc at its close, and who is best.
 
-    `later` are the windows to come that have begun, with what has arrived for them so far. `dfc` is
-    that of all users there are. `oracle` are the users of the window, the best first.
+    `latest` says when each was mentioned last, as a place in the stream. `later` are the windows to
+    come that have begun, with what has arrived for them so far. `dfc` is that of all users there
+    are. `oracle` are the users of the window, the best first.
     """
 
     close: int
     users: Integers
     mn: Floats
+    latest: Integers
     later: tuple[Part, ...]
     dfc: Floats
     oracle: tuple[int, ...]
@@ -105,7 +107,8 @@ def prepare(dataset: Dataset, most: int | None = None) -> Windows:
             for begun in range(opened + STEP, close, STEP)
         )
         order = best_first(score(mn, dfc[users]))
-        made.append(Window(close, users, mn, later, dfc, tuple(users[order].tolist())))
+        latest = dataset.last_mention(close)[users]
+        made.append(Window(close, users, mn, latest, later, dfc, tuple(users[order].tolist())))
     return Windows(dataset.initial, tuple(made), score)
 
 

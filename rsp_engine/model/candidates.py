@@ -15,7 +15,31 @@ import numpy as np
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
 
-__all__ = ["Candidates", "Entries"]
+__all__ = ["Candidates", "Entries", "Outlook"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What the scores of candidates may be: a row for each, in their order.
+
+    `scores` are those that an object may have, `chances` how likely each of them is: a row of these
+    sums to 1. Of equal scores the object with the larger `precedence` is the better one. `horizon`
+    is how much a refresh counts, the evaluations to come included; 1 if it serves this one alone.
+    """
+
+    scores: Floats
+    chances: Floats
+    precedence: Integers
+    horizon: Floats
+
+    def __post_init__(self) -> None:
+        if self.scores.ndim != 2 or self.scores.shape != self.chances.shape:
+            raise ValueError("each score that an object may have must have a chance")
+        if not len(self.scores) == len(self.precedence) == len(self.horizon):
+            raise ValueError("each object must have its scores, its precedence and its horizon")
+
+    def __len__(self) -> int:
+        return len(self.scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +48,8 @@ class Candidates:
 
     `keys` are dense numbers, `scores` what is known of the objects now. `lives` is how many
     evaluations hold an object, the one at hand included (L in ACQUA). `k` is how many the query
-    asks for, `step` the time from one evaluation to the next in milliseconds (beta).
+    asks for, `step` the time from one evaluation to the next in milliseconds (beta). A policy that
+    learns is given an `outlook` too, where there can be one.
     """
 
     keys: Integers
@@ -32,10 +57,13 @@ class Candidates:
     lives: Integers
     k: int
     step: int
+    outlook: Outlook | None = None
 
     def __post_init__(self) -> None:
         if not len(self.keys) == len(self.scores) == len(self.lives):
             raise ValueError("keys, scores and lives must be of equal length")
+        if self.outlook is not None and len(self.outlook) != len(self.keys):
+            raise ValueError("an outlook must be of every candidate")
         if self.k < 1 or self.step < 1:
             raise ValueError("k and step must be at least 1")
 

@@ -118,7 +118,9 @@ def _joined_path(query: tree.Query, options: Options) -> tuple[JoinedConfig, Ser
     score = _score(grouped, sides.remote, options)
     if isinstance(score, WhyNot):
         return score
-    return _config(query, sides, grouped, score, options), service_of(sides, options)
+    one_of_key = set(grouped.keys) == set(sides.keys)
+    service = service_of(sides, score, options, one_of_key=one_of_key)
+    return _config(query, sides, grouped, score, options), service
 
 
 def _config(

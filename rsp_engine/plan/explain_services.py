@@ -25,8 +25,12 @@ def services_as_text(physical: PhysicalPlan) -> Iterator[str]:
         pattern = plan.pattern
         yield f"service  <{pattern.service}>, {_join(pattern)}; it gives {_names(pattern)}"
         yield f"policy   {plan.policy.name}: {plan.policy.summary}"
+        if plan.instead is not None:
+            yield f"         in place of {plan.instead}"
         yield f"budget   {_budget(plan)}{_limits(plan)}"
         yield f"replica  {_replica(plan)}"
+        if plan.modified is not None:
+            yield f"signal   <{plan.modified}> tells what has changed; the unchanged are skipped"
         if plan.is_pushed:
             yield "changes  are pushed: what is known is not asked for again"
         if graph is not None:
@@ -59,12 +63,14 @@ def services_as_data(physical: PhysicalPlan) -> list[dict[str, Any]]:
             "join_key": list(plan.pattern.keys),
             "variables": list(plan.pattern.variables),
             "policy": plan.policy.name,
+            "in_place_of": plan.instead,
             "budget": plan.options.budget if plan.policy.is_bounded else None,
             "max_requests": plan.options.limits.max_requests,
             "deadline_ms": plan.options.limits.deadline_ms,
             "snapshot": plan.options.snapshot,
             "capacity": plan.options.capacity,
             "changes_pushed": plan.is_pushed,
+            "modified": plan.modified,
             "graph": graph,
             "keys": keys,
             "request": _request(plan.pattern),

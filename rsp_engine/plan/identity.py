@@ -46,4 +46,4 @@ def _options(operator: GeneralConfig) -> dict[str, Any]:
 def _service(plan: ServicePlan) -> dict[str, Any]:
     pattern = {n: list(v) if isinstance(v, tuple) else v for n, v in asdict(plan.pattern).items()}
     options = {**asdict(plan.options), "policy": plan.policy.name}
-    return {**pattern, **options, "is_pushed": plan.is_pushed}
+    return {**pattern, **options, "is_pushed": plan.is_pushed, "modified": plan.modified}

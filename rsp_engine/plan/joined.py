@@ -32,6 +32,7 @@ from rsp_engine.plan.remote import remote_pattern, served_path
 from rsp_engine.plan.scoring import scoring
 from rsp_engine.plan.services import chosen_policy, service_plan
 from rsp_engine.plan.variables import certain, named, visible
+from rsp_engine.policies.voi import Voi
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats
@@ -109,7 +110,7 @@ def joined_path(query: tree.Query, options: Options) -> tuple[JoinedConfig, Serv
     config = joined_config(query, sides, score, options, score.streaming)
     names, functions = sides.stream.names, options.functions
     projected = projection(query, names, config, functions, sides.remote)
-    return replace(config, projected=projected), service_of(sides, options)
+    return replace(config, projected=projected), service_of(sides, score, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,17 +193,34 @@ def _score(sides: Sides, options: Options) -> Scored | WhyNot:
     return Scored(found, *streaming or (None,), *remote or (None,))
 
 
-def _proof(score: Scored, options: Options) -> Proof:
+def _proof(score: Scored, options: Options, variable: str | None) -> Proof:
     try:
-        return prove(score.scoring, score.streaming, declared=options.monotone)
+        return prove(score.scoring, variable, declared=options.monotone)
     except ValueError as reason:
         raise BindingError(f"the score cannot be as it is declared: {reason}") from None
 
 
-def service_of(sides: Sides, options: Options) -> ServicePlan:
-    """Return how the SERVICE clause is answered."""
+def service_of(
+    sides: Sides, score: Scored, options: Options, *, one_of_key: bool = True
+) -> ServicePlan:
+    """Return how the SERVICE clause is answered; whether a key has one object at most."""
     policy = chosen_policy(options, DEFAULT_POLICY)
-    return service_plan(remote_pattern(sides.service, sides.keys), options, policy)
+    instead = None
+    if isinstance(policy, Voi):
+        one_of_key &= options.arrivals == "latest"
+        if (why := _no_outlook(score, options, one_of_key=one_of_key)) is not None:
+            policy, instead = policy.otherwise, f"{policy.name}: {why}"
+    return service_plan(remote_pattern(sides.service, sides.keys), options, policy, instead)
+
+
+def _no_outlook(score: Scored, options: Options, *, one_of_key: bool) -> str | None:
+    """Say why it cannot be foreseen what objects score if remote values are others, if so."""
+    if score.remote is None:
+        return "the score needs no remote value"
+    if not one_of_key:
+        return "a key may have several objects"
+    proof = _proof(score, options, score.remote)
+    return proof.why if proof.direction is None else None
 
 
 def joined_config(
@@ -232,5 +250,5 @@ def joined_config(
         n=options.service_options.n,
         arrivals=options.arrivals,
         is_judged=options.oracle,
-        proof=_proof(score, options),
+        proof=_proof(score, options, score.streaming),
     )

@@ -42,7 +42,8 @@ class Options:
     `bounds` and `t0` say what a window is, `report` which windows are evaluated. `functions` are
     the user's own, by name or IRI, and `monotone` says how they go with their arguments. `graphs`
     are the files of static graphs, by IRI; a relative IRI is a file beside `folder`. `services` are
-    the endpoints of remote datasets, by IRI, and `feeds` those that push their changes. `operator`
+    the endpoints of remote datasets, by IRI, and `feeds` those that push their changes; `modified`
+    has the properties by which services tell when a key was last modified. `operator`
     forces how a ranked query is run, and `arrivals` says what its objects are. With `oracle`,
     answers that need remote data are judged by all of it. `match` promises that the triples of a
     solution come in one element. `ranges` has the least and the largest value of the attribute of
@@ -61,6 +62,7 @@ class Options:
     service_options: ServiceOptions = field(default_factory=ServiceOptions)
     policies: Mapping[str, Policy] = field(default_factory=lambda: POLICIES)
     feeds: frozenset[str] = frozenset()
+    modified: Mapping[str, str] = field(default_factory=dict)
     operator: OperatorName = "auto"
     arrivals: Arrivals = "latest"
     oracle: bool = False

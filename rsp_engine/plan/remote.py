@@ -27,6 +27,8 @@ from rsp_engine.plan.beside import Clause, around
 from rsp_engine.plan.general import general_path
 from rsp_engine.plan.services import chosen_policy, service_plan
 from rsp_engine.plan.variables import certain, named, visible
+from rsp_engine.policies.lru import WSJ_LRU
+from rsp_engine.policies.voi import Voi
 from rsp_engine.replica.pattern import RemotePattern
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ def served_path(
     query: tree.Query, options: Options
 ) -> tuple[ServedConfig, tuple[ServicePlan, ...]]:
     """Return the configuration of the general operator, and how the clauses are answered."""
-    policy = _policy(options)
+    policy, instead = _policy(options)
     query = _numbered(query, options.bound_services)
     clauses = {clause.number: clause for clause in tree.find(query, Clause)}
     local = {number: _local(clause, query) for number, clause in clauses.items()}
@@ -98,7 +100,7 @@ def served_path(
         asked = _asked(query, keys, tree.rewrite(beside, plain), options) if keys else None
         is_marked = not certain(clause.group)
         served.append(ServedClause(_graph(clause), asked, is_marked))
-        plans.append(service_plan(remote_pattern(clause, keys), options, policy))
+        plans.append(service_plan(remote_pattern(clause, keys), options, policy, instead))
     changed: Any = tree.rewrite(query, plain)
     config = general_path(changed, options.functions)
     given = {f.name: getattr(config, f.name) for f in fields(config)}
@@ -113,15 +115,20 @@ def remote_pattern(clause: tree.Service, keys: tuple[str, ...]) -> RemotePattern
     return RemotePattern(clause.name.value, body, keys, tuple(others))
 
 
-def _policy(options: Options) -> Policy:
-    """Return the policy, unless it looks at a list that only a top-k operator keeps."""
+def _policy(options: Options) -> tuple[Policy, str | None]:
+    """Return the policy, unless it looks at a list that only a top-k operator keeps.
+
+    One that learns what objects may score needs a score, and another elects in its place.
+    """
     policy = chosen_policy(options, DEFAULT_POLICY)
+    if isinstance(policy, Voi):
+        return WSJ_LRU, f"{policy.name}: on the general path no remote value moves a score"
     if policy.proposer == "list":
         able = [name for name, other in options.policies.items() if other.proposer != "list"]
         message = f"the policy {policy.name} elects from the list of a top-k operator"
         hint = f"this query takes the general path, which can use {', '.join(able)}"
         raise BindingError(message, hint)
-    return policy
+    return policy, None
 
 
 def _numbered(query: tree.Query, services: tuple[str, ...]) -> tree.Query:

@@ -8,10 +8,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import BindingError
+from rsp_engine.policies.registry import named
 from rsp_engine.replica.changes import Changes
 from rsp_engine.replica.endpoint import UNLIMITED, Endpoint, Limits
 from rsp_engine.replica.estimator import Estimation, Learned
 from rsp_engine.replica.pattern import RemotePattern
+from rsp_engine.replica.signal import modified_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -70,6 +72,10 @@ class ServicePlan:
     options: ServiceOptions
     is_pushed: bool = False
     """Whether a feed tells the changes."""
+    modified: str | None = None
+    """The property that tells when a key was last modified: the change signal."""
+    instead: str | None = None
+    """The policy in whose place this one elects, and why."""
 
 
 def changes_stream(service: str) -> str:
@@ -80,18 +86,22 @@ def changes_stream(service: str) -> str:
 def chosen_policy(options: Options, default: str) -> Policy:
     """Return the policy that the user names, or the default; a name that is none is refused."""
     name = options.service_options.policy or default
-    if name not in options.policies:
+    try:
+        return named(name, options.policies)
+    except ValueError as reason:
         close = get_close_matches(name.upper(), list(options.policies), n=1)
         hint = f"did you mean {close[0]}? " if close else ""
         hint += f"The policies are {', '.join(options.policies)}"
-        raise BindingError(f"there is no policy {name}", hint)
-    return options.policies[name]
+        raise BindingError(str(reason), hint) from None
 
 
-def service_plan(pattern: RemotePattern, options: Options, policy: Policy) -> ServicePlan:
+def service_plan(
+    pattern: RemotePattern, options: Options, policy: Policy, instead: str | None = None
+) -> ServicePlan:
     """Plan a clause whose service is bound to an endpoint, to a feed, or to both.
 
-    Behind a feed alone there is nothing that could be asked.
+    Behind a feed alone there is nothing that could be asked. `instead` names a policy in whose
+    place this one elects.
     """
     is_pushed = pattern.service in options.feeds
     chosen = options.service_options
@@ -99,7 +109,10 @@ def service_plan(pattern: RemotePattern, options: Options, policy: Policy) -> Se
     if connect is None:
         chosen = replace(chosen, budget=0, snapshot=False)
         connect = Changes
-    return ServicePlan(pattern, connect, policy, chosen, is_pushed)
+    modified = options.modified.get(pattern.service)
+    if modified is not None:
+        modified_pattern(pattern, modified)  # refused here, if it cannot be asked
+    return ServicePlan(pattern, connect, policy, chosen, is_pushed, modified, instead)
 
 
 def refuse_unasked(bound: Collection[str], plans: Iterable[ServicePlan]) -> None:

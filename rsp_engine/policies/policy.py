@@ -23,9 +23,18 @@ from rsp_engine.errors import RspError
 from rsp_engine.model.candidates import Candidates, Entries
 
 if TYPE_CHECKING:
-    from rsp_engine.model.arrays import Integers
+    from rsp_engine.model.arrays import Booleans, Integers
 
-__all__ = ["Places", "Policy", "Proposer", "RankedPolicy", "Ranker", "elected_set", "in_order"]
+__all__ = [
+    "Places",
+    "Policy",
+    "Proposer",
+    "RankedPolicy",
+    "Ranker",
+    "elected_set",
+    "in_order",
+    "refuse",
+]
 
 Proposer = Literal["window", "list"]
 """`window`: all objects of the window (WSJ in ACQUA). `list`: those of the Super-MTK+N list."""
@@ -80,16 +89,31 @@ class RankedPolicy:
     def elect(
         self, candidates: Candidates, entries: Entries, budget: int, now: int, seed: int
     ) -> Integers:
-        _refuse(candidates, entries, budget)
+        refuse(candidates, entries, budget)
         places = self.ranker(candidates, entries, now, seed)
         return candidates.keys[places[:budget] if self.is_bounded else places]
 
 
 def elected_set(  # noqa: PLR0913, PLR0917 - a policy, and what it is asked
-    policy: Policy, candidates: Candidates, entries: Entries, budget: int, now: int, seed: int
+    policy: Policy,
+    candidates: Candidates,
+    entries: Entries,
+    budget: int,
+    now: int,
+    seed: int,
+    *,
+    skipped: Booleans | None = None,
 ) -> Integers:
-    """Ask a policy, and hold it to what it promises: it may be the user's own."""
-    _refuse(candidates, entries, budget)
+    """Ask a policy, and hold it to what it promises: it may be the user's own.
+
+    Candidates that are skipped are known to be fresh. They keep their places among the others, and
+    whom the policy elects after them takes their part of the budget.
+    """
+    if skipped is not None and skipped.any():
+        every = elected_set(policy, candidates, entries, len(candidates), now, seed)
+        left = every[~np.isin(every, candidates.keys[skipped])]
+        return left[:budget] if policy.is_bounded else left
+    refuse(candidates, entries, budget)
     keys = np.asarray(policy.elect(candidates, entries, budget, now, seed))
     if keys.size == 0:
         return np.empty(0, dtype=np.int64)
@@ -112,7 +136,8 @@ def in_order(candidates: Candidates, first: NDArray[Any]) -> Places:
     return np.lexsort((~candidates.keys, -candidates.scores, first))
 
 
-def _refuse(candidates: Candidates, entries: Entries, budget: int) -> None:
+def refuse(candidates: Candidates, entries: Entries, budget: int) -> None:
+    """Refuse a question that no policy can answer."""
     if budget < 0:
         raise ValueError(f"a budget must be at least 0, not {budget}")
     if len(candidates) != len(entries):

@@ -10,6 +10,7 @@ from rsp_engine.policies.bsm import AT_BSM
 from rsp_engine.policies.lru import AT_LRU, WSJ_LRU
 from rsp_engine.policies.rnd import AT_RND, WSJ_RND
 from rsp_engine.policies.tsm import AT_TSM
+from rsp_engine.policies.voi import AT_VOI, WSJ_VOI, Voi
 from rsp_engine.policies.wbm import AT_WBM, WSJ_WBM
 from rsp_engine.policies.wst import WST
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.policies.policy import Policy
 
-__all__ = ["POLICIES", "register"]
+__all__ = ["POLICIES", "named", "register"]
 
 _ALL: tuple[Policy, ...] = (
     WST,
@@ -32,10 +33,35 @@ _ALL: tuple[Policy, ...] = (
     AT_WBM,
     AT_RND,
     EXACT,
+    AT_VOI,
+    WSJ_VOI,
 )
 
 POLICIES: Mapping[str, Policy] = MappingProxyType({policy.name: policy for policy in _ALL})
 """The policies of the engine. They never change: `register` returns another mapping."""
+
+
+def named(text: str, among: Mapping[str, Policy] = POLICIES) -> Policy:
+    """Return the policy of a name; parameters may follow it. What cannot be is a `ValueError`.
+
+    >>> named("AT-TSM").summary
+    'the top of the list'
+    >>> named("AT-VOI+wp=4+answer=replica").wp
+    4.0
+    >>> named("AT-TSM+wp=4")
+    Traceback (most recent call last):
+    ValueError: AT-TSM has no parameters
+    """
+    name, *parameters = (text,) if text in among else text.split("+")
+    if name not in among:
+        raise ValueError(f"there is no policy {name}")
+    policy = among[name]
+    if not parameters:
+        return policy
+    if not isinstance(policy, Voi):
+        raise ValueError(f"{name} has no parameters")
+    pairs = [parameter.partition("=")[::2] for parameter in parameters]
+    return policy.having(dict(pairs))
 
 
 def register(policy: Policy, among: Mapping[str, Policy] = POLICIES) -> Mapping[str, Policy]:

@@ -59,6 +59,10 @@ class Facts:
         self.interval[numbers] = interval
         self.best_before[numbers] = now + interval
 
+    def doubt(self, numbers: Integers, now: int) -> None:
+        """Note that some keys are not fresh any more, whatever was expected of them."""
+        self.best_before[numbers] = np.minimum(self.best_before[numbers], now)
+
     def forget(self, numbers: Integers) -> None:
         """Know nothing of some keys any more."""
         self.is_known[numbers] = False

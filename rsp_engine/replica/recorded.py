@@ -26,6 +26,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+from pyoxigraph import Literal
+
 from rsp_engine.errors import SourceError
 from rsp_engine.replica.endpoint import Fetched
 from rsp_engine.replica.in_process import spent
@@ -78,6 +80,15 @@ class Recorded:
             return Fetched(faults={cause: 1})
         found = ((key, self._at(key, now)) for key in self._history)
         return Fetched({key: solutions for key, solutions in found if solutions}, 1)
+
+    def modified(self) -> Recorded:
+        """Return an endpoint that tells since when each key has had its value: a change signal."""
+        return Recorded(
+            {
+                key: [(value.since, ({"modified": Literal(value.since)},)) for value in values]
+                for key, values in self._history.items()
+            }
+        )
 
     def _at(self, key: Key, now: int) -> tuple[Solution, ...]:
         place = bisect_right(self._times.get(key, ()), now)

@@ -118,6 +118,18 @@ class Replica:
         self._forget_dropped(is_other)
         return np.array(sorted(n for n in is_other if is_other[n]), dtype=np.int64)
 
+    def confirm(self, numbers: Integers, now: int) -> None:
+        """Note that keys are told to be as they are held: as good as fetched, and the same."""
+        self._facts.grow(len(self.keys))
+        known = numbers[self._facts.is_known[numbers]]
+        known = known[self._facts.last_refresh[known] <= now]
+        self._renew(known, np.zeros(len(known), dtype=np.bool_), now)
+
+    def doubt(self, numbers: Integers, now: int) -> None:
+        """Note that keys are told to be others than they are held."""
+        self._facts.grow(len(self.keys))
+        self._facts.doubt(numbers, now)
+
     def _renew(self, numbers: Integers, differ: Booleans, now: int) -> None:
         """Note a refresh, and learn from it."""
         facts = self._facts

@@ -128,6 +128,9 @@ class Arrived:
     def best_streaming(self, keys: Sequence[int]) -> Floats:
         return self._population.best_streaming(keys)
 
+    def streamed(self, numbers: Integers) -> tuple[Floats, Integers]:
+        return self._population.streaming(numbers), self._population.positions(numbers)
+
     def bindings(self, numbers: Sequence[int], now: int) -> list[Mapping[str, Term]]:
         solutions = self._population.solutions(numbers, len(self._names))
         return [dict(zip(self._names, solution, strict=True)) for solution in solutions]

@@ -11,6 +11,7 @@ from rsp_engine.errors import ServiceError
 from rsp_engine.replica.in_process import InProcess
 from rsp_engine.replica.origins import origin_of
 from rsp_engine.replica.recording import Recording
+from rsp_engine.replica.signal import ModifiedPattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ def connect(endpoint: Bindable) -> Connect:
         return lambda pattern: _wrapped(cast("SPARQLWrapper", endpoint), pattern)
     is_endpoint = hasattr(endpoint, "fetch") and hasattr(endpoint, "snapshot")
     if is_endpoint and not isinstance(endpoint, type):
-        return lambda _: cast("Endpoint", endpoint)
+        return lambda pattern: _itself(cast("Endpoint", endpoint), pattern)
     if callable(endpoint):
         return cast("Connect", endpoint)
     raise ServiceError(
@@ -63,6 +64,19 @@ def recorded(plan: PhysicalPlan, recordings: list[Recording]) -> PhysicalPlan:
         return replace(service, connect=connected)
 
     return replace(plan, services=tuple(map(recording, plan.services)))
+
+
+def _itself(endpoint: Endpoint, pattern: RemotePattern) -> Endpoint:
+    """Return an endpoint, or what it has for the change signal."""
+    if not isinstance(pattern, ModifiedPattern):
+        return endpoint
+    modified = getattr(endpoint, "modified", None)
+    if modified is None:
+        raise ServiceError(
+            f"{type(endpoint).__name__} cannot tell what has changed",
+            "give it a function `modified`, which returns the endpoint of the stamps of keys",
+        )
+    return cast("Endpoint", modified())
 
 
 def _over_http(url: str, pattern: RemotePattern) -> Endpoint:

@@ -133,6 +133,11 @@ class Grouped:
         best = [max(_last_if_none(streamed[g]) for g in self._of_key[key]) for key in keys]
         return np.array(best, dtype=np.float64)
 
+    def streamed(self, numbers: Integers) -> tuple[Floats, Integers]:
+        found = self._aggregates.totals(self._window)
+        places = np.searchsorted(found.keys, numbers)
+        return found.values[places], found.positions[places]
+
     def bindings(self, numbers: Sequence[int], now: int) -> list[Mapping[str, Term]]:
         return self._groups.bindings(numbers, now)
 

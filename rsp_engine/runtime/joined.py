@@ -22,9 +22,11 @@ from rsp_engine.model.windows import Pane
 from rsp_engine.operators.matching import Matcher
 from rsp_engine.operators.projecting import Projector, holds_blank_nodes
 from rsp_engine.operators.time_windows import TimedScan
+from rsp_engine.policies.voi import Voi
 from rsp_engine.runtime.arrived import Arrived
 from rsp_engine.runtime.grouped import Grouped
 from rsp_engine.runtime.judge import Judge
+from rsp_engine.runtime.prospect import Prospect
 from rsp_engine.runtime.remote_values import RemoteValues
 
 if TYPE_CHECKING:
@@ -56,6 +58,12 @@ class Joined:
         self._projector = Projector(config, config.projected)
         made = Arrived if config.grouping is None else Grouped
         self._objects: Objects = made(config, refresh, self._values)
+        policy = refresh.plan.policy
+        self._prospect = (
+            Prospect(policy, config, self._objects, self._values)
+            if isinstance(policy, Voi)
+            else None
+        )
         self._judge = Judge(config, refresh) if config.is_judged else None
         self._taken: set[Pane] = set()
         self._stats: dict[str, Any] = {}
@@ -79,9 +87,11 @@ class Joined:
                 scan.release(pane)
         self._taken = set(panes)
         self._objects.settle(window)
+        if self._prospect is not None:
+            self._prospect.begin(window, scan.frame.step)
         refreshed = self._fetch(window, scan.frame.step, now)
         self._change(refreshed.changed)
-        ranking = self._objects.close(window)
+        ranking = self._ranking(window)
         self._stats = self._told(ranking, refreshed, now)
         if self._judge is not None:
             self._stats |= self._judge.judge(ranking.keys, self._objects, now)
@@ -94,6 +104,7 @@ class Joined:
             "taken": sorted([pane.first, pane.last] for pane in self._taken),
             "may_give_blank_nodes": self.may_give_blank_nodes,
             "judged": None if self._judge is None else self._judge.state(),
+            "learned": None if self._prospect is None else self._prospect.state(),
         }
 
     def restore(self, state: State) -> None:
@@ -105,6 +116,18 @@ class Joined:
         judged = state["judged"]
         if self._judge is not None:
             self._judge.restore(judged)
+        learned = state["learned"]
+        if self._prospect is not None:
+            self._prospect.restore(learned)
+
+    def _ranking(self, window: int) -> Ranking:
+        """Close a window, and return its ranking: by the scores, or as the policy expects it."""
+        if self._prospect is None:
+            return self._objects.close(window)
+        keys, scores = self._prospect.best()
+        known = self._objects.close(window)
+        is_same = np.array_equal(keys, known.keys)
+        return known._replace(keys=keys, scores=scores, is_exact=known.is_exact and is_same)
 
     def _fetch(self, window: int, step: int, now: int) -> Refreshed:
         """Let the policy elect, and fetch what it elects."""
@@ -121,7 +144,8 @@ class Joined:
         )
         alive = objects.join_keys()
         cold = alive[~self._refresh.replica.is_known(alive)]
-        return self._refresh.fetch(candidates, cold, objects.best_streaming(cold.tolist()), now)
+        scores = objects.best_streaming(cold.tolist())
+        return self._refresh.fetch(candidates, cold, scores, now, prospect=self._prospect)
 
     def _change(self, keys: Integers) -> None:
         """Move the objects of keys whose remote values are others now."""

@@ -68,6 +68,9 @@ class Objects(Protocol):
     def best_streaming(self, keys: Sequence[int]) -> Floats:
         """Return the largest x_S of the objects of each join key."""
 
+    def streamed(self, numbers: Integers) -> tuple[Floats, Integers]:
+        """Return x_S of objects, and their positions: of equals, the later one is the better."""
+
     def bindings(self, numbers: Sequence[int], now: int) -> list[Mapping[str, Term]]:
         """Return what the stream says of objects: the variables that it binds."""
 

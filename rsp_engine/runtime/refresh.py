@@ -2,8 +2,13 @@
 
     pushed changes   taken in first; they cost nothing
     cold misses      keys in the window that the replica does not know: up to half the budget
-    elected set      what the policy elects of the candidates, with the rest of the budget
+    change signal    if the service has one: what is told to be unchanged is as good as fetched
+    elected set      what the policy elects of the other candidates, with the rest of the budget
     fetch            one call, within the limits; whatever fails leaves the replica as it was
+
+A policy that learns elects half of its keys, looks at what came, and elects the rest: two calls. Of
+the requests that are allowed, one is kept for the fetch: with one alone there is no signal, and
+whoever learns fetches all at once.
 
 Zahmatkesh, Della Valle: Continuous top-k approximated join of streaming and evolving distributed
 data. Section 5, Algorithm 5. ACQUA is its section 3.2.
@@ -11,8 +16,9 @@ data. Section 5, Algorithm 5. ACQUA is its section 3.2.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,20 +26,21 @@ import numpy as np
 from rsp_engine.policies.policy import elected_set
 from rsp_engine.replica.changes import Changes
 from rsp_engine.replica.cold import shares
-from rsp_engine.replica.endpoint import UNLIMITED
+from rsp_engine.replica.endpoint import UNLIMITED, Fetched, Limits
+from rsp_engine.replica.signal import Signal, modified_pattern
 from rsp_engine.replica.store import Replica, ReplicaConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyoxigraph import Triple
 
-    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.model.candidates import Candidates
     from rsp_engine.operators.state import State
     from rsp_engine.plan.services import ServicePlan
-    from rsp_engine.replica.endpoint import Fetched, Limits
     from rsp_engine.replica.pattern import Key
+    from rsp_engine.runtime.prospect import Prospect
 
 __all__ = ["Refresh", "Refreshed"]
 
@@ -68,6 +75,10 @@ class Refresh:
         options = plan.options
         self.replica = Replica(ReplicaConfig(plan.pattern, options.estimation, options.capacity))
         self._endpoint = plan.connect(plan.pattern)
+        self._signal = None
+        if plan.modified is not None:
+            asked = modified_pattern(plan.pattern, plan.modified)
+            self._signal = Signal(plan.connect(asked), self.replica.keys)
         self._changes = Changes(plan.pattern) if plan.is_pushed else None
         self._first_push: int | None = None
         self._has_begun = not options.snapshot
@@ -86,10 +97,14 @@ class Refresh:
             return np.empty(0, dtype=np.int64)
         self._has_begun = True
         now = now if self._first_push is None else min(now, self._first_push)
+        stamps = Fetched() if self._signal is None else self._signal.snapshot(now)
         snapshot = self._endpoint.snapshot(UNLIMITED, now)
-        self._faults.update(snapshot.faults)
+        self._faults.update({**stamps.faults, **snapshot.faults})
         self.is_whole = not snapshot.faults and self.plan.options.capacity is None
-        return self.replica.load(snapshot, now)
+        changed = self.replica.load(snapshot, now)
+        if self._signal is not None:
+            self._signal.load(stamps)
+        return changed
 
     def push(self, time: int, triples: Sequence[Triple]) -> None:
         """Take in an element of the feed."""
@@ -114,13 +129,15 @@ class Refresh:
         *,
         budget: int | None = None,
         limits: Limits | None = None,
+        prospect: Prospect | None = None,
     ) -> Refreshed:
         """Fetch cold keys, given with their stream scores, and those that the policy elects.
 
         The candidates are known to the replica, the cold keys are not. A budget and limits are
-        given where others share those of the plan.
+        given where others share those of the plan. A `prospect` is told what comes, as it comes.
         """
-        plan, faults = self.plan, self._faults
+        plan = self.plan
+        call = _Call(limits or plan.options.limits, now, self._faults)
         self._faults = Counter()
         budget = plan.options.budget if budget is None else budget
         if not plan.policy.is_bounded:
@@ -129,18 +146,64 @@ class Refresh:
             budget = 0
         share = shares(budget, cold, scores)
         rest = len(candidates) if share.rest is None else share.rest
-        entries = self.replica.entries(candidates.keys)
-        elected = elected_set(plan.policy, candidates, entries, rest, now, plan.options.seed)
-        wanted = np.concatenate((share.fetched, elected))
-        if not len(wanted):
-            return Refreshed(wanted, 0, 0, len(cold), faults)
-        keys = self.replica.keys.of(wanted.tolist())
-        fetched = self._endpoint.fetch(keys, limits or plan.options.limits, now)
-        changed = self.replica.apply(fetched, now)
-        faults.update(fetched.faults)
-        self._count(wanted, self.replica.keys.numbers(fetched.answers), changed)
+        fresh = None
+        if plan.policy.proposer is not None and rest + len(share.fetched):
+            fresh = self._told(candidates.keys, share.fetched, call, prospect)
+        if prospect is None:
+            elected = self._elected(candidates, rest, now, fresh)
+            self._take(np.concatenate((share.fetched, elected)), call)
+        else:
+            half = -(-rest // 2) if call.allows(2) else rest
+            elected = self._elected(prospect.candidates(), half, now, fresh)
+            self._take(np.concatenate((share.fetched, elected)), call, prospect)
+            candidates = prospect.candidates()
+            fresh = self.replica.entries(candidates.keys).last_refresh == now
+            self._take(self._elected(candidates, rest - half, now, fresh), call, prospect)
         missed = int(np.count_nonzero(~self.replica.is_known(cold)))
-        return Refreshed(changed, len(wanted), fetched.requests, missed, faults)
+        changed = np.unique(np.concatenate(call.changed))
+        return Refreshed(changed, call.fetched, call.requests, missed, call.faults)
+
+    def _elected(
+        self, candidates: Candidates, budget: int, now: int, fresh: Booleans | None
+    ) -> Integers:
+        policy, seed = self.plan.policy, self.plan.options.seed
+        entries = self.replica.entries(candidates.keys)
+        return elected_set(policy, candidates, entries, budget, now, seed, skipped=fresh)
+
+    def _told(
+        self, keys: Integers, cold: Integers, call: _Call, prospect: Prospect | None
+    ) -> Booleans | None:
+        """Ask which keys have changed, if that can be asked; return which have not.
+
+        Cold keys that are about to be fetched are asked about, so that their stamps are known.
+        """
+        if self._signal is None or not call.allows(2) or not len(keys) + len(cold):
+            return None
+        told = self._signal.ask(np.concatenate((keys, cold)), call.left(), call.now)
+        call.note(told.requests, told.faults)
+        is_told, unchanged = told.is_told[: len(keys)], told.unchanged[: len(keys)]
+        self.replica.confirm(keys[unchanged], call.now)
+        self.replica.doubt(keys[is_told & ~unchanged], call.now)
+        if prospect is not None:
+            prospect.told(keys[is_told], ~unchanged[is_told])
+        return unchanged
+
+    def _take(self, wanted: Integers, call: _Call, prospect: Prospect | None = None) -> None:
+        """Fetch keys, and take in what comes."""
+        if not len(wanted):
+            return
+        keys = self.replica.keys.of(wanted.tolist())
+        fetched = self._endpoint.fetch(keys, call.left(), call.now)
+        changed = self.replica.apply(fetched, call.now)
+        call.note(fetched.requests, fetched.faults)
+        call.fetched += len(wanted)
+        call.changed.append(changed)
+        answered = self.replica.keys.numbers(fetched.answers)
+        self._count(wanted, answered, changed)
+        if self._signal is not None:
+            self._signal.took(answered.tolist())
+        if prospect is not None:
+            prospect.fetched(answered, changed)
 
     def _count(self, wanted: Integers, answered: Integers, changed: Integers) -> None:
         is_there, is_other = np.isin(wanted, answered), np.isin(wanted, changed)
@@ -161,6 +224,7 @@ class Refresh:
             "has_begun": self._has_begun,
             "is_whole": self.is_whole,
             "faults": dict(sorted(self._faults.items())),
+            "stamps": None if self._signal is None else self._signal.state(),
         }
 
     def restore(self, state: State) -> None:
@@ -172,7 +236,51 @@ class Refresh:
         self._first_push, self._has_begun = state["first_push"], state["has_begun"]
         self.is_whole = state["is_whole"]
         self._faults = Counter(state["faults"])
+        stamps = state["stamps"]
+        if self._signal is not None:
+            self._signal.restore(stamps)
 
     def close(self) -> None:
-        """Give back what the endpoint holds."""
+        """Give back what the endpoints hold."""
         self._endpoint.close()
+        if self._signal is not None:
+            self._signal.close()
+
+
+@dataclass(slots=True)
+class _Call:
+    """What a refresh has done so far, held against its limits.
+
+    What is done next hangs on requests alone, never on the time that has passed: a run that is gone
+    on with asks the same.
+    """
+
+    limits: Limits
+    now: int
+    faults: Counter[str]
+    clock: Callable[[], float] = time.monotonic
+    changed: list[Integers] = field(default_factory=lambda: [np.empty(0, dtype=np.int64)])
+    fetched: int = 0
+    requests: int = 0
+    start: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.start = self.clock()
+
+    def note(self, requests: int, faults: Mapping[str, int]) -> None:
+        self.requests += requests
+        self.faults.update(faults)
+
+    def allows(self, requests: int) -> bool:
+        """Tell whether so many requests are left."""
+        most = self.limits.max_requests
+        return most is None or most - self.requests >= requests
+
+    def left(self) -> Limits:
+        """Return what is left of the limits."""
+        most, deadline = self.limits.max_requests, self.limits.deadline_ms
+        passed = int((self.clock() - self.start) * 1000)
+        return Limits(
+            None if most is None else max(most - self.requests, 0),
+            None if deadline is None else max(deadline - passed, 0),
+        )

@@ -7,6 +7,7 @@ import pytest
 from rsp_engine.experiments import direct
 from rsp_engine.experiments.direct import Setting, run
 from rsp_engine.experiments.generator import generate
+from rsp_engine.experiments.held import Held
 from rsp_engine.experiments.report.claims import CLAIMS, judge, leaders, verdicts
 from rsp_engine.experiments.report.improvement import improvements
 from rsp_engine.experiments.report.measured import Point
@@ -190,12 +191,12 @@ def missed(windows, setting, monkeypatch):
     """Yield what the replica holds of each user that is missed, and what is true."""
     made = []
 
-    class Kept(direct._Replica):
+    class Kept(Held):
         def __init__(self, *given, **named):
             super().__init__(*given, **named)
             made.append(self)
 
-    monkeypatch.setattr(direct, "_Replica", Kept)
+    monkeypatch.setattr(direct, "Held", Kept)
     for window, outcome in zip(windows.windows, run(windows, setting), strict=True):
         for user in set(window.oracle[: setting.k]) - set(outcome.answer):
             yield made[-1].values[user], window.dfc[user]

@@ -24,6 +24,7 @@ from rsp_engine.operators.aggregates import AggregateConfig, Aggregates
 from rsp_engine.operators.measures import measure
 from rsp_engine.operators.topk import in_panes
 from rsp_engine.policies import POLICIES, elected_set
+from rsp_engine.policies.voi import Learner, Voi
 from rsp_engine.replica.estimator import Learned, estimator
 from rsp_engine.replica.facts import Facts
 from tests.data import real_data
@@ -33,7 +34,7 @@ SMALL = Scale(users=60, duration=1_500_000, mentions=900)
 
 def by_operator(dataset, windows, setting):
     """The same run on the engine's own list, with every policy held to what it promises."""
-    policy = POLICIES[setting.policy]
+    policy, learner = POLICIES[setting.policy], Learner()
     n = setting.n if policy.proposer == "list" else 1 << 62
     objects = Aggregates(AggregateConfig(setting.k, n), windows.score)
     values, facts, learned = dataset.initial.copy(), Facts(), estimator(Learned())
@@ -47,22 +48,47 @@ def by_operator(dataset, windows, setting):
             if pane.first == index:
                 objects.arrive(pane, dataset.mention_users[places], places)
         objects.settle(index)
-        asked = Candidates(objects.keys, objects.scores, objects.lives, setting.k, STEP)
-        entries = facts.entries(asked.keys)
-        keys = elected_set(policy, asked, entries, setting.budget, close, setting.seed)
-        truth = dataset.dfc_at(close)
-        changed = values[keys] != truth[keys]
-        learned.observe(keys, close - facts.last_refresh[keys], changed)
-        facts.renew(keys, changed, learned.intervals(keys), close)
-        values[keys] = truth[keys]
-        objects.change(keys, truth[keys])
+        truth, count = dataset.dfc_at(close), 0
+        learns = isinstance(policy, Voi)
+        present = objects.totals(index).keys
+        learner.begin(present, values[present])
+        half = -(-setting.budget // 2)
+        for budget in (half, setting.budget - half) if learns else (setting.budget,):
+            asked = candidates(objects, index, learner if learns else None, windows.score, setting)
+            entries = facts.entries(asked.keys)
+            fresh = entries.last_refresh == close if learns else None
+            keys = elected_set(policy, asked, entries, budget, close, setting.seed, skipped=fresh)
+            changed = values[keys] != truth[keys]
+            learned.observe(keys, close - facts.last_refresh[keys], changed)
+            facts.renew(keys, changed, learned.intervals(keys), close)
+            values[keys] = truth[keys]
+            objects.change(keys, truth[keys])
+            learner.fetched(keys, truth[keys])
+            count += len(keys)
+        asked = candidates(objects, index, learner, windows.score, setting)
         answer = objects.close(index).keys.tolist()
+        if isinstance(policy, Voi):
+            answer = asked.keys[policy.best(asked)].tolist()
         mn = dataset.mentioned(opened, close)
         users = np.flatnonzero(mn)
         scores = windows.score(mn[users].astype(float), truth[users])
         found = measure(answer, users[np.argsort(-scores)].tolist(), setting.k)
         measures = found.ndcg, found.ndcg_by_place, found.precision
-        yield Outcome(tuple(answer), len(keys), *measures)
+        yield Outcome(tuple(answer), count, *measures)
+
+
+def candidates(objects, index, learner, score, setting):
+    """The list, and for a policy that learns what may become of it."""
+    keys, scores, outlook = objects.keys, objects.scores, None
+    if learner is not None:
+        users, positions, mn = objects.totals(index)
+        places = np.searchsorted(users, keys)
+
+        def scored(levels):
+            return np.array([score(np.full(len(levels), m), levels) for m in mn[places]])
+
+        outlook = learner.outlook(keys, scores, positions[places], scored)
+    return Candidates(keys, scores, objects.lives, setting.k, STEP, outlook)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -92,7 +118,10 @@ def test_a_run_is_that_of_the_operator_at_full_size(policy):
     assert found == list(by_operator(dataset, windows, setting))
 
 
-@pytest.mark.parametrize("policy", NINE)
+@pytest.mark.parametrize(
+    "policy",
+    [*NINE, "AT-VOI", "WSJ-VOI+wp=4+answer=replica", "AT-VOI+signal", "WSJ-LRU+signal"],
+)
 @pytest.mark.parametrize("counting", ["slides", "mentions"])
 def test_a_run_is_what_the_engine_answers_to_the_query(policy, counting):
     dataset = generate(0, 20, 1, replace(SMALL, users=400, duration=3_000_000, mentions=1_450))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from rsp_engine.model.candidates import Candidates, Entries
+from rsp_engine.model.candidates import Candidates, Entries, Outlook
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,11 @@ class Question(NamedTuple):
 
     def content(self) -> list[list[float]]:
         """Return every number of the question."""
+        parts: tuple[np.ndarray, ...]
         parts = (self.candidates.keys, self.candidates.scores, self.candidates.lives)
+        if (outlook := self.candidates.outlook) is not None:
+            parts += (outlook.scores.ravel(), outlook.chances.ravel())
+            parts += (outlook.precedence, outlook.horizon)
         facts = (getattr(self.entries, field.name) for field in fields(self.entries))
         return [part.tolist() for part in (*parts, *facts)]
 
@@ -37,10 +41,31 @@ def numbers(values: Sequence[int]) -> np.ndarray:
     return np.array(values, dtype=np.int64)
 
 
-def candidates(
-    keys: Sequence[int], scores: Sequence[float], lives: Sequence[int], k: int = 3, step: int = 2
+def candidates(  # noqa: PLR0917 - the columns of a table
+    keys: Sequence[int],
+    scores: Sequence[float],
+    lives: Sequence[int],
+    k: int = 3,
+    step: int = 2,
+    outlook: Outlook | None = None,
 ) -> Candidates:
-    return Candidates(numbers(keys), np.array(scores, dtype=np.float64), numbers(lives), k, step)
+    known = np.array(scores, dtype=np.float64)
+    return Candidates(numbers(keys), known, numbers(lives), k, step, outlook)
+
+
+@st.composite
+def outlooks(draw: st.DrawFn, size: int) -> Outlook:
+    """Few scores for each object, many ties, some that are sure or cannot be."""
+    width = draw(st.integers(1, 4))
+    cells = st.lists(st.integers(0, 4), min_size=size * width, max_size=size * width)
+    weights = np.array(draw(cells), dtype=np.float64).reshape(size, width)
+    weights[:, 0] += weights.sum(axis=1) == 0
+    return Outlook(
+        np.array(draw(cells), dtype=np.float64).reshape(size, width),
+        weights / weights.sum(axis=1, keepdims=True),
+        numbers(draw(st.permutations(range(size)))),
+        np.array(draw(st.lists(st.integers(1, 3), min_size=size, max_size=size)), dtype=float),
+    )
 
 
 def entries(
@@ -76,6 +101,7 @@ def questions(draw: st.DrawFn) -> Question:
         many(st.integers(1, 4)),
         draw(st.integers(1, 6)),
         draw(st.integers(1, 5)),
+        draw(st.none() | outlooks(size)),
     )
     facts = Entries(
         numbers(many(times)),

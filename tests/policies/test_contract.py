@@ -107,7 +107,7 @@ def test_a_policy_says_what_it_is_in_one_line(policy):
     assert policy.name in POLICIES
     assert 0 < len(policy.summary) < 80
     assert "\n" not in policy.summary
-    assert policy.section.startswith("AcquaTop ")
+    assert policy.section.startswith(("AcquaTop ", "docs/"))
 
 
 def test_the_proposer_follows_from_the_name():

@@ -84,6 +84,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "judged": {"oracle": True},
     "of few keys": {"service_options": ServiceOptions(capacity=1)},
     "of keys that change as is said": {"service_options": ServiceOptions(estimation=Declared(9))},
+    "that learns": {
+        "service_options": ServiceOptions("AT-VOI"),
+        "modified": {SERVICE: f"{EX}modified"},
+    },
 }
 
 

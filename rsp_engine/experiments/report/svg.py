@@ -34,6 +34,9 @@ class Style(NamedTuple):
 
 
 STYLES = {
+    "AT-VOI": Style("#7b3294", "circle", width=2.6),
+    "AT-VOI+signal": Style("#7b3294", "square", "6 3", width=2.6),
+    "WSJ-VOI": Style("#c2a5cf", "circle"),
     "AT-TSM": Style("#d55e00", "circle", width=2.6),
     "AT-BSM": Style("#0072b2", "square", width=2.6),
     "AT-LRU": Style("#56b4e9", "triangle"),

@@ -1,7 +1,8 @@
 """A run that can be killed: `python -m tests.runtime.spark.recovering FOLDER POINT NUMBER`.
 
-It ranks users by what they say and by remote values that are others at every instant. At the point,
-the so-manieth time that it comes there, the whole group of processes is killed:
+It ranks users by what they say and by remote values that change all the time, under a policy that
+learns and is told what has changed. At the point, the so-manieth time that it comes there, the
+whole group of processes is killed:
 
     fetch    what services answered is written, and no answer that comes of it has left
     output   the answers of a batch are written, and its state is not
@@ -46,7 +47,7 @@ POINTS = ("fetch", "output", "state", "time", "never")
 
 
 class Restless:
-    """Remote values that are others at every instant."""
+    """Remote values that change, each at its own times, and the stamps of these changes."""
 
     def __init__(self, pattern: RemotePattern) -> None:
         [self._variable] = pattern.variables
@@ -58,8 +59,12 @@ class Restless:
         return self._told([(NamedNode(user),) for user in USERS], now)
 
     def _told(self, keys: Iterable[Key], now: int) -> Fetched:
-        values = {key: zlib.crc32(f"{key} {now}".encode()) % 100 for key in keys}
+        values = {key: self._value(str(key), now) for key in keys}
         return Fetched({k: ({self._variable: Literal(v)},) for k, v in values.items()}, 1)
+
+    def _value(self, key: str, now: int) -> int:
+        since = (now + zlib.crc32(key.encode()) % 9000) // 9000
+        return since if self._variable == "modified" else zlib.crc32(f"{key}{since}".encode()) % 100
 
     def close(self) -> None:
         pass
@@ -81,14 +86,14 @@ def made(folder: Path, checkpoint: Path | None) -> Engine:
     """Return the engine of the run."""
     where: dict[str, Any] = {"runner": "spark", "checkpoint": checkpoint, "master": "local[1]"}
     engine = Engine(
-        policy="AT-TSM",
+        policy="AT-VOI",
         budget=4,
         n=3,
         max_delay=2000,
         place_bytes=2000,
         **(where if checkpoint is not None else {}),
     )
-    engine.service(f"{EX}BKG", Restless)
+    engine.service(f"{EX}BKG", Restless, modified="http://purl.org/dc/terms/modified")
     engine.register(QUERY)
     engine.bind(f"{EX}s", str(folder / "stream.nq"))
     return engine

@@ -1,0 +1,8 @@
+"""AT-VOI and WSJ-VOI: refresh by the value of information. docs/voi.md tells the idea."""
+
+from __future__ import annotations
+
+from rsp_engine.policies.voi.learner import Learner
+from rsp_engine.policies.voi.policy import AT_VOI, WSJ_VOI, Voi
+
+__all__ = ["AT_VOI", "WSJ_VOI", "Learner", "Voi"]
