@@ -1,7 +1,7 @@
 """The room of the live sources: messages come when they come, and none is lost on the way.
 
 address      host, port and topic; who connects, from the environment
-mqtt, websocket, sse      one protocol each: connect, and hand over messages until it breaks
+mqtt, websocket, sse, folder      one protocol each: connect, and hand over messages until it breaks
 receiving    the thread of a source: it connects again and again, and writes the spool
 spool        messages on disk; what is there was acknowledged, or will be
 records      how a message is written

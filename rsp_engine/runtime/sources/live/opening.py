@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rsp_engine.errors import SourceError
 from rsp_engine.model.durations import parse_duration
-from rsp_engine.runtime.sources.live.address import address_of
+from rsp_engine.runtime.sources.live.address import Address, address_of
 from rsp_engine.runtime.sources.live.payloads import Payloads
 from rsp_engine.runtime.sources.live.receiving import LARGEST
 from rsp_engine.runtime.sources.live.source import ROOM, LiveSource, Settings
@@ -16,9 +17,7 @@ from rsp_engine.runtime.sources.spec import nearest, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
-    from rsp_engine.runtime.sources.live.address import Address
     from rsp_engine.runtime.sources.live.payloads import TimeFrom
     from rsp_engine.runtime.sources.live.receiving import Link
     from rsp_engine.runtime.sources.live.repeats import By
@@ -39,6 +38,7 @@ OPTIONS = {
 }
 """What every live source knows."""
 
+_LARGEST_FILE = 256 << 20
 _FORMATS = ("jsonl", "jelly", *dict.fromkeys(name for name in GRAPH_FORMATS if "/" not in name))
 _NAMES = {"nq": "nquads", "n-quads": "nquads"}
 
@@ -51,6 +51,7 @@ class Scheme:
     options: Mapping[str, str] = field(default_factory=dict)
     extra: str | None = None
     module: str | None = None
+    largest: int = LARGEST
 
 
 def _mqtt(spec: Spec, address: Address) -> Connecting:
@@ -105,6 +106,19 @@ def _kafka(spec: Spec, address: Address) -> Connecting:
     return connect
 
 
+def _watch(spec: Spec, address: Address) -> Connecting:
+    folder = Path(address.path)
+    if not folder.is_dir():
+        raise SourceError(f"{spec.place}: there is no such folder", "check the path")
+
+    def connect(_folder: Path, _is_kept: bool) -> Link:
+        from rsp_engine.runtime.sources.live.folder import FolderLink
+
+        return FolderLink(folder)
+
+    return connect
+
+
 _CLIENT = {
     "client": "the name by which the broker knows the session",
     "version": "5 or 3: the version of MQTT",
@@ -120,6 +134,7 @@ SCHEMES: Mapping[str, Scheme] = {
     "sse+https": Scheme(_sse),
     "kafka": Scheme(_kafka),
     "kafkas": Scheme(_kafka),
+    "watch": Scheme(_watch, largest=_LARGEST_FILE),
 }
 """Every protocol by its scheme."""
 
@@ -143,7 +158,7 @@ def open_live(spec: Spec) -> LiveSource:
             raise SourceError(f"{spec.place}: there is no option {option}", hint)
     if scheme.extra is not None and scheme.module is not None:
         need(spec.place, scheme.extra, scheme.module)
-    address = address_of(spec.place)
+    address = _address(spec.place)
     name = spec.choice("format", _FORMATS)
     if name == "jelly":
         need(spec.place, "jelly", "pyjelly")
@@ -153,10 +168,15 @@ def open_live(spec: Spec) -> LiveSource:
     settings = Settings(
         cast("By", spec.choice("dedup", ("id", "content", "none"))),
         _duration(spec, "idle", "10s"),
-        _bytes(spec, "largest", LARGEST),
+        _bytes(spec, "largest", scheme.largest),
         _bytes(spec, "room", ROOM),
     )
     return LiveSource(payloads, scheme.connecting(spec, address), settings)
+
+
+def _address(place: str) -> Address:
+    scheme, _, path = place.partition("://")
+    return Address(place, "watch", "", 0, path) if scheme == "watch" else address_of(place)
 
 
 def _duration(spec: Spec, option: str, default: str) -> int:
