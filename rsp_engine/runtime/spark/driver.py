@@ -22,7 +22,7 @@ from rsp_engine.runtime.sources.cuts import Place
 from rsp_engine.runtime.spark import rows
 from rsp_engine.runtime.spark.checkpoint import Checkpoint
 from rsp_engine.runtime.spark.executing import written
-from rsp_engine.runtime.spark.place_source import NAME, Next, PlaceSource
+from rsp_engine.runtime.spark.place_source import MOST_PLACES, NAME, Next, PlaceSource
 from rsp_engine.runtime.spark.session import check_java, session
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class SparkOptions(NamedTuple):
     checkpoint: str | None = None
     place_bytes: int = 4 << 20
     """How many bytes one task reads, about."""
-    places: int = 8
+    places: int = MOST_PLACES
     """How many places of a source one batch reads, for each core."""
 
 

@@ -23,10 +23,15 @@ if TYPE_CHECKING:
     from rsp_engine.runtime.sources.cuts import Place
 
     Planned = tuple[int, Place]
+    Numbered = tuple[int | None, ...]
+    """The number of a place in its batch, its source, its start, its end and its line."""
 
 __all__ = ["NAME", "Next", "PlaceSource"]
 
 NAME = "rsp-places"
+TASK_BYTES = 2 << 20
+MOST_PLACES = 8
+"""So many places at most share a task: a batch has as many for each core."""
 
 
 class Next:
@@ -46,6 +51,26 @@ class Next:
         """Return what was said, as an offset; something was, before anybody asks."""
         found: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
         return found
+
+
+def tasks(places: Sequence[Numbered]) -> list[list[Numbered]]:
+    """Put small neighbouring places together: a task costs as much as some hundred kB to read.
+
+    >>> small, large = (0, 0, 0, 1000, 1), (1, 0, 1000, 9_000_000, 1)
+    >>> [len(group) for group in tasks([small, small, large, small])]
+    [2, 1, 1]
+    """
+    groups: list[list[Numbered]] = []
+    size = 0
+    for place in places:
+        start, end = place[2], place[3]
+        more = TASK_BYTES if end is None or start is None else end - start
+        if not groups or size + more > TASK_BYTES or len(groups[-1]) == MOST_PLACES:
+            groups.append([])
+            size = 0
+        groups[-1].append(place)
+        size += more
+    return groups
 
 
 class PlaceSource(DataSource):
@@ -88,17 +113,18 @@ class PlaceReader(DataSourceStreamReader):
         return start if planned["seq"] <= start["seq"] else planned
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the places of a batch, one for each task."""
+        """Return the places of a batch; small ones share a task."""
         if start["seq"] == end["seq"]:
             return []
-        return [InputPartition((n, *place)) for n, place in enumerate(json.loads(end["places"]))]
+        places = [(n, *place) for n, place in enumerate(json.loads(end["places"]))]
+        return [InputPartition(tuple(group)) for group in tasks(places)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield what the one place of a partition is reduced to; executors call this."""
+        """Yield what each place of a partition is reduced to; executors call this."""
         from rsp_engine.runtime.spark.executing import execute
 
-        number, source, *edges = partition.value
-        yield execute(self._work, number, source, tuple(edges))
+        for number, source, *edges in partition.value:
+            yield execute(self._work, number, source, tuple(edges))
 
     def commit(self, end: dict[str, Any]) -> None:
         """Do nothing: the driver knows how far it is."""
