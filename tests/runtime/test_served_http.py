@@ -157,7 +157,7 @@ def test_a_server_that_never_answers_leaves_an_answer_without_remote_data():
         (["--budget", "3"], "--budget is about remote data, and no service is bound"),
         (["--service", ":users=http://localhost:1/", "--policy", "BEST"], "no policy BEST"),
         (["--service", ":users=http://localhost:1/", "--budget", "-1"], "must not be negative"),
-        (["--service", ":users=http://localhost:1/", "--deadline", "soon"], "cannot be"),
+        (["--service", ":users=http://localhost:1/", "--deadline", "soon"], "--deadline soon"),
         (
             ["--service", ":users=http://localhost:1/", "--service", ":x=http://localhost:1/"],
             "no query asks service <http://example.org/x>",

@@ -23,14 +23,14 @@ def kept(folder: Path) -> Engine:
     from rsp_engine.engine import Engine
 
     engine = Engine(
-        policy="AT-TSM",
+        policy="AT-VOI",
         budget=4,
         n=3,
         max_delay=2000,
         place_bytes=2000,
         checkpoint=folder / "checkpoint",
     )
-    engine.service(f"{EX}BKG", Restless)
+    engine.service(f"{EX}BKG", Restless, modified="http://purl.org/dc/terms/modified")
     engine.register(QUERY)
     engine.bind(f"{EX}s", str(folder / "stream.nq"))
     return engine

@@ -134,6 +134,7 @@ class SparkDriver:
         self._handover = _Handover()
         self._error: BaseException | None = None
         self._is_stopping = False
+        self._is_over = False
 
     @property
     def counts(self) -> Counts:
@@ -169,7 +170,7 @@ class SparkDriver:
             try:
                 yield from self._answers(query)
             finally:
-                self._is_stopping = True
+                self._is_over = True
                 self._handover.close()
                 with suppress(Exception):
                     query.stop()
@@ -288,7 +289,7 @@ class SparkDriver:
         """Say what the next batch reads; where nothing is there, it may be waited for."""
         size, count = self._options.place_bytes, self._places
         places = self._run.plan_when_there_is_more(
-            self._planned, size, count, lambda: self._is_stopping or not waits
+            self._planned, size, count, lambda: self._is_stopping or self._is_over or not waits
         )
         self._next.write(self._done + 2, places)
 
