@@ -147,6 +147,7 @@ def main() -> None:
         write_stream(small, 50_000)
         for query in (TOP, JOINED, GENERAL):
             run(query, small)  # the session is warm
+        parsed(stream)
         bases = []
         cases = {"top 10": (TOP, {}), "with SERVICE, AT-TSM": (JOINED, {"policy": "AT-TSM"})}
         cases["general path"] = (GENERAL, {})
