@@ -118,7 +118,7 @@ def run_files(
         str | None,
         typer.Option(
             metavar="FOLDER",
-            help="Where the state is kept, on Spark: a run that broke off goes on from there.",
+            help="Where the state is kept: a run that broke off goes on from there.",
         ),
     ] = None,
     packages: Annotated[
