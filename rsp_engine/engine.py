@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from rsp_engine.errors import BindingError
 from rsp_engine.grammar import check
+from rsp_engine.grammar.definitions import read_definition
 from rsp_engine.grammar.files import read_query
 from rsp_engine.operators.pairs.evaluation import Skybands
 from rsp_engine.plan.explain import explain
@@ -152,11 +153,27 @@ class Engine:
         Say that it `rises`, `falls` or is `constant` when its arguments rise, or so for each; or
         that it is a `distance`: the same both ways, and not falling as its arguments move apart.
         """
+        definitions = {n: made for n, made in self._options.definitions.items() if n != name}
         functions = {**self._options.functions, name: as_sparql(call)}
         declared = dict(self._options.monotone)
         if monotone is not None:
             declared[name] = monotone
-        self._options = replace(self._options, functions=functions, monotone=declared)
+        self._options = replace(
+            self._options, functions=functions, monotone=declared, definitions=definitions
+        )
+
+    def define(self, text: str, prefixes: Mapping[str, str] | None = None) -> None:
+        """Define a function by an expression, before the queries that call it.
+
+        A call stands for the expression, wherever it is evaluated; IRIs may use the prefixes.
+
+        >>> Engine().define("F(?mentions, ?followers) = ?mentions / 100 + ?followers / 1000000")
+        """
+        made = read_definition(text, prefixes)
+        if made.name in self._options.functions:
+            raise BindingError(f"{made.name} is registered already", "take another name")
+        definitions = {**self._options.definitions, made.name: made}
+        self._options = replace(self._options, definitions=definitions)
 
     def graph(self, iri: str, path: str | Path) -> None:
         """Say which file a static graph is, before the queries that read it."""

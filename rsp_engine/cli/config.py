@@ -5,7 +5,7 @@
     max-delay = "5s"
 
     [streams]                     # a table for each flag that binds something: streams, graphs,
-    ":readings" = "readings.nq"   # services, changes
+    ":readings" = "readings.nq"   # functions, services, changes
 
 Paths are seen from the folder of the file. A flag on the command line wins over a variable of the
 environment (`RSP_MAX_DELAY`), that over the file, and that over what is usual.
@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["ConfigFlag", "configured_queries", "read_config"]
 
 USUAL = "rsp.toml"
-_TABLES = {"streams": "stream", "graphs": "graph", "services": "service", "changes": "changes"}
+_TABLES = {
+    "streams": "stream",
+    "graphs": "graph",
+    "functions": "function",
+    "services": "service",
+    "changes": "changes",
+}
 _ARE_PATHS = ("stream", "graph", "changes")
 _PATHS = ("queries", "checkpoint", "output", "dead-letters", "manifest")
 _MEAN_OTHER_THINGS = ("format",)  # of what is explained, it is not that of answers

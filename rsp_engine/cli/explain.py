@@ -14,6 +14,7 @@ from rsp_engine.cli.config import ConfigFlag, configured_queries
 from rsp_engine.cli.ranking import (
     Arrivals,
     ArrivalsFlag,
+    FunctionsFlag,
     Match,
     MatchFlag,
     MaxInstances,
@@ -71,6 +72,7 @@ def explain_file(
         list[str] | None,
         typer.Option(metavar="IRI=FILE", help="The file of a static graph (repeatable)."),
     ] = None,
+    function: FunctionsFlag = None,
     service: Services = None,
     policy: Policy = None,
     budget: Budget = None,
@@ -103,6 +105,7 @@ def explain_file(
         )
         from rsp_engine.cli.binding import bindings
         from rsp_engine.grammar import check, tree
+        from rsp_engine.grammar.definitions import USUAL, read_definition
         from rsp_engine.grammar.files import read_query
         from rsp_engine.plan.explain import explain, explain_json
         from rsp_engine.plan.incomplete import refuse_undeclared
@@ -120,7 +123,9 @@ def explain_file(
         services = bindings(service or [], asked, query.prefixes, "--service")
         feeds = bindings(changes or [], asked, query.prefixes, "--changes")
         streams = {window.stream.value for window in query.windows}
+        defined = [read_definition(text, query.prefixes) for text in function or []]
         options = Options(
+            definitions={**USUAL, **{one.name: one for one in defined}},
             graphs={iri: Path(path) for iri, path in graphs},
             folder=Path(file).parent,
             services={iri: connect(url) for iri, url in services},

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Arrivals",
     "ArrivalsFlag",
+    "FunctionsFlag",
     "Match",
     "MatchFlag",
     "MaxInstances",
@@ -77,6 +78,14 @@ RangesFlag = Annotated[
         metavar="IRI=LOW,HIGH",
         help="A stream and the range of its attribute, for ranked queries over several streams;"
         " 0,1 unless told (repeatable).",
+    ),
+]
+FunctionsFlag = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--function",
+        metavar="'F(?a, ?b) = ...'",
+        help="A function that queries call, as an expression over its parameters (repeatable).",
     ),
 ]
 MaxInstances = Annotated[

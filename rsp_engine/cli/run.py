@@ -17,6 +17,7 @@ from rsp_engine.cli.config import ConfigFlag, configured_queries
 from rsp_engine.cli.ranking import (
     Arrivals,
     ArrivalsFlag,
+    FunctionsFlag,
     Match,
     MatchFlag,
     MaxInstances,
@@ -101,6 +102,7 @@ def run_files(
         list[str] | None,
         typer.Option(metavar="IRI=FILE", help="The file of a static graph (repeatable)."),
     ] = None,
+    function: FunctionsFlag = None,
     runner: Annotated[
         Runner,
         typer.Option(
@@ -241,7 +243,7 @@ def run_files(
             packages=packages,
         )
         queries = configured_queries(context, files, config)
-        given = _Bound(stream, graph, service, changes, allow, attribute_range, modified)
+        given = _Bound(stream, graph, function, service, changes, allow, attribute_range, modified)
         _bind(engine, queries, given)
         forms = engine.forms
         if len(forms) > 1 and output_format in _ONE_TABLE:
@@ -338,6 +340,7 @@ class _Bound(NamedTuple):
 
     streams: list[str] | None
     graphs: list[str] | None
+    functions: list[str] | None
     services: list[str] | None
     changes: list[str] | None
     allowed: list[str] | None
@@ -356,6 +359,8 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
     prefixes = {name: iri for query in queries for name, iri in query.prefixes.items()}
     for iri, path in bindings(bound.graphs or [], (), prefixes, "--graph"):
         engine.graph(iri, path)
+    for text in bound.functions or []:
+        engine.define(text, prefixes)
     clauses = (clause for query in queries for clause in tree.find(query, tree.Service))
     asked = {clause.name.value for clause in clauses if isinstance(clause.name, tree.Iri)}
     services = bindings(bound.services or [], asked, prefixes, "--service")

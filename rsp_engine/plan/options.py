@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rsp_engine.errors import BindingError
+from rsp_engine.grammar.definitions import USUAL
 from rsp_engine.plan.services import ServiceOptions
 from rsp_engine.policies.registry import POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rsp_engine.grammar.definitions import Definition
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.report import ReportKind
     from rsp_engine.plan.monotone import Declared
@@ -40,7 +42,8 @@ class Options:
     """The options of a query.
 
     `bounds` and `t0` say what a window is, `report` which windows are evaluated. `functions` are
-    the user's own, by name or IRI, and `monotone` says how they go with their arguments. `graphs`
+    the user's own, by name or IRI, and `monotone` says how they go with their arguments; what is in
+    `definitions` stands for an expression. `graphs`
     are the files of static graphs, by IRI; a relative IRI is a file beside `folder`. `services` are
     the endpoints of remote datasets, by IRI, and `feeds` those that push their changes; `modified`
     has the properties by which services tell when a key was last modified. `operator`
@@ -56,6 +59,7 @@ class Options:
     report: ReportKind = "nonempty"
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     monotone: Mapping[str, Declared] = field(default_factory=dict)
+    definitions: Mapping[str, Definition] = field(default_factory=lambda: USUAL)
     graphs: Mapping[str, Path] = field(default_factory=dict)
     folder: Path = Path()
     services: Mapping[str, Connect] = field(default_factory=dict)

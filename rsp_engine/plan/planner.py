@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rsp_engine.errors import Diagnostic, PlanError
 from rsp_engine.grammar import tree
+from rsp_engine.grammar.definitions import expand
 from rsp_engine.grammar.iris import is_absolute
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.plan.aggregated import aggregated_path
@@ -62,7 +63,9 @@ class Plan:
 def plan(query: tree.Query, text: str, source: str, options: Options | None = None) -> Plan:
     """Plan a query that keeps all rules of the language, or raise why there is no way to run it."""
     options = options or Options()
-    query = _with_absolute_graphs(query)
+    query, wrong = expand(_with_absolute_graphs(query), options.definitions)
+    if wrong:
+        raise PlanError(wrong, text, source)
     wrong = [*_refused_operator(query, options), *refusals(query, options)]
     if wrong := wrong or list(_refused_oracle(query, options)):
         raise PlanError(wrong, text, source)

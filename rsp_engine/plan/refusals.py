@@ -55,7 +55,7 @@ def refusals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
                 yield Diagnostic("semantic", message, node.span, hint)
             case tree.NamedCall(name, _) if name not in options.functions:
                 message = f"the function {name} is not registered"
-                yield Diagnostic("semantic", message, node.span, "register it by that name")
+                yield Diagnostic("semantic", message, node.span, _defined(name, node))
             case tree.FunctionCall(function, _, _) if id(node) not in remote:
                 yield from _refused_function(node, function, options)
             case tree.From(graph) | tree.FromNamed(graph):
@@ -85,7 +85,13 @@ def _refused_function(
         yield Diagnostic("semantic", message, node.span, "use an aggregate of SPARQL")
     elif function.value not in options.functions and function.value not in _CASTS:
         message = f"the function <{function.value}> is not registered"
-        yield Diagnostic("semantic", message, node.span, "register it by its IRI")
+        yield Diagnostic("semantic", message, node.span, _defined(f"<{function.value}>", node))
+
+
+def _defined(name: str, call: tree.NamedCall | tree.FunctionCall) -> str:
+    """Return how to say what a function is."""
+    names = ", ".join(f"?{chr(ord('a') + i)}" for i in range(min(len(call.arguments), 26)))
+    return f"define it: --function '{name}({names}) = ...', or register it in Python"
 
 
 def _refused_term(node: tree.Iri | tree.Literal | tree.BlankNode) -> Iterator[Diagnostic]:

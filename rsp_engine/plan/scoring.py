@@ -142,12 +142,21 @@ def _number(literal: tree.Literal) -> Number | None:
 
 
 def _constant(term: Scoring) -> float | None:
-    """Return a number with its signs. What is worked out from numbers may be zero in SPARQL."""
+    """Return what is surely not zero: a number with its signs, or a difference that is clear.
+
+    What is worked out from numbers may be zero in SPARQL and not here, or the other way round.
+
+    >>> _constant(Subtract(Number(50), Number(1))), _constant(Subtract(Number(0.3), Number(0.3)))
+    (49, None)
+    """
     match term:
         case Number(value):
             return value
         case Negate(operand):
             constant = _constant(operand)
             return None if constant is None else -constant
+        case Subtract(Number(left), Number(right)):
+            is_clear = abs(left - right) > 1e-9 * max(abs(left), abs(right))
+            return left - right if is_clear else None
         case _:
             return None

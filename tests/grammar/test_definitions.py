@@ -1,0 +1,168 @@
+"""Functions that are defined by an expression: a call is what stands in its place."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rsp_engine import Engine
+from rsp_engine.errors import BindingError, PlanError, QuerySyntaxError
+from rsp_engine.grammar import check, serialise
+from rsp_engine.grammar.definitions import USUAL, expand, read_definition
+from rsp_engine.plan.options import Options
+from rsp_engine.plan.planner import plan
+from rsp_engine.runtime.endpoints import connect
+from tests.cli.test_run import here, rsp
+from tests.data import PROJECT
+from tests.thoroughness import examples
+
+__all__ = ["here"]
+
+EX = "http://example.org/"
+
+
+def query(score: str) -> str:
+    return (
+        f"PREFIX : <{EX}> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
+        f"REGISTER RSTREAM :q AS SELECT ?x ({score} AS ?score) "
+        "FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 10s] WHERE { WINDOW :w { ?x :p ?y } } "
+        "ORDER BY DESC(?score) LIMIT 2"
+    )
+
+
+def expanded(score: str, *definitions: str):
+    made = {d.name: d for d in (read_definition(text, {"": EX}) for text in definitions)}
+    found, wrong = expand(check(query(score)), {**USUAL, **made})
+    assert wrong == []
+    return found
+
+
+leaves = st.sampled_from(["?x", "?y", "1", "0.5", '"a"', ":iri"])
+expressions = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from("+-*/"), inner).map(lambda p: f"({' '.join(p)})"),
+        st.tuples(inner, inner).map(lambda p: f"IF({p[0]} > {p[1]} && BOUND(?x), {p[0]}, -{p[1]})"),
+        inner.map(lambda e: f"xsd:double({e})"),
+    ),
+    max_leaves=6,
+)
+
+
+@examples(60)
+@given(expressions, expressions, expressions)
+def test_a_call_is_its_expression_with_the_arguments_in_the_places_of_the_parameters(body, x, y):
+    body = body.replace("BOUND(?x)", "true")  # only a variable can be asked whether it is bound
+    text = body.replace("?x", "?first").replace("?y", "?second")
+    definition = f"F(?first, ?second) = {text.replace('xsd:', f'{EX}xsd#')}"
+    definition = definition.replace(f"{EX}xsd#double", "<http://www.w3.org/2001/XMLSchema#double>")
+    written = body.replace("?x", "\0").replace("?y", f"({y})").replace("\0", f"({x})")
+    assert expanded(f"F({x}, {y}) + 1", definition) == check(query(f"({written}) + 1"))
+
+
+def test_functions_call_each_other_in_whatever_order_they_are_defined():
+    found = expanded("F(?y)", "F(?a) = G(?a, 2) * 3", "G(?b, ?a) = ?b - ?a")
+    assert found == check(query("(?y - 2) * 3"))
+
+
+def test_a_function_may_be_called_by_an_iri_and_within_an_argument_of_itself():
+    found = expanded(":f(:f(?y))", ":f(?a) = ?a + 1")
+    assert found == check(query("(?y + 1) + 1"))
+    assert expanded("F(?y)", "F(?v) = :g(?v) + 1", f"<{EX}g>(?u) = -?u") == check(query("-?y + 1"))
+
+
+def test_norm_is_there_and_can_be_another_one():
+    assert expanded("norm(?y, 5, 15)") == check(query("xsd:double(?y - 5) / (15 - 5)"))
+    assert expanded("norm(?y)", "norm(?v) = ?v / 7") == check(query("?y / 7"))
+
+
+def test_a_comment_ends_with_the_definition():
+    assert expanded("F(?y)", "F(?v) = ?v # the value") == check(query("?y"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "column"),
+    [
+        ("", "this defines no function", 1),
+        ("F(?a = 3", "this defines no function", 1),
+        ("F 1(?a) = ?a", "expected `(`, found `1`", 3),
+        ('"F"(?a) = ?a', "expected `)`, found `(`", 4),
+        ("sum(?a) = 1", "sum is a function of SPARQL", 1),
+        ("F(?a, ?a) = 1", "?a is a parameter already", 6),
+        ("F(a) = 1", "a is no parameter", 3),
+        ("F(?a,) = 1", "nothing is no parameter", 6),
+        ("F(?a) = ?b", "?b is no parameter of F", 9),
+        ("F(?a) = (?a +", "expected an expression, found `)`", 14),
+        ("F(?a) = ?a) AS ?b) ((1", "this is more than one expression", 8),
+        ("F(?a) = 1 + MAX(?a)", "an aggregate cannot stand in a definition", 13),
+        ("F(?a) = EXISTS { }", "EXISTS cannot stand in a definition", 9),
+        ("F(?a) = no:f(?a)", "prefix `no:` is not declared", 9),
+    ],
+)
+def test_what_defines_nothing_is_refused_with_its_place(text, message, column):
+    with pytest.raises(QuerySyntaxError) as caught:
+        read_definition(text)
+    assert str(caught.value).splitlines()[0] == f"<function>:1:{column}: error: {message}"
+
+
+@pytest.mark.parametrize(
+    ("definition", "message"),
+    [
+        ("F(?a) = ?a", "F has 1 parameter, and 2 arguments are given"),
+        ("F(?a, ?b) = F(?b, ?a)", "F is defined by itself: F -> F"),
+        ("F(?a, ?b) = ?a + :g(?b)", "the function <http://example.org/g> is not registered"),
+    ],
+)
+def test_a_call_that_cannot_be_replaced_is_refused_at_its_place(definition, message):
+    engine, text = Engine(), query("F(?x, ?y)")
+    engine.define(definition, {"": EX})
+    with pytest.raises(PlanError) as caught:
+        engine.register(text)
+    [told] = caught.value.diagnostics
+    assert (told.message, text[told.span.start : told.span.end]) == (message, "F(?x, ?y)")
+
+
+def test_a_name_stands_for_one_function():
+    engine = Engine()
+    engine.function("F", lambda a: a)
+    with pytest.raises(BindingError, match="F is registered already"):
+        engine.define("F(?a) = ?a")
+    engine.function("norm", lambda a: a)  # what is there from the start gives way
+    assert "norm(?y)" in serialise(engine.register(query("norm(?y)")).query)
+
+
+def test_listing_1_of_acquatop_ranks_by_a_function_that_is_proved_to_rise():
+    text = (PROJECT / "queries" / "influencers.rspql").read_text()
+    made = read_definition("F(?m, ?f) = 0.7 * norm(?m, 1, 50) + 0.3 * norm(?f, 0, 1000000)")
+    bound = {f"{EX}BKG": connect("http://localhost:7878/query")}
+    options = Options(services=bound, definitions={**USUAL, "F": made})
+    config = plan(check(text), text, "q", options).physical.operator
+    assert type(config).__name__ == "JoinedConfig"
+
+
+def test_a_definition_answers_as_the_expression_does(here):
+    definition = "F(?t) = norm(?t, 10, 30) * ?t"
+    text = (here / "hot.rspql").read_text().replace("LIMIT 1", "LIMIT 2")
+    called = text.replace("?room ?t\n", "?room (F(?t) AS ?warmth)\n").replace(
+        "(?t)\nL", "(?warmth)\nL"
+    )
+    (here / "called.rspql").write_text(called)
+    (here / "written.rspql").write_text(
+        called.replace(
+            "F(?t)", "<http://www.w3.org/2001/XMLSchema#double>(?t - 10) / (30 - 10) * ?t"
+        )
+    )
+    flags = ("--stream", ":readings=readings.jsonl", "--runner", "local")
+    asked = rsp("run", "called.rspql", *flags, "--function", definition)
+    assert asked.exit_code == 0, asked.output
+    scores = [
+        row["score"] for line in asked.stdout.splitlines() for row in json.loads(line)["rows"]
+    ]
+    assert scores == [18.75, 10.0, 30.0]
+    assert asked.stdout == rsp("run", "written.rspql", *flags).stdout
+    (here / "rsp.toml").write_text('[functions]\n"F(?t)" = "norm(?t, 10, 30) * ?t"\n')
+    assert rsp("run", "called.rspql", *flags).stdout == asked.stdout
+    assert "MinTopk" in rsp("explain", "called.rspql").stdout
