@@ -35,14 +35,16 @@ from rsp_engine.policies.registry import register as add_policy
 from rsp_engine.replica.endpoint import Limits
 from rsp_engine.replica.estimator import Declared, Learned
 from rsp_engine.runtime.binding import check_repeatable, check_streams, closing, opened
+from rsp_engine.runtime.commits import Kept
 from rsp_engine.runtime.endpoints import connect, recorded
 from rsp_engine.runtime.functions import as_sparql
 from rsp_engine.runtime.local import Counts, LocalDriver
 from rsp_engine.runtime.pace import Pace
+from rsp_engine.runtime.placed import PlacedRun
 from rsp_engine.runtime.registered import Query
 from rsp_engine.runtime.sources.live.listening import listening
 from rsp_engine.runtime.sources.live.source import LiveSource
-from rsp_engine.runtime.steady import Kept, SteadyDriver
+from rsp_engine.runtime.steady import SteadyDriver
 from rsp_engine.runtime.step import Step
 from rsp_engine.runtime.watching import Started
 
@@ -269,9 +271,8 @@ class Engine:
             check_repeatable(
                 sources, is_kept=self._checkpoint is not None, is_paced=self._speed is not None
             )
-            self._check_runner()
-            run = self._run_steadily if self._runner == "local" else self._run_on_spark
-            answers = listening(self._live(), self._checkpoint, run(plans, sources, outputs))
+            answers = self._run_in_places(plans, sources, outputs)
+            answers = listening(self._live(), self._checkpoint, answers)
         self._answers = answers
         return answers
 
@@ -303,29 +304,27 @@ class Engine:
 
     def _check_runner(self) -> None:
         kafka = [source.name for source in self._live() if source.name.startswith("kafka")]
-        if kafka and self._runner == "local":
+        if kafka and not self.is_on_spark:
             raise BindingError(f"{kafka[0]} is read through Spark", "run it on Spark")
 
-    def _run_steadily(
+    def _run_in_places(
         self,
         plans: Sequence[PhysicalPlan],
         sources: Mapping[str, Sequence[Source]],
         outputs: Sequence[Output],
     ) -> Generator[Answer]:
+        """Run what has no end, or must not be lost, or is read by many."""
+        self._check_runner()
+        if self.is_on_spark:
+            self._start_spark()
         recordings: list[Recording] = []
         folder = None if self._checkpoint is None else str(self._checkpoint)
         if folder is not None:
             plans = [recorded(plan, recordings) for plan in plans]
         steps = self._made(plans)
-        driver = SteadyDriver(
-            steps,
-            sources,
-            self._dead_letter,
-            self._max_delay,
-            self._pace(),
-            place_bytes=self._place_bytes,
-            kept=Kept(folder, self._identity(plans, sources), recordings, outputs),
-        )
+        run = PlacedRun(steps, sources, self._dead_letter, self._max_delay, self._pace())
+        kept = Kept(folder, self._identity(plans, sources), recordings, outputs)
+        driver = self._on_spark(run, kept) if self.is_on_spark else self._steadily(run, kept)
         self._driver, self.counts = driver, driver.counts
         return self._begun(driver, steps, sources)
 
@@ -337,38 +336,24 @@ class Engine:
             "queries": [identity(plan) for plan in plans],
             "sources": {stream: [s.name for s in found] for stream, found in sources.items()},
             "max_delay": self._max_delay,
+            **({} if self.is_on_spark else {"runner": "local"}),
         }
 
-    def _run_on_spark(
-        self,
-        plans: Sequence[PhysicalPlan],
-        sources: Mapping[str, Sequence[Source]],
-        outputs: Sequence[Output],
-    ) -> Generator[Answer]:
-        from rsp_engine.runtime.spark.driver import SparkDriver, SparkOptions
-
+    def _start_spark(self) -> None:
+        """Start Spark with its packages: sources that are read by it need it first."""
         if self._packages is not None or any(s.name.startswith("kafka") for s in self._live()):
             from rsp_engine.runtime.spark.session import session
 
-            session(self._master, self._packages)  # sources that are read by it need it first
-        recordings: list[Recording] = []
-        if self._checkpoint is not None:
-            plans = [recorded(plan, recordings) for plan in plans]
-        checkpoint = None if self._checkpoint is None else str(self._checkpoint)
-        steps = self._made(plans)
-        driver = SparkDriver(
-            steps,
-            sources,
-            self._dead_letter,
-            self._max_delay,
-            self._pace(),
-            options=SparkOptions(self._master, checkpoint, self._place_bytes),
-            recordings=recordings,
-            outputs=outputs,
-            identity=self._identity(plans, sources),
-        )
-        self._driver, self.counts = driver, driver.counts
-        return self._begun(driver, steps, sources)
+            session(self._master, self._packages)
+
+    def _steadily(self, run: PlacedRun, kept: Kept) -> SteadyDriver:
+        return SteadyDriver(run, kept, place_bytes=self._place_bytes)
+
+    def _on_spark(self, run: PlacedRun, kept: Kept) -> SparkDriver:
+        from rsp_engine.runtime.spark.driver import SparkDriver, SparkOptions
+
+        options = SparkOptions(self._master, self._place_bytes)
+        return SparkDriver(run, kept, options=options)
 
     def watched_by(self, watch: Watch) -> None:
         """Let somebody see the next run: how far it is, and every answer."""

@@ -29,11 +29,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.console import Console
 
 from rsp_engine.experiments.dataset import Dataset
 from rsp_engine.experiments.dfc import Dice, check_whole, evolve
-from rsp_engine.experiments.profile import CHS, DATASETS, changes_table, mentions_table
+from rsp_engine.experiments.profile import CHS, DATASETS, print_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -182,9 +181,7 @@ def main(arguments: Sequence[str]) -> int:
     except ValueError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    console = Console(width=100)
-    console.print(mentions_table(made[CHS[0]][0]))
-    console.print(changes_table(made))
+    print_tables(made)
     return 0
 
 

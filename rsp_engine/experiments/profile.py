@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = [
     "changes_table",
     "mentions",
     "mentions_table",
+    "print_tables",
     "spread_of",
     "summary_of",
 ]
@@ -152,3 +154,10 @@ def changes_table(datasets: Mapping[int, Sequence[Dataset]]) -> Table:
             shown.add_row(one.name, str(len(one.invocations)), *cells)
         shown.add_section()
     return shown
+
+
+def print_tables(datasets: Mapping[int, Sequence[Dataset]]) -> None:
+    """Print the datasets of each CH beside the figures of the paper."""
+    console = Console(width=100)
+    console.print(mentions_table(datasets[CHS[0]][0]))
+    console.print(changes_table(datasets))

@@ -27,12 +27,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.console import Console
 
 from rsp_engine.errors import RspError, SourceError
 from rsp_engine.experiments.dataset import Dataset
 from rsp_engine.experiments.dfc import Dice, check_whole, evolve
-from rsp_engine.experiments.profile import CHS, DATASETS, changes_table, mentions_table
+from rsp_engine.experiments.profile import CHS, DATASETS, print_tables
 from rsp_engine.experiments.recording import rows_of
 
 if TYPE_CHECKING:
@@ -131,9 +130,7 @@ def main(arguments: Sequence[str]) -> int:
     except (RspError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    console = Console(width=100)
-    console.print(mentions_table(made[CHS[0]][0]))
-    console.print(changes_table(made))
+    print_tables(made)
     return 0
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rsp_engine.model.windows import Pane
 from rsp_engine.operators.aggregates import AggregateConfig, Aggregates
 from rsp_engine.operators.asking import GeneralConfig, content_of
+from rsp_engine.operators.count_windows import CountedScan
 from rsp_engine.operators.groups import Grouping, Groups
 from rsp_engine.operators.matching import Matcher, Matching
 from rsp_engine.operators.projecting import Projector, holds_blank_nodes
@@ -67,7 +67,6 @@ class Aggregated:
         asked = AggregateConfig(config.k, function=config.grouping.function)
         self._aggregates = Aggregates(asked, alone=config.scores)
         self._groups = self._grouped()
-        self._taken: set[Pane] = set()
 
     def _grouped(self) -> Groups:
         assert self.config.grouping is not None, "the planner says how to group"  # noqa: S101
@@ -80,13 +79,9 @@ class Aggregated:
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph:
         """Return the answer over the content of the only scan, at an instant."""
         [scan] = scans
-        assert isinstance(scan, TimedScan), "windows that count are not ranked here"  # noqa: S101
-        panes = [pane for pane, _ in scan.content()]
-        for pane in panes:
-            if pane not in self._taken:
-                self._groups.take(pane, scan.matched(pane, self._matcher, now).read())
-                scan.release(pane)
-        self._taken = set(panes)
+        assert isinstance(scan, CountedScan | TimedScan), "panes are looked at once"  # noqa: S101
+        for pane, matched in scan.fresh(self._matcher, now):
+            self._groups.take(pane, matched.read())
         self._groups.expire(scan.closed)
         ranking = self._aggregates.close(scan.closed)
         best = self._groups.bindings(ranking.keys[self.config.offset :].tolist(), now)
@@ -99,7 +94,6 @@ class Aggregated:
         return {
             "aggregates": self._aggregates.state(),
             "groups": self._groups.state(),
-            "taken": sorted([pane.first, pane.last] for pane in self._taken),
             "may_give_blank_nodes": self.may_give_blank_nodes,
         }
 
@@ -109,5 +103,4 @@ class Aggregated:
         self._aggregates = Aggregates.restored(config, state["aggregates"], alone=scores)
         self._groups = self._grouped()
         self._groups.restore(state["groups"])
-        self._taken = {Pane(*pane) for pane in state["taken"]}
         self.may_give_blank_nodes = state["may_give_blank_nodes"]

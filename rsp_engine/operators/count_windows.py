@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
-from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from rsp_engine.model.answers import Interval
 from rsp_engine.model.ntriples import read_triples, triples_text
-from rsp_engine.operators.scan import NO_LANE, PASSED, Refusal
+from rsp_engine.model.windows import Pane, TimeFrame
+from rsp_engine.operators.counting import Counting, columns, elements
+from rsp_engine.operators.scan import NO_LANE, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from pyoxigraph import Triple
 
     from rsp_engine.model.windows import CountFrame
+    from rsp_engine.operators.matching import Matched, Matcher
     from rsp_engine.operators.state import State
 
-__all__ = ["CountScan"]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class _Waiting:
-    """An element of a count window that others may still precede."""
-
-    timestamp: int
-    key: str
-    number: int
-    triples: Sequence[Triple] = field(compare=False)
+__all__ = ["CountScan", "CountedScan"]
 
 
 class CountScan:
@@ -46,11 +39,9 @@ class CountScan:
         self._closes_partial = closes_partial
         self.closed = -1
         self.has_news = False
-        self._waiting: list[_Waiting] = []
-        self._numbers = count()
+        self._counting = Counting(frame)
+        self._count = 0
         self._settled: deque[tuple[int, Sequence[Triple]]] = deque()
-        self._dropped = 0
-        self._watermark = -inf
 
     def take(
         self,
@@ -60,32 +51,30 @@ class CountScan:
         times: Sequence[int] | None = None,
     ) -> Refusal | None:
         """Let an element wait until no other can come before it."""
-        if timestamp < max(watermark, self._watermark):
-            return PASSED
-        triples = tuple(sorted(set(triples), key=str))
-        key = triples_text(triples)
-        heapq.heappush(self._waiting, _Waiting(timestamp, key, next(self._numbers), triples))
-        self.has_news = True
-        return None
+        refusal = self._counting.take(timestamp, triples, watermark)
+        if refusal is None:
+            self.has_news = self.has_news or self._may_be_full()
+        return refusal
 
     def lane(self, watermark: float) -> tuple[float, float]:
         return NO_LANE
 
     def settle(self, watermark: float) -> None:
         """Count what no other can precede; what waits on is news for a later watermark."""
-        self._watermark = max(self._watermark, watermark)
-        while self._waiting and self._waiting[0].timestamp < watermark:
-            element = heapq.heappop(self._waiting)
-            if self.frame.unit == "TRIPLES":
-                self._settled.extend((element.timestamp, (t,)) for t in element.triples)
-            else:
-                self._settled.append((element.timestamp, element.triples))
-        self.has_news = bool(self._waiting)
+        for timestamp, triples in self._counting.settled(watermark):
+            self._add(timestamp, triples)
+            self._count += 1
+        self.has_news = self._counting.waiting > 0 and self._may_be_full()
+
+    def _may_be_full(self) -> bool:
+        """Tell whether the next window is full when all that waits is counted."""
+        needed = (self.closed + 1) * self.frame.step + self.frame.size
+        return self._count + self._counting.waiting >= needed
 
     def _window(self, index: int) -> tuple[int, int]:
-        """Return where a window begins and ends in what is settled."""
-        start = index * self.frame.step - self._dropped
-        return start, min(start + self.frame.size, len(self._settled))
+        """Return the number with which a window begins, and the one that comes after it so far."""
+        start = index * self.frame.step
+        return start, min(start + self.frame.size, self._count)
 
     def next(self, *, skip_empty: bool) -> tuple[int, int] | None:
         """Return the next full window; at the end of the stream one that is not full will do.
@@ -93,23 +82,20 @@ class CountScan:
         None is empty, so there is nothing to skip.
         """
         start, end = self._window(self.closed + 1)
-        is_over = self._closes_partial and self._watermark == inf
+        is_over = self._closes_partial and self._counting.is_over
         if start >= end or (end - start < self.frame.size and not is_over):
             return None
-        return self.closed + 1, self._settled[end - 1][0]
+        return self.closed + 1, self._time(end - 1)
 
     def last_content(self) -> float:
         needed = 1 if self._closes_partial else self.frame.size
-        last = (self._dropped + len(self._settled) - needed) // self.frame.step
-        start, end = self._window(last)
-        return self._settled[end - 1][0] if 0 <= start < end else -inf
+        last = (self._count - needed) // self.frame.step
+        _, end = self._window(last)
+        return -inf if last < max(self.closed, 0) else self._time(end - 1)
 
     def close(self, index: int) -> None:
         self.closed = index
-        start, _ = self._window(index)
-        for _ in range(min(start, len(self._settled))):
-            self._settled.popleft()
-            self._dropped += 1
+        self._forget(index * self.frame.step)
 
     def close_until(self, instant: int) -> None:
         while (coming := self.next(skip_empty=False)) is not None and coming[1] <= instant:
@@ -117,54 +103,138 @@ class CountScan:
 
     def interval(self) -> Interval:
         start, end = self._window(self.closed)
-        return Interval(self._settled[start][0], self._settled[end - 1][0])
+        return Interval(self._time(start), self._time(end - 1))
 
-    def content(self) -> Iterable[tuple[int, Sequence[Triple]]]:
+    def content(self) -> Iterable[tuple[Hashable, Sequence[Triple]]]:
         if self.closed < 0:
             return
         start, end = self._window(self.closed)
-        for place, (_, triples) in enumerate(islice(self._settled, start, end), start):
-            yield self._dropped + place, triples
+        places = islice(self._settled, start - self._dropped, end - self._dropped)
+        for number, (_, triples) in enumerate(places, start):
+            yield number, triples
 
     def is_empty(self) -> bool:
         return self.closed < 0
 
+    @property
+    def _dropped(self) -> int:
+        return self._count - len(self._settled)
+
+    def _add(self, timestamp: int, triples: Sequence[Triple]) -> None:
+        """Hold what is counted next."""
+        self._settled.append((timestamp, triples))
+
+    def _time(self, number: int) -> int:
+        """Return the timestamp of what has a number, at an edge of an open window."""
+        return self._settled[number - self._dropped][0]
+
+    def _forget(self, until: int) -> None:
+        """Forget what comes before a number."""
+        for _ in range(min(until - self._dropped, len(self._settled))):
+            self._settled.popleft()
+
     def state(self) -> State:
         """Return the elements in their order: which of equal ones came first is not told."""
-        waiting = sorted(self._waiting)
         return {
             "closed": self.closed,
             "has_news": self.has_news,
-            "waiting": _columns((element.timestamp, element.triples) for element in waiting),
-            "settled": _columns(self._settled),
-            "dropped": self._dropped,
-            "watermark": self._watermark,
+            **self._counting.state(),
+            **self._held_state(),
         }
 
     def restore(self, state: State) -> None:
         self.closed, self.has_news = state["closed"], state["has_news"]
-        self._numbers = count()
-        self._waiting = [
-            _Waiting(timestamp, triples_text(triples), next(self._numbers), triples)
-            for timestamp, triples in _elements(state["waiting"])
+        self._counting.restore(state)
+        self._restore_held(state)
+
+    def _held_state(self) -> State:
+        return {"settled": columns(self._settled), "dropped": self._dropped}
+
+    def _restore_held(self, state: State) -> None:
+        self._settled = deque(elements(state["settled"]))
+        self._count = state["dropped"] + len(self._settled)
+
+
+class CountedScan(CountScan):
+    """A window over the last so many elements or triples, for those who look at each pane once.
+
+    A pane is a run of elements between two neighbouring edges of windows: what one of event time
+    is, with numbers for instants.
+
+        [ELEMENTS 5 STEP 2]    0 1 | 2 3 | 4 | 5 | 6 | 7 | 8 ...
+        W0                     -------------
+        W1                           -------------
+        W2                                 -------------
+
+    Memory: the triples of panes whose first window is open, and the edges of open windows.
+    """
+
+    def __init__(self, frame: CountFrame, *, closes_partial: bool = True) -> None:
+        super().__init__(frame, closes_partial=closes_partial)
+        self._numbers = TimeFrame(frame.size, frame.step, bounds="[)")
+        self._edges: dict[int, int] = {}
+        self._panes: deque[_Held] = deque()
+
+    def fresh(self, matcher: Matcher, now: int) -> Iterator[tuple[Pane, Matched]]:
+        """Yield the solutions of panes that the last closed window is the first to hold.
+
+        Each came with the number of its element. Their triples are forgotten.
+        """
+        while self._panes and self._panes[0].pane.first <= self.closed:
+            pane, triples, numbers = self._panes.popleft()
+            if triples:
+                yield pane, matcher.match(triples, np.array(numbers, dtype=np.int64), now)
+
+    def content(self) -> Iterable[tuple[Pane, Sequence[Triple]]]:
+        """Return what nobody has looked at of the last closed window; the rest is forgotten."""
+        held = (held for held in self._panes if held.pane.first <= self.closed)
+        return [(pane, triples) for pane, triples, _ in held]
+
+    def _add(self, timestamp: int, triples: Sequence[Triple]) -> None:
+        number = self._count
+        if not self._is_edge(number - 1):
+            self._edges.pop(number - 1, None)
+        self._edges[number] = timestamp  # where a window that is not full may end
+        pane = self._numbers.pane(number)
+        if pane is None:
+            return
+        if not self._panes or self._panes[-1].pane != pane:
+            self._panes.append(_Held(pane, [], []))
+        self._panes[-1].triples.extend(triples)
+        self._panes[-1].numbers.extend([number] * len(triples))
+
+    def _is_edge(self, number: int) -> bool:
+        step = self.frame.step
+        return number % step == 0 or (number + 1 - self.frame.size) % step == 0
+
+    def _time(self, number: int) -> int:
+        return self._edges[number]
+
+    def _forget(self, until: int) -> None:
+        for number in range(until - self.frame.step, until):  # windows close one by one
+            self._edges.pop(number, None)
+
+    def _held_state(self) -> State:
+        panes = [
+            [pane.first, pane.last, triples_text(triples), numbers]
+            for pane, triples, numbers in self._panes
         ]
-        self._settled = deque(_elements(state["settled"]))
-        self._dropped, self._watermark = state["dropped"], state["watermark"]
+        return {"count": self._count, "edges": [*map(list, self._edges.items())], "panes": panes}
+
+    def _restore_held(self, state: State) -> None:
+        self._count = state["count"]
+        self._edges = dict(state["edges"])
+        self._panes = deque(
+            _Held(Pane(first, last), read_triples(text), list(numbers))
+            for first, last, text, numbers in state["panes"]
+        )
+        if any(len(held.triples) != len(held.numbers) for held in self._panes):
+            raise ValueError("a triple has no number")
 
 
-def _columns(elements: Iterable[tuple[int, Sequence[Triple]]]) -> State:
-    held = list(elements)
-    return {
-        "timestamps": [timestamp for timestamp, _ in held],
-        "sizes": [len(triples) for _, triples in held],
-        "triples": triples_text(triple for _, triples in held for triple in triples),
-    }
+class _Held(NamedTuple):
+    """A pane that nobody has looked at: its triples, and the number of the element of each."""
 
-
-def _elements(state: State) -> Iterator[tuple[int, Sequence[Triple]]]:
-    triples = iter(read_triples(state["triples"]))
-    for timestamp, size in zip(state["timestamps"], state["sizes"], strict=True):
-        found = tuple(islice(triples, size))
-        if len(found) < size:
-            raise ValueError("a triple of an element is missing")
-        yield timestamp, found
+    pane: Pane
+    triples: list[Triple]
+    numbers: list[int]

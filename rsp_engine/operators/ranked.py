@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rsp_engine.model.ntriples import read_rows, row_text
-from rsp_engine.model.windows import Pane
 from rsp_engine.operators.asking import GeneralConfig, content_of
 from rsp_engine.operators.best import Border
+from rsp_engine.operators.count_windows import CountedScan
 from rsp_engine.operators.matching import Matched, Matcher, Matching, Solution
 from rsp_engine.operators.projecting import Projector, holds_blank_nodes
 from rsp_engine.operators.rankers import RANKERS, RankerName, ranker_config
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Graph, Row, Solutions
     from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.model.windows import Pane
     from rsp_engine.operators.scan import Scan
     from rsp_engine.operators.state import State
     from rsp_engine.operators.topk import TopkConfig, TopkOperator
@@ -64,7 +65,6 @@ class Ranked:
         self._ranker: TopkOperator = RANKERS[config.ranker](self._ranker_config)
         self._border = Border(config.k)
         self._objects = Objects()
-        self._taken: set[Pane] = set()
         self._count = 0
 
     @property
@@ -74,13 +74,9 @@ class Ranked:
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph:
         """Return the answer over the content of the only scan, at an instant."""
         [scan] = scans
-        assert isinstance(scan, TimedScan), "windows that count are not ranked here"  # noqa: S101
-        panes = [pane for pane, _ in scan.content()]
-        for pane in panes:
-            if pane not in self._taken:
-                self._take(pane, scan.matched(pane, self._matcher, now).read())
-                scan.release(pane)
-        self._taken = set(panes)
+        assert isinstance(scan, CountedScan | TimedScan), "panes are looked at once"  # noqa: S101
+        for pane, matched in scan.fresh(self._matcher, now):
+            self._take(pane, matched.read())
         ranking = self._ranker.close(scan.closed)
         self._objects.expire(scan.closed)
         best = [self._objects[key] for key in ranking.keys[self.config.offset :].tolist()]
@@ -123,7 +119,6 @@ class Ranked:
         return {
             "ranker": self._ranker.state(),
             "objects": self._objects.state(),
-            "taken": sorted([pane.first, pane.last] for pane in self._taken),
             "count": self._count,
             "may_give_blank_nodes": self.may_give_blank_nodes,
         }
@@ -133,7 +128,6 @@ class Ranked:
         ranker = RANKERS[self.config.ranker]
         self._ranker = ranker.restored(self._ranker_config, state["ranker"])
         self._objects.restore(state["objects"], len(self._matcher.config.names))
-        self._taken = {Pane(*pane) for pane in state["taken"]}
         self._count = state["count"]
         self.may_give_blank_nodes = state["may_give_blank_nodes"]
 

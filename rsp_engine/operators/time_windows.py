@@ -15,7 +15,7 @@ from rsp_engine.operators.matching import Matched
 from rsp_engine.operators.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE, NO_LANE, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyoxigraph import Triple
 
@@ -199,11 +199,18 @@ class TimedScan(TimeScan):
         """Return when the triples of a pane came, in the order of the triples."""
         return np.array(self._timed(self._panes[pane]).times, dtype=np.int64)
 
-    def matched(self, pane: Pane, matcher: Matcher, now: int) -> Matched:
-        """Return the solutions of a pane: those that were matched elsewhere, and the others."""
-        held = self._timed(self._panes[pane])
-        here = [matcher.match(held, self.times(pane), now)] if held else []
-        return Matched.joined([*held.matched, *here])
+    def fresh(self, matcher: Matcher, now: int) -> Iterator[tuple[Pane, Matched]]:
+        """Yield the solutions of panes of the last closed window that nobody has looked at.
+
+        Some were matched elsewhere, and others are here. What they are made of is forgotten.
+        """
+        held = ((p, self._timed(t)) for p, t in self._panes.items() if p.first <= self.closed)
+        news = [(pane, found) for pane, found in held if found or found.matched]
+        for pane, found in sorted(news, key=itemgetter(0)):
+            here = [matcher.match(found, self.times(pane), now)] if found else []
+            matched = Matched.joined([*found.matched, *here])
+            self.release(pane)
+            yield pane, matched
 
     def _new(self) -> list[Triple]:
         return _Timed()

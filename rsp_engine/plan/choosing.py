@@ -5,16 +5,16 @@ for a partition of many slides. So SAP is ahead where a window has many slides, 
 fewer objects come in a slide; where slides are few, or k is large, MinTopk is. The threshold is
 what `benchmarks/bench_sap.py` measures: see the table of thresholds in `docs/performance.md`.
 
-How many objects come in a slide of a window over time is known only when they come. It is not
-needed: with so many slides a window, SAP is ahead or close behind however many they are.
+How many objects come in a slide is known only when they come: a window over time does not tell, and
+not every element that is counted has a solution. It is not needed: with so many slides a window,
+SAP is ahead or close behind however many they are.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from rsp_engine.grammar import tree
+from rsp_engine.grammar import tree
 
 __all__ = ["Chosen", "chosen_ranker", "slides_of", "threshold"]
 
@@ -35,10 +35,13 @@ class Chosen(NamedTuple):
     why: str
 
 
-def slides_of(frame: tree.TimeWindow) -> int:
+def slides_of(frame: tree.TimeWindow | tree.CountWindow) -> int:
     """Return n / s: how many slides a window has."""
-    step = (frame.step or frame.range).milliseconds
-    return max(1, -(-frame.range.milliseconds // step))
+    if isinstance(frame, tree.TimeWindow):
+        size, step = frame.range.milliseconds, (frame.step or frame.range).milliseconds
+    else:
+        size, step = frame.size.value, (frame.step or frame.size).value
+    return max(1, -(-size // step))
 
 
 def chosen_ranker(slides: int, k: int) -> Chosen:

@@ -153,6 +153,8 @@ def sides_of(query: tree.Query, match: Match = "window") -> Sides | WhyNot:
         return WhyNot("a top-k operator needs exactly one SERVICE clause, beside the window")
     if not isinstance(services[0].name, tree.Iri):
         return WhyNot("SERVICE with a variable may ask several services")
+    if any(isinstance(window.frame, tree.CountWindow) for window in query.windows):
+        return WhyNot("remote values age with time, and the window counts elements")
     others = tuple(e for e in select.where.elements if e is not services[0])
     alone = replace(query, form=replace(select, where=tree.Group(others)))
     stream = stream_side(alone, match)

@@ -1,9 +1,9 @@
 """Which ranked queries can be run by a top-k operator.
 
-One window over event time; in it one triple pattern, or several whose solutions come from one
-element each, no path, and filters; beside it filters and nothing else, which may look into static
-graphs; one condition of ORDER BY, and LIMIT. Nothing tells time or chance, since a pane is looked
-at once and counts in several windows.
+One window, over event time or over so many elements; in it one triple pattern, or several whose
+solutions come from one element each, no path, and filters; beside it filters and nothing else,
+which may look into static graphs; one condition of ORDER BY, and LIMIT. Nothing tells time or
+chance, since a pane is looked at once and counts in several windows.
 """
 
 from __future__ import annotations
@@ -126,7 +126,6 @@ def ranked_path(
     assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
     offset = 0 if modifiers.offset is None else modifiers.offset.value
     k, frame = offset + modifiers.limit.value, query.windows[0].frame
-    assert isinstance(frame, tree.TimeWindow), "windows that count are not ranked here"  # noqa: S101
     slides = slides_of(frame)
     return RankedConfig(
         **{field.name: getattr(base, field.name) for field in fields(base)},
@@ -148,8 +147,8 @@ def stream_side(query: tree.Query, match: Match = "window") -> StreamSide | WhyN
     """
     select = query.form
     assert isinstance(select, tree.Select), "only a SELECT ranks"  # noqa: S101
-    if len(query.windows) != 1 or not isinstance(query.windows[0].frame, tree.TimeWindow):
-        return WhyNot("a top-k operator needs exactly one window, over time")
+    if len(query.windows) != 1:
+        return WhyNot("a top-k operator needs exactly one window")
     if query.values is not None:
         return WhyNot("VALUES after the query joins what is not in the stream")
     others = [e for e in select.where.elements if not isinstance(e, tree.Filter | tree.Window)]
@@ -164,9 +163,15 @@ def stream_side(query: tree.Query, match: Match = "window") -> StreamSide | WhyN
         return WhyNot("the window has more than plain triple patterns and filters")
     if len(triples) > 1 and match == "window":
         return WhyNot("solutions may span panes: the window has more than one triple pattern")
+    if len(triples) > 1 and _counts_triples(query.windows[0]):
+        return WhyNot("solutions may span panes: the window may cut through an element")
     filters = tree.find(select.where, tree.Filter)
     side = StreamSide(windows[0].name, triples, any(True for _ in filters))
     return side if side.names else WhyNot("the triple pattern has no variable")
+
+
+def _counts_triples(window: tree.FromWindow) -> bool:
+    return isinstance(window.frame, tree.CountWindow) and window.frame.unit == "TRIPLES"
 
 
 def plain_terms(elements: Sequence[tree.Node]) -> tuple[Terms, ...]:

@@ -18,7 +18,6 @@ import numpy as np
 
 from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.model.candidates import Candidates
-from rsp_engine.model.windows import Pane
 from rsp_engine.operators.matching import Matcher
 from rsp_engine.operators.projecting import Projector, holds_blank_nodes
 from rsp_engine.operators.time_windows import TimedScan
@@ -65,7 +64,6 @@ class Joined:
             else None
         )
         self._judge = Judge(config, refresh) if config.is_judged else None
-        self._taken: set[Pane] = set()
         self._stats: dict[str, Any] = {}
 
     def stats(self) -> dict[str, Any]:
@@ -80,12 +78,8 @@ class Joined:
         self._values.renew(self._refresh.begin(scan.interval().open))
         self._objects.expire(window)
         self._change(self._refresh.pushed(now))
-        panes = [pane for pane, _ in scan.content()]
-        for pane in panes:
-            if pane not in self._taken:
-                self._objects.take(pane, scan.matched(pane, self._matcher, now))
-                scan.release(pane)
-        self._taken = set(panes)
+        for pane, matched in scan.fresh(self._matcher, now):
+            self._objects.take(pane, matched)
         self._objects.settle(window)
         if self._prospect is not None:
             self._prospect.begin(window, scan.frame.step)
@@ -101,7 +95,6 @@ class Joined:
         """Return all there is to know beside the replica, as plain data, to be restored from."""
         return {
             "objects": self._objects.state(),
-            "taken": sorted([pane.first, pane.last] for pane in self._taken),
             "may_give_blank_nodes": self.may_give_blank_nodes,
             "judged": None if self._judge is None else self._judge.state(),
             "learned": None if self._prospect is None else self._prospect.state(),
@@ -111,7 +104,6 @@ class Joined:
         """Go on from a state; the replica is restored already."""
         self._values.renew(self._refresh.replica.held())
         self._objects.restore(state["objects"])
-        self._taken = {Pane(*pane) for pane in state["taken"]}
         self.may_give_blank_nodes = state["may_give_blank_nodes"]
         judged = state["judged"]
         if self._judge is not None:

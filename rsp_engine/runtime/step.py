@@ -15,7 +15,7 @@ from rsp_engine.errors import BindingError
 from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Solutions
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.operators.aggregated import Aggregated, AggregatedConfig
-from rsp_engine.operators.count_windows import CountScan
+from rsp_engine.operators.count_windows import CountedScan, CountScan
 from rsp_engine.operators.general import General
 from rsp_engine.operators.incomplete.evaluation import Collected, CollectedConfig
 from rsp_engine.operators.matching import Matched
@@ -63,12 +63,7 @@ class Step:
         self.plan = plan
         self.watch: Watch | None = None
         """Who is told of answers, and of how long they took."""
-        self._scans: list[Scan] = [
-            (TimedScan if isinstance(plan.operator, _TIMED) else TimeScan)(scan.frame)
-            if isinstance(scan.frame, TimeFrame)
-            else CountScan(scan.frame, closes_partial=len(plan.scans) == 1)
-            for scan in plan.scans
-        ]
+        self._scans = [_scan(plan, scan.frame) for scan in plan.scans]
         self._refreshes = [Refresh(service) for service in plan.services]
         self._feeds: dict[str, list[Refresh]] = {}
         for refresh in self._refreshes:
@@ -278,6 +273,15 @@ def due_together(
                 yield step, answer
             case _:
                 continue
+
+
+def _scan(plan: PhysicalPlan, frame: TimeFrame | CountFrame) -> Scan:
+    """Return a scan that holds what the operator of a plan asks for."""
+    if isinstance(frame, TimeFrame):
+        return (TimedScan if isinstance(plan.operator, _TIMED) else TimeScan)(frame)
+    looks_once = isinstance(plan.operator, RankedConfig | AggregatedConfig)
+    made = CountedScan if looks_once else CountScan
+    return made(frame, closes_partial=len(plan.scans) == 1)
 
 
 def _operator(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from math import inf
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Triple
 
 from rsp_engine.model.answers import Interval
-from rsp_engine.model.windows import CountFrame
-from rsp_engine.operators.count_windows import CountScan
+from rsp_engine.model.windows import CountFrame, Pane
+from rsp_engine.operators.count_windows import CountedScan, CountScan
 from rsp_engine.operators.scan import PASSED
 from tests.operators.streams import A, B, C, D, Taken, streams
+
+if TYPE_CHECKING:
+    from rsp_engine.model.arrays import Integers
 
 Closed = tuple[Interval, set[Triple]]
 sizes = st.integers(1, 5)
@@ -141,3 +146,72 @@ def test_a_triple_that_is_written_twice_in_an_element_counts_once():
     scan.take(2, (B,), 2)
     scan.settle(inf)
     assert closed_windows(scan) == [(Interval(1, 2), {A, B})]
+
+
+Seen = list[tuple[Pane, Any]]
+"""Panes that were looked at, with their triples and the numbers of their elements."""
+
+
+class Looking:
+    """A matcher that finds every triple, and the number of its element."""
+
+    def match(self, triples: list[Triple], numbers: Integers, now: int) -> Any:
+        return list(zip(triples, numbers.tolist(), strict=True))
+
+
+def looked_at(scan: CountedScan, held: Seen) -> list[tuple[Interval, set[Triple], set[int]]]:
+    """Close what can be closed, look at each pane once, and return what windows hold."""
+    found = []
+    while (coming := scan.next(skip_empty=False)) is not None:
+        scan.close(coming[0])
+        held += scan.fresh(Looking(), 0)  # type: ignore[arg-type]
+        assert not [*scan.content()], "what was looked at is forgotten"
+        assert all(held[n][0] < held[n + 1][0] for n in range(len(held) - 1)), "panes are in order"
+        alive = [seen for pane, seen in held if pane.first <= scan.closed <= pane.last]
+        triples = {triple for seen in alive for triple, _ in seen}
+        numbers = {number for seen in alive for _, number in seen}
+        found.append((scan.interval(), triples, numbers))
+    return found
+
+
+@given(frames, streams())
+def test_the_panes_of_a_window_hold_what_the_window_holds(frame, taken):
+    scan = CountedScan(frame)
+    found, held = [], Seen()
+    for element in taken:
+        scan.settle(element.watermark)
+        found += looked_at(scan, held)
+        scan.take(*element)
+        scan.restore(json.loads(json.dumps(scan.state())))
+    scan.settle(inf)
+    found += looked_at(scan, held)
+    assert [window[:2] for window in found] == windows(frame, taken, is_over=True)
+    for index, (_, _, numbers) in enumerate(found):
+        assert numbers <= {*range(index * frame.step, index * frame.step + frame.size)}
+
+
+@given(frames, streams())
+def test_of_panes_that_were_looked_at_only_the_edges_of_windows_are_kept(frame, taken):
+    scan = CountedScan(frame)
+    for element in taken:
+        scan.take(*element)
+    scan.settle(inf)
+    looked_at(scan, [])
+    assert len(scan._edges) <= 2 * (-(-frame.size // frame.step) + 1) + 1
+
+
+@given(frames, streams(max_delay=3))
+def test_a_window_is_news_no_later_than_it_can_be_closed(frame, taken):
+    """Where there are no news, no watermark but the end closes a window."""
+    scan = CountScan(frame)
+    for element in taken:
+        scan.take(*element)
+        if not scan.has_news:
+            again = CountScan(frame)
+            again.restore(scan.state())
+            again.settle(1_000)
+            assert again.next(skip_empty=False) is None
+        else:
+            scan.has_news = False
+            scan.settle(element.watermark)
+            closed_windows(scan)

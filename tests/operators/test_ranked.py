@@ -197,3 +197,11 @@ def test_a_query_that_no_top_k_operator_can_run_is_told_why(asked, reason):
     found = ranked_path(check(HEAD + asked.format(WINDOW)), {})
     assert isinstance(found, WhyNot)
     assert reason in found.reason
+
+
+@pytest.mark.parametrize("asked", SEVERAL)
+def test_a_window_of_triples_may_cut_through_the_element_of_several_patterns(asked):
+    window = "FROM NAMED WINDOW :w ON :s [TRIPLES 5 STEP 2]"
+    found = ranked_path(check(HEAD + asked.format(window)), {}, match="element")
+    assert isinstance(found, WhyNot)
+    assert "cut through an element" in found.reason

@@ -26,6 +26,12 @@ def planned(size: str, step: str, k: int = 10, operator: str = "auto") -> tuple[
     return physical.operator, physical.why
 
 
+def config_of(text: str) -> RankedConfig:
+    found = plan(check(text), text, "query").physical.operator
+    assert isinstance(found, RankedConfig)
+    return found
+
+
 def test_few_slides_a_window_are_for_mintopk_and_many_for_sap():
     few, why_few = planned("1h", "6m")
     many, why_many = planned("1h", "1s")
@@ -45,6 +51,14 @@ def test_a_larger_k_wants_more_slides():
 def test_a_tumbling_window_is_one_slide():
     assert chosen_ranker(1, 3).why.startswith("a window has 1 slide (n / s)")
     assert planned("1h", "2h")[0].slides == 1
+
+
+@pytest.mark.parametrize("unit", ["ELEMENTS", "ROWS", "TRIPLES"])
+def test_a_window_that_counts_is_chosen_for_by_its_slides_too(unit):
+    text = QUERY.replace("RANGE", unit)
+    found = [config_of(text.format(size, 10, 10)) for size in (990, 1000)]
+    assert [(each.ranker, each.slides) for each in found] == [("MinTopk", 99), ("SAP", 100)]
+    assert config_of(text.replace(" STEP {}", "").format(50, 3)).slides == 1
 
 
 def test_every_operator_can_be_asked_for_by_name():

@@ -162,3 +162,13 @@ def test_a_clause_that_is_asked_for_as_a_whole_is_told_to_be():
     assert "asked for as a whole" in said
     assert "none: all keys of the window are fetched" in said
     assert "VALUES" not in said
+
+
+@pytest.mark.parametrize("grouped", ["", "GROUP BY ?u ?f"])
+def test_a_ranked_window_that_counts_is_served_on_the_general_path(grouped):
+    window = W.replace("RANGE 10s", "ELEMENTS 10")
+    score = "COUNT(*) + ?f" if grouped else "?n + ?f"
+    where = "WINDOW :w { ?u :m ?n } SERVICE :svc { ?u :f ?f }"
+    text = f"SELECT ?u ({score} AS ?x) {window} WHERE {{ {where} }} {grouped}"
+    made = planned(f"{text} ORDER BY DESC(?x) LIMIT 3", operator="auto")
+    assert "remote values age with time, and the window counts elements" in made.physical.why

@@ -30,6 +30,8 @@ QUERIES = {
     "groups": "SELECT ?s (SUM(?n) AS ?x) {w} WHERE {{ WINDOW :w {{ ?s :p ?n }} }} "
     "GROUP BY ?s ORDER BY DESC(?x) LIMIT 2",
     "count": "SELECT ?s ?n {c} WHERE {{ WINDOW :w {{ ?s :p ?n . ?s :q ?m }} }}",
+    "ranked count": "SELECT ?s ?n {c} WHERE {{ WINDOW :w {{ ?s :p ?n }} }} "
+    "ORDER BY DESC(?n) LIMIT 2",
     "construct": "REGISTER DSTREAM :r AS CONSTRUCT {{ ?s :has [ :n ?n ] }} {w} "
     "WHERE {{ WINDOW :w {{ ?s :p ?n }} }}",
     "joined": "SELECT ?s ?n ?f {w} WHERE {{ WINDOW :w {{ ?s :p ?n }} "

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rsp_engine.errors import DriverError, StateError
+from rsp_engine.runtime.checkpoint import Checkpoint
 from rsp_engine.runtime.sinks import open_sink
-from rsp_engine.runtime.spark.checkpoint import Checkpoint
 from tests.runtime.cut import texts
 from tests.runtime.spark.recovering import EX, QUERY, Restless, made, write_stream
 

@@ -14,31 +14,24 @@ import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rsp_engine.errors import DriverError, RspError
-from rsp_engine.runtime.placed import PlacedRun
-from rsp_engine.runtime.sources.cuts import Place
+from rsp_engine.runtime.placed_driver import PlacedDriver
 from rsp_engine.runtime.spark import rows
-from rsp_engine.runtime.spark.checkpoint import Checkpoint
 from rsp_engine.runtime.spark.executing import written
 from rsp_engine.runtime.spark.place_source import MOST_PLACES, NAME, Next, PlaceSource
 from rsp_engine.runtime.spark.session import check_java, session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from rsp_engine.model.answers import Answer
-    from rsp_engine.model.streams import DeadLetter
-    from rsp_engine.replica.recording import Recording
-    from rsp_engine.runtime.local import Counts
-    from rsp_engine.runtime.outputs import Output
-    from rsp_engine.runtime.pace import Pace
-    from rsp_engine.runtime.sources import Source
-    from rsp_engine.runtime.step import Step
+    from rsp_engine.runtime.commits import Kept
+    from rsp_engine.runtime.placed import PlacedRun
 
 __all__ = ["SparkDriver", "SparkOptions"]
 
@@ -54,7 +47,6 @@ class SparkOptions(NamedTuple):
     """How a run uses Spark."""
 
     master: str = "local[*]"
-    checkpoint: str | None = None
     place_bytes: int = 4 << 20
     """How many bytes one task reads, about."""
     places: int = MOST_PLACES
@@ -97,76 +89,27 @@ class _Handover:
         self._is_closed.set()
 
 
-class SparkDriver:
+class SparkDriver(PlacedDriver):
     """Runs queries over sources on Spark until these end."""
 
-    def __init__(  # noqa: PLR0913 - what the local driver takes, and how Spark is used
-        self,
-        steps: Sequence[Step],
-        sources: Mapping[str, Sequence[Source]],
-        dead_letter: Callable[[DeadLetter], None],
-        max_delay: int = 0,
-        pace: Pace | None = None,
-        *,
-        options: SparkOptions | None = None,
-        recordings: Sequence[Recording] = (),
-        outputs: Sequence[Output] = (),
-        identity: Mapping[str, Any] | None = None,
+    def __init__(
+        self, run: PlacedRun, kept: Kept | None = None, *, options: SparkOptions | None = None
     ) -> None:
-        """Take what the local driver takes.
-
-        The `recordings` of services are what endpoints are asked through; to the `outputs` answers
-        are written by whoever takes them.
-        """
         check_java()
+        super().__init__(run, kept)
         self._options = options or SparkOptions()
-        self._run = PlacedRun(steps, sources, dead_letter, max_delay, pace)
-        self._recordings = recordings
-        self._outputs = outputs
-        self._planned: dict[int, Place] = {}
-        self._needed: dict[int, int] = {}
-        self._done = -1
-        self._checkpoint = (
-            None
-            if self._options.checkpoint is None
-            else Checkpoint(self._options.checkpoint, dict(identity or {}))
-        )
         self._handover = _Handover()
         self._error: BaseException | None = None
-        self._is_stopping = False
         self._is_over = False
-
-    @property
-    def counts(self) -> Counts:
-        """What passed through the run so far."""
-        return self._run.counts
-
-    @property
-    def is_stopping(self) -> bool:
-        """Whether somebody has ended the run before its end."""
-        return self._is_stopping
-
-    def watermarks(self) -> dict[str, float]:
-        """Return how far each query has come; another thread may ask."""
-        return self._run.watermarks()
-
-    def read_to(self) -> Mapping[int, Place]:
-        """Return the last place of each source that executors have read."""
-        return self._planned.copy()
-
-    def stop(self) -> None:
-        """End the run after the batch in hand."""
-        self._is_stopping = True
 
     def run(self) -> Iterator[Answer]:
         """Yield the answers of all queries, each query's in order."""
         with tempfile.TemporaryDirectory(prefix="rsp-") as temporary:
-            folder = Path(temporary) if self._checkpoint is None else self._checkpoint.folder
-            self._restore()
+            self._commits.restore(is_strict=True)
             if self._run.is_done:
                 return
             spark = session(self._options.master)
-            query = self._started(spark, folder)
+            query = self._started(spark, self._commits.folder or Path(temporary))
             try:
                 yield from self._answers(query)
             finally:
@@ -174,19 +117,6 @@ class SparkDriver:
                 self._handover.close()
                 with suppress(Exception):
                     query.stop()
-
-    def _restore(self) -> None:
-        """Go on from the last batch that was finished."""
-        saved = None if self._checkpoint is None else self._checkpoint.last()
-        if saved is None:
-            for output in self._outputs:
-                output.go_back(None)
-            return
-        self._done, state = saved
-        self._run.restore(state["run"])
-        self._planned = {int(number): Place(*p) for number, p in state["planned"].items()}
-        for output, position in zip(self._outputs, state["outputs"], strict=True):
-            output.go_back(position)
 
     def _started(self, spark: SparkSession, folder: Path) -> StreamingQuery:
         self._next = Next(folder)
@@ -227,71 +157,40 @@ class SparkDriver:
 
     def _take(self, batch: DataFrame, number: int) -> None:
         """Take a batch: answer what is due, and commit."""
-        if number <= self._done:
+        if number <= self._commits.last:
             return  # it was committed, and Spark was stopped before it knew
         try:
-            self._answer(batch, number)
+            self._answer(batch)
         except _Stopped:
             raise
         except BaseException as error:
             self._error = error
             raise
 
-    def _answer(self, batch: DataFrame, number: int) -> None:
-        calls = self._replayed(number)
+    def _answer(self, batch: DataFrame) -> None:
         given = rows.from_rows(batch.toArrow())
         for source, place, _ in given:
-            self._planned[source] = place
+            self._commits.planned[source] = place
         for answer in self._run.take(given, _READ_HERE):
-            self._note(calls, number)
+            self._commits.note()
             self._handover.put(answer)
-        self._note(calls, number)
         self._handover.settle()
-        self._commit(number)
-        self._done = number
+        self._commits.commit()
         if self._run.is_done or self._is_stopping:
             self._handover.put(None)
         else:
             self._plan_next()
 
-    def _replayed(self, number: int) -> list[list[Any]]:
-        """Let services answer as they did before a batch broke off; return what is written down."""
-        if self._checkpoint is None:
-            return []
-        calls = self._checkpoint.fetched(number) or [[] for _ in self._recordings]
-        for recording, said in zip(self._recordings, calls, strict=True):
-            recording.replay(said)
-        return [[] for _ in self._recordings]
-
-    def _note(self, calls: list[list[Any]], number: int) -> None:
-        """Write down what services answered, before anything that comes of it leaves."""
-        if self._checkpoint is None:
-            return
-        new = [recording.take() for recording in self._recordings]
-        if any(new):
-            for known, more in zip(calls, new, strict=True):
-                known.extend(more)
-            self._checkpoint.write_fetched(number, calls)
-
-    def _commit(self, number: int) -> None:
-        if self._checkpoint is None:
-            self._run.release(self._run.needed(self._planned))
-            return
-        outputs = [output.position() for output in self._outputs]
-        planned = {str(n): [p.start, p.end, p.line] for n, p in self._planned.items()}
-        state = {"run": self._run.state(), "planned": planned, "outputs": outputs}
-        self._checkpoint.write_state(number, state)
-        # What the state before the last one needs is kept, like that state itself.
-        self._run.release(self._needed)
-        self._needed = self._run.needed(self._planned)
-
     def _plan_next(self, *, waits: bool = True) -> None:
         """Say what the next batch reads; where nothing is there, it may be waited for."""
         size, count = self._options.place_bytes, self._places
         places = self._run.plan_when_there_is_more(
-            self._planned, size, count, lambda: self._is_stopping or self._is_over or not waits
+            self._commits.planned,
+            size,
+            count,
+            lambda: self._is_stopping or self._is_over or not waits,
         )
-        self._next.write(self._done + 2, places)
+        self._next.write(self._commits.last + 2, places)
 
 
 def _cause(told: str) -> str:

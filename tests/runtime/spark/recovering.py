@@ -26,8 +26,8 @@ from pyoxigraph import Literal, NamedNode
 
 from rsp_engine.engine import Engine
 from rsp_engine.replica.endpoint import Fetched
+from rsp_engine.runtime.checkpoint import Checkpoint
 from rsp_engine.runtime.sinks import open_sink
-from rsp_engine.runtime.spark.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

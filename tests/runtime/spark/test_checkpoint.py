@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from rsp_engine.errors import DriverError, StateError
+from rsp_engine.runtime.checkpoint import Checkpoint
 from rsp_engine.runtime.sinks import open_sink
-from rsp_engine.runtime.spark.checkpoint import Checkpoint
 from tests.data import PROJECT
 from tests.runtime.cut import texts
 from tests.runtime.spark.recovering import made, write_stream

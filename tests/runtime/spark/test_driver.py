@@ -56,6 +56,8 @@ KINDS = {
         SERVICE :BKG {{ ?s :f ?f }} }}""",
     "counted": """SELECT ?s ?v FROM NAMED WINDOW :w ON :s [ELEMENTS 50 STEP 20]
         WHERE { WINDOW :w { ?s :p ?v } }""",
+    "the best counted": """SELECT ?s ?v FROM NAMED WINDOW :w ON :s [ELEMENTS 50 STEP 20]
+        WHERE { WINDOW :w { ?s :p ?v } } ORDER BY DESC(?v) LIMIT 5""",
 }
 
 
