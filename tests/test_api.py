@@ -57,6 +57,7 @@ def test_these_are_the_methods_of_an_engine():
         "changes",
         "check",
         "close",
+        "define",
         "explain",
         "forms",
         "function",
