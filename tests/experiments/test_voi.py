@@ -106,11 +106,11 @@ def on_generated(ch: int, number: int) -> np.ndarray:
 
 
 def test_on_generated_data_it_is_as_relevant_as_the_best_and_the_best_in_all():
-    """By medians over the datasets of a kind, as in the paper. All of them take 15 minutes."""
+    """Cell by cell of every dataset. All of them take 15 minutes."""
     is_relevant, is_best = [], []
-    for ch in CHS:
-        found = np.array([on_generated(ch, number) for number in NUMBERS])
-        ndcg, both = np.median(found[..., 0], axis=0), np.median(found.sum(axis=-1), axis=0)
+    for ch, number in product(CHS, NUMBERS):
+        found = on_generated(ch, number)
+        ndcg, both = found[..., 0], found.sum(axis=-1)
         is_relevant += (ndcg[:, 0] >= ndcg[:, 1:].max(axis=1) - 0.6).tolist()
         is_best += (both[:, 0] >= both[:, 1:].max(axis=1)).tolist()
     assert np.mean(is_relevant) >= 0.97

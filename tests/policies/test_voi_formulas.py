@@ -272,13 +272,30 @@ def test_v_is_as_it_is_written(outlook):
     p_in, gain = (pi * chances).sum(axis=1), (g * chances).sum(axis=1)
     order = sorted(range(6), key=lambda u: -p_in[u])
     idcg = 3 / 4 + 1 / 4 / np.log2(3)
-    value = worth(outlook, k, wp)
+    value, now = worth(outlook, k, wp), []
     for u in range(6):
         theta = p_in[order[k]] if u in order[:k] else p_in[order[k - 1]]
         spread = (chances[u] * abs(g[u] - gain[u])).sum() / 2 / idcg
         crossing = (chances[u] * np.maximum(0, pi[u] - theta)).sum() - max(0, p_in[u] - theta)
-        expected = (spread + wp * crossing / k) * outlook.horizon[u]
-        assert value[u] == pytest.approx(expected, abs=1e-8)
+        now.append(spread + wp * crossing / k)
+    changed = [chances[u][1:].sum() for u in range(6)]
+    mean = sum(now) / sum(changed) if any(changed) else 0
+    for u in range(6):
+        later = (outlook.horizon[u] - 1) * changed[u] * mean
+        assert value[u] == pytest.approx(now[u] + later, abs=1e-8)
+
+
+def test_what_serves_later_windows_is_worth_a_fetch_even_if_it_is_far_below_today():
+    """The third is below whatever happens; it was not asked for long, and will be in windows."""
+    scores = floats([9, 5], [8, 6], [2, 1])
+    chances = floats([0.9, 0.1], [0.9, 0.1], [0.2, 0.8])
+    order = numbers([3, 2, 1])
+    now = worth(Outlook(scores, chances, order, np.ones(3)), 1, 1.0)
+    assert now[2] == pytest.approx(0, abs=1e-9)
+    later = worth(Outlook(scores, chances, order, floats(1, 1, 3)), 1, 1.0)
+    assert later[:2].tolist() == now[:2].tolist()
+    assert later[2] == pytest.approx(2 * 0.8 * now.sum() / (0.1 + 0.1 + 0.8))
+    assert later[2] > later[:2].max()
 
 
 def test_nothing_is_worth_less_than_nothing():

@@ -38,7 +38,7 @@ AnswerOrder = Literal["expected", "replica"]
 class Voi:
     """Elects by the value of information, of what it is given as the outlook.
 
-    `wp` weighs precision against nDCG: 1 is for nDCG, 4 balances them. `answer` orders an answer by
+    `wp` weighs precision against nDCG: 2 serves both, 1 is more for nDCG, 4 for precision. `answer` orders an answer by
     the gain that is to be expected, or by the scores that the replica knows.
     """
 
@@ -48,7 +48,7 @@ class Voi:
     proposer: Proposer
     otherwise: RankedPolicy
     """Elects where there is no outlook."""
-    wp: float = 1.0
+    wp: float = 2.0
     answer: AnswerOrder = "expected"
     is_bounded: bool = True
 

@@ -1,16 +1,22 @@
 """What it is worth to know an object's remote value: how much the answer depends on it.
 
-    V_u = [ 1/2 E|g_u(Y) - G_u| / IDCG
-            + wp (E max(0, pi_u(Y) - theta) - max(0, P_u - theta)) / K ] H_u
+    W_u = 1/2 E|g_u(Y) - G_u| / IDCG
+          + wp (E max(0, pi_u(Y) - theta) - max(0, P_u - theta)) / K
+    V_u = W_u + (H_u - 1) c_u sum_w W_w / sum_w c_w
 
-P_u and G_u are the means of pi_u and g_u; theta is the P that u competes with: the (K+1)-th largest
-if u is among the K largest, else the K-th. The first part is for the order of the answer (nDCG),
-the second for who is in it (precision), and wp weighs the second.
+W_u is what a refresh is worth now. P_u and G_u are the means of pi_u and g_u; theta is the P that u
+competes with: the (K+1)-th largest if u is among the K largest, else the K-th. The first part is
+for the order of the answer (nDCG), the second for who is in it (precision), and wp weighs it.
 
-H_u counts the evaluations to come that a refresh serves as well, in which u is again with the
-chance beta each: a discounted index of Whittle, Restless bandits: activity allocation in a changing
-world. Journal of Applied Probability 25A, 1988. The value of information is Howard's: Information
-value theory. IEEE Transactions on Systems Science and Cybernetics 2(1), 1966.
+A refresh serves later evaluations as well, in which u is again with the chance beta each: H_u - 1
+counts them, a discounted index of Whittle, Restless bandits: activity allocation in a changing
+world. Journal of Applied Probability 25A, 1988. Where u stands then hangs on what will be streamed
+of it, not on where it stands now. So each is worth what it is on average to know a value, by the
+chance c that it has changed: who was not asked for long is worth a fetch even where the answer of
+today does not depend on it.
+
+The value of information is Howard's: Information value theory. IEEE Transactions on Systems Science
+and Cybernetics 2(1), 1966.
 
 (Refresh by the value of information: docs/voi.md, "What a refresh is worth".)
 """
@@ -40,8 +46,10 @@ def worth(outlook: Outlook, k: int, wp: float) -> Floats:
     spread = (chances * np.abs(found.g - found.gain[:, None])).sum(axis=1) / 2
     known = (chances * np.maximum(found.pi - theta[:, None], 0.0)).sum(axis=1)
     crossing = np.maximum(known - np.maximum(found.p_in - theta, 0.0), 0.0)
-    value: Floats = (spread / ideal(k, len(theta)) + wp * crossing / k) * outlook.horizon
-    return value
+    now = spread / ideal(k, len(theta)) + wp * crossing / k
+    changed = 1 - chances[:, 0]
+    later: Floats = (outlook.horizon - 1) * changed * (now.sum() / max(changed.sum(), 1e-12))
+    return now + later
 
 
 def ideal(k: int, count: int) -> float:
