@@ -349,7 +349,7 @@ class _Bound(NamedTuple):
 
 
 def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
-    from rsp_engine.cli.binding import bindings
+    from rsp_engine.cli.binding import bindings, bound_once
     from rsp_engine.grammar import check, tree
     from rsp_engine.grammar.files import read_query
     from rsp_engine.replica.origins import allowed_origin
@@ -357,13 +357,13 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
     texts = [(file, read_query(file)) for file in files]
     queries = [check(text, file) for file, text in texts]
     prefixes = {name: iri for query in queries for name, iri in query.prefixes.items()}
-    for iri, path in bindings(bound.graphs or [], (), prefixes, "--graph"):
+    for iri, path in bound_once(bound.graphs or [], (), prefixes, "--graph"):
         engine.graph(iri, path)
     for text in bound.functions or []:
         engine.define(text, prefixes)
     clauses = (clause for query in queries for clause in tree.find(query, tree.Service))
     asked = {clause.name.value for clause in clauses if isinstance(clause.name, tree.Iri)}
-    services = bindings(bound.services or [], asked, prefixes, "--service")
+    services = bound_once(bound.services or [], asked, prefixes, "--service")
     told = modified_by(bound.modified, dict(services), asked, prefixes)
     for iri, url in services:
         if bound.allowed:
@@ -373,7 +373,7 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
         engine.changes(iri, source)
     known = {window.stream.value for query in queries for window in query.windows}
     for iri, (low, high) in ranges(
-        bindings(bound.ranges or [], known, prefixes, "--range")
+        bound_once(bound.ranges or [], known, prefixes, "--range")
     ).items():
         engine.range(iri, low, high)
     for file, text in texts:
