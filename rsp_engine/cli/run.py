@@ -14,6 +14,7 @@ import typer
 
 from rsp_engine.cli.app import WORLDS_FAULT, app, failures
 from rsp_engine.cli.config import ConfigFlag, configured_queries
+from rsp_engine.cli.overwriting import places_of, refuse_overwriting
 from rsp_engine.cli.ranking import (
     Arrivals,
     ArrivalsFlag,
@@ -244,7 +245,7 @@ def run_files(
         )
         queries = configured_queries(context, files, config)
         given = _Bound(stream, graph, function, service, changes, allow, attribute_range, modified)
-        _bind(engine, queries, given)
+        read = _bind(engine, queries, given)
         forms = engine.forms
         if len(forms) > 1 and output_format in _ONE_TABLE:
             hint = "take jsonl, or run each query by itself"
@@ -252,6 +253,8 @@ def run_files(
         for form in forms:
             if output_format in FORMATS:
                 FORMATS[output_format].check(form)
+        written = {"--output": output, "--dead-letters": dead_letters, "--manifest": manifest}
+        refuse_overwriting(written, read)
         if dry_run:
             engine.check()
             typer.echo(engine.explain(), nl=False)
@@ -348,7 +351,8 @@ class _Bound(NamedTuple):
     modified: list[str] | None
 
 
-def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
+def _bind(engine: Engine, files: list[str], bound: _Bound) -> list[str]:
+    """Register the queries of files and bind what they need; return what is read for that."""
     from rsp_engine.cli.binding import bindings, bound_once
     from rsp_engine.grammar import check, tree
     from rsp_engine.grammar.files import read_query
@@ -369,14 +373,19 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
         if bound.allowed:
             allowed_origin(url, bound.allowed)
         engine.service(iri, url, modified=told.get(iri))
+    read = list(files)
     for iri, source in bindings(bound.changes or [], asked, prefixes, "--changes"):
         engine.changes(iri, source)
+        read += places_of(source)
     known = {window.stream.value for query in queries for window in query.windows}
     for iri, (low, high) in ranges(
         bound_once(bound.ranges or [], known, prefixes, "--range")
     ).items():
         engine.range(iri, low, high)
     for file, text in texts:
-        engine.register(text, file, Path(file).parent)
+        query = engine.register(text, file, Path(file).parent)
+        read += (str(graph.path) for graph in query.physical.graphs)
     for iri, source in bindings(bound.streams or [], known, prefixes, "--stream"):
         engine.bind(iri, source)
+        read += places_of(source)
+    return read
