@@ -30,6 +30,7 @@ from rsp_engine.plan.identity import identity
 from rsp_engine.plan.incomplete import refuse_undeclared
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import Plan, plan
+from rsp_engine.plan.refusals import refuse_unread
 from rsp_engine.plan.services import ServiceOptions, changes_stream, refuse_unasked
 from rsp_engine.policies.registry import register as add_policy
 from rsp_engine.replica.endpoint import Limits
@@ -390,4 +391,5 @@ class Engine:
         check_streams([made.physical for made in self._plans], self._sources)
         asked = (service for made in self._plans for service in made.physical.services)
         refuse_unasked(self._options.bound_services, asked)
+        refuse_unread(self._options, (made.query for made in self._plans))
         refuse_undeclared(self._options, (made.physical.operator for made in self._plans))

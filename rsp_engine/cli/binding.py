@@ -9,7 +9,7 @@ from rsp_engine.errors import BindingError
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = ["bindings"]
+__all__ = ["bindings", "bound_once"]
 
 
 def bindings(
@@ -24,6 +24,25 @@ def bindings(
     [('http://e/s', 'a.nq'), ('http://e/?x=1', 'b.nq')]
     """
     return [_binding(text, known, prefixes, flag) for text in given]
+
+
+def bound_once(
+    given: list[str], known: Collection[str], prefixes: Mapping[str, str], flag: str
+) -> list[tuple[str, str]]:
+    """Do the same where an IRI has one value.
+
+    >>> bound_once([":g=a.ttl", ":g=b.ttl"], (), {"": "http://e/"}, "--graph")
+    Traceback (most recent call last):
+    ...
+    rsp_engine.errors.BindingError: --graph binds <http://e/g> twice
+      hint: leave one of them out
+    """
+    found: dict[str, str] = {}
+    for iri, value in bindings(given, known, prefixes, flag):
+        if iri in found:
+            raise BindingError(f"{flag} binds <{iri}> twice", "leave one of them out")
+        found[iri] = value
+    return list(found.items())
 
 
 def _binding(

@@ -141,7 +141,8 @@ def _bound(path: Path, table: Mapping[str, Any], flag: str) -> Iterator[str]:
     for iri, value in table.items():
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(each, str) and each for each in values):
-            hint = f'"{iri}" = "..."' if flag == "service" else f'"{iri}" = "..." or a list of them'
+            is_one = flag in ("service", "graph")
+            hint = f'"{iri}" = "..."' if is_one else f'"{iri}" = "..." or a list of them'
             raise BindingError(f"{path}: what {iri} is bound to must be text", hint)
         for each in values:
             yield f"{iri}={_path(path, each) if flag in _ARE_PATHS else each}"

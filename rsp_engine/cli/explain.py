@@ -103,7 +103,7 @@ def explain_file(
             capacity=capacity,
             is_bound=bool(service or changes),
         )
-        from rsp_engine.cli.binding import bindings
+        from rsp_engine.cli.binding import bindings, bound_once
         from rsp_engine.grammar import check, tree
         from rsp_engine.grammar.definitions import USUAL, read_definition
         from rsp_engine.grammar.files import read_query
@@ -117,10 +117,10 @@ def explain_file(
         [file, *_] = configured_queries(context, [file] if file else None, config)
         text = read_query(file)
         query = check(text, file)
-        graphs = bindings(graph or [], (), query.prefixes, "--graph")
+        graphs = bound_once(graph or [], (), query.prefixes, "--graph")
         names = [clause.name for clause in tree.find(query, tree.Service)]
         asked = {name.value for name in names if isinstance(name, tree.Iri)}
-        services = bindings(service or [], asked, query.prefixes, "--service")
+        services = bound_once(service or [], asked, query.prefixes, "--service")
         feeds = bindings(changes or [], asked, query.prefixes, "--changes")
         streams = {window.stream.value for window in query.windows}
         defined = [read_definition(text, query.prefixes) for text in function or []]
@@ -135,7 +135,7 @@ def explain_file(
             operator=operator.value,
             arrivals=arrivals.value,
             match=match.value,
-            ranges=ranges(bindings(attribute_range or [], streams, query.prefixes, "--range")),
+            ranges=ranges(bound_once(attribute_range or [], streams, query.prefixes, "--range")),
             max_instances=max_instances,
         )
         made = plan(query, text, file, options)

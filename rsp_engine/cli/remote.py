@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rsp_engine.cli.binding import bindings
+from rsp_engine.cli.binding import bound_once
 from rsp_engine.errors import BindingError
 from rsp_engine.model.durations import parse_duration
 
@@ -116,7 +116,7 @@ def modified_by(
     {'http://e/s': 'http://d/modified'}
     """
     found = {}
-    for iri, text in bindings(given or [], asked, prefixes, "--modified"):
+    for iri, text in bound_once(given or [], asked, prefixes, "--modified"):
         if iri not in bound:
             hint = "bind it: --service IRI=URL"
             raise BindingError(f"--modified {iri}: that service is not bound", hint)

@@ -14,6 +14,7 @@ import typer
 
 from rsp_engine.cli.app import WORLDS_FAULT, app, failures
 from rsp_engine.cli.config import ConfigFlag, configured_queries
+from rsp_engine.cli.overwriting import places_of, refuse_overwriting
 from rsp_engine.cli.ranking import (
     Arrivals,
     ArrivalsFlag,
@@ -244,7 +245,7 @@ def run_files(
         )
         queries = configured_queries(context, files, config)
         given = _Bound(stream, graph, function, service, changes, allow, attribute_range, modified)
-        _bind(engine, queries, given)
+        read = _bind(engine, queries, given)
         forms = engine.forms
         if len(forms) > 1 and output_format in _ONE_TABLE:
             hint = "take jsonl, or run each query by itself"
@@ -252,6 +253,8 @@ def run_files(
         for form in forms:
             if output_format in FORMATS:
                 FORMATS[output_format].check(form)
+        written = {"--output": output, "--dead-letters": dead_letters, "--manifest": manifest}
+        refuse_overwriting(written, read)
         if dry_run:
             engine.check()
             typer.echo(engine.explain(), nl=False)
@@ -348,8 +351,9 @@ class _Bound(NamedTuple):
     modified: list[str] | None
 
 
-def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
-    from rsp_engine.cli.binding import bindings
+def _bind(engine: Engine, files: list[str], bound: _Bound) -> list[str]:
+    """Register the queries of files and bind what they need; return what is read for that."""
+    from rsp_engine.cli.binding import bindings, bound_once
     from rsp_engine.grammar import check, tree
     from rsp_engine.grammar.files import read_query
     from rsp_engine.replica.origins import allowed_origin
@@ -357,26 +361,31 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> None:
     texts = [(file, read_query(file)) for file in files]
     queries = [check(text, file) for file, text in texts]
     prefixes = {name: iri for query in queries for name, iri in query.prefixes.items()}
-    for iri, path in bindings(bound.graphs or [], (), prefixes, "--graph"):
+    for iri, path in bound_once(bound.graphs or [], (), prefixes, "--graph"):
         engine.graph(iri, path)
     for text in bound.functions or []:
         engine.define(text, prefixes)
     clauses = (clause for query in queries for clause in tree.find(query, tree.Service))
     asked = {clause.name.value for clause in clauses if isinstance(clause.name, tree.Iri)}
-    services = bindings(bound.services or [], asked, prefixes, "--service")
+    services = bound_once(bound.services or [], asked, prefixes, "--service")
     told = modified_by(bound.modified, dict(services), asked, prefixes)
     for iri, url in services:
         if bound.allowed:
             allowed_origin(url, bound.allowed)
         engine.service(iri, url, modified=told.get(iri))
+    read = list(files)
     for iri, source in bindings(bound.changes or [], asked, prefixes, "--changes"):
         engine.changes(iri, source)
+        read += places_of(source)
     known = {window.stream.value for query in queries for window in query.windows}
     for iri, (low, high) in ranges(
-        bindings(bound.ranges or [], known, prefixes, "--range")
+        bound_once(bound.ranges or [], known, prefixes, "--range")
     ).items():
         engine.range(iri, low, high)
     for file, text in texts:
-        engine.register(text, file, Path(file).parent)
+        query = engine.register(text, file, Path(file).parent)
+        read += (str(graph.path) for graph in query.physical.graphs)
     for iri, source in bindings(bound.streams or [], known, prefixes, "--stream"):
         engine.bind(iri, source)
+        read += places_of(source)
+    return read

@@ -34,10 +34,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class GeneralConfig:
     """What is asked: SPARQL text over the windows as named graphs, and what becomes of its rows.
 
-    `score` is the variable that holds the score where the query ranks; `is_ordered` says that the
-    text orders its rows, `needs_order` that the answer depends on the order of the triples, and
-    `makes_nodes` that the text makes blank nodes. A cut (offset and limit) is made here where the
-    text has no order of its own.
+    `sparql` is what the query means. If there is an `asked`, it goes to Oxigraph in its place: it
+    says the same, and has an order for terms of which SPARQL leaves that open. `score` is the
+    variable that holds the score where the query ranks; `is_ordered` says that the text orders its
+    rows, `needs_order` that the answer depends on the order of the triples, and `makes_nodes` that
+    the text makes blank nodes. A cut (offset and limit) is made here where the text has no order of
+    its own.
     """
 
     sparql: str
@@ -51,13 +53,14 @@ class GeneralConfig:
     makes_nodes: bool = False
     cut: tuple[int, int | None] = (0, None)
     functions: Mapping[str, Callable[..., Term | None]] = field(default_factory=dict)
+    asked: str | None = None
 
 
 class Asking:
     """Asks one text. NOW is the instant of the evaluation, and chance begins anew with it."""
 
     def __init__(self, config: GeneralConfig) -> None:
-        self._sparql = config.sparql
+        self._sparql = config.asked or config.sparql
         self._now = 0
         self._chance = random.Random()  # noqa: S311 - repeatable on purpose
         given = {ox.NamedNode(iri): call for iri, call in config.functions.items()}

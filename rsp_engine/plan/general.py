@@ -24,6 +24,7 @@ from rsp_engine.grammar.triples import plain_triples
 from rsp_engine.grammar.write import FUNCTIONS, serialise
 from rsp_engine.operators.asking import BUILTINS, GeneralConfig
 from rsp_engine.operators.template import Hole, Template, TemplateTerm
+from rsp_engine.plan.total_order import totally_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -47,7 +48,8 @@ def general_path(query: tree.Query, functions: Mapping[str, Callable[..., Any]])
         case tree.Construct(template):
             config = _construct(plain, plain.form, template, called)
         case _:
-            config = GeneralConfig(_text(plain, plain.form), "ASK", functions=called)
+            text, asked = _texts(plain, plain.form)
+            config = GeneralConfig(text, "ASK", asked=asked, functions=called)
     aggregates = {aggregate.function for aggregate in tree.find(query, tree.Aggregate)}
     calls = {call.name for call in tree.find(query, tree.BuiltInCall)}
     needs_order = bool(aggregates & _BY_ORDER or calls & _ENGINE_MADE)
@@ -58,8 +60,10 @@ def _function_iri(name: str) -> str:
     return name if ":" in name else FUNCTIONS + name
 
 
-def _text(query: tree.Query, form: tree.Form) -> str:
-    return serialise(replace(query, register=None, form=replace(form, dataset=())))
+def _texts(query: tree.Query, form: tree.Form) -> tuple[str, str]:
+    """Return what a query means, and what is asked: the same, with orders that are total."""
+    plain = replace(query, register=None, form=replace(form, dataset=()))
+    return serialise(plain), serialise(totally_ordered(plain))
 
 
 def _select(
@@ -75,10 +79,12 @@ def _select(
         score, items = _scored(modifiers.order_by[0].expression, items, form)
     clause = replace(form.clause, items=tuple(items.values()))
     ordered, cut = _ordered(modifiers, names)
+    text, asked = _texts(query, replace(form, clause=clause, modifiers=ordered))
     return GeneralConfig(
-        _text(query, replace(form, clause=clause, modifiers=ordered)),
+        text,
         "SELECT",
         names,
+        asked=asked,
         is_ordered=bool(ordered.order_by),
         cut=cut,
         score=score,
@@ -157,11 +163,12 @@ def _construct(
     one = tree.SelectAs(tree.Literal("1", tree.XSD + "integer"), tree.Var(_free_name(form)))
     clause = tree.SelectClause(tuple(map(tree.Var, names)) or (one,))
     modifiers, cut = _ordered(form.modifiers, names)
-    select = tree.Select(clause, (), form.where, modifiers)
+    text, asked = _texts(query, tree.Select(clause, (), form.where, modifiers))
     return GeneralConfig(
-        _text(query, select),
+        text,
         "CONSTRUCT",
         names,
+        asked=asked,
         is_ordered=bool(modifiers.order_by),
         cut=cut,
         template=Template(tuple((as_term(s), as_term(p), as_term(o)) for s, p, o in triples)),

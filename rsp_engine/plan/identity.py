@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["identity"]
 
+_TEXTS = ("sparql", "asked")
+
 
 def identity(plan: PhysicalPlan) -> dict[str, Any]:
     """Return, as plain data, all that a state of the plan depends on."""
@@ -40,7 +42,7 @@ def _options(operator: GeneralConfig) -> dict[str, Any]:
     """Return the numbers, names and truth values of a configuration."""
     values = {field.name: getattr(operator, field.name) for field in fields(operator)}
     plain = (str, int, float, type(None))
-    return {n: v for n, v in values.items() if isinstance(v, plain) and n != "sparql"}
+    return {n: v for n, v in values.items() if isinstance(v, plain) and n not in _TEXTS}
 
 
 def _service(plan: ServicePlan) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def _config(query: tree.Query, options: Options) -> PairsConfig:
         shape=shape,
         names=names,
         projected=projection(query, names, base, options.functions),
-        whole=replace(base, sparql=_unscored_last(query, select, base, options)),
+        whole=_unscored_last(query, select, base, options),
         k=offset + modifiers.limit.value,
         offset=offset,
         size=frame.range.milliseconds if isinstance(frame, tree.TimeWindow) else frame.size.value,
@@ -124,8 +124,8 @@ def _config(query: tree.Query, options: Options) -> PairsConfig:
 
 def _unscored_last(
     query: tree.Query, select: tree.Select, base: GeneralConfig, options: Options
-) -> str:
-    """Return the text of the general path, but for the order: what has no score comes last."""
+) -> GeneralConfig:
+    """Return the general path, but for the order: what has no score comes last."""
     [condition] = select.modifiers.order_by
     given = {i.variable.name: i for i in select.clause.items if isinstance(i, tree.SelectAs)}
     items = [given.get(name, tree.Var(name)) for name in base.variables]
@@ -141,7 +141,8 @@ def _unscored_last(
         clause=replace(select.clause, items=tuple(items)),
         modifiers=replace(select.modifiers, order_by=(first, condition)),
     )
-    return general_path(replace(query, form=ordered), options.functions).sparql
+    asked = general_path(replace(query, form=ordered), options.functions)
+    return replace(base, sparql=asked.sparql, asked=asked.asked)
 
 
 def _why(found: object, score: Scoring) -> str:

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyoxigraph as ox
 
-from rsp_engine.errors import Diagnostic
+from rsp_engine.errors import BindingError, Diagnostic
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import is_aggregate
 from rsp_engine.operators.asking import Asking
@@ -16,13 +16,13 @@ from rsp_engine.plan.general import as_term
 from rsp_engine.plan.remote import ServedConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from rsp_engine.operators.asking import GeneralConfig
     from rsp_engine.plan.options import Options
 
-__all__ = ["graph_path", "refusals", "refused_by_oxigraph"]
+__all__ = ["graph_path", "refusals", "refuse_unread", "refused_by_oxigraph"]
 
 _CASTS = {
     tree.XSD + name
@@ -136,3 +136,14 @@ def graph_path(iri: str, options: Options) -> Path | None:
         return given
     parts = urlsplit(iri)
     return options.folder / unquote(parts.path) if parts.scheme == "file" else None
+
+
+def refuse_unread(options: Options, queries: Iterable[tree.Query]) -> None:
+    """Refuse graphs that have a file, and that no query reads."""
+    clauses = (clause for query in queries for clause in query.form.dataset)
+    read = {c.graph.value for c in clauses if isinstance(c, tree.From | tree.FromNamed)}
+    for iri in sorted(options.graphs):
+        if iri not in read and f"file:{iri}" not in read:
+            named = ", ".join(f"<{name.removeprefix('file:')}>" for name in sorted(read))
+            hint = f"the queries read {named}" if read else "no query has FROM or FROM NAMED"
+            raise BindingError(f"no query reads graph <{iri}>", hint)
