@@ -38,8 +38,8 @@ AnswerOrder = Literal["expected", "replica"]
 class Voi:
     """Elects by the value of information, of what it is given as the outlook.
 
-    `wp` weighs precision against nDCG: 2 serves both, 1 is more for nDCG, 4 for precision. `answer` orders an answer by
-    the gain that is to be expected, or by the scores that the replica knows.
+    `wp` weighs precision against nDCG: 2 serves both, 1 is more for nDCG, 4 for precision. `answer`
+    orders an answer by the gain that is to be expected, or by the scores that the replica knows.
     """
 
     name: str
