@@ -1,6 +1,7 @@
 """Checkpoints: what is needed to go on after a crash, written per batch.
 
     run.json             which queries and sources the folder belongs to
+    lock                 held by the process that uses the folder, for as long as it lives
     fetched/N.json       what services answered in batch N, written before its output
     state/N.json         all that is known after batch N, written after its output
     spark/               what Spark keeps: the places of each batch, and which are done
@@ -12,8 +13,10 @@ beside their place, brought to disk, and moved: there is no half of one.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import weakref
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +45,16 @@ class Checkpoint:
         with _failing(self.folder):
             for name in ("state", "fetched", "spark"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
-            self._check_identity()
+            self._unlock = weakref.finalize(self, os.close, _locked(self.folder))
+            try:
+                self._check_identity()
+            except BaseException:
+                self.close()  # whoever is told why holds on to this for a while
+                raise
+
+    def close(self) -> None:
+        """Let others use the folder; a second time, nothing happens."""
+        self._unlock()
 
     def _check_identity(self) -> None:
         path = self.folder / "run.json"
@@ -120,6 +132,22 @@ def _read(path: Path) -> dict[str, Any]:
             f"{path} is damaged: {error}", "start with an empty folder, or restore this one"
         ) from None
     return found
+
+
+def _locked(folder: Path) -> int:
+    """Lock a folder, and return what holds the lock until it is closed, or the process is gone."""
+    lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o666)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        if not isinstance(error, BlockingIOError):
+            raise
+        raise DriverError(
+            f"{folder} is the checkpoint of a run that is still going on",
+            "wait for its end, stop it, or name another folder",
+        ) from None
+    return lock
 
 
 @contextmanager

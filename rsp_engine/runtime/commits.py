@@ -104,6 +104,11 @@ class Commits:
             self._run.release(self._needed)
         self.last, self._needed, self._calls = self.last + 1, needed, self._no_calls()
 
+    def close(self) -> None:
+        """Let others use the folder; a second time, nothing happens."""
+        if self._checkpoint is not None:
+            self._checkpoint.close()
+
     def _state(self) -> State:
         outputs = [output.position() for output in self._kept.outputs]
         planned = {str(n): [p.start, p.end, p.line] for n, p in self.planned.items()}

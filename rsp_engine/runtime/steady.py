@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import DriverError
@@ -43,12 +44,13 @@ class SteadyDriver(PlacedDriver):
 
     def run(self) -> Iterator[Answer]:
         """Yield the answers of all queries, each query's in order."""
-        self._commits.restore(is_strict=False)
-        while not (self._run.is_done or self._is_stopping):
-            yield from self._answers()
-            if self._commits.folder is None or self._is_time_to_commit():
-                self._commit()
-        self._commit(is_last=True)
+        with closing(self._commits):
+            self._commits.restore(is_strict=False)
+            while not (self._run.is_done or self._is_stopping):
+                yield from self._answers()
+                if self._commits.folder is None or self._is_time_to_commit():
+                    self._commit()
+            self._commit(is_last=True)
 
     def _answers(self) -> Iterator[Answer]:
         places = self._run.plan_when_there_is_more(

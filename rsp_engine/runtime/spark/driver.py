@@ -12,7 +12,7 @@ import queue
 import re
 import tempfile
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -104,7 +104,10 @@ class SparkDriver(PlacedDriver):
 
     def run(self) -> Iterator[Answer]:
         """Yield the answers of all queries, each query's in order."""
-        with tempfile.TemporaryDirectory(prefix="rsp-") as temporary:
+        with (
+            closing(self._commits),
+            tempfile.TemporaryDirectory(prefix="rsp-") as temporary,
+        ):
             self._commits.restore(is_strict=True)
             if self._run.is_done:
                 return

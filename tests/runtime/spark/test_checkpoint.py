@@ -24,6 +24,7 @@ def test_the_last_state_is_found_again_and_older_ones_go(tmp_path):
     for batch in range(12):
         checkpoint.write_fetched(batch, [[{"now": batch}]])
         checkpoint.write_state(batch, {"batch": batch})
+    checkpoint.close()
     again = Checkpoint(tmp_path, OF)
     assert again.last() == (11, {"batch": 11})
     assert again.fetched(11) == [[{"now": 11}]]
@@ -36,6 +37,22 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, other):
     Checkpoint(tmp_path, OF)
     with pytest.raises(StateError, match="another run"):
         Checkpoint(tmp_path, other)
+
+
+def test_a_checkpoint_is_used_by_one_run_at_a_time(tmp_path):
+    first = Checkpoint(tmp_path, OF)
+    with pytest.raises(DriverError, match="still going on"):
+        Checkpoint(tmp_path, OF)
+    first.close()
+    Checkpoint(tmp_path, OF)
+
+
+def test_whoever_is_refused_does_not_keep_others_out(tmp_path):
+    Checkpoint(tmp_path, OF)
+    with pytest.raises(StateError) as told:
+        Checkpoint(tmp_path, {"queries": ["b"]})
+    assert "another run" in told.value.message
+    Checkpoint(tmp_path, OF)
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-3], lambda data: b"00000000" + data[8:]])
