@@ -63,7 +63,9 @@ class Checkpoint:
             return
         try:
             saved = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
+            if not isinstance(saved, dict):
+                raise TypeError("it tells nothing")
+        except (ValueError, TypeError):
             raise StateError(f"{path} is damaged", "start with an empty folder") from None
         for name in (*self._identity, *saved):
             if saved.get(name) != self._identity.get(name):
@@ -74,14 +76,20 @@ class Checkpoint:
 
     def last(self) -> tuple[int, State] | None:
         """Return the number and the state of the last batch that was finished, if any was."""
-        found = sorted(int(path.stem) for path in (self.folder / "state").glob("*.json"))
-        if not found:
-            return None
-        return found[-1], _read(self.folder / "state" / f"{found[-1]}.json")
+        found = self._batches("state")
+        return (found[-1], _read(self._path("state", found[-1]))) if found else None
+
+    def _batches(self, name: str) -> list[int]:
+        """Return the batches of which there is a file, in order; others' files do not count."""
+        stems = (path.stem for path in (self.folder / name).glob("*.json"))
+        return sorted(int(stem) for stem in stems if stem.isascii() and stem.isdigit())
+
+    def _path(self, name: str, batch: int) -> Path:
+        return self.folder / name / f"{batch}.json"
 
     def fetched(self, batch: int) -> list[Any]:
         """Return what services answered in a batch before it broke off, if that was written."""
-        path = self.folder / "fetched" / f"{batch}.json"
+        path = self._path("fetched", batch)
         if not path.exists():
             return []
         calls: list[Any] = _read(path)["calls"]
@@ -95,15 +103,15 @@ class Checkpoint:
         """Write all that is known after a batch, and forget what is not needed any more."""
         self._write("state", batch, state)
         for name in ("state", "fetched"):
-            for path in (self.folder / name).glob("*.json"):
-                if int(path.stem) <= batch - _KEPT:
-                    path.unlink(missing_ok=True)
+            for old in self._batches(name):
+                if old <= batch - _KEPT:
+                    self._path(name, old).unlink(missing_ok=True)
 
     def _write(self, name: str, batch: int, content: dict[str, Any]) -> None:
         text = json.dumps(content, separators=(",", ":"))
         check = zlib.crc32(text.encode())
         with _failing(self.folder):
-            write_file(self.folder / name / f"{batch}.json", f"{check:08x}\n{text}")
+            write_file(self._path(name, batch), f"{check:08x}\n{text}")
 
 
 def write_file(path: Path, text: str) -> None:

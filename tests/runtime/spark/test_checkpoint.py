@@ -65,6 +65,24 @@ def test_a_damaged_state_is_refused(tmp_path, damage):
         checkpoint.last()
 
 
+@pytest.mark.parametrize("text", ["", "[]", "7", '{"queries"'])
+def test_a_folder_that_does_not_tell_whose_it_is_is_refused(tmp_path, text):
+    Checkpoint(tmp_path, OF)
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(StateError, match="damaged"):
+        Checkpoint(tmp_path, OF)
+
+
+def test_files_of_others_are_left_alone(tmp_path):
+    checkpoint = Checkpoint(tmp_path, OF)
+    for name in ("note.json", "1 (copy).json"):
+        (tmp_path / "state" / name).write_text("")
+    for batch in range(4):
+        checkpoint.write_state(batch, {"batch": batch})
+    assert checkpoint.last() == (3, {"batch": 3})
+    assert len(list((tmp_path / "state").iterdir())) == 4
+
+
 def test_a_state_that_was_half_written_is_not_one(tmp_path):
     checkpoint = Checkpoint(tmp_path, OF)
     checkpoint.write_state(0, {"batch": 0})
