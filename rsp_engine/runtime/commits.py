@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rsp_engine.runtime.checkpoint import Checkpoint
+from rsp_engine.runtime.outputs import go_back
 from rsp_engine.runtime.sources.cuts import Place
 
 if TYPE_CHECKING:
@@ -70,9 +71,7 @@ class Commits:
             self._run.restore(state["run"])
             self.planned = {int(number): Place(*p) for number, p in state["planned"].items()}
         self._replay(is_strict=is_strict)
-        positions = [None] * len(self._kept.outputs) if state is None else state["outputs"]
-        for output, position in zip(self._kept.outputs, positions, strict=True):
-            output.go_back(position)
+        go_back(self._kept.outputs, None if state is None else state["outputs"])
 
     def _replay(self, *, is_strict: bool) -> None:
         said = [] if self._checkpoint is None else self._checkpoint.fetched(self.last + 1)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-__all__ = ["Output"]
+from rsp_engine.errors import StateError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Output", "go_back"]
 
 
 class Output(Protocol):
@@ -15,3 +20,15 @@ class Output(Protocol):
 
     def go_back(self, position: Any) -> None:  # noqa: ANN401 - plain data
         """Forget what was written after a position, before anything is written; none: all of it."""
+
+
+def go_back(outputs: Sequence[Output], positions: Sequence[Any] | None) -> None:
+    """Let outputs go back to where they were; none: to their start. Others are refused."""
+    if positions is not None and len(positions) != len(outputs):
+        raise StateError(
+            "the run of the checkpoint wrote other outputs than this one: "
+            f"{len(positions)}, not {len(outputs)}",
+            "write answers and dead letters as before, or name another folder for the checkpoint",
+        )
+    for place, output in enumerate(outputs):
+        output.go_back(None if positions is None else positions[place])

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from rsp_engine.errors import DriverError, StateError
+from rsp_engine.errors import DriverError, SinkError, StateError
 from rsp_engine.runtime.checkpoint import Checkpoint
-from rsp_engine.runtime.sinks import open_sink
+from rsp_engine.runtime.sinks import DeadLetterFile, open_sink
 from tests.runtime.cut import texts
 from tests.runtime.spark.recovering import EX, QUERY, Restless, made, write_stream
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rsp_engine.engine import Engine
 
 
@@ -38,15 +38,15 @@ def kept(folder: Path) -> Engine:
 
 def run(folder: Path, at_most: int) -> int:
     """Run until so many answers were written, and then break off as a kill does."""
-    sink = open_sink("jsonl", str(folder / "answers.jsonl"), "SELECT", keep=True)
-    answers = kept(folder).run([sink])
-    written = 0
-    for answer in answers:
-        sink.write(answer)
-        written += 1
-        if written == at_most:
-            break
-    sink.close()
+    path = str(folder / "answers.jsonl")
+    with closing(open_sink("jsonl", path, "SELECT", keep=True)) as sink:
+        answers = kept(folder).run([sink])
+        written = 0
+        for answer in answers:
+            sink.write(answer)
+            written += 1
+            if written == at_most:
+                break
     return written
 
 
@@ -61,6 +61,52 @@ def test_a_run_that_breaks_off_again_and_again_gives_every_answer_once(tmp_path,
     assert pieces >= 4
     assert (tmp_path / "answers.jsonl").read_text(encoding="utf-8") == "".join(expected)
     assert run(tmp_path, 13) == 0, "nothing is left to do"
+
+
+def broken_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run a while, and return the file of answers; a state knows of some of them."""
+    monkeypatch.setattr("rsp_engine.runtime.steady._COMMIT_S", 0)
+    write_stream(folder / "stream.nq")
+    assert run(folder, 13) == 13
+    return folder / "answers.jsonl"
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"")])
+def test_a_file_of_answers_that_is_gone_is_not_filled_with_nothing(tmp_path, monkeypatch, damage):
+    path = broken_off(tmp_path, monkeypatch)
+    damage(path)
+    with pytest.raises(SinkError, match="has 0 bytes, and had"):
+        run(tmp_path, 13)
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("format", "output", "told"),
+    [
+        ("csv", "answers.jsonl", "as jsonl to a file, and would now be as csv to a file"),
+        ("jsonl", None, "as jsonl to a file, and would now be as jsonl to standard output"),
+        ("sparql-json", "folder/", "as jsonl to a file, and .* sparql-json to a folder"),
+    ],
+)
+def test_answers_are_written_on_as_they_were(tmp_path, monkeypatch, format, output, told):  # noqa: A002 - the users' word
+    before = broken_off(tmp_path, monkeypatch).read_bytes()
+    path = None if output is None else f"{tmp_path}/{output}"
+    with (
+        closing(open_sink(format, path, "SELECT", keep=True)) as sink,
+        pytest.raises(StateError, match=told),
+    ):
+        next(kept(tmp_path).run([sink]))
+    assert (tmp_path / "answers.jsonl").read_bytes() == before
+
+
+def test_dead_letters_that_were_not_written_before_are_refused(tmp_path, monkeypatch):
+    path = broken_off(tmp_path, monkeypatch)
+    with (
+        closing(open_sink("jsonl", str(path), "SELECT", keep=True)) as sink,
+        closing(DeadLetterFile(str(tmp_path / "dead.jsonl"), keep=True)) as letters,
+        pytest.raises(StateError, match="wrote other outputs than this one: 1, not 2"),
+    ):
+        next(kept(tmp_path).run([sink, letters]))
 
 
 def test_a_checkpoint_that_cannot_be_written_is_told_and_tried_again(tmp_path, monkeypatch, caplog):

@@ -21,7 +21,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rsp_engine.errors import SinkError
+from rsp_engine.errors import SinkError, StateError
 from rsp_engine.runtime.sinks import (
     jelly,
     jsonl,
@@ -110,7 +110,8 @@ class Callback(Sink):
 class _Written(Sink):
     """A sink that writes text to a destination."""
 
-    def __init__(self, writer: Writer, destination: Destination) -> None:
+    def __init__(self, format: str, writer: Writer, destination: Destination) -> None:  # noqa: A002 - the users' word
+        self._manner = f"{format} to {destination.kind}"
         self._writer = writer
         self._destination = destination
 
@@ -124,10 +125,15 @@ class _Written(Sink):
 
     def position(self) -> list[Any]:
         header = self._writer.header if isinstance(self._writer, Table) else None
-        return [self._destination.position(), header]
+        return [self._manner, self._destination.position(), header]
 
     def go_back(self, position: list[Any] | None) -> None:
-        where, header = position or (None, None)
+        manner, where, header = position or (self._manner, None, None)
+        if manner != self._manner:
+            raise StateError(
+                f"answers were written as {manner}, and would now be as {self._manner}",
+                "write them as before, or name another folder for the checkpoint",
+            )
         self._destination.go_back(where)
         if isinstance(self._writer, Table):
             self._writer.header = header
@@ -158,4 +164,4 @@ def open_sink(
     if keep and not chosen.can_go_back:
         message = f"{format} cannot be written on after a crash, as a checkpoint asks for"
         raise SinkError(message, "take nquads, or leave the checkpoint out")
-    return _Written(chosen.writer(), destination_of(output, chosen.suffix, keep=keep))
+    return _Written(format, chosen.writer(), destination_of(output, chosen.suffix, keep=keep))

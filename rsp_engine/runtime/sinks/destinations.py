@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol
 from urllib.parse import quote
 
 from rsp_engine.errors import SinkError
@@ -22,6 +22,9 @@ _LONGEST_NAME = 150
 
 class Destination(Protocol):
     """What takes the text of answers, one after the other."""
+
+    kind: ClassVar[str]
+    """What it is, in words."""
 
     def put(self, text: str | bytes, answer: Answer) -> None:
         """Write the text of an answer, and flush it."""
@@ -63,6 +66,8 @@ def _names_folder(output: str) -> bool:
 class File(Destination):
     """A file, emptied when it is opened, unless it is kept."""
 
+    kind = "a file"
+
     def __init__(self, path: str, *, keep: bool = False) -> None:
         self._path = path
         self._stream = _open(path, keep=keep)
@@ -92,8 +97,14 @@ class File(Destination):
             raise _failure(self._path, error) from None
 
     def go_back(self, position: int | None) -> None:
-        """Cut the file off after so many bytes."""
+        """Cut the file off after so many bytes; one that is shorter is not what was written."""
         try:
+            size = os.fstat(self._stream.fileno()).st_size
+            if position is not None and size < position:
+                raise SinkError(
+                    f"{self._path} has {size} bytes, and had {position} when the run broke off",
+                    "put it back as it was, or start with an empty folder for the checkpoint",
+                )
             self._stream.seek(position or 0)
             self._stream.truncate()
         except OSError as error:
@@ -112,6 +123,8 @@ class Folder(Destination):
 
     A folder that is missing is made, in a folder that exists. What else is in it stays.
     """
+
+    kind = "a folder"
 
     def __init__(self, path: str, suffix: str) -> None:
         self._folder = Path(path)
@@ -153,6 +166,8 @@ class Folder(Destination):
 
 class StandardOutput(Destination):
     """Standard output, in bytes; it stays open."""
+
+    kind = "standard output"
 
     def __init__(self) -> None:
         stream: BinaryIO | None = getattr(sys.stdout, "buffer", None)
