@@ -70,6 +70,10 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def none(self) -> Candidates:
+        """Return none of them, of the same query."""
+        return Candidates(self.keys[:0], self.scores[:0], self.lives[:0], self.k, self.step)
+
 
 @dataclass(frozen=True, slots=True)
 class Entries:

@@ -58,9 +58,10 @@ class Joined:
         made = Arrived if config.grouping is None else Grouped
         self._objects: Objects = made(config, refresh, self._values)
         policy = refresh.plan.policy
+        # Where changes are pushed there is nothing to expect: what is known is what is there.
         self._prospect = (
             Prospect(policy, config, self._objects, self._values)
-            if isinstance(policy, Voi)
+            if isinstance(policy, Voi) and not refresh.plan.is_pushed
             else None
         )
         self._judge = Judge(config, refresh) if config.is_judged else None
@@ -145,12 +146,12 @@ class Joined:
         self._objects.change(keys)
 
     def _told(self, ranking: Ranking, refreshed: Refreshed, now: int) -> dict[str, Any]:
-        replica = self._refresh.replica
+        refresh, replica = self._refresh, self._refresh.replica
         alive = self._objects.join_keys()
         known = alive[replica.is_known(alive)]
         entries = replica.entries(known)
-        if self._refresh.plan.is_pushed:
-            is_fresh, stale = not refreshed.faults, 0
+        if refresh.plan.is_pushed:
+            is_fresh, stale = not refresh.has_missed_a_change, 0
         else:
             is_fresh = bool((entries.last_refresh == now).all())
             stale = int(np.count_nonzero(entries.is_stale(now)))

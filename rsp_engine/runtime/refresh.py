@@ -84,6 +84,8 @@ class Refresh:
         self._has_begun = not options.snapshot
         self.is_whole = False
         """Whether everything was loaded, so that a key that is not known had no solutions then."""
+        self.has_missed_a_change = False
+        """Whether something was pushed that could not be read: nobody knows what it was about."""
         self._faults: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
         """What came of the keys that were fetched: changed, unchanged, or failed."""
@@ -118,6 +120,7 @@ class Refresh:
         changed = [self.replica.apply(change.fetched, change.time) for change in due]
         for change in due:
             self._faults.update(change.fetched.faults)
+            self.has_missed_a_change |= bool(change.fetched.faults)
         return np.unique(np.concatenate(changed)) if changed else np.empty(0, dtype=np.int64)
 
     def fetch(  # noqa: PLR0913 - what may be fetched, and what it may cost
@@ -135,8 +138,12 @@ class Refresh:
 
         The candidates are known to the replica, the cold keys are not. A budget and limits are
         given where others share those of the plan. A `prospect` is told what comes, as it comes.
+        Where changes are pushed, what is known is not asked for.
         """
         plan = self.plan
+        if plan.is_pushed:
+            candidates, prospect = candidates.none(), None
+            cold, scores = (cold[:0], scores[:0]) if self.is_whole else (cold, scores)
         call = _Call(limits or plan.options.limits, now, self._faults)
         self._faults = Counter()
         budget = plan.options.budget if budget is None else budget
@@ -167,6 +174,8 @@ class Refresh:
         self, candidates: Candidates, budget: int, now: int, fresh: Booleans | None
     ) -> Integers:
         policy, seed = self.plan.policy, self.plan.options.seed
+        if not len(candidates):
+            return candidates.keys
         entries = self.replica.entries(candidates.keys)
         return elected_set(policy, candidates, entries, budget, now, seed, skipped=fresh)
 
@@ -223,6 +232,7 @@ class Refresh:
             "first_push": self._first_push,
             "has_begun": self._has_begun,
             "is_whole": self.is_whole,
+            "has_missed_a_change": self.has_missed_a_change,
             "faults": dict(sorted(self._faults.items())),
             "stamps": None if self._signal is None else self._signal.state(),
         }
@@ -235,6 +245,7 @@ class Refresh:
             self._changes.restore(changes)
         self._first_push, self._has_begun = state["first_push"], state["has_begun"]
         self.is_whole = state["is_whole"]
+        self.has_missed_a_change = state["has_missed_a_change"]
         self._faults = Counter(state["faults"])
         stamps = state["stamps"]
         if self._signal is not None:

@@ -89,15 +89,12 @@ class Served:
         return {
             "general": self._general.state(),
             "before": self._before,
-            "has_missed_a_change": [clause.has_missed_a_change for clause in self._clauses],
         }
 
     def restore(self, state: State) -> None:
         """Go on from a state; the replicas are restored already."""
         self._general.restore(state["general"])
         self._before = state["before"]
-        for clause, has_missed in zip(self._clauses, state["has_missed_a_change"], strict=True):
-            clause.has_missed_a_change = has_missed
 
     def _pace(self, now: int) -> _Pace:
         times = [frame for frame in self._frames if isinstance(frame, TimeFrame)]
@@ -189,7 +186,6 @@ class _Served:
         general.hold(self._graph)
         keys = refresh.replica.keys
         self._keys = None if clause.keys is None else NeededKeys(clause.keys, keys)
-        self.has_missed_a_change = False
 
     @property
     def options(self) -> ServiceOptions:
@@ -224,19 +220,17 @@ class _Served:
     def _fetch(
         self, needed: Needed, now: int, pace: _Pace, budget: int, limits: Limits
     ) -> Refreshed:
-        """Fetch what the policy elects. What is pushed need not be asked for."""
+        """Fetch what the policy elects."""
         is_known = self._refresh.replica.is_known(needed.numbers)
         known, cold = needed.numbers[is_known], needed.numbers[~is_known]
-        if self._refresh.plan.is_pushed:
-            known = known[:0]
-            cold = cold[:0] if self._refresh.is_whole else cold
         lives = np.full(len(known), pace.lives, dtype=np.int64)
         candidates = Candidates(known, np.zeros(len(known)), lives, 1, pace.step)
         scores = np.zeros(len(cold))
         return self._refresh.fetch(candidates, cold, scores, now, budget=budget, limits=limits)
 
     def _tell(self, needed: Needed, refreshed: Refreshed, now: int, told: _Told) -> None:
-        replica, is_pushed = self._refresh.replica, self._refresh.plan.is_pushed
+        refresh, replica = self._refresh, self._refresh.replica
+        is_pushed = refresh.plan.is_pushed
         known = needed.numbers[replica.is_known(needed.numbers)]
         entries = replica.entries(known)
         told.spent += refreshed.fetched
@@ -245,8 +239,7 @@ class _Served:
         told.faults.update(refreshed.faults)
         is_all_known = len(known) == len(needed.numbers) and not needed.unaskable
         if is_pushed:
-            self.has_missed_a_change |= bool(refreshed.faults)
-            is_exact = (is_all_known or self._refresh.is_whole) and not self.has_missed_a_change
+            is_exact = (is_all_known or refresh.is_whole) and not refresh.has_missed_a_change
         else:
             told.stale += int(np.count_nonzero(entries.is_stale(now)))
             told.oldest = max(told.oldest, int(np.max(now - entries.last_refresh, initial=0)))

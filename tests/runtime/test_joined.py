@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rsp_engine.engine import Engine
 from rsp_engine.model.answers import Answer, Solutions
 from rsp_engine.policies.registry import POLICIES
+from rsp_engine.replica.changes import Changes
 from rsp_engine.replica.endpoint import Fetched, Limits
 from rsp_engine.replica.recorded import Recorded
 from tests.replica.servers import OxigraphServer
@@ -129,6 +130,52 @@ class TestTheRunningExample:
         assert list(map(ranked, answers))[:2] == ["E7 C6 B5", "E10 G8 C6"]
         assert [answer.stats["budget_spent"] for answer in answers[:2]] == [0, 0]
         assert answers[0].stats["exact"]
+
+
+class Counting(Recorded):
+    """A recorded history that notes which keys it was asked for."""
+
+    def __init__(self, told: Any) -> None:
+        super().__init__(told)
+        self.asked: list[Any] = []
+
+    def fetch(self, keys: Any, limits: Limits, now: int) -> Fetched:
+        self.asked += keys
+        return super().fetch(keys, limits, now)
+
+
+def pushed(changes: list[tuple[int, str]], endpoint: Any, **options: Any) -> list[Answer]:
+    engine = Engine(t0=1000, **options)
+    engine.service(f"{EX}BKG", endpoint)
+    engine.changes(f"{EX}BKG", changes)
+    engine.register(QUERY)
+    engine.bind(f"{EX}S", STREAM)
+    return list(engine.run())
+
+
+@pytest.mark.parametrize("policy", ["AT-TSM", "AT-ASM", "EXACT", "AT-VOI", "WSJ-RND"])
+def test_what_is_known_is_not_asked_for_where_changes_are_pushed(policy):
+    """The endpoint is behind the feed: what was pushed must not be lost to what it still says."""
+    endpoint = Counting({key(user): [(0, followers(0))] for user in "ABCDEFG"})
+    changes = [(11_500, f"<{EX}E> <{EX}hasFollowers> 3 .")]
+    answers = pushed(changes, endpoint, policy=policy, budget=4)
+    assert list(map(ranked, answers))[:2] == ["E7 C6 B5", "E10 G8 C6"]
+    assert endpoint.asked == []
+    assert all(answer.stats["exact"] for answer in answers)
+
+
+def test_after_a_change_that_could_not_be_read_no_answer_is_sure(monkeypatch):
+    """Whom it was about nobody knows: the answers after the next are no surer."""
+    read = Changes._fetched
+
+    def fails_once(self: Changes, graph: Any) -> Fetched:
+        monkeypatch.setattr(Changes, "_fetched", read)
+        return Fetched(faults={"evaluation": 1})
+
+    monkeypatch.setattr(Changes, "_fetched", fails_once)
+    changes = [(11_500, f"<{EX}E> <{EX}hasFollowers> 3 ."), (11_600, f"<{EX}A> <{EX}p> 3 .")]
+    answers = pushed(changes, history())
+    assert [answer.stats["exact"] for answer in answers] == [True, False, False, False]
 
 
 def test_rows_say_how_old_their_remote_values_are():
