@@ -97,7 +97,9 @@ COUNTERS = {
         "Windows answered as asking for everything would.", ("query",), _each(lambda q: q.exact)
     ),
     "rsp_rows": Number("Rows of answers.", ("query",), _each(lambda q: q.rows)),
-    "rsp_budget_spent": Number("Remote keys fetched.", ("query",), _each(lambda q: q.budget_spent)),
+    "rsp_budget_spent": Number(
+        "Remote keys that were to be fetched.", ("query",), _each(lambda q: q.budget_spent)
+    ),
     "rsp_requests": Number("Requests to services.", ("query",), _each(lambda q: q.requests)),
     "rsp_refreshed_keys": Number(
         "Remote keys fetched, by what came of it: changed, unchanged or failed.",

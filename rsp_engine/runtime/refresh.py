@@ -1,7 +1,8 @@
 """The refresh of a replica before an evaluation: AcquaTop's `UpdateReplica`.
 
     pushed changes   taken in first; they cost nothing
-    cold misses      keys in the window that the replica does not know: up to half the budget
+    cold misses      keys in the window that the replica does not know: up to half the budget, and
+                     what the elected set leaves of the rest
     change signal    if the service has one: what is told to be unchanged is as good as fetched
     elected set      what the policy elects of the other candidates, with the rest of the budget
     fetch            one call, within the limits; whatever fails leaves the replica as it was
@@ -27,6 +28,7 @@ from rsp_engine.policies.policy import elected_set
 from rsp_engine.replica.changes import Changes
 from rsp_engine.replica.cold import shares
 from rsp_engine.replica.endpoint import UNLIMITED, Fetched, Limits
+from rsp_engine.replica.facts import NEVER
 from rsp_engine.replica.signal import Signal, modified_pattern
 from rsp_engine.replica.store import Replica, ReplicaConfig
 
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from rsp_engine.replica.pattern import Key
     from rsp_engine.runtime.prospect import Prospect
 
-__all__ = ["Refresh", "Refreshed"]
+__all__ = ["Refresh", "Refreshed", "failures"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,9 @@ class Refreshed:
 
     changed: Integers
     fetched: int
-    """How many keys were asked for: never more than the budget."""
+    """How many keys were to be fetched: never more than the budget."""
+    unanswered: int
+    """Of how many of these nothing came: the service failed, or what is allowed was spent."""
     requests: int
     cold_misses: int
     """How many keys of the window the replica still does not know."""
@@ -64,7 +68,13 @@ class Refreshed:
             "requests": self.requests,
             "cold_misses": self.cold_misses,
         }
-        return {**told, "faults": dict(sorted(self.faults.items()))} if self.faults else told
+        return {**told, **failures(self.unanswered, self.faults)}
+
+
+def failures(unanswered: int, faults: Mapping[str, int]) -> dict[str, Any]:
+    """Return what an answer says of what went wrong, if something did."""
+    told: dict[str, Any] = {"unanswered": unanswered} if unanswered else {}
+    return {**told, "faults": dict(sorted(faults.items()))} if faults else told
 
 
 class Refresh:
@@ -86,6 +96,8 @@ class Refresh:
         """Whether everything was loaded, so that a key that is not known had no solutions then."""
         self.has_missed_a_change = False
         """Whether something was pushed that could not be read: nobody knows what it was about."""
+        self._tried: dict[int, int] = {}
+        """When cold keys of the last window were asked for in vain."""
         self._faults: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
         """What came of the keys that were fetched: changed, unchanged, or failed."""
@@ -151,24 +163,36 @@ class Refresh:
             budget = None
         if plan.policy.proposer is None:
             budget = 0
-        share = shares(budget, cold, scores)
+        share = shares(budget, cold, scores, self._tried_before(cold))
         rest = len(candidates) if share.rest is None else share.rest
         fresh = None
         if plan.policy.proposer is not None and rest + len(share.fetched):
-            fresh = self._told(candidates.keys, share.fetched, call, prospect)
-        if prospect is None:
-            elected = self._elected(candidates, rest, now, fresh)
-            self._take(np.concatenate((share.fetched, elected)), call)
-        else:
-            half = -(-rest // 2) if call.allows(2) else rest
-            elected = self._elected(prospect.candidates(), half, now, fresh)
-            self._take(np.concatenate((share.fetched, elected)), call, prospect)
+            asked = np.concatenate((share.fetched, share.missed[:rest]))
+            fresh = self._told(candidates.keys, asked, call, prospect)
+        first, spare = share.fetched, rest
+        if prospect is not None:
+            candidates = prospect.candidates()
+        if prospect is not None and call.allows(2):
+            half = -(-rest // 2)
+            elected = self._elected(candidates, half, now, fresh)
+            self._take(np.concatenate((first, elected)), call, prospect)
+            first, rest, spare = first[:0], rest - half, spare - len(elected)
             candidates = prospect.candidates()
             fresh = self.replica.entries(candidates.keys).last_refresh == now
-            self._take(self._elected(candidates, rest - half, now, fresh), call, prospect)
-        missed = int(np.count_nonzero(~self.replica.is_known(cold)))
+        elected = self._elected(candidates, rest, now, fresh)
+        # What the policy has no use for is there for keys that would be left over.
+        more = share.missed[: spare - len(elected)]
+        self._take(np.concatenate((first, elected, more)), call, prospect)
+        missed = cold[~self.replica.is_known(cold)]
+        self._tried = {key: self._tried[key] for key in missed.tolist() if key in self._tried}
         changed = np.unique(np.concatenate(call.changed))
-        return Refreshed(changed, call.fetched, call.requests, missed, call.faults)
+        return Refreshed(
+            changed, call.fetched, call.unanswered, call.requests, len(missed), call.faults
+        )
+
+    def _tried_before(self, cold: Integers) -> Integers:
+        """Return when cold keys were last asked for in vain; those that were not, never."""
+        return np.array([self._tried.get(key, NEVER) for key in cold.tolist()], dtype=np.int64)
 
     def _elected(
         self, candidates: Candidates, budget: int, now: int, fresh: Booleans | None
@@ -208,6 +232,9 @@ class Refresh:
         call.fetched += len(wanted)
         call.changed.append(changed)
         answered = self.replica.keys.numbers(fetched.answers)
+        failed = wanted[~np.isin(wanted, answered)].tolist()
+        call.unanswered += len(failed)
+        self._tried.update(dict.fromkeys(failed, call.now))
         self._count(wanted, answered, changed)
         if self._signal is not None:
             self._signal.took(answered.tolist())
@@ -233,6 +260,7 @@ class Refresh:
             "has_begun": self._has_begun,
             "is_whole": self.is_whole,
             "has_missed_a_change": self.has_missed_a_change,
+            "tried": sorted([key, at] for key, at in self._tried.items()),
             "faults": dict(sorted(self._faults.items())),
             "stamps": None if self._signal is None else self._signal.state(),
         }
@@ -246,6 +274,7 @@ class Refresh:
         self._first_push, self._has_begun = state["first_push"], state["has_begun"]
         self.is_whole = state["is_whole"]
         self.has_missed_a_change = state["has_missed_a_change"]
+        self._tried = dict(state["tried"])
         self._faults = Counter(state["faults"])
         stamps = state["stamps"]
         if self._signal is not None:
@@ -272,6 +301,7 @@ class _Call:
     clock: Callable[[], float] = time.monotonic
     changed: list[Integers] = field(default_factory=lambda: [np.empty(0, dtype=np.int64)])
     fetched: int = 0
+    unanswered: int = 0
     requests: int = 0
     start: float = field(init=False)
 

@@ -26,6 +26,7 @@ from rsp_engine.operators.inserted import Inserted
 from rsp_engine.plan.remote import variable_iri
 from rsp_engine.replica.endpoint import Limits
 from rsp_engine.runtime.needed import Needed, NeededKeys
+from rsp_engine.runtime.refresh import failures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -156,6 +157,7 @@ class _Told:
     """What an answer says of its remote data, over all clauses."""
 
     spent: int = 0
+    unanswered: int = 0
     requests: int = 0
     cold_misses: int = 0
     stale: int = 0
@@ -172,7 +174,7 @@ class _Told:
             "oldest_ms": self.oldest,
             "exact": self.exact,
         }
-        return {**told, "faults": dict(sorted(self.faults.items()))} if self.faults else told
+        return {**told, **failures(self.unanswered, self.faults)}
 
 
 class _Served:
@@ -234,6 +236,7 @@ class _Served:
         known = needed.numbers[replica.is_known(needed.numbers)]
         entries = replica.entries(known)
         told.spent += refreshed.fetched
+        told.unanswered += refreshed.unanswered
         told.requests += refreshed.requests
         told.cold_misses += refreshed.cold_misses + needed.unaskable
         told.faults.update(refreshed.faults)

@@ -1,4 +1,4 @@
-"""Cold misses: at most half the budget, by stream score."""
+"""Cold misses: at most half the budget, but one key at least, by stream score."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.replica.cold import shares
+from rsp_engine.replica.facts import NEVER
 
 scored = st.dictionaries(
     st.integers(0, 50), st.floats(allow_nan=False) | st.sampled_from([1.0, 2.0]), max_size=12
 )
 
 
-def share(budget, cold):
-    return shares(budget, np.array([*cold], dtype=np.int64), np.array([*cold.values()], float))
+def share(budget, cold, tried=None):
+    scores = np.array([*cold.values()], float)
+    return shares(budget, np.array([*cold], dtype=np.int64), scores, tried)
 
 
 @given(st.integers(0, 20), scored)
 def test_the_best_half_of_the_budget_is_fetched_and_the_rest_is_for_the_policy(budget, cold):
     best_first = sorted(cold, key=lambda key: (cold[key], key), reverse=True)
-    room = budget // 2
+    room = min(max(budget // 2, 1), budget)
     split = share(budget, cold)
     assert split.fetched.tolist() == best_first[:room]
     assert split.missed.tolist() == best_first[room:]
@@ -41,9 +43,18 @@ def test_a_key_without_a_score_comes_last():
     assert share(6, cold).fetched.tolist() == [3, 2, 1]
 
 
-def test_a_budget_of_one_fetches_no_cold_key():
-    split = share(1, {4: 1.0})
-    assert (split.fetched.tolist(), split.missed.tolist(), split.rest) == ([], [4], 1)
+@pytest.mark.parametrize(("budget", "fetched"), [(0, []), (1, [5]), (2, [5]), (3, [5])])
+def test_one_cold_key_is_fetched_by_the_smallest_budget(budget, fetched):
+    split = share(budget, {4: 1.0, 5: 2.0})
+    assert split.fetched.tolist() == fetched
+    assert split.rest == budget - len(fetched)
+
+
+def test_who_was_asked_for_in_vain_stands_behind_the_others():
+    """Of those the one that was asked for longest ago is first, whatever its score."""
+    cold = {1: 1.0, 2: 9.0, 3: 5.0, 4: 2.0}
+    split = share(8, cold, np.array([NEVER, 30, 20, NEVER]))
+    assert split.fetched.tolist() == [4, 1, 3, 2]
 
 
 def test_bad_parameters_are_refused():

@@ -221,13 +221,47 @@ def test_of_several_arrivals_of_a_user_the_latest_counts_or_each_is_an_object():
         assert ranked(first) == "A9 A7 B5"
 
 
-def test_keys_that_the_replica_does_not_know_take_half_the_budget_best_first():
+def test_keys_that_the_replica_does_not_know_are_fetched_best_first():
+    """In W0 nobody is known, so all of the budget is theirs; in W1 four are, and G takes a half."""
     answers = run(history(), policy="AT-TSM", budget=4, snapshot=False)
-    assert ranked(answers[0]) == "E7 C6"
-    assert answers[0].stats["cold_misses"] == 4
-    assert answers[0].stats["budget_spent"] == 2
+    assert ranked(answers[0]) == "E7 C6 B5"
+    assert answers[0].stats["cold_misses"] == 2
+    assert answers[0].stats["budget_spent"] == 4
     assert ranked(answers[1]) == "G8 E7 C6"
     assert all(not answer.stats["exact"] for answer in answers[:2])
+
+
+def test_known_keys_keep_half_of_the_budget_if_they_need_it():
+    endpoint = Counting({key(user): [(0, followers(0))] for user in "ABCDEFG"})
+    stream = [element(5, user, 3) for user in "ABCDEFG"]
+    answers = run(endpoint, stream=stream, policy="WSJ-LRU", budget=2, snapshot=False)
+    assert [answer.stats["budget_spent"] for answer in answers] == [2, 2]
+    first, second = set(endpoint.asked[:2]), set(endpoint.asked[2:])
+    assert len(first & second) == 1, "one is known, and one is new"
+
+
+def test_a_budget_of_one_fills_a_replica_that_is_empty():
+    stream = [element(at, user, 9 - at) for at in range(2, 60) for user in "ABC"]
+    answers = run(history(), stream=stream, policy="AT-TSM", budget=1, snapshot=False)
+    assert [len(ranked(answer).split()) for answer in answers[:4]] == [1, 2, 3, 3]
+    assert {answer.stats["budget_spent"] for answer in answers} == {1}
+
+
+class Poisoned(Counting):
+    """One key is never answered."""
+
+    def fetch(self, keys: Any, limits: Limits, now: int) -> Fetched:
+        fetched = super().fetch([asked for asked in keys if asked != key("A")], limits, now)
+        return Fetched(fetched.answers, 1, {"bad term": 1} if key("A") in keys else {})
+
+
+def test_a_key_that_is_never_answered_does_not_hold_up_the_others():
+    """A streams the best score, so it would be asked for first at every evaluation."""
+    stream = [element(at, user, 9 - "ABCD".index(user)) for at in range(2, 60) for user in "ABCD"]
+    endpoint = Poisoned({key(user): [(0, followers(0))] for user in "ABCD"})
+    answers = run(endpoint, stream=stream, policy="AT-TSM", budget=1, snapshot=False)
+    assert list(map(ranked, answers))[:4] == ["", "B8", "B8 C7", "B8 C7 D6"]
+    assert [answer.stats.get("unanswered") for answer in answers[:5]] == [1, None, None, None, 1]
 
 
 class Failing:
