@@ -136,9 +136,10 @@ class Joined:
             step,
         )
         alive = objects.join_keys()
-        cold = alive[~self._refresh.replica.is_known(alive)]
-        scores = objects.best_streaming(cold.tolist())
-        return self._refresh.fetch(candidates, cold, scores, now, prospect=self._prospect)
+        # What is not known, or known to have no value, is in no list: it may have one by now.
+        absent = alive[np.isnan(self._values.of(alive))]
+        scores = objects.best_streaming(absent.tolist())
+        return self._refresh.fetch(candidates, absent, scores, now, prospect=self._prospect)
 
     def _change(self, keys: Integers) -> None:
         """Move the objects of keys whose remote values are others now."""

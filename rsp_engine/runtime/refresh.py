@@ -1,8 +1,8 @@
 """The refresh of a replica before an evaluation: AcquaTop's `UpdateReplica`.
 
     pushed changes   taken in first; they cost nothing
-    cold misses      keys in the window that the replica does not know: up to half the budget, and
-                     what the elected set leaves of the rest
+    absent keys      cold misses, which the replica does not know, and those without a value: up to
+                     half the budget, and what the elected set leaves
     change signal    if the service has one: what is told to be unchanged is as good as fetched
     elected set      what the policy elects of the other candidates, with the rest of the budget
     fetch            one call, within the limits; whatever fails leaves the replica as it was
@@ -26,7 +26,7 @@ import numpy as np
 
 from rsp_engine.policies.policy import elected_set
 from rsp_engine.replica.changes import Changes
-from rsp_engine.replica.cold import shares
+from rsp_engine.replica.cold import Absent, shares
 from rsp_engine.replica.endpoint import UNLIMITED, Fetched, Limits
 from rsp_engine.replica.facts import NEVER
 from rsp_engine.replica.signal import Signal, modified_pattern
@@ -138,7 +138,7 @@ class Refresh:
     def fetch(  # noqa: PLR0913 - what may be fetched, and what it may cost
         self,
         candidates: Candidates,
-        cold: Integers,
+        absent: Integers,
         scores: Floats,
         now: int,
         *,
@@ -146,16 +146,18 @@ class Refresh:
         limits: Limits | None = None,
         prospect: Prospect | None = None,
     ) -> Refreshed:
-        """Fetch cold keys, given with their stream scores, and those that the policy elects.
+        """Fetch keys that are absent, given with their stream scores, and those that are elected.
 
-        The candidates are known to the replica, the cold keys are not. A budget and limits are
-        given where others share those of the plan. A `prospect` is told what comes, as it comes.
-        Where changes are pushed, what is known is not asked for.
+        The candidates have values. Of the absent, most are cold: not known to the replica. Others
+        are known to have no value; they stand with the cold when that is stale, and behind them
+        until then. A budget and limits are given where others share those of the plan. A `prospect`
+        is told what comes, as it comes. Where changes are pushed, what is known is not asked for.
         """
         plan = self.plan
         if plan.is_pushed:
             candidates, prospect = candidates.none(), None
-            cold, scores = (cold[:0], scores[:0]) if self.is_whole else (cold, scores)
+            is_asked = ~self.replica.is_known(absent) & (not self.is_whole)
+            absent, scores = absent[is_asked], scores[is_asked]
         call = _Call(limits or plan.options.limits, now, self._faults)
         self._faults = Counter()
         budget = plan.options.budget if budget is None else budget
@@ -163,7 +165,7 @@ class Refresh:
             budget = None
         if plan.policy.proposer is None:
             budget = 0
-        share = shares(budget, cold, scores, self._tried_before(cold))
+        share = shares(budget, self._absent(absent, scores, now))
         rest = len(candidates) if share.rest is None else share.rest
         fresh = None
         if plan.policy.proposer is not None and rest + len(share.fetched):
@@ -183,16 +185,19 @@ class Refresh:
         # What the policy has no use for is there for keys that would be left over.
         more = share.missed[: spare - len(elected)]
         self._take(np.concatenate((first, elected, more)), call, prospect)
-        missed = cold[~self.replica.is_known(cold)]
+        missed = absent[~self.replica.is_known(absent)]
         self._tried = {key: self._tried[key] for key in missed.tolist() if key in self._tried}
         changed = np.unique(np.concatenate(call.changed))
         return Refreshed(
             changed, call.fetched, call.unanswered, call.requests, len(missed), call.faults
         )
 
-    def _tried_before(self, cold: Integers) -> Integers:
-        """Return when cold keys were last asked for in vain; those that were not, never."""
-        return np.array([self._tried.get(key, NEVER) for key in cold.tolist()], dtype=np.int64)
+    def _absent(self, keys: Integers, scores: Floats, now: int) -> Absent:
+        """Return what is known of keys without a value. Those that are cold are stale as well."""
+        entries = self.replica.entries(keys)
+        tried = np.array([self._tried.get(key, NEVER) for key in keys.tolist()], dtype=np.int64)
+        tried = np.maximum(tried, entries.last_refresh)
+        return Absent(keys, scores, tried, entries.is_stale(now))
 
     def _elected(
         self, candidates: Candidates, budget: int, now: int, fresh: Booleans | None

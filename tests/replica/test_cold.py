@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.replica.cold import shares
+from rsp_engine.replica.cold import Absent, shares
 from rsp_engine.replica.facts import NEVER
 
 scored = st.dictionaries(
@@ -16,8 +16,10 @@ scored = st.dictionaries(
 
 
 def share(budget, cold, tried=None):
-    scores = np.array([*cold.values()], float)
-    return shares(budget, np.array([*cold], dtype=np.int64), scores, tried)
+    keys = np.array([*cold], dtype=np.int64)
+    never = np.full(len(keys), NEVER) if tried is None else tried
+    scores, urgent = np.array([*cold.values()], float), np.full(len(keys), fill_value=True)
+    return shares(budget, Absent(keys, scores, never, urgent))
 
 
 @given(st.integers(0, 20), scored)
@@ -57,8 +59,17 @@ def test_who_was_asked_for_in_vain_stands_behind_the_others():
     assert split.fetched.tolist() == [4, 1, 3, 2]
 
 
+def test_who_is_not_urgent_has_no_part_of_the_budget_and_stands_at_the_end():
+    urgent = np.array([True, False, False, True])
+    absent = Absent(np.arange(4), np.array([1.0, 9.0, 5.0, 2.0]), np.full(4, NEVER), urgent)
+    split = shares(6, absent)
+    assert (split.fetched.tolist(), split.missed.tolist(), split.rest) == ([3, 0], [1, 2], 4)
+    assert shares(None, absent).fetched.tolist() == [3, 0, 1, 2]
+
+
 def test_bad_parameters_are_refused():
     with pytest.raises(ValueError, match="budget must not be negative"):
         share(-1, {})
-    with pytest.raises(ValueError, match="as many scores as keys"):
-        shares(1, np.array([1]), np.array([]))
+    none = np.array([], dtype=np.int64)
+    with pytest.raises(ValueError, match="of equal length"):
+        Absent(np.array([1]), np.array([]), none, none == 0)

@@ -247,6 +247,35 @@ def test_a_budget_of_one_fills_a_replica_that_is_empty():
     assert {answer.stats["budget_spent"] for answer in answers} == {1}
 
 
+def nobody_at_first(*changes: tuple[int, str, int | None]) -> Recorded:
+    """Nobody has a value at first; then come the changes, of which one may be that it is gone."""
+    told: dict[Any, list[Any]] = {key(user): [(0, ())] for user in "AB"}
+    for at, user, number in changes:
+        told[key(user)].append((at, () if number is None else followers(number)))
+    return Recorded(told)
+
+
+@pytest.mark.parametrize("snapshot", [True, False])
+@pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"WST"}))
+def test_a_value_that_comes_or_comes_back_is_found(policy, snapshot):
+    """A key without a value is in no list; it is asked for all the same, when that is stale."""
+    stream = [element(at, user, 5) for at in range(2, 300) for user in "AB"]
+    remote = nobody_at_first(
+        (90_000, "A", 1), (91_000, "B", 2), (150_000, "B", None), (220_000, "B", 4)
+    )
+    answers = run(remote, stream=stream, policy=policy, budget=2, snapshot=snapshot)
+    found = [ranked(answer) for answer in answers]
+    if policy == "EXACT":
+        assert all(answer.stats["exact"] for answer in answers)
+        closes = [answer.window.close for answer in answers]
+        expected = ["", "B7 A6", "A6", "B9 A6"]
+        steps = [sum(close >= at for at in (91_000, 150_000, 220_000)) for close in closes]
+        assert found == [expected[step] for step in steps]
+    assert found[0] == ""
+    assert found[-1] == "B9 A6"
+    assert "A6" in found
+
+
 class Poisoned(Counting):
     """One key is never answered."""
 

@@ -111,6 +111,7 @@ class Learner:
         self._meet(keys[is_new], values[is_new], self.evaluation)
         back = ~known & ~is_new & ~np.isnan(values)  # there was none for a while
         self._remember(keys[back], values[back])
+        self.marginal.add(values[back], np.ones(np.count_nonzero(back)))
         self._refreshed[keys] = self.evaluation
         self._is_other[keys] = False
 
