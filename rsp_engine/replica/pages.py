@@ -2,7 +2,8 @@
 
 A server may cut a page where it likes: the next one goes on from there, and only a page with
 nothing new is the end. Each page repeats the last row of the one before. If its key is not there,
-rows came or went in between, and the reading starts again; a new value of a key moves nothing.
+rows came or went in between, and the reading starts again; a new value of a key moves nothing. So
+it does where the same page comes again: a server that takes no heed of OFFSET would never end.
 """
 
 from __future__ import annotations
@@ -67,16 +68,19 @@ class Pages:
         self, ask: Callable[[str], Rows | Act], faults: Counter[str]
     ) -> tuple[Sequence[Row], _End]:
         rows: list[Row] = []
+        last: Sequence[Row] = ()
         limit, is_nested = self.page_rows, False
         while True:
             again = min(len(rows), 1)
             text = page_text(self.pattern, limit + again, len(rows) - again, is_nested=is_nested)
             page = ask(text)
             if isinstance(page, Rows):
-                if again and not self._is_continued(rows[-1], page.rows):
+                is_next = not again or self._is_continued(rows[-1], page.rows)
+                if not is_next or _are_repeated(last, page.rows):
                     return rows, _End.CHANGED
                 if len(page.rows) > again:
                     rows += page.rows[again:]
+                    last = page.rows
                 elif page.is_capped:
                     faults[ROWS_CUT] += 1
                     return rows, _End.PART
@@ -95,3 +99,8 @@ class Pages:
         names = self.pattern.keys or self.pattern.variables
         terms = [row.get(name) for name in names]
         return [None if isinstance(term, BlankNode) else term for term in terms]
+
+
+def _are_repeated(last: Sequence[Row], page: Sequence[Row]) -> bool:
+    """Tell whether a page is the one before: in order, it could not begin with the last row."""
+    return page == last and any(row != page[0] for row in page)

@@ -57,6 +57,22 @@ def test_a_server_that_gives_single_rows_is_given_up():
     assert (got.answers, got.faults) == ({}, {"rows cut": 1})
 
 
+@pytest.mark.parametrize("kind", ["uri", "bnode"])
+def test_a_server_that_takes_no_heed_of_the_page_comes_to_an_end(kind):
+    """All its rows are of one key, or of keys without names: each page seems to go on."""
+    rows = [
+        {
+            "user": {"type": kind, "value": "http://example.org/1"},
+            "followers": {"type": "literal", "value": str(number)},
+        }
+        for number in range(3)
+    ]
+    document = json.dumps({"results": {"bindings": rows}}).encode()
+    got, _ = snapshot(lambda exchange: exchange.answer(document), Limits(max_requests=50))
+    assert (got.answers, got.faults) == ({}, {"changed between pages": 3})
+    assert got.requests == 6
+
+
 def test_a_server_that_sorts_only_so_many_rows_is_asked_in_another_way():
     def behave(exchange: Exchange) -> None:
         limit, offset = int(exchange.query.split()[-3]), int(exchange.query.split()[-1])
