@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rsp_engine.replica.endpoint import Endpoint, Limits
     from rsp_engine.replica.pattern import Key
 
-__all__ = ["Call", "Recording", "fetched_from", "fetched_state"]
+__all__ = ["Call", "Recording", "fetched_from", "fetched_state", "written_down"]
 
 Call = dict[str, Any]
 """A question and its answer as plain data."""
@@ -83,8 +83,21 @@ class Recording:
         taken, self._new = self._new, []
         return taken
 
+    def waiting(self) -> list[Call]:
+        """Return the calls that are still to be replayed."""
+        return [dict(call) for call in self._replayed]
+
     def close(self) -> None:
         self._endpoint.close()
+
+
+def written_down(known: Iterable[Iterable[Call]], recordings: Iterable[Recording]) -> list[Any]:
+    """Return all that is to be written down: calls that are known, and those that still wait.
+
+    A replay that breaks off itself must not lose what it has not come to.
+    """
+    pairs = zip(known, recordings, strict=True)
+    return [[*calls, *recording.waiting()] for calls, recording in pairs]
 
 
 def _fits(call: Mapping[str, Any], asked: Call) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rsp_engine.replica.recording import written_down
 from rsp_engine.runtime.checkpoint import Checkpoint
 from rsp_engine.runtime.outputs import go_back
 from rsp_engine.runtime.sources.cuts import Place
@@ -86,7 +87,12 @@ class Commits:
         if any(new):
             for known, more in zip(self._calls, new, strict=True):
                 known.extend(more)
-            self._checkpoint.write_fetched(self.last + 1, self._calls)
+            self._write_calls()
+
+    def _write_calls(self) -> None:
+        calls = written_down(self._calls, self._kept.recordings)
+        if self._checkpoint is not None and any(calls):
+            self._checkpoint.write_fetched(self.last + 1, calls)
 
     def commit(self) -> None:
         """Write all that is known, and let sources forget what is not needed any more.
@@ -102,6 +108,7 @@ class Commits:
             # What the state before the last one needs is kept, like that state itself.
             self._run.release(self._needed)
         self.last, self._needed, self._calls = self.last + 1, needed, self._no_calls()
+        self._write_calls()  # what is not replayed yet belongs to the next batch
 
     def close(self) -> None:
         """Let others use the folder; a second time, nothing happens."""

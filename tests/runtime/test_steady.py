@@ -15,7 +15,11 @@ from tests.runtime.cut import texts
 from tests.runtime.spark.recovering import EX, QUERY, Restless, made, write_stream
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rsp_engine.engine import Engine
+    from rsp_engine.replica.endpoint import Fetched
+    from rsp_engine.replica.pattern import Key
 
 
 def kept(folder: Path) -> Engine:
@@ -107,6 +111,26 @@ def test_dead_letters_that_were_not_written_before_are_refused(tmp_path, monkeyp
         pytest.raises(StateError, match="wrote other outputs than this one: 1, not 2"),
     ):
         next(kept(tmp_path).run([sink, letters]))
+
+
+@pytest.mark.parametrize("commits", [0, 1e9])
+def test_a_replay_that_breaks_off_asks_nothing_twice_either(tmp_path, monkeypatch, commits):
+    """States are written whenever they can be, or once a run: then much is run again, and again."""
+    monkeypatch.setattr("rsp_engine.runtime.steady._COMMIT_S", commits)
+    write_stream(tmp_path / "stream.nq")
+    asked: list[object] = []
+    told = Restless._told
+
+    def noting(self: Restless, keys: Iterable[Key], now: int) -> Fetched:
+        keys = list(keys)
+        asked.append((self._variable, now, keys))
+        return told(self, keys, now)
+
+    monkeypatch.setattr(Restless, "_told", noting)
+    for answers in (13, 3, 2, 7, 1, 13):
+        assert run(tmp_path, answers) == answers
+    assert len(asked) > 26
+    assert not [question for place, question in enumerate(asked) if question in asked[:place]]
 
 
 def test_a_checkpoint_that_cannot_be_written_is_told_and_tried_again(tmp_path, monkeypatch, caplog):
