@@ -69,8 +69,8 @@ class Commits:
         state: State | None = None
         if saved is not None:
             self.last, state = saved
-            self._run.restore(state["run"])
             self.planned = {int(number): Place(*p) for number, p in state["planned"].items()}
+            self._run.restore(state["run"], self.planned)
         self._replay(is_strict=is_strict)
         go_back(self._kept.outputs, None if state is None else state["outputs"])
 

@@ -190,8 +190,11 @@ class PlacedRun:
             "steps": [step.state() for step in self._steps],
         }
 
-    def restore(self, state: State) -> None:
-        """Go on from a state of the same queries and sources."""
+    def restore(self, state: State, planned: Mapping[int, Place]) -> None:
+        """Go on from a state of the same queries and sources, after the places planned last."""
+        for number, source in self._live.items():
+            if number in planned:
+                source.go_on(planned[number])
         self._driver.restore(state["driver"])
         for step, saved in zip(self._steps, state["steps"], strict=True):
             step.restore(saved)

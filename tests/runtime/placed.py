@@ -67,7 +67,7 @@ class InPlaces:
                 state = json.loads(json.dumps(run.state()))
                 steps = [Step(step.plan) for step in steps]
                 run = PlacedRun(steps, *self._given)
-                run.restore(state)
+                run.restore(state, planned)
                 assert run.state() == state, "nothing is lost"
             batch += 1
             places = list(run.plan(planned, self._size, self._count))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,24 @@ def test_a_run_goes_on_with_the_files_that_it_has_not_taken(folder, tmp_path):
         made.stop()
         running.join(30)
     assert answers == [1] * 5, "each once; the last window is open"
+
+
+def test_a_spool_that_is_gone_is_told(folder, tmp_path):
+    """What comes would stand before where the run has read to: it would never be read."""
+    for number in (1, 2, 3):
+        put(folder, number)
+    answers: list[int] = []
+    made = engine(folder, checkpoint=tmp_path / "state")
+    running = counted(made, answers)
+    until(lambda: len(answers) == 2)
+    made.stop()
+    running.join(30)
+    shutil.rmtree(tmp_path / "state" / "spool")
+    for path in folder.iterdir():
+        path.unlink()
+    put(folder, 4)
+    with pytest.raises(SourceError, match="its spool ends at"):
+        next(engine(folder, checkpoint=tmp_path / "state").run())
 
 
 def test_a_name_that_comes_too_late_is_told(folder, caplog):

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from rsp_engine.errors import DriverError
+from rsp_engine.errors import DriverError, SourceError
 from rsp_engine.runtime.sources.live.receiving import LARGEST, Inbox, Receiver
 from rsp_engine.runtime.sources.live.repeats import Repeats
 from rsp_engine.runtime.sources.live.spool import Spool, read_place
@@ -153,6 +153,18 @@ class LiveSource:
         """Wait until there is something after a place, for so long at most."""
         after = 0 if since is None or since.end is None else since.end
         self._running.spool.wait_for_more(after, seconds)
+
+    def go_on(self, since: Place) -> None:
+        """Refuse to go on after a place that the spool does not reach any more.
+
+        What comes would be written before that place, and nobody would ever read it.
+        """
+        end = self._running.spool.end
+        if since.end is not None and end < since.end:
+            raise SourceError(
+                f"{self.name}: its spool ends at {end}, and was read up to {since.end}",
+                "restore the folder of the checkpoint, or start with an empty one",
+            )
 
     def release(self, until: int) -> None:
         """Learn that nothing before a place is needed any more."""
