@@ -13,9 +13,9 @@ beside their place, brought to disk, and moved: there is no half of one.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
+import sys
 import weakref
 import zlib
 from contextlib import contextmanager
@@ -145,6 +145,10 @@ def _read(path: Path) -> dict[str, Any]:
 def _locked(folder: Path) -> int:
     """Lock a folder, and return what holds the lock until it is closed, or the process is gone."""
     lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o666)
+    if sys.platform == "win32":
+        return lock  # there is nothing like it
+    import fcntl
+
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

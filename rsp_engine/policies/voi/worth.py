@@ -48,8 +48,9 @@ def worth(outlook: Outlook, k: int, wp: float) -> Floats:
     crossing = np.maximum(known - np.maximum(found.p_in - theta, 0.0), 0.0)
     now = spread / ideal(k, len(theta)) + wp * crossing / k
     changed = 1 - chances[:, 0]
-    later: Floats = (outlook.horizon - 1) * changed * (now.sum() / max(changed.sum(), 1e-12))
-    return now + later
+    later = (outlook.horizon - 1) * changed * (now.sum() / max(changed.sum(), 1e-12))
+    value: Floats = now + later
+    return value
 
 
 def ideal(k: int, count: int) -> float:
