@@ -203,7 +203,10 @@ def _cause(told: str) -> str:
     'OSError: no such file'
     >>> _cause("An error occurred.\n: org.apache.SparkException: the worker exited\n at a.b")
     'the worker exited'
+    >>> _cause("no worker connected back\n=== Streaming Query ===\nThread State: RUNNABLE")
+    'no worker connected back'
     """
+    told = told.partition("=== Streaming Query ===")[0] or told
     lines = [line.strip() for line in told.splitlines() if line.strip()]
     python = [line for line in lines if re.match(r"\w+(Error|Exception)\b", line)]
     java = [line for line in lines if re.match(r":? ?(\w+\.)+\w+(Error|Exception): ", line)]
