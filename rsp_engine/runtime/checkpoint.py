@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint"]
 
-_VERSION = 1
+_VERSION = 2
 _KEPT = 2
 """How many states are kept: the last one, and one that Spark may go back to."""
 

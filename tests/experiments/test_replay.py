@@ -211,9 +211,12 @@ def test_the_measures_are_near_the_run_of_the_authors(recording, reference, poli
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_tsm_is_the_most_relevant_of_the_bounded(recording, budget):
     bounded = [name for name, policy in POLICIES.items() if policy.is_bounded]
-    found = {name: run(recording, name, budget).measures.ndcg for name in bounded}
-    assert found.pop("AT-VOI") > found["AT-TSM"]  # that is no policy of the paper
-    assert found.pop("WSJ-VOI") > found["AT-TSM"]
+    measures = {name: run(recording, name, budget).measures for name in bounded}
+    for learns in ("AT-VOI", "WSJ-VOI"):  # these are no policies of the paper
+        ours, theirs = measures.pop(learns), measures["AT-TSM"]
+        assert ours.ndcg > theirs.ndcg - (0 if learns == "AT-VOI" else 0.2)
+        assert ours.precision > theirs.precision + 1
+    found = {name: one.ndcg for name, one in measures.items()}
     first = found.pop("AT-TSM")
     assert first > found.pop("AT-BSM") - 1
     assert first > max(found.values())

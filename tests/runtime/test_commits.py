@@ -28,7 +28,7 @@ class Run:
     def state(self) -> dict[str, Any]:
         return {"count": self.count}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], planned: dict[int, Place]) -> None:
         self.count = state["count"]
 
     def needed(self, planned: dict[int, Place]) -> dict[int, int]:
@@ -88,6 +88,11 @@ class Story:
         self.commits.note()
         return str(solution["f"].value)
 
+    def again(self, folder: Any) -> Story:
+        """Return the same run, taken up by another process."""
+        self.commits.close()
+        return Story(folder).restored()
+
     def take(self, until: int) -> None:
         """Read a place, and write a line that comes of it."""
         self.run.count += 1
@@ -106,7 +111,7 @@ def test_a_commit_holds_the_state_the_places_and_the_positions_together(tmp_path
     story.commits.commit()
     expected = {"run": {"count": 1}, "planned": {"0": [0, 10, 1]}, "outputs": [1]}
     assert content(tmp_path / "state" / "0.json") == expected
-    again = Story(tmp_path).restored()
+    again = story.again(tmp_path)
     assert (again.commits.last, again.commits.planned) == (0, {0: Place(0, 10)})
     assert again.run.count == 1
     assert again.lines.went_back == [1]
@@ -118,7 +123,7 @@ def test_what_was_noted_is_not_asked_again(tmp_path):
     first.commits.commit()
     assert [first.ask(20), first.ask(30)] == ["1", "2"]
     assert len(content(tmp_path / "fetched" / "1.json")["calls"][0]) == 2
-    again = Story(tmp_path).restored()
+    again = first.again(tmp_path)
     assert [again.ask(20), again.ask(30), again.ask(40)] == ["1", "2", "1"]
     assert again.remote.asked == 1
 
@@ -127,7 +132,7 @@ def test_what_belongs_to_a_commit_is_not_replayed_after_it(tmp_path):
     first = Story(tmp_path).restored()
     first.ask(20)
     first.commits.commit()
-    again = Story(tmp_path).restored()
+    again = first.again(tmp_path)
     again.ask(30)
     assert again.remote.asked == 1
 

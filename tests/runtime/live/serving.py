@@ -1,6 +1,7 @@
-"""Servers that push messages: `python -m tests.runtime.live.serving ws|sse PORT MESSAGES`.
+"""Servers that push messages: `python -m tests.runtime.live.serving ws|sse PORT MESSAGES SENT`.
 
-Whoever says up to which id he has messages gets those after it, and a few before it once more.
+Of so many messages the first are sent, and then nothing more. Whoever says up to which id he has
+messages gets those after it, and a few before it once more.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ def first(last: str | None) -> int:
     return max(0, int(last) + 1 - AGAIN) if last else 0
 
 
-async def serve_websocket(port: int, messages: int) -> None:
+async def serve_websocket(port: int, messages: int, sent: int) -> None:
     from websockets.asyncio.server import ServerConnection, serve
 
     async def push(connection: ServerConnection) -> None:
         assert connection.request is not None
         asked = parse_qs(urlsplit(connection.request.path).query)
-        for number in range(first(asked.get("after", [None])[0]), messages):
+        for number in range(first(asked.get("after", [None])[0]), sent):
             await connection.send(message(number, is_last=number == messages - 1))
         await connection.wait_closed()
 
@@ -37,7 +38,7 @@ async def serve_websocket(port: int, messages: int) -> None:
         await asyncio.Future()
 
 
-def serve_events(port: int, messages: int) -> None:
+def serve_events(port: int, messages: int, sent: int) -> None:
     import uvicorn
     from sse_starlette import EventSourceResponse
     from starlette.applications import Starlette
@@ -45,7 +46,7 @@ def serve_events(port: int, messages: int) -> None:
 
     async def feed(request: Any) -> EventSourceResponse:
         async def events() -> AsyncIterator[dict[str, Any]]:
-            for number in range(first(request.headers.get("last-event-id")), messages):
+            for number in range(first(request.headers.get("last-event-id")), sent):
                 text = message(number, is_last=number == messages - 1)
                 yield {"id": str(number), "data": text}
             await asyncio.sleep(3600)
@@ -56,12 +57,12 @@ def serve_events(port: int, messages: int) -> None:
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical")
 
 
-def main(kind: str, port: int, messages: int) -> None:
+def main(kind: str, port: int, messages: int, sent: int) -> None:
     if kind == "ws":
-        asyncio.run(serve_websocket(port, messages))
+        asyncio.run(serve_websocket(port, messages, sent))
     else:
-        serve_events(port, messages)
+        serve_events(port, messages, sent)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))
