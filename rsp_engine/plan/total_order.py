@@ -32,7 +32,7 @@ def totally_ordered(query: tree.Query) -> tree.Query:
     """Return a query whose orders are total, those of its sub-queries too.
 
     >>> from rsp_engine.grammar import parse
-    >>> text = "SELECT ?v WHERE { ?s ?p ?v } ORDER BY DESC(STR(?v)) ?v"
+    >>> text = "SELECT ?v WHERE { ?s ?p ?v } ORDER BY DESC(STR(?v)) ?v DESC(?v)"
     >>> len(totally_ordered(parse(text)).form.modifiers.order_by)
     4
     """
@@ -44,7 +44,11 @@ def totally_ordered(query: tree.Query) -> tree.Query:
 def _with_total_order(node: tree.Node) -> tree.Node:
     if not isinstance(node, tree.Modifiers):
         return node
-    return replace(node, order_by=tuple(c for each in node.order_by for c in _conditions(each)))
+    conditions = [c for each in node.order_by for c in _conditions(each)]
+    # What was equal in a condition before is equal: the first one of each expression counts.
+    first = {condition.expression: condition for condition in reversed(conditions)}
+    kept = tuple(c for c in conditions if first[c.expression] is c)
+    return replace(node, order_by=kept)
 
 
 def _conditions(condition: tree.OrderCondition) -> Iterator[tree.OrderCondition]:
