@@ -50,11 +50,13 @@ def _binding(
 ) -> tuple[str, str]:
     for iri in known:
         for written in (iri, f"<{iri}>"):
-            if text.startswith(f"{written}="):
+            if text.startswith(f"{written}=") and not text.endswith(f"{written}="):
                 return iri, text[len(written) + 1 :]
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
-        hint = f"name it as the query does: {flag} :name={text or 'VALUE'}"
+        hint = f"name it as the query does: {flag} :name={value or name or 'VALUE'}"
+        if equals and name:
+            hint = f"say what it is: {flag} {name}=VALUE"
         raise BindingError(f"{flag} {text} is not of the form IRI=VALUE", hint)
     prefix, colon, local = name.partition(":")
     if colon and prefix in prefixes and not local.startswith("//"):

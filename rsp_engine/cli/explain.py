@@ -101,6 +101,7 @@ def explain_file(
             seed=seed,
             replica=replica,
             capacity=capacity,
+            arrivals=arrivals.value,
             is_bound=bool(service or changes),
         )
         from rsp_engine.cli.binding import bindings, bound_once

@@ -137,6 +137,7 @@ def service_options(
     seed: int | None,
     replica: Replica | None,
     capacity: int | None,
+    arrivals: str,
     is_bound: bool,
 ) -> ServiceOptions:
     """Return what the flags say. Flags about remote data are refused where there are none."""
@@ -152,6 +153,7 @@ def service_options(
         "--seed": seed,
         "--replica": replica,
         "--capacity": capacity,
+        "--arrivals": None if arrivals == "latest" else arrivals,
     }
     if not is_bound and (idle := [flag for flag, value in given.items() if value is not None]):
         hint = "bind one: --service IRI=URL"

@@ -215,6 +215,7 @@ def run_files(
             seed=seed,
             replica=replica,
             capacity=capacity,
+            arrivals=arrivals.value,
             is_bound=bool(service or changes),
         )
         engine = Engine(
