@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from rsp_engine.errors import BindingError
 from rsp_engine.grammar import check
-from rsp_engine.grammar.definitions import read_definition
+from rsp_engine.grammar.definitions import USUAL, defined
 from rsp_engine.grammar.files import read_query
 from rsp_engine.operators.pairs.evaluation import Skybands
 from rsp_engine.plan.explain import explain
@@ -157,6 +157,8 @@ class Engine:
         that it is a `distance`: the same both ways, and not falling as its arguments move apart.
         """
         definitions = {n: made for n, made in self._options.definitions.items() if n != name}
+        if self._options.definitions.get(name) not in (None, USUAL.get(name)):
+            raise BindingError(f"{name} is defined already", "take another name")
         functions = {**self._options.functions, name: as_sparql(call)}
         declared = dict(self._options.monotone)
         if monotone is not None:
@@ -172,10 +174,9 @@ class Engine:
 
         >>> Engine().define("F(?mentions, ?followers) = ?mentions / 100 + ?followers / 1000000")
         """
-        made = read_definition(text, prefixes)
-        if made.name in self._options.functions:
-            raise BindingError(f"{made.name} is registered already", "take another name")
-        definitions = {**self._options.definitions, made.name: made}
+        definitions = defined([text], prefixes, self._options.definitions)
+        if both := definitions.keys() & self._options.functions.keys():
+            raise BindingError(f"{min(both)} is registered already", "take another name")
         self._options = replace(self._options, definitions=definitions)
 
     def graph(self, iri: str, path: str | Path) -> None:

@@ -50,8 +50,9 @@ def _binding(
 ) -> tuple[str, str]:
     for iri in known:
         for written in (iri, f"<{iri}>"):
-            if text.startswith(f"{written}=") and not text.endswith(f"{written}="):
-                return iri, text[len(written) + 1 :]
+            bound = text.removeprefix(f"{written}=")
+            if bound and bound != text:
+                return iri, bound
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
         hint = f"name it as the query does: {flag} :name={value or name or 'VALUE'}"

@@ -141,7 +141,7 @@ def _bound(path: Path, table: Mapping[str, Any], flag: str) -> Iterator[str]:
     for iri, value in table.items():
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(each, str) and each for each in values):
-            is_one = flag in ("service", "graph")
+            is_one = flag in ("service", "graph", "function")
             hint = f'"{iri}" = "..."' if is_one else f'"{iri}" = "..." or a list of them'
             raise BindingError(f"{path}: what {iri} is bound to must be text", hint)
         for each in values:

@@ -106,7 +106,7 @@ def explain_file(
         )
         from rsp_engine.cli.binding import bindings, bound_once
         from rsp_engine.grammar import check, tree
-        from rsp_engine.grammar.definitions import USUAL, read_definition
+        from rsp_engine.grammar.definitions import defined
         from rsp_engine.grammar.files import read_query
         from rsp_engine.plan.explain import explain, explain_json
         from rsp_engine.plan.incomplete import refuse_undeclared
@@ -124,9 +124,8 @@ def explain_file(
         services = bound_once(service or [], asked, query.prefixes, "--service")
         feeds = bindings(changes or [], asked, query.prefixes, "--changes")
         streams = {window.stream.value for window in query.windows}
-        defined = [read_definition(text, query.prefixes) for text in function or []]
         options = Options(
-            definitions={**USUAL, **{one.name: one for one in defined}},
+            definitions=defined(function or [], query.prefixes),
             graphs={iri: Path(path) for iri, path in graphs},
             folder=Path(file).parent,
             services={iri: connect(url) for iri, url in services},

@@ -18,16 +18,16 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from rsp_engine.errors import Diagnostic, QuerySyntaxError, Span
+from rsp_engine.errors import BindingError, Diagnostic, QuerySyntaxError, Span
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.builtins import BUILTINS
 from rsp_engine.grammar.expressions import aggregates, parts
 from rsp_engine.grammar.validate import validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["USUAL", "Definition", "expand", "read_definition"]
+__all__ = ["USUAL", "Definition", "defined", "expand", "read_definition"]
 
 _HEAD = re.compile(r"\s*(?P<name>.+?)\s*\((?P<parameters>[^()]*)\)\s*=", re.DOTALL)
 _PARAMETER = re.compile(r"[?$](\w+)")
@@ -72,13 +72,16 @@ def read_definition(text: str, prefixes: Mapping[str, str] | None = None) -> Def
 def _name(text: str, head: re.Match[str], prefixes: Mapping[str, str]) -> str:
     """Return the name of what is called like this, as a call of it has it."""
     span = Span(*head.span("name"))
+    of_sparql = f"{head['name']} is a function of SPARQL"
     if head["name"].upper() in (*BUILTINS, *tree.AGGREGATES):
-        raise _wrong(text, f"{head['name']} is a function of SPARQL", span, "take another name")
+        raise _wrong(text, of_sparql, span, "take another name")
     match _expression(text, span, prefixes, after="()"):
         case tree.NamedCall(name, ()):
             return name
-        case tree.FunctionCall(function, (), False):
-            return function.value
+        case tree.FunctionCall(tree.Iri(iri), (), False) if iri.startswith(tree.XSD):
+            raise _wrong(text, of_sparql, span, "take another name")
+        case tree.FunctionCall(tree.Iri(iri), (), False):
+            return iri
         case _:
             raise _wrong(
                 text, f"{head['name']} is not a name", span, "take a word, or an IRI in < >"
@@ -143,6 +146,21 @@ USUAL: Mapping[str, Definition] = {
     )
 }
 """What is defined from the start."""
+
+
+def defined(
+    texts: Iterable[str],
+    prefixes: Mapping[str, str] | None = None,
+    known: Mapping[str, Definition] = USUAL,
+) -> dict[str, Definition]:
+    """Return what is known with further definitions. A name is defined once, but for usual ones."""
+    found = dict(known)
+    for text in texts:
+        made = read_definition(text, prefixes)
+        if found.get(made.name) not in (None, USUAL.get(made.name)):
+            raise BindingError(f"{made.name} is defined twice", "leave one of them out")
+        found[made.name] = made
+    return found
 
 
 def expand(

@@ -22,6 +22,7 @@ from tests.thoroughness import examples
 __all__ = ["here"]
 
 EX = "http://example.org/"
+XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 def query(score: str) -> str:
@@ -91,6 +92,7 @@ def test_a_comment_ends_with_the_definition():
         ("F 1(?a) = ?a", "expected `(`, found `1`", 3),
         ('"F"(?a) = ?a', "expected `)`, found `(`", 4),
         ("sum(?a) = 1", "sum is a function of SPARQL", 1),
+        (f"<{XSD}double>(?a) = ?a", f"<{XSD}double> is a function of SPARQL", 1),
         ("F(?a, ?a) = 1", "?a is a parameter already", 6),
         ("F(a) = 1", "a is no parameter", 3),
         ("F(?a,) = 1", "nothing is no parameter", 6),
@@ -130,6 +132,11 @@ def test_a_name_stands_for_one_function():
     engine.function("F", lambda a: a)
     with pytest.raises(BindingError, match="F is registered already"):
         engine.define("F(?a) = ?a")
+    engine.define("G(?a) = ?a")
+    with pytest.raises(BindingError, match="G is defined twice"):
+        engine.define("G(?a) = 2 * ?a")
+    with pytest.raises(BindingError, match="G is defined already"):
+        engine.function("G", lambda a: a)
     engine.function("norm", lambda a: a)  # what is there from the start gives way
     assert "norm(?y)" in serialise(engine.register(query("norm(?y)")).query)
 
