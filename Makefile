@@ -6,6 +6,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PARTS := differential kills damage floods steady properties
 BENCHMARKS := $(sort $(wildcard benchmarks/bench_*.py))
 
 # The first Python that is recent enough; `make setup PYTHON=...` takes another one.
@@ -34,8 +35,21 @@ check: $(STAMP) ## check format, lint, types, import rules and the examples in d
 test: $(STAMP) java ## run all tests (needs Java 17 or later: see scripts/java)
 	$(BIN)/pytest -n 2 --dist loadgroup
 
-soak: $(STAMP) java ## run the long tests: many more examples, and twenty kills at random
-	RSP_THOROUGH=1 $(BIN)/pytest -n 2 --dist loadgroup
+soak: $(STAMP) java ## run the long tests, part by part, each with its time (PART=kills runs one)
+	@set -e; for part in $(or $(PART),$(PARTS)); do \
+		begun=$$(date +%s); echo "soak: $$part"; \
+		case $$part in \
+		differential) paths=tests/differential ;; \
+		kills) paths="tests/soak/test_kills.py tests/drivers/spark" ;; \
+		damage) paths=tests/drivers/test_damage.py ;; \
+		floods) paths=tests/io/live ;; \
+		steady) paths=tests/soak/test_steady.py ;; \
+		properties) paths="tests --ignore=tests/differential --ignore=tests/soak --ignore=tests/drivers/spark --ignore=tests/io/live" ;; \
+		*) echo "There is no part $$part; the parts are $(PARTS)." >&2; exit 2 ;; \
+		esac; \
+		RSP_THOROUGH=1 $(BIN)/pytest -n 2 --dist loadgroup -q $$paths; \
+		echo "soak: $$part took $$(( $$(date +%s) - begun )) s"; \
+	done
 
 bench: $(STAMP) java ## run the benchmarks, one after the other
 	@test -n "$(BENCHMARKS)" || { echo "There is no benchmarks/bench_*.py to run." >&2; exit 1; }

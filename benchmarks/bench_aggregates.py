@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.aggregates import AggregateConfig, Aggregates
+from rsp_engine.operators.aggregates.aggregate_topk import AggregateConfig, Aggregates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rsp_engine.operators.pane_partials import Function
+    from rsp_engine.operators.aggregates.pane_partials import Function
 
 WINDOW = 1_000_000
 SLIDES = 5

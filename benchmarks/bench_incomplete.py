@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.experiments.incomplete import PAPER, kept, observed, of_the_paper, panes
+from rsp_engine.experiments.datasets.incomplete import PAPER, kept, observed, of_the_paper, panes
 from rsp_engine.operators.incomplete.eaa import EAA
 from rsp_engine.operators.incomplete.observations import IncompleteConfig
 from rsp_engine.operators.incomplete.sla import SLA
@@ -29,7 +29,7 @@ from rsp_engine.operators.incomplete.sla import SLA
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rsp_engine.experiments.incomplete import Observed
+    from rsp_engine.experiments.datasets.incomplete import Observed
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.operators.incomplete.observations import IncompleteOperator
 

@@ -27,8 +27,8 @@ import pyoxigraph as ox
 from paho.mqtt.enums import CallbackAPIVersion
 
 from rsp_engine import Engine
-from rsp_engine.runtime.sinks.jelly_frames import Frames
-from rsp_engine.runtime.sources import open_source
+from rsp_engine.io.sinks.jelly_frames import Frames
+from rsp_engine.io.sources import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -22,7 +22,7 @@ from rsp_engine.operators.pairs.continuous import ContinuousAnswer
 from rsp_engine.operators.pairs.naive import NaivePairs
 from rsp_engine.operators.pairs.objects import LastObjects
 from rsp_engine.operators.pairs.skyband import KSkyband, SkybandConfig
-from rsp_engine.operators.pairs.threshold import GlobalScoring, LocalScore, SortedLists
+from rsp_engine.operators.pairs.threshold_algorithm import GlobalScoring, LocalScore, SortedLists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

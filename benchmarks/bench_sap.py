@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.mintopk import MinTopk
-from rsp_engine.operators.sap import Sap, SapConfig
-from rsp_engine.operators.skyband import KSkyband
-from rsp_engine.operators.sma import Sma, SmaConfig
-from rsp_engine.operators.topk import TopkConfig
+from rsp_engine.operators.sap.sap import Sap, SapConfig
+from rsp_engine.operators.topk.baselines.skyband import KSkyband
+from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
+from rsp_engine.operators.topk.contract import TopkConfig
+from rsp_engine.operators.topk.mintopk import MinTopk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,17 +20,17 @@ import pyarrow as pa
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode
 
+from rsp_engine.drivers.spark.session import session
+from rsp_engine.drivers.spark.split_source import Next
 from rsp_engine.engine import Engine
-from rsp_engine.replica.endpoint import Fetched
-from rsp_engine.runtime.sources import open_source
-from rsp_engine.runtime.sources.cuts import Cuttable
-from rsp_engine.runtime.spark.place_source import Next
-from rsp_engine.runtime.spark.session import session
+from rsp_engine.io.sources import open_source
+from rsp_engine.io.sources.splits import Cuttable
+from rsp_engine.replica.endpoints.endpoint import Fetched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rsp_engine.replica.endpoint import Limits
+    from rsp_engine.replica.endpoints.endpoint import Limits
     from rsp_engine.replica.pattern import Key, RemotePattern
 
 EX = "http://example.org/"

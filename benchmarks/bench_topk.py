@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.mintopk import MinTopk
-from rsp_engine.operators.pretopk import PreTopk
-from rsp_engine.operators.topk import TopkConfig
-from rsp_engine.operators.topk_n import TopkN, TopkNConfig
+from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
+from rsp_engine.operators.topk.baselines.pretopk import PreTopk
+from rsp_engine.operators.topk.contract import TopkConfig
+from rsp_engine.operators.topk.mintopk import MinTopk
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ import numpy as np
 
 from rsp_engine.model.candidates import Candidates, Entries
 from rsp_engine.policies.voi import AT_VOI, Learner
-from rsp_engine.policies.voi.standing import standing
+from rsp_engine.policies.voi.rank_distribution import standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import sys
 from contextlib import closing
 
 from rsp_engine import Engine
-from rsp_engine.runtime.sinks import open_sink
+from rsp_engine.io.sinks import open_sink
 
 engine = Engine()
 engine.register("""

@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rsp_engine.drivers.registered_query import Query
     from rsp_engine.engine import Engine
     from rsp_engine.errors import RspError
     from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Row, Solutions
     from rsp_engine.model.results import as_arrow
     from rsp_engine.policies.policy import Policy, RankedPolicy
-    from rsp_engine.runtime.registered import Query
 
 __all__ = [
     "Answer",
@@ -40,7 +40,7 @@ _ROOMS = {
     "rsp_engine.model.answers": ("Answer", "Boolean", "Graph", "Interval", "Row", "Solutions"),
     "rsp_engine.model.results": ("as_arrow",),
     "rsp_engine.policies.policy": ("Policy", "RankedPolicy"),
-    "rsp_engine.runtime.registered": ("Query",),
+    "rsp_engine.drivers.registered_query": ("Query",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -16,59 +16,71 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from rsp_engine.errors import BindingError
+from rsp_engine.drivers.checkpoint.commits import Kept
+from rsp_engine.drivers.local import LocalDriver
+from rsp_engine.drivers.micro_batch import SteadyDriver
+from rsp_engine.drivers.registered_query import Query
+from rsp_engine.drivers.replay_clock import Pace
+from rsp_engine.drivers.service_binding import connect, recorded
+from rsp_engine.drivers.splits.split_run import PlacedRun
+from rsp_engine.drivers.stream_binding import (
+    check_repeatable,
+    check_streams,
+    closing,
+    opened,
+    place_of,
+)
+from rsp_engine.drivers.user_functions import as_sparql
+from rsp_engine.errors import BindingError, render
+from rsp_engine.evaluators.pairs import Skybands
+from rsp_engine.evaluators.plan_identity import identity
+from rsp_engine.evaluators.service.service_plan import ServiceOptions, changes_stream
+from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.grammar.definitions import USUAL, defined
 from rsp_engine.grammar.files import read_query
-from rsp_engine.operators.pairs.evaluation import Skybands
-from rsp_engine.plan.explain import explain
-from rsp_engine.plan.identity import identity
-from rsp_engine.plan.incomplete import refuse_undeclared
+from rsp_engine.grammar.iris import absolute
+from rsp_engine.io.sources.extent import extent_of
+from rsp_engine.io.sources.live.lifecycle import listening
+from rsp_engine.io.sources.live.source import LiveSource
+from rsp_engine.monitor.run_monitor import Counts, Started
+from rsp_engine.plan.explain.text import explain, query_info
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import Plan, plan
-from rsp_engine.plan.refusals import refuse_unread
-from rsp_engine.plan.services import ServiceOptions, changes_stream, refuse_unasked
+from rsp_engine.plan.services import refuse_unasked
+from rsp_engine.plan.shapes.incomplete import refuse_undeclared
+from rsp_engine.plan.unsupported import refuse_unread
 from rsp_engine.policies.registry import register as add_policy
-from rsp_engine.replica.endpoint import Limits
-from rsp_engine.replica.estimator import Declared, Learned
-from rsp_engine.runtime.binding import check_repeatable, check_streams, closing, opened
-from rsp_engine.runtime.commits import Kept
-from rsp_engine.runtime.endpoints import connect, recorded
-from rsp_engine.runtime.functions import as_sparql
-from rsp_engine.runtime.local import Counts, LocalDriver
-from rsp_engine.runtime.pace import Pace
-from rsp_engine.runtime.placed import PlacedRun
-from rsp_engine.runtime.registered import Query
-from rsp_engine.runtime.sources.live.listening import listening
-from rsp_engine.runtime.sources.live.source import LiveSource
-from rsp_engine.runtime.steady import SteadyDriver
-from rsp_engine.runtime.step import Step
-from rsp_engine.runtime.watching import Started
+from rsp_engine.replica.endpoints.endpoint import Limits
+from rsp_engine.replica.store.estimator import Declared, Learned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
+    from rsp_engine.drivers.checkpoint.rewindable import Output
+    from rsp_engine.drivers.service_binding import Bindable
+    from rsp_engine.drivers.spark.driver import SparkDriver
+    from rsp_engine.evaluators.acquatop.config import Arrivals
+    from rsp_engine.evaluators.physical_plan import PhysicalPlan
+    from rsp_engine.io.sources import Source
     from rsp_engine.model.answers import Answer, Graph, Solutions
     from rsp_engine.model.streams import DeadLetter
     from rsp_engine.model.windows import Bounds
-    from rsp_engine.operators.report import ReportKind
+    from rsp_engine.monitor.run_monitor import Watch
+    from rsp_engine.operators.windows.report import ReportKind
     from rsp_engine.plan.monotone import Declared as Monotone
-    from rsp_engine.plan.options import Arrivals, Match, OperatorName
-    from rsp_engine.plan.physical import PhysicalPlan
+    from rsp_engine.plan.options import Match, OperatorName
     from rsp_engine.policies.policy import Policy
-    from rsp_engine.replica.recording import Recording
-    from rsp_engine.runtime.endpoints import Bindable
-    from rsp_engine.runtime.outputs import Output
-    from rsp_engine.runtime.sources import Source
-    from rsp_engine.runtime.spark.driver import SparkDriver
-    from rsp_engine.runtime.watching import Watch
+    from rsp_engine.replica.endpoints.recording import Recording
 
 __all__ = ["Engine", "Query", "RunnerName"]
 
+_LOG = logging.getLogger("rsp")
 RunnerName = Literal["local", "spark"]
 """What runs the queries: this process alone, or Spark."""
 
@@ -94,7 +106,7 @@ class Engine:
         snapshot: bool = True,
         capacity: int | None = None,
         change_interval_ms: int | None = None,
-        arrivals: Arrivals = "latest",
+        arrivals: Arrivals | None = None,
         oracle: bool = False,
         match: Match = "window",
         max_instances: int | None = None,
@@ -127,11 +139,14 @@ class Engine:
         self._packages = packages
         self._driver: SparkDriver | SteadyDriver | None = None
         self._answers: Generator[Answer] | None = None
+        self._paced: Pace | None = None
         self._max_delay = max_delay
         self._dead_letter = dead_letter or (lambda _: None)
         self._plans: list[Plan] = []
         self._sources: dict[str, list[Source]] = {}
         self._feeds: dict[str, list[Source]] = {}
+        self._places: dict[str, list[str]] = {}
+        """What tells each source of a stream from others, without secrets."""
         self._steps: dict[str, Step] = {}
         self._watch: Watch | None = None
         self.counts = Counts()
@@ -192,6 +207,7 @@ class Engine:
         property by which it tells when a key was last modified, if it does: what is told to be
         unchanged is not fetched.
         """
+        iri = absolute(iri)
         services = {**self._options.services, iri: connect(endpoint)}
         known = {name: told for name, told in self._options.modified.items() if name != iri}
         if modified is not None:
@@ -203,15 +219,16 @@ class Engine:
 
         Each element holds the new triples of some keys, from its time on.
         """
+        iri = absolute(iri)
         self._options = replace(self._options, feeds=self._options.feeds | {iri})
-        self._feeds.setdefault(changes_stream(iri), []).append(opened(source))
+        self._bind(self._feeds, changes_stream(iri), source)
 
     def range(self, stream: str, low: float, high: float) -> None:
         """Say what the least and the largest value of a stream are, before the queries of it.
 
         That is for ranked queries whose objects have their attributes in several streams.
         """
-        ranges = {**self._options.ranges, stream: (low, high)}
+        ranges = {**self._options.ranges, absolute(stream): (low, high)}
         self._options = replace(self._options, ranges=ranges)
 
     def policy(self, policy: Policy) -> None:
@@ -220,7 +237,13 @@ class Engine:
         self._options = replace(self._options, policies=policies)
 
     def register(self, text: str, source: str = "<query>", folder: Path | None = None) -> Query:
-        """Register a query. Relative IRIs in FROM are files in `folder`."""
+        """Register a query. Relative IRIs in FROM are files in `folder`, else the current folder.
+
+        A query reads files in that folder, and those that `graph` names: no link leads out of it.
+        Give a folder of its own to a text that you do not trust.
+
+        What is suspicious about it is logged, and stands in the `warnings` of the query.
+        """
         options = replace(self._options, folder=folder or Path())
         made = plan(check(text, source), text, source, options)
         if made.physical.name in (p.physical.name for p in self._plans):
@@ -228,7 +251,9 @@ class Engine:
                 f"two queries are called {made.physical.name}", "give each a name with REGISTER"
             )
         self._plans.append(made)
-        return Query(made.query, made.logical, made.physical, self._snapshot)
+        for warning in made.warnings:
+            _LOG.warning("%s", render(warning, text, source, "warning"))
+        return Query(made.query, made.logical, made.physical, made.warnings, self._snapshot)
 
     def _snapshot(self, name: str, k: int | None, size: int | None) -> Solutions | Graph:
         if name not in self._steps:
@@ -253,7 +278,18 @@ class Engine:
 
         A stream that is bound several times is all of its sources, merged by time.
         """
-        self._sources.setdefault(stream, []).append(opened(source))
+        self._bind(self._sources, absolute(stream), source)
+
+    def _bind(
+        self,
+        bound: dict[str, list[Source]],
+        stream: str,
+        source: str | Source | Iterable[tuple[int, str]],
+    ) -> None:
+        """Open a source, and note what tells it from others."""
+        found = opened(source)
+        bound.setdefault(stream, []).append(found)
+        self._places.setdefault(stream, []).append(place_of(source, found))
 
     def run(self, outputs: Sequence[Output] = ()) -> Iterator[Answer]:
         """Yield the answers of all queries until the sources end.
@@ -288,6 +324,11 @@ class Engine:
         """Whether a stream comes from a broker, and so has no end."""
         return bool(self._live())
 
+    @property
+    def is_stoppable(self) -> bool:
+        """Whether `stop` ends a run: one on Spark, of live streams, or with a checkpoint."""
+        return self.is_on_spark or self.is_live or self._checkpoint is not None
+
     def _live(self) -> list[LiveSource]:
         bound = {**self._sources, **self._feeds}.values()
         return [source for found in bound for source in found if isinstance(source, LiveSource)]
@@ -303,6 +344,8 @@ class Engine:
                 source.end()
         elif self._driver is not None:
             self._driver.stop()
+            if self._paced is not None:  # what is in hand is finished without waiting
+                self._paced.stop()
 
     def _check_runner(self) -> None:
         kafka = [source.name for source in self._live() if source.name.startswith("kafka")]
@@ -336,7 +379,7 @@ class Engine:
         """Return what a checkpoint belongs to."""
         return {
             "queries": [identity(plan) for plan in plans],
-            "sources": {stream: [s.name for s in found] for stream, found in sources.items()},
+            "sources": {stream: self._places[stream] for stream in sources},
             "max_delay": self._max_delay,
             **({} if self.is_on_spark else {"runner": "local"}),
         }
@@ -344,7 +387,7 @@ class Engine:
     def _start_spark(self) -> None:
         """Start Spark with its packages: sources that are read by it need it first."""
         if self._packages is not None or any(s.name.startswith("kafka") for s in self._live()):
-            from rsp_engine.runtime.spark.session import session
+            from rsp_engine.drivers.spark.session import session
 
             session(self._master, self._packages)
 
@@ -352,7 +395,7 @@ class Engine:
         return SteadyDriver(run, kept, place_bytes=self._place_bytes)
 
     def _on_spark(self, run: PlacedRun, kept: Kept) -> SparkDriver:
-        from rsp_engine.runtime.spark.driver import SparkDriver, SparkOptions
+        from rsp_engine.drivers.spark.driver import SparkDriver, SparkOptions
 
         options = SparkOptions(self._master, self._place_bytes)
         return SparkDriver(run, kept, options=options)
@@ -369,10 +412,26 @@ class Engine:
     ) -> Generator[Answer]:
         """Return the answers of a run; whoever watches is told of it."""
         if self._watch is not None:
-            self._watch.begin(Started(self._plans, steps, driver, sources))
+            self._watch.begin(self._started(steps, driver, sources))
             for step in steps:
                 step.watch = self._watch
         return closing(steps, driver.run())
+
+    def _started(
+        self,
+        steps: list[Step],
+        driver: LocalDriver | SparkDriver | SteadyDriver,
+        sources: Mapping[str, Sequence[Source]],
+    ) -> Started:
+        """Return what a monitor may know of a run."""
+        every = [source for found in sources.values() for source in found]
+        return Started(
+            [query_info(made) for made in self._plans],
+            steps,
+            driver,
+            {stream: [source.name for source in found] for stream, found in sources.items()},
+            lambda: extent_of(every, driver.read_to()),
+        )
 
     def _made(self, plans: Sequence[PhysicalPlan]) -> list[Step]:
         """Return a step for each plan; queries of pairs share what they can."""
@@ -382,7 +441,8 @@ class Engine:
         return steps
 
     def _pace(self) -> Pace | None:
-        return None if self._speed is None else Pace(self._speed)
+        self._paced = None if self._speed is None else Pace(self._speed)
+        return self._paced
 
     def check(self) -> None:
         """Raise what is wrong, if a run would be refused: a stream without a source, and the like.

@@ -23,15 +23,15 @@ from rich.terminal_theme import TerminalTheme
 
 from rsp_engine import Engine
 from rsp_engine.cli.view_frame import Moment, frame
-from rsp_engine.experiments.generator import generate
-from rsp_engine.plan.explain_svg import explain_svg
-from rsp_engine.runtime.watching import Watch
+from rsp_engine.experiments.datasets.generator import generate
+from rsp_engine.monitor.run_monitor import Watch
+from rsp_engine.plan.explain.svg import explain_svg
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rsp_engine.engine import Query
-    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.experiments.datasets.dataset import Dataset
 
 PROJECT = Path(__file__).parents[1]
 GROWING = PROJECT / "rsp_engine" / "experiments" / "growing_users.rspql"

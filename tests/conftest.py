@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from rsp_engine.runtime.spark.session import session
+    from rsp_engine.drivers.spark.session import session
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Spark's own

@@ -64,6 +64,7 @@ def test_these_are_the_methods_of_an_engine():
         "graph",
         "is_live",
         "is_on_spark",
+        "is_stoppable",
         "policy",
         "range",
         "register",
@@ -78,8 +79,8 @@ def test_these_are_the_methods_of_an_engine():
 def test_rows_in_terms_of_rdflib():
     first, second = run(SELECT)
     assert first.to_rdflib() == [
-        {"s": rdflib.URIRef(f"{EX}a"), "v": rdflib.Literal(20)},
         {"s": rdflib.URIRef(f"{EX}b"), "v": rdflib.Literal("x<y", lang="en")},
+        {"s": rdflib.URIRef(f"{EX}a"), "v": rdflib.Literal(20)},
     ]
     assert second.to_rdflib() == [
         {"s": rdflib.URIRef(f"{EX}b"), "v": rdflib.Literal(3)},

@@ -17,12 +17,13 @@ from rsp_engine.grammar.builtins import BUILTINS
 from rsp_engine.grammar.files import LARGEST
 from rsp_engine.grammar.parser import DEEPEST
 from rsp_engine.grammar.parser.tables import tables as raw_parser
+from rsp_engine.io.sinks import FORMATS as SINKS
+from rsp_engine.io.sources.formats import FORMATS as SOURCES
 from rsp_engine.model.durations import parse_duration
 from rsp_engine.plan.options import OPERATORS
 from rsp_engine.policies import POLICIES
-from rsp_engine.replica import asking, faults
-from rsp_engine.runtime.sinks import FORMATS as SINKS
-from rsp_engine.runtime.sources.formats import FORMATS as SOURCES
+from rsp_engine.replica.sparql_client import faults
+from rsp_engine.replica.sparql_client import request_text as asking
 from tests.data import PROJECT
 from tests.documents import DOCUMENTS, Reader, blocks, commands, flags, matches, tables
 
@@ -197,15 +198,18 @@ FRAMES = {
     "REGISTER": f"{{form}} SELECT ?s {WINDOW} {WHERE}",
     "Windows": f"SELECT ?s {{form}} {WHERE}",
     "Durations": f"SELECT ?s FROM NAMED WINDOW :w ON :s [RANGE {{form}} STEP {{form}}] {WHERE}",
-    "Static graphs": f"SELECT ?s {{form}} {WINDOW} {WHERE}",
+    "Static graphs": f"SELECT ?s {{form}} {WINDOW} WHERE {{ WINDOW :w {{ ?s :p ?o }} {{read}} }}",
     "Query forms": f"{{form}} {WINDOW} {WHERE}",
     "Patterns": (
         f"SELECT * FROM <people.ttl> FROM NAMED :people {WINDOW}"
-        " WHERE { WINDOW :w { ?s :p ?o } {form} }"
+        " WHERE { WINDOW :w { ?s :p ?o } ?s :r ?x . GRAPH :people { ?s :r ?y } {form} }"
     ),
     "triples": f"SELECT ?s {WINDOW} WHERE {{ WINDOW :w {{ {{form}} }} }}",
     "path": f"SELECT ?s {WINDOW} WHERE {{ WINDOW :w {{ ?s {{form}} ?o }} }}",
-    "Expressions": f"SELECT ({{form}} AS ?value) FROM <people.ttl> {WINDOW} {WHERE}",
+    "Expressions": (
+        f"SELECT ({{form}} AS ?value) FROM <people.ttl> {WINDOW}"
+        " WHERE { WINDOW :w { ?s :p ?o } ?s :r ?x }"
+    ),
     "Modifiers": f"SELECT * {WINDOW} {WHERE} {{form}}",
     "Refused": "{form}",
 }
@@ -226,7 +230,8 @@ def query_of(section: str, form: str) -> str:
     frame = FRAMES[section]
     if form.startswith("GROUP BY"):
         frame = frame.replace("SELECT *", "SELECT (COUNT(*) AS ?n)")
-    return PREFIXES + frame.replace("{form}", form)
+    read = "GRAPH ?g { ?s :q ?x }" if "NAMED" in form else "?s :q ?x"
+    return PREFIXES + frame.replace("{form}", form).replace("{read}", read)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ Output for machines goes to standard output, talk to standard error. Exit codes:
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -58,6 +59,9 @@ def options(
 @contextmanager
 def failures(code: int = USERS_FAULT) -> Iterator[None]:
     """Tell what the engine refuses in a few lines, and end with an exit code."""
+    from rsp_engine.monitor.redaction import Redactor
+
+    hide = Redactor(os.environ)
     try:
         yield
     except QueryError as error:
@@ -66,5 +70,5 @@ def failures(code: int = USERS_FAULT) -> Iterator[None]:
     except RspError as error:
         hint = "" if error.hint is None else f"\n  = hint: {error.hint}"
         where = f"{error.path}: " if isinstance(error, QueryFileError) else ""
-        typer.echo(f"error: {where}{error.message}{hint}", err=True)
+        typer.echo(hide(f"error: {where}{error.message}{hint}"), err=True)
         raise typer.Exit(WORLDS_FAULT if isinstance(error, DriverError) else code) from None

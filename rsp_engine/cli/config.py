@@ -9,6 +9,9 @@
 
 Paths are seen from the folder of the file. A flag on the command line wins over a variable of the
 environment (`RSP_MAX_DELAY`), that over the file, and that over what is usual.
+
+`rsp.toml` of the current folder is read without being asked for, and may have come with the folder:
+what it has written is in that folder. A flag, a variable or a file that `--config` names says more.
 """
 
 from __future__ import annotations
@@ -27,9 +30,10 @@ from rsp_engine.errors import BindingError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["ConfigFlag", "configured_queries", "read_config"]
+__all__ = ["ConfigFlag", "configured_queries", "read_config", "refuse_writing_elsewhere"]
 
 USUAL = "rsp.toml"
+_UNASKED = "rsp_engine.cli.config: what a file says that nobody named"
 _TABLES = {
     "streams": "stream",
     "graphs": "graph",
@@ -39,6 +43,7 @@ _TABLES = {
 }
 _ARE_PATHS = ("stream", "graph", "changes")
 _PATHS = ("queries", "checkpoint", "output", "dead-letters", "manifest")
+_WRITTEN = ("output", "dead-letters", "manifest", "checkpoint")
 _MEAN_OTHER_THINGS = ("format",)  # of what is explained, it is not that of answers
 
 
@@ -154,7 +159,7 @@ def _path(path: Path, text: str) -> str:
     >>> _path(Path("a/rsp.toml"), "b.csv?template=c.ttl&unit=s"), _path(Path("rsp.toml"), "b.nq")
     ('a/b.csv?template=a/c.ttl&unit=s', 'b.nq')
     """
-    from rsp_engine.runtime.sources.spec import is_url
+    from rsp_engine.io.sources.spec import is_url
 
     folder = path.parent
     place, mark, options = text.partition("?")
@@ -176,8 +181,39 @@ def _configure(context: typer.Context, value: str | None) -> str | None:
     has_file = value is not None or path.is_file()
     with failures():
         told = read_config(path, params, context.command.name) if has_file else {}
-        context.default_map = {**told, **dict(_environment(params, os.environ))}
+        said = dict(_environment(params, os.environ))
+        context.default_map = {**told, **said}
+    context.meta[_UNASKED] = set() if value is not None else told.keys() - said.keys()
     return str(path) if has_file else None
+
+
+def refuse_writing_elsewhere(context: typer.Context) -> None:
+    """Refuse what a configuration that nobody named would write outside of its folder.
+
+    Links are followed: neither a path nor what is in a folder that is there already leads out.
+    """
+    folder = Path().resolve()
+    unasked: set[str] = context.meta.get(_UNASKED, set())
+    for key in _WRITTEN:
+        name, value = key.replace("-", "_"), context.params.get(key.replace("-", "_"))
+        source = context.get_parameter_source(name)
+        is_told = source is not None and source.name == "DEFAULT_MAP"
+        if not is_told or name not in unasked or not isinstance(value, str) or value == "-":
+            continue
+        if (place := _outside(folder, Path(value))) is not None:
+            message = f"{USUAL}: {key} = {value!r} would write to {place}, outside of its folder"
+            hint = f"say so yourself: --{key} {value}, or --config {USUAL}"
+            raise BindingError(message, hint)
+
+
+def _outside(folder: Path, path: Path) -> Path | None:
+    """Return where a path leads, or a link in it, if that is not in a folder."""
+    try:
+        found = [path, *(p for p in path.rglob("*") if p.is_symlink())] if path.is_dir() else [path]
+        places = (each.resolve() for each in found)
+        return next((place for place in places if not place.is_relative_to(folder)), None)
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a ring
+        return path
 
 
 def _environment(

@@ -88,7 +88,7 @@ def examine(urls: list[str]) -> Iterator[Finding]:
 
 
 def _java() -> Finding:
-    from rsp_engine.runtime.spark.session import OLDEST_JAVA, java_version
+    from rsp_engine.drivers.spark.session import OLDEST_JAVA, java_version
 
     found = java_version()
     hint = (
@@ -138,7 +138,7 @@ def _extra(name: str, package: str) -> Finding:
 def _endpoint(url: str) -> Finding:
     """Ask an endpoint for next to nothing, as a run would ask: with its limits and credentials."""
     from rsp_engine.errors import RspError
-    from rsp_engine.replica.reaching import reach
+    from rsp_engine.replica.endpoints.probe import reach
 
     hint = "is it running, and is the path right (/sparql, /query)?"
     try:

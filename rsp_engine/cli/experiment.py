@@ -38,7 +38,7 @@ Quick = Annotated[
 @experiment.command("list")
 def list_suites() -> None:
     """List the suites that can be run by name, with the number of their runs."""
-    from rsp_engine.experiments.known import known_suites
+    from rsp_engine.experiments.bundled_suites import known_suites
     from rsp_engine.experiments.suite import read_suite
 
     with failures():
@@ -76,9 +76,9 @@ def run_suites(
 
     Example: rsp experiment run preliminary experiment-1 --quick
     """
-    from rsp_engine.experiments.known import find_suite
+    from rsp_engine.experiments.bundled_suites import find_suite
+    from rsp_engine.experiments.process_pool import in_turn, over_processes
     from rsp_engine.experiments.results import run_suite
-    from rsp_engine.experiments.spread import in_turn, over_processes
     from rsp_engine.experiments.suite import read_suite
 
     with failures():

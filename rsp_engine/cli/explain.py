@@ -12,7 +12,6 @@ import typer
 from rsp_engine.cli.app import app, failures
 from rsp_engine.cli.config import ConfigFlag, configured_queries
 from rsp_engine.cli.ranking import (
-    Arrivals,
     ArrivalsFlag,
     FunctionsFlag,
     Match,
@@ -85,7 +84,7 @@ def explain_file(
     replica: ReplicaFlag = None,
     capacity: Capacity = None,
     operator: OperatorFlag = Operator.auto,
-    arrivals: ArrivalsFlag = Arrivals.latest,
+    arrivals: ArrivalsFlag = None,
     match: MatchFlag = Match.window,
     attribute_range: RangesFlag = None,
     max_instances: MaxInstances = None,
@@ -101,19 +100,21 @@ def explain_file(
             seed=seed,
             replica=replica,
             capacity=capacity,
-            arrivals=arrivals.value,
+            arrivals=None if arrivals is None else arrivals.value,
             is_bound=bool(service or changes),
         )
         from rsp_engine.cli.binding import bindings, bound_once
+        from rsp_engine.drivers.service_binding import connect
+        from rsp_engine.errors import render
         from rsp_engine.grammar import check, tree
         from rsp_engine.grammar.definitions import defined
         from rsp_engine.grammar.files import read_query
-        from rsp_engine.plan.explain import explain, explain_json
-        from rsp_engine.plan.incomplete import refuse_undeclared
+        from rsp_engine.grammar.iris import absolute
+        from rsp_engine.plan.explain.text import explain, explain_json
         from rsp_engine.plan.options import Options
         from rsp_engine.plan.planner import plan
         from rsp_engine.plan.services import refuse_unasked
-        from rsp_engine.runtime.endpoints import connect
+        from rsp_engine.plan.shapes.incomplete import refuse_undeclared
 
         [file, *_] = configured_queries(context, [file] if file else None, config)
         text = read_query(file)
@@ -124,31 +125,35 @@ def explain_file(
         services = bound_once(service or [], asked, query.prefixes, "--service")
         feeds = bindings(changes or [], asked, query.prefixes, "--changes")
         streams = {window.stream.value for window in query.windows}
+        declared = bound_once(attribute_range or [], streams, query.prefixes, "--range")
+        told = modified_by(modified, dict(services), asked, query.prefixes)
         options = Options(
             definitions=defined(function or [], query.prefixes),
             graphs={iri: Path(path) for iri, path in graphs},
             folder=Path(file).parent,
-            services={iri: connect(url) for iri, url in services},
+            services={absolute(iri): connect(url) for iri, url in services},
             service_options=remote,
-            feeds=frozenset(iri for iri, _ in feeds),
-            modified=modified_by(modified, dict(services), asked, query.prefixes),
+            feeds=frozenset(absolute(iri) for iri, _ in feeds),
+            modified={absolute(iri): verb for iri, verb in told.items()},
             operator=operator.value,
-            arrivals=arrivals.value,
+            arrivals=None if arrivals is None else arrivals.value,
             match=match.value,
-            ranges=ranges(bound_once(attribute_range or [], streams, query.prefixes, "--range")),
+            ranges={absolute(iri): found for iri, found in ranges(declared).items()},
             max_instances=max_instances,
         )
         made = plan(query, text, file, options)
         refuse_unasked(options.bound_services, made.physical.services)
         refuse_undeclared(options, [made.physical.operator])
+        for warning in made.warnings:
+            typer.echo(render(warning, text, file, "warning"), err=True)
         if output is Format.json:
             typer.echo(json.dumps(explain_json(made), ensure_ascii=False, indent=2))
         elif output is Format.dot:
-            from rsp_engine.plan.explain_dot import explain_dot
+            from rsp_engine.plan.explain.dot import explain_dot
 
             typer.echo(explain_dot(made), nl=False)
         elif output is Format.svg:
-            from rsp_engine.plan.explain_svg import explain_svg
+            from rsp_engine.plan.explain.svg import explain_svg
 
             typer.echo(explain_svg(made), nl=False)
         else:

@@ -7,7 +7,6 @@ Whatever ends the run, the last frame stays and the terminal is as it was.
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections import deque
@@ -20,11 +19,11 @@ from rsp_engine.cli.view_frame import Moment, frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType, TracebackType
+    from types import TracebackType
 
     from rich.console import Console, RenderableType
 
-    from rsp_engine.runtime.watching import Watch
+    from rsp_engine.monitor.run_monitor import Watch
 
 __all__ = ["FRAMES", "LiveView", "Rate"]
 
@@ -83,14 +82,10 @@ class LiveView:
             get_renderable=self._frame,
             vertical_overflow="crop",
         )
-        self._before: object = None
 
     def __enter__(self) -> None:
         self._began = self._clock()
         self._live.start()
-        if threading.current_thread() is threading.main_thread():
-            # Without this a killed run would leave the cursor hidden.
-            self._before = signal.signal(signal.SIGTERM, _end)
         self._thread.start()
 
     def __exit__(
@@ -98,11 +93,7 @@ class LiveView:
     ) -> None:
         self._is_over.set()
         self._thread.join()
-        try:
-            self._live.stop()  # the last frame is drawn, and the cursor is there again
-        finally:
-            if callable(self._before) or isinstance(self._before, int):
-                signal.signal(signal.SIGTERM, self._before)
+        self._live.stop()  # the last frame is drawn, and the cursor is there again
 
     def _frame(self) -> RenderableType:
         now = self._clock()
@@ -122,7 +113,3 @@ class LiveView:
             begun = time.thread_time()
             self._live.refresh()
             cost = time.thread_time() - begun
-
-
-def _end(number: int, _: FrameType | None) -> None:
-    raise SystemExit(128 + number)

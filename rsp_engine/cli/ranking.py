@@ -67,8 +67,8 @@ OperatorFlag = Annotated[
 MatchFlag = Annotated[
     Match,
     typer.Option(
-        help="element: the triples of a solution always come in one element, so that ranked queries"
-        " of several patterns can take a top-k operator."
+        help="element: match each WINDOW block in one element at a time, so that no solution spans"
+        " two elements; ranked queries of several patterns then take a top-k operator."
     ),
 ]
 RangesFlag = Annotated[
@@ -98,8 +98,8 @@ MaxInstances = Annotated[
     ),
 ]
 ArrivalsFlag = Annotated[
-    Arrivals,
-    typer.Option(help="Of several arrivals of a join key the latest counts, or each by itself."),
+    Arrivals | None,
+    typer.Option(help="Of several arrivals of a join key the latest counts (if left out), or all."),
 ]
 OracleFlag = Annotated[
     bool,

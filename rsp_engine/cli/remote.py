@@ -14,7 +14,7 @@ from rsp_engine.model.durations import parse_duration
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from rsp_engine.plan.services import ServiceOptions
+    from rsp_engine.evaluators.service.service_plan import ServiceOptions
 
 __all__ = [
     "Allow",
@@ -137,12 +137,12 @@ def service_options(
     seed: int | None,
     replica: Replica | None,
     capacity: int | None,
-    arrivals: str,
+    arrivals: str | None,
     is_bound: bool,
 ) -> ServiceOptions:
     """Return what the flags say. Flags about remote data are refused where there are none."""
-    from rsp_engine.plan.services import ServiceOptions
-    from rsp_engine.replica.endpoint import Limits
+    from rsp_engine.evaluators.service.service_plan import ServiceOptions
+    from rsp_engine.replica.endpoints.endpoint import Limits
 
     given = {
         "--policy": policy,
@@ -153,7 +153,7 @@ def service_options(
         "--seed": seed,
         "--replica": replica,
         "--capacity": capacity,
-        "--arrivals": None if arrivals == "latest" else arrivals,
+        "--arrivals": arrivals,
     }
     if not is_bound and (idle := [flag for flag, value in given.items() if value is not None]):
         hint = "bind one: --service IRI=URL"

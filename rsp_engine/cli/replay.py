@@ -30,11 +30,11 @@ def replay(
     ] = None,
 ) -> None:
     """Send a recorded stream to a broker, each element as a message with its time."""
+    from rsp_engine.drivers.replay_clock import Pace
+    from rsp_engine.io.sources import open_source
+    from rsp_engine.io.sources.live.schemes import is_live
+    from rsp_engine.io.sources.spec import need, read_spec
     from rsp_engine.model.streams import DeadLetter
-    from rsp_engine.runtime.pace import Pace
-    from rsp_engine.runtime.sources import open_source
-    from rsp_engine.runtime.sources.live.opening import is_live
-    from rsp_engine.runtime.sources.spec import need, read_spec
 
     with failures():
         if speed == 0:
@@ -42,7 +42,7 @@ def replay(
         if is_live(source):
             raise BindingError(f"{source} is live, not recorded", "name a file")
         need(target, "mqtt", "paho")
-        from rsp_engine.runtime.publishing import Publisher
+        from rsp_engine.io.sinks.publisher import Publisher
 
         items, publisher = open_source(source), Publisher(read_spec(target))
         pace = None if speed is None else Pace(speed)

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from rsp_engine.cli.app import WORLDS_FAULT, app, failures
-from rsp_engine.cli.config import ConfigFlag, configured_queries
-from rsp_engine.cli.overwriting import places_of, refuse_overwriting
+from rsp_engine.cli.config import ConfigFlag, configured_queries, refuse_writing_elsewhere
+from rsp_engine.cli.output_guard import places_of, refuse_overwriting
 from rsp_engine.cli.ranking import (
-    Arrivals,
     ArrivalsFlag,
     FunctionsFlag,
     Match,
@@ -44,7 +43,7 @@ from rsp_engine.cli.remote import (
     modified_by,
     service_options,
 )
-from rsp_engine.cli.telling import Faults, Verdict, tell
+from rsp_engine.cli.run_summary import Faults, Verdict, tell
 from rsp_engine.cli.watching import LiveFlag, ManifestFile, MetricsPort, Watching
 from rsp_engine.errors import BindingError
 from rsp_engine.model.durations import parse_duration
@@ -52,11 +51,12 @@ from rsp_engine.model.durations import parse_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rsp_engine.drivers.checkpoint.rewindable import Output
     from rsp_engine.engine import Engine
-    from rsp_engine.runtime.outputs import Output
 
 __all__ = ["run_files"]
 
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 _ONE_TABLE = ("csv", "tsv", "sparql-json", "sparql-xml")
 
 
@@ -172,7 +172,7 @@ def run_files(
     seed: Seed = None,
     replica: ReplicaFlag = None,
     capacity: Capacity = None,
-    arrivals: ArrivalsFlag = Arrivals.latest,
+    arrivals: ArrivalsFlag = None,
     match: MatchFlag = Match.window,
     attribute_range: RangesFlag = None,
     max_instances: MaxInstances = None,
@@ -201,9 +201,10 @@ def run_files(
 ) -> None:
     """Run queries over streams, and print an answer for each window that closes."""
     from rsp_engine.engine import Engine
-    from rsp_engine.runtime.sinks import FORMATS, DeadLetterFile, open_sink
+    from rsp_engine.io.sinks import FORMATS, DeadLetterFile, open_sink
 
     with ExitStack() as opened, failures():
+        refuse_writing_elsewhere(context)
         letters: list[DeadLetterFile] = []
         verdict, faults = Verdict(), Faults()
         remote = service_options(
@@ -215,7 +216,7 @@ def run_files(
             seed=seed,
             replica=replica,
             capacity=capacity,
-            arrivals=arrivals.value,
+            arrivals=None if arrivals is None else arrivals.value,
             is_bound=bool(service or changes),
         )
         engine = Engine(
@@ -233,7 +234,7 @@ def run_files(
             seed=remote.seed,
             snapshot=remote.snapshot,
             capacity=remote.capacity,
-            arrivals=arrivals.value,
+            arrivals=None if arrivals is None else arrivals.value,
             match=match.value,
             max_instances=max_instances,
             oracle=oracle,
@@ -271,8 +272,8 @@ def run_files(
             letters.append(opened.enter_context(closing(DeadLetterFile(dead_letters, keep=keep))))
         if keep:
             outputs.extend((sink, *letters))
-        opened.enter_context(watching.begin())
         opened.enter_context(_stopping(engine))
+        opened.enter_context(watching.begin())
         opened.enter_context(_ending(engine, live_for))
         gc.freeze()  # what is there by now stays: the garbage collector need not look at it
         gc.set_threshold(50_000, 20, 100)  # and a run leaves it next to nothing to find
@@ -289,22 +290,33 @@ def run_files(
 
 @contextmanager
 def _stopping(engine: Engine) -> Iterator[None]:
-    """Let Ctrl-C end a run after the batch in hand, and at once the second time."""
+    """Let Ctrl-C and SIGTERM end a run after the batch in hand, and at once the second time.
+
+    A run that cannot be stopped between batches ends at once the first time.
+    """
 
     def stop(number: int, frame: object) -> None:
-        typer.echo("stopping after the batch in hand; once more to stop at once", err=True)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for each in _ENDING:
+            signal.signal(each, _end)
+        with suppress(RuntimeError):  # somebody was just writing
+            typer.echo("stopping after the batch in hand; once more to stop at once", err=True)
         engine.stop()
 
-    is_stopped_here = engine.is_on_spark or engine.is_live
-    if threading.current_thread() is not threading.main_thread() or not is_stopped_here:
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, stop)
+    handler = stop if engine.is_stoppable else _end
+    before = [(number, signal.signal(number, handler)) for number in _ENDING]
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handled in before:
+            signal.signal(number, handled)
+
+
+def _end(number: int, frame: object) -> None:
+    """End at once, with the exit code of the signal."""
+    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
 
 @contextmanager
@@ -357,7 +369,7 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> list[str]:
     from rsp_engine.cli.binding import bindings, bound_once
     from rsp_engine.grammar import check, tree
     from rsp_engine.grammar.files import read_query
-    from rsp_engine.replica.origins import allowed_origin
+    from rsp_engine.replica.sparql_client.origins import allowed_origin
 
     texts = [(file, read_query(file)) for file in files]
     queries = [check(text, file) for file, text in texts]

@@ -11,8 +11,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from rsp_engine.cli.view_format import Terms, age, instant, interval, is_measure, size, visible
 from rsp_engine.cli.view_moves import moves
-from rsp_engine.cli.view_words import Terms, age, instant, interval, is_measure, size, visible
 from rsp_engine.model.answers import Boolean, Graph, Solutions
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rsp_engine.model.answers import Answer, Row
-    from rsp_engine.runtime.sources.extent import Extent
-    from rsp_engine.runtime.watching import QuerySeen, Watch
+    from rsp_engine.monitor.run_monitor import Extent, QuerySeen, Watch
 
 __all__ = ["Moment", "frame"]
 
@@ -56,7 +55,7 @@ def frame(watch: Watch, moment: Moment, hide: Callable[[str], str] = str) -> Ren
 
 
 def _panel(seen: QuerySeen, name: str, watermark: float, room: int, moment: Moment) -> Panel:
-    terms = Terms(seen.plan.query.prefixes)
+    terms = Terms(seen.info.prefixes)
     title = Text(terms.iri(name), style="bold bright_white")
     parts: list[RenderableType]
     if seen.latest is None:
@@ -64,9 +63,9 @@ def _panel(seen: QuerySeen, name: str, watermark: float, room: int, moment: Mome
     else:
         answer, before = seen.latest
         title = Text.assemble(title, (_fit(f"  {interval(answer.window)}", moment), "cyan"))
-        is_whole = seen.plan.physical.r2s == "RSTREAM"
+        is_whole = seen.info.r2s == "RSTREAM"
         parts = [_content(answer, before if is_whole else None, terms, room, moment, is_whole)]
-        if seen.plan.physical.services:
+        if seen.info.policies:
             parts += [Text(""), _remote(seen, answer)]
     told = _fit(f"watermark {instant(watermark)} · {seen.windows:,} windows", moment)
     return Panel(
@@ -186,12 +185,10 @@ def _age(row: Row) -> Text:
 
 def _remote(seen: QuerySeen, answer: Answer) -> RenderableType:
     """Draw what the answer cost, and how sure it is."""
-    services, stats = seen.plan.physical.services, answer.stats
+    info, stats = seen.info, answer.stats
     spent = stats.get("budget_spent", 0)
-    policies = ", ".join(dict.fromkeys(service.policy.name for service in services))
-    is_bounded = any(service.policy.is_bounded for service in services)
-    budget = services[0].options.budget
-    of = f"{spent:,} of {budget:,}" if is_bounded else f"{spent:,}, no limit"
+    policies = ", ".join(dict.fromkeys(info.policies.values()))
+    of = f"{spent:,}, no limit" if info.budget is None else f"{spent:,} of {info.budget:,}"
     line = Text.assemble(
         (f"{visible(policies)}  ", "bold"),
         ("budget ", "dim"), of,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rsp_engine.cli.view_words import is_measure
+from rsp_engine.cli.view_format import is_measure
 from rsp_engine.model.answers import Solutions
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from rsp_engine.runtime.manifest import Manifest, State
-    from rsp_engine.runtime.watching import Watch
+    from rsp_engine.monitor.manifest import Manifest, State
+    from rsp_engine.monitor.run_monitor import Watch
 
 __all__ = ["LiveFlag", "ManifestFile", "MetricsPort", "Watching", "is_live"]
 
@@ -80,8 +80,8 @@ class Watching:
         manifest: str | None,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
-        from rsp_engine.runtime.redacting import Redactor
-        from rsp_engine.runtime.watching import Watch
+        from rsp_engine.monitor.redaction import Redactor
+        from rsp_engine.monitor.run_monitor import Watch
 
         self._is_live = is_live(live, context)
         self.replaces_answers = (
@@ -96,7 +96,7 @@ class Watching:
         self._open = ExitStack()
         self._hide = Redactor(environment)
         if manifest is not None and self.watch is not None:
-            from rsp_engine.runtime.manifest import Manifest
+            from rsp_engine.monitor.manifest import Manifest
 
             path, options = Path(manifest), _as_data(context.params)
             self._manifest = Manifest(path, options, __version__, self.watch, self._hide)
@@ -104,7 +104,7 @@ class Watching:
     def begin(self) -> ExitStack:
         """Open what is served and written, before the run; close what is returned after it."""
         if self.watch is not None and self._port is not None:
-            from rsp_engine.runtime.metrics import served
+            from rsp_engine.monitor.metrics import served
 
             port = self._open.enter_context(served(self._port, self.watch, self._hide))
             typer.echo(f"metrics: http://127.0.0.1:{port}/metrics", err=True)

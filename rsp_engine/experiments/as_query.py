@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyoxigraph import NamedNode
 
 from rsp_engine.engine import Engine
-from rsp_engine.experiments.dataset import DFC, MENTIONS, RANGE, STEP, USER
-from rsp_engine.experiments.held import variant
+from rsp_engine.experiments.datasets.dataset import DFC, MENTIONS, RANGE, STEP, USER
+from rsp_engine.experiments.simulated_replica import variant
 from rsp_engine.experiments.windows import WEIGHTS
 from rsp_engine.model.answers import Solutions
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rsp_engine.engine import RunnerName
-    from rsp_engine.experiments.dataset import Dataset
-    from rsp_engine.experiments.direct import Setting
+    from rsp_engine.experiments.datasets.dataset import Dataset
+    from rsp_engine.experiments.simulation import Setting
     from rsp_engine.experiments.windows import Linear
     from rsp_engine.model.answers import Answer
 

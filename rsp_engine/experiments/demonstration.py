@@ -24,15 +24,15 @@ import requests
 
 from rsp_engine.engine import Engine
 from rsp_engine.errors import DriverError
-from rsp_engine.experiments.dataset import DFC, RANGE, USER
-from rsp_engine.experiments.generator import generate
+from rsp_engine.experiments.datasets.dataset import DFC, RANGE, USER
+from rsp_engine.experiments.datasets.generator import generate
 from rsp_engine.model.answers import Solutions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rsp_engine.engine import RunnerName
-    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.model.answers import Answer
 
 __all__ = ["Setting", "demonstrate"]

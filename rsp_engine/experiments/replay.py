@@ -29,16 +29,16 @@ from rich.console import Console
 from rich.table import Table
 
 from rsp_engine.errors import RspError, SourceError
-from rsp_engine.experiments.held import Held, Listed, variant
-from rsp_engine.experiments.recording import Recording, read, rows_of
-from rsp_engine.operators.measures import Cumulated, Measures, measure
+from rsp_engine.experiments.datasets.recording import Recording, read, rows_of
+from rsp_engine.experiments.simulated_replica import Held, Listed, variant
+from rsp_engine.operators.scoring.ranking_measures import Cumulated, Measures, measure
 from rsp_engine.policies import POLICIES
-from rsp_engine.replica.estimator import Learned
+from rsp_engine.replica.store.estimator import Learned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from rsp_engine.experiments.recording import RecordedWindow
+    from rsp_engine.experiments.datasets.recording import RecordedWindow
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.policies.policy import Places
 

@@ -22,14 +22,14 @@ import numpy as np
 
 from rsp_engine import __version__
 from rsp_engine.errors import SourceError, StateError
+from rsp_engine.experiments.datasets.traces import FOLLOWERS, MENTIONS
 from rsp_engine.experiments.suite import Grid
 from rsp_engine.experiments.tasks import COLUMNS, tasks_of, work
-from rsp_engine.experiments.traces import FOLLOWERS, MENTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rsp_engine.experiments.spread import Spread
+    from rsp_engine.experiments.process_pool import Spread
     from rsp_engine.experiments.suite import Suite
     from rsp_engine.experiments.tasks import Task
 

@@ -37,9 +37,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rsp_engine.errors import SuiteError
-from rsp_engine.experiments.dataset import EVALUATIONS
-from rsp_engine.experiments.held import variant
-from rsp_engine.experiments.profile import CHS, DATASETS
+from rsp_engine.experiments.datasets.dataset import EVALUATIONS
+from rsp_engine.experiments.datasets.profile import CHS, DATASETS
+from rsp_engine.experiments.simulated_replica import variant
 from rsp_engine.policies import POLICIES
 
 if TYPE_CHECKING:

@@ -16,16 +16,16 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rsp_engine.experiments.direct import Setting, run
-from rsp_engine.experiments.generator import generate
-from rsp_engine.experiments.held import variant
-from rsp_engine.experiments.traces import derive, read_trace
+from rsp_engine.experiments.datasets.generator import generate
+from rsp_engine.experiments.datasets.traces import derive, read_trace
+from rsp_engine.experiments.simulated_replica import variant
+from rsp_engine.experiments.simulation import Setting, run
 from rsp_engine.experiments.windows import prepare
 
 if TYPE_CHECKING:
-    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.experiments.datasets.dataset import Dataset
+    from rsp_engine.experiments.datasets.traces import Trace
     from rsp_engine.experiments.suite import Data, Suite
-    from rsp_engine.experiments.traces import Trace
     from rsp_engine.experiments.windows import Windows
 
 __all__ = ["COLUMNS", "Task", "canonical", "dataset_of", "tasks_of", "work"]

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rsp_engine.experiments.dataset import STEP
+from rsp_engine.experiments.datasets.dataset import STEP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.model.arrays import Floats, Integers
 
 __all__ = ["WEIGHTS", "Linear", "Part", "Window", "Windows", "best_first", "prepare"]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from rsp_engine.errors import BindingError, Diagnostic, QuerySyntaxError, Span
@@ -31,6 +32,8 @@ __all__ = ["USUAL", "Definition", "defined", "expand", "read_definition"]
 
 _HEAD = re.compile(r"\s*(?P<name>.+?)\s*\((?P<parameters>[^()]*)\)\s*=", re.DOTALL)
 _PARAMETER = re.compile(r"[?$](\w+)")
+_LARGEST, _DEEPEST = 10_000, 100
+"""So many parts and levels the expression may have that a call stands for."""
 _SOURCE = "<function>"
 _HINT = "write it as F(?a, ?b) = ?a / 100 + ?b"
 
@@ -169,9 +172,12 @@ def expand(
     """Return a query with every call of a defined function replaced, and which calls are wrong."""
     wrong: list[Diagnostic] = []
 
+    def too_large(name: str) -> str:
+        return f"what {name} stands for here is too large, or nested too deep"
+
     def put(node: tree.Node, inside: tuple[str, ...]) -> tree.Node:
         name = _called(node)
-        if name is None or (found := definitions.get(name)) is None:
+        if wrong or name is None or (found := definitions.get(name)) is None:
             return node
         arguments = cast("tree.NamedCall | tree.FunctionCall", node).arguments
         told = None
@@ -180,20 +186,36 @@ def expand(
         elif len(arguments) != len(found.parameters):
             has, given = _counted(found.parameters, "parameter"), _counted(arguments, "argument")
             told = f"{name} has {has}, and {given} {'is' if len(arguments) == 1 else 'are'} given"
-        if told is not None:
+        elif len(inside) >= _DEEPEST:
+            told = too_large(name)
+        if told is None:
+            put_in = dict(zip(found.parameters, arguments, strict=True))
+            within = (*inside, name)
+            body = tree.rewrite(
+                _placed(found.body, lambda _: node.span), lambda inner: put(inner, within)
+            )
+            made = tree.rewrite(
+                body, lambda inner: put_in[inner.name] if isinstance(inner, tree.Var) else inner
+            )
+            if not _is_too_large(made):
+                return made
+            told = too_large(name)
+        if not wrong:  # whatever calls this one is wrong for the same reason
             wrong.append(Diagnostic("semantic", told, node.span))
-            return node
-        put_in = dict(zip(found.parameters, arguments, strict=True))
-        within = (*inside, name)
-        body = tree.rewrite(
-            _placed(found.body, lambda _: node.span), lambda inner: put(inner, within)
-        )
-        return tree.rewrite(
-            body, lambda inner: put_in[inner.name] if isinstance(inner, tree.Var) else inner
-        )
+        return node
 
     made = tree.rewrite(query, lambda node: put(node, ()))
     return cast("tree.Query", made), wrong
+
+
+def _is_too_large(expression: tree.Node) -> bool:
+    """Tell whether an expression has too many parts, or too many levels, to be walked."""
+    if next(islice(tree.walk(expression), _LARGEST, None), None) is not None:
+        return True
+    level = [expression]
+    for _ in range(_DEEPEST):
+        level = [child for node in level for child in tree.children(node)]
+    return bool(level)
 
 
 def _counted(things: Sequence[object], word: str) -> str:

@@ -1,10 +1,15 @@
-"""IRIs: resolution of relative references (RFC 3986, section 5.2; RFC 3987)."""
+"""IRIs: resolution of relative references (RFC 3986, section 5.2; RFC 3987).
+
+Only references without a scheme are combined with a base (SPARQL 1.1, section 4.1.1.2). An absolute
+IRI stays as it is written, dot segments, case and percent-encoding included: RDF compares IRIs
+character by character, and data are not normalised either.
+"""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["is_absolute", "resolve"]
+__all__ = ["absolute", "is_absolute", "resolve"]
 
 _PARTS = re.compile(
     r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL
@@ -20,15 +25,28 @@ def is_absolute(iri: str) -> bool:
     return _split(iri)[0] is not None
 
 
+def absolute(iri: str) -> str:
+    """Return what an IRI stands for where there is no BASE: a relative one is a path in `file:`.
+
+    It does not depend on where the query lies, and the name of a file beside it stays readable.
+
+    >>> absolute("people.ttl"), absolute("../a"), absolute("urn:a")
+    ('file:people.ttl', 'file:../a', 'urn:a')
+    """
+    return iri if is_absolute(iri) else f"file:{iri}"
+
+
 def resolve(base: str, reference: str) -> str:
     """Resolve a reference against a base.
 
     >>> resolve("http://a/b/c/d;p?q", "../g?y#s")
     'http://a/b/g?y#s'
+    >>> resolve("http://a/", "http://a/b/../c")
+    'http://a/b/../c'
     """
     scheme, authority, path, query, fragment = _split(reference)
     if scheme is not None:
-        return _join(scheme, authority, _without_dots(path), query, fragment)
+        return reference
     base_scheme, base_authority, base_path, base_query, _ = _split(base)
     if authority is not None:
         return _join(base_scheme, authority, _without_dots(path), query, fragment)

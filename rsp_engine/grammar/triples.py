@@ -19,9 +19,13 @@ from rsp_engine.grammar.tree import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["PlainTriple", "plain_triples"]
+    from rsp_engine.grammar.tree import Node as Construct
+
+    Terms = tuple[Construct, Construct, Construct]
+
+__all__ = ["Node", "PlainTriple", "Terms", "plain_terms", "plain_triples"]
 
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 Node = Var | Iri | Literal | BlankNode
@@ -39,6 +43,16 @@ def plain_triples(block: TriplesBlock, labels: Iterator[int] | None = None) -> l
     [BlankNode(label='.0'), Literal(lexical='1', ...), Literal(lexical='2', ...)]
     """
     return _Spelling(count() if labels is None else labels).block(block)
+
+
+def plain_terms(elements: Sequence[Construct]) -> tuple[Terms, ...]:
+    """Return the subject, the verb and the object of each pattern, if there is nothing else."""
+    blocks = [element for element in elements if isinstance(element, TriplesBlock)]
+    if len(blocks) < len(elements):
+        return ()
+    found = tuple(triple for block in blocks for triple in plain_triples(block))
+    terms = (term for triple in found for term in triple)
+    return found if all(isinstance(term, Var | Iri | Literal) for term in terms) else ()
 
 
 class _Spelling:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyoxigraph import Triple
 
-__all__ = ["DeadLetter", "Element"]
+__all__ = ["DeadLetter", "Element", "Lane"]
 
 
 class Element(NamedTuple):
@@ -40,3 +42,22 @@ class DeadLetter:
     position: int
     raw: bytes
     reason: str
+
+
+class Lane(NamedTuple):
+    """Elements that are taken as one: when each came, and how many triples it has.
+
+    >>> Lane([10, 20], [2, 1]).times()
+    [10, 10, 20]
+    """
+
+    timestamps: Sequence[int]
+    sizes: Sequence[int]
+
+    def times(self) -> Sequence[int]:
+        """Return when each triple came."""
+        timestamps, sizes = self
+        if sizes == [1] * len(sizes):
+            return timestamps
+        pairs = zip(timestamps, sizes, strict=True)
+        return [timestamp for timestamp, size in pairs for _ in range(size)]

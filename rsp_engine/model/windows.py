@@ -33,6 +33,21 @@ class Pane:
     first: int
     last: int
 
+    @property
+    def name(self) -> str:
+        """What a pane is called in a state.
+
+        >>> Pane.named(Pane(3, 5).name)
+        Pane(first=3, last=5)
+        """
+        return f"{self.first} {self.last}"
+
+    @classmethod
+    def named(cls, name: str) -> Pane:
+        """Return the pane of a name."""
+        first, last = map(int, name.split(" "))
+        return cls(first, last)
+
 
 @dataclass(frozen=True, slots=True)
 class TimeFrame:

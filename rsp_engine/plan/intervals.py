@@ -11,7 +11,7 @@ from itertools import product
 from math import inf, isinf, isnan
 from typing import TYPE_CHECKING, assert_never
 
-from rsp_engine.operators.scoring import (
+from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
     Call,

@@ -10,19 +10,19 @@ the order, as long as nothing is infinite.
 A registered function declares what it does by its attribute `monotone`, or in a mapping by its
 name: one direction for all arguments, or one for each.
 
->>> from rsp_engine.operators.scoring import Add, Divide, Variable
+>>> from rsp_engine.operators.scoring.scoring_function import Add, Divide, Variable
 >>> prove(Add(Divide(Variable("a"), 100), Variable("b")), "a").why
 '?a / 100 + ?b rises with ?a, since no part of the sum falls'
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from inspect import unwrap
 from math import inf
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from rsp_engine.operators.scoring import (
+from rsp_engine.operators.scoring.monotonicity import Direction, Proof
+from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
     Call,
@@ -43,9 +43,8 @@ if TYPE_CHECKING:
 
     from rsp_engine.plan.intervals import Range
 
-__all__ = ["Declared", "Direction", "Proof", "prove", "written"]
+__all__ = ["Declared", "prove", "written"]
 
-Direction = Literal["rises", "falls", "constant"]
 Declared = Direction | Literal["distance"] | tuple[Direction | None, ...]
 """What a function does when an argument rises: for all of them, or one by one.
 
@@ -55,17 +54,6 @@ A distance has two arguments, is the same both ways, and never falls as they mov
 _FLIPPED: dict[Direction, Direction] = {
     "rises": "falls", "falls": "rises", "constant": "constant",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What a score does when a variable rises, if that can be shown, and why (not).
-
-    `rises` says that it does not fall, `falls` that it does not rise.
-    """
-
-    direction: Direction | None
-    why: str
 
 
 def prove(
@@ -251,6 +239,8 @@ def written(expression: Scoring) -> str:
             return f"{written(left)} + {_part(right, Subtract)}"
         case Subtract(left, right):
             return f"{written(left)} - {_part(right, Add, Subtract)}"
+        case Multiply(left, Number(1.0, True)):  # a cast to xsd:double
+            return written(left)
         case Multiply(left, right):
             return f"{_part(left, Add, Subtract)} * {_part(right, Add, Subtract, Divide, Quotient)}"
         case Divide(left, divisor):
@@ -269,6 +259,8 @@ def written(expression: Scoring) -> str:
 
 def _part(expression: Scoring, *bracketed: type[Scoring]) -> str:
     text = written(expression)
+    if isinstance(expression, Multiply) and expression.right == Number(1.0, is_double=True):
+        return _part(expression.left, *bracketed)
     return f"({text})" if isinstance(expression, bracketed) else text
 
 

@@ -8,27 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rsp_engine.errors import BindingError
+from rsp_engine.evaluators.service.service_plan import ServiceOptions
 from rsp_engine.grammar.definitions import USUAL
-from rsp_engine.plan.services import ServiceOptions
 from rsp_engine.policies.registry import POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rsp_engine.evaluators.acquatop.config import Arrivals
+    from rsp_engine.evaluators.service.service_plan import Connect
     from rsp_engine.grammar.definitions import Definition
     from rsp_engine.model.windows import Bounds
-    from rsp_engine.operators.report import ReportKind
+    from rsp_engine.operators.windows.report import ReportKind
     from rsp_engine.plan.monotone import Declared
-    from rsp_engine.plan.services import Connect
     from rsp_engine.policies.policy import Policy
 
-__all__ = ["OPERATORS", "Arrivals", "Match", "OperatorName", "Options"]
+__all__ = ["OPERATORS", "Match", "OperatorName", "Options"]
 
 Match = Literal["window", "element"]
-"""Where the triples of a solution come from: anywhere in the window, or always one element."""
-
-Arrivals = Literal["latest", "all"]
-"""Of several arrivals of a join key in a window: the latest counts, or each is an object."""
+"""Over what a WINDOW block is matched: the whole window, or each of its elements by itself."""
 
 OperatorName = Literal[
     "auto", "mintopk", "sap", "sap-dynamic", "sap-equal", "pretopk", "skyband", "sma", "sma-ring",
@@ -43,15 +41,14 @@ class Options:
 
     `bounds` and `t0` say what a window is, `report` which windows are evaluated. `functions` are
     the user's own, by name or IRI, and `monotone` says how they go with their arguments; what is in
-    `definitions` stands for an expression. `graphs`
-    are the files of static graphs, by IRI; a relative IRI is a file beside `folder`. `services` are
-    the endpoints of remote datasets, by IRI, and `feeds` those that push their changes; `modified`
-    has the properties by which services tell when a key was last modified. `operator`
-    forces how a ranked query is run, and `arrivals` says what its objects are. With `oracle`,
-    answers that need remote data are judged by all of it. `match` promises that the triples of a
-    solution come in one element. `ranges` has the least and the largest value of the attribute of
-    a stream, by its IRI, and `max_instances` bounds what is kept of objects whose attributes come
-    in several streams.
+    `definitions` stands for an expression. `graphs` are the files of static graphs, by IRI; a
+    relative IRI is a file beside `folder`. `services` are the endpoints of remote datasets, by IRI,
+    and `feeds` those that push their changes; `modified` has the properties by which services tell
+    when a key was last modified. `operator` forces how a ranked query is run, and `arrivals` says
+    which arrivals of a join key count. With `oracle`, answers that need remote data are judged by
+    all of it. `match` says whether a solution may span two elements. `ranges` has the least and the
+    largest value of the attribute of a stream, by its IRI, and `max_instances` bounds what is kept
+    of objects whose attributes come in several streams.
     """
 
     bounds: Bounds = "(]"
@@ -68,7 +65,7 @@ class Options:
     feeds: frozenset[str] = frozenset()
     modified: Mapping[str, str] = field(default_factory=dict)
     operator: OperatorName = "auto"
-    arrivals: Arrivals = "latest"
+    arrivals: Arrivals | None = None
     oracle: bool = False
     match: Match = "window"
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)

@@ -6,49 +6,59 @@ The general path comes last and takes every query that is left.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from rsp_engine.errors import Diagnostic, PlanError
+from rsp_engine.evaluators.physical_plan import PhysicalPlan, StaticGraph, WindowScan
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.definitions import expand
-from rsp_engine.grammar.iris import is_absolute
 from rsp_engine.model.windows import CountFrame, TimeFrame
-from rsp_engine.plan.aggregated import aggregated_path
-from rsp_engine.plan.choosing import chosen_ranker
-from rsp_engine.plan.general import general_path
-from rsp_engine.plan.incomplete import ALGORITHMS, incomplete_path, is_of_streams
-from rsp_engine.plan.joined import joined_path
+from rsp_engine.plan.arrivals import has_time, refused_arrivals, ties
+from rsp_engine.plan.logical.rules import rewrite
+from rsp_engine.plan.logical.translate import translate
 from rsp_engine.plan.options import OperatorName, Options
-from rsp_engine.plan.pairs import is_of_pairs, pairs_path
-from rsp_engine.plan.pane_wise import pane_wise_path
-from rsp_engine.plan.physical import PhysicalPlan, StaticGraph, WindowScan
-from rsp_engine.plan.ranked import WhyNot, is_ranking, is_ranking_of_groups, ranked_path
-from rsp_engine.plan.refusals import graph_path, refusals, refused_by_oxigraph
-from rsp_engine.plan.remote import DEFAULT_POLICY, has_service, served_path
-from rsp_engine.plan.rules import rewrite
 from rsp_engine.plan.services import chosen_policy
-from rsp_engine.plan.translate import translate
+from rsp_engine.plan.shapes.acquatop import joined_path
+from rsp_engine.plan.shapes.group_topk import aggregated_path
+from rsp_engine.plan.shapes.incomplete import ALGORITHMS, incomplete_path, is_of_streams
+from rsp_engine.plan.shapes.pairs import is_of_pairs, pairs_path
+from rsp_engine.plan.shapes.per_pane import pane_wise_path
+from rsp_engine.plan.shapes.ranker_choice import chosen_ranker
+from rsp_engine.plan.shapes.service_rewrite import DEFAULT_POLICY, has_service, served_path
+from rsp_engine.plan.shapes.topk import WhyNot, is_ranking, is_ranking_of_groups, ranked_path
+from rsp_engine.plan.sparql.absolute_iris import with_absolute_iris
+from rsp_engine.plan.sparql.element_blocks import by_element, refused_blocks
+from rsp_engine.plan.sparql.general import general_path
+from rsp_engine.plan.sparql.silent_services import without_silent
+from rsp_engine.plan.unsupported import graph_path, refusals, refused_by_oxigraph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rsp_engine.operators.asking import GeneralConfig
-    from rsp_engine.operators.incomplete.evaluation import Algorithm
-    from rsp_engine.operators.ranked import RankedConfig, RankerName
-    from rsp_engine.plan.joined import JoinedConfig
-    from rsp_engine.plan.logical import Logical
-    from rsp_engine.plan.services import ServicePlan
+    from rsp_engine.evaluators.acquatop.config import JoinedConfig
+    from rsp_engine.evaluators.incomplete import Algorithm
+    from rsp_engine.evaluators.service.service_plan import ServicePlan
+    from rsp_engine.evaluators.topk import RankedConfig, RankerName
+    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+    from rsp_engine.plan.logical.algebra import Logical
+    from rsp_engine.plan.sparql.element_blocks import Blocks
 
 __all__ = ["CHOICES", "Plan", "plan"]
 
 
 class Choice(NamedTuple):
-    """An operator for a query, why it is the one, and how SERVICE clauses are answered."""
+    """An operator for a query, why it is the one, and how SERVICE clauses are answered.
+
+    It reads the solutions of `blocks` in place of the triples of their windows.
+    """
 
     operator: GeneralConfig
     why: str
     services: tuple[ServicePlan, ...] = ()
+    blocks: Blocks = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,28 +68,37 @@ class Plan:
     query: tree.Query
     logical: Logical
     physical: PhysicalPlan
+    warnings: tuple[Diagnostic, ...]
 
 
 def plan(query: tree.Query, text: str, source: str, options: Options | None = None) -> Plan:
     """Plan a query that keeps all rules of the language, or raise why there is no way to run it."""
     options = options or Options()
-    query, wrong = expand(_with_absolute_graphs(query), options.definitions)
+    query, wrong = expand(query, options.definitions)
     if wrong:
         raise PlanError(wrong, text, source)
-    wrong = [*_refused_operator(query, options), *refusals(query, options)]
+    query = with_absolute_iris(query)
+    whole = query
+    query, warnings = without_silent(query, options)
+    wrong = [
+        *_refused_operator(query, options),
+        *refusals(query, options),
+        *refused_arrivals(query, options),
+        *refused_blocks(query, options),
+    ]
     if wrong := wrong or list(_refused_oracle(query, options)):
         raise PlanError(wrong, text, source)
-    logical = rewrite(translate(query))
+    logical = rewrite(translate(whole))
     chosen_policy(options, DEFAULT_POLICY)  # a name that is none is refused, whatever the query
-    operator, why, services = next(
+    operator, why, services, blocks = next(
         found for choice in CHOICES if (found := choice(query, logical, options)) is not None
     )
-    if refusal := refused_by_oxigraph(operator):
+    if refusal := refused_by_oxigraph(operator, chain.from_iterable(blocks.values())):
         raise PlanError([Diagnostic("semantic", refusal, query.form.span)], text, source)
     name, feeds = _name(query)
     physical = PhysicalPlan(
         name=name,
-        scans=tuple(_scan(window, options) for window in query.windows),
+        scans=tuple(_scan(window, options, blocks) for window in query.windows),
         graphs=tuple(_static_graphs(query, options)),
         operator=operator,
         why=why,
@@ -89,7 +108,7 @@ def plan(query: tree.Query, text: str, source: str, options: Options | None = No
         feeds=feeds if operator.form == "CONSTRUCT" else None,
         services=services,
     )
-    return Plan(query, logical, physical)
+    return Plan(query, logical, physical, warnings)
 
 
 def by_oxigraph(query: tree.Query, _: Logical, options: Options) -> Choice:
@@ -97,10 +116,18 @@ def by_oxigraph(query: tree.Query, _: Logical, options: Options) -> Choice:
     why = "the content of the windows is asked in full SPARQL 1.1, window by window"
     if is_ranking(query):
         why += f"; no top-k operator, since {_why_not_ranked(query, options)}"
+    is_timed = has_time(query)
+    meant = by_element(query, options, opens_nodes=is_timed, is_timed=is_timed)
+    if meant.blocks:
+        why += "; each WINDOW block is matched in one element at a time"
     if has_service(query):
-        config, services = served_path(query, options)
-        return Choice(config, f"{why}; SERVICE is answered from a replica", services)
-    return Choice(general_path(query, options.functions), why)
+        why += "; SERVICE is answered from a replica"
+        text = served_path(query, options)[0].sparql
+        served, services = served_path(query, options, meant)
+        return Choice(replace(served, sparql=text), why, services, meant.blocks)
+    text = general_path(query, options.functions).sparql
+    config = general_path(meant.query, options.functions, ties(query, meant.nodes))
+    return Choice(replace(config, sparql=text), why, (), meant.blocks)
 
 
 def by_aggregating(query: tree.Query, _: Logical, options: Options) -> Choice | None:
@@ -140,11 +167,14 @@ def by_collecting(query: tree.Query, _: Logical, options: Options) -> Choice | N
     is_asked = options.operator == "auto" or options.operator in ALGORITHMS
     if not is_asked or not is_ranking(query) or has_service(query):
         return None
-    config = incomplete_path(query, options)
+    meant = by_element(query, options, opens_nodes=True)
+    config = incomplete_path(meant.query, options)
     if isinstance(config, WhyNot):
         return None
     why = "attributes of the same key from several blocks, put together; what is missing is zero"
-    return Choice(config, f"{why}: {_WHY_COLLECTED[config.algorithm]}")
+    why += f": {_WHY_COLLECTED[config.algorithm]}"
+    text = general_path(query, options.functions).sparql
+    return Choice(replace(config, sparql=text), why, (), meant.blocks)
 
 
 _WHY_COLLECTED: dict[Algorithm, str] = {
@@ -256,7 +286,7 @@ def _name(query: tree.Query) -> tuple[str, str | None]:
             return "query", None
 
 
-def _scan(clause: tree.FromWindow, options: Options) -> WindowScan:
+def _scan(clause: tree.FromWindow, options: Options, blocks: Blocks) -> WindowScan:
     frame = clause.frame
     made: TimeFrame | CountFrame
     if isinstance(frame, tree.TimeWindow):
@@ -264,31 +294,17 @@ def _scan(clause: tree.FromWindow, options: Options) -> WindowScan:
         made = TimeFrame(frame.range.milliseconds, step.milliseconds, options.t0, options.bounds)
     else:
         made = CountFrame(frame.size.value, (frame.step or frame.size).value, frame.unit)
-    return WindowScan(clause.window.value, clause.stream.value, made)
+    name = clause.window.value
+    return WindowScan(name, clause.stream.value, made, blocks.get(name, ()))
 
 
 def _static_graphs(query: tree.Query, options: Options) -> Iterator[StaticGraph]:
     for clause in query.form.dataset:
         if not isinstance(clause, tree.FromWindow):
-            name = clause.graph.value if isinstance(clause, tree.FromNamed) else None
-            path = graph_path(clause.graph.value, options)
+            iri = clause.graph.value
+            path = graph_path(iri, options)
             assert path is not None, "graphs that are no files are refused"  # noqa: S101
-            yield StaticGraph(name, path)
-
-
-def _with_absolute_graphs(query: tree.Query) -> tree.Query:
-    """Name graphs that are files beside the query by `file:` IRIs, since a store has no other."""
-    named = {c.graph.value for c in query.form.dataset if isinstance(c, tree.From | tree.FromNamed)}
-    relative = {name for name in named if not is_absolute(name)}
-
-    def absolute(node: tree.Node) -> tree.Node:
-        if isinstance(node, tree.Iri) and node.value in relative:
-            return tree.Iri(f"file:{node.value}", span=node.span)
-        return node
-
-    changed = tree.rewrite(query, absolute) if relative else query
-    assert isinstance(changed, tree.Query), "rewriting keeps the kind of the root"  # noqa: S101
-    return changed
+            yield StaticGraph(iri if isinstance(clause, tree.FromNamed) else None, path, iri)
 
 
 def _refused_operator(query: tree.Query, options: Options) -> Iterator[Diagnostic]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.write import FUNCTIONS
-from rsp_engine.operators.scores import number
-from rsp_engine.operators.scoring import (
+from rsp_engine.model.terms.numerals import DECIMAL, DOUBLE, SURE
+from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
     Call,
@@ -28,14 +28,16 @@ from rsp_engine.operators.scoring import (
     Subtract,
     Variable,
 )
-from rsp_engine.plan.general import as_term
+from rsp_engine.operators.scoring.term_scores import number
+from rsp_engine.plan.sparql.general import as_term
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = ["scoring"]
 
-_NUMBERS = {tree.XSD + kind for kind in ("integer", "decimal", "double")}
+_AS_DOUBLE = Number(1.0, is_double=True)
+_NUMBERS = {tree.XSD + "integer", DECIMAL, DOUBLE}
 
 
 def scoring(
@@ -49,7 +51,8 @@ def scoring(
     >>> scoring(tree.Unary("-", tree.Var("a")), {})
     Negate(operand=Variable(name='a'))
     """
-    return _Reader(functions, quotients=quotients).read(expression)
+    found = _Reader(functions, quotients=quotients).read(expression)
+    return found.left if isinstance(found, Multiply) and found.right == _AS_DOUBLE else found
 
 
 class _Reader:
@@ -70,7 +73,8 @@ class _Reader:
             case tree.Product(first, rest):
                 return self._product(first, rest)
             case tree.Unary("+", operand):
-                return self.read(operand)
+                found = self.read(operand)  # of a text it is an error
+                return Add(found, Number(0.0)) if isinstance(found, Variable | Call) else found
             case tree.Unary("-", operand):
                 found = self.read(operand)
                 return None if found is None else Negate(found)
@@ -82,7 +86,7 @@ class _Reader:
             case tree.FunctionCall(tree.Iri(iri), arguments, False):
                 name = iri.removeprefix(FUNCTIONS)
                 function = self._functions.get(iri, self._functions.get(name))
-                if function is None and iri == tree.XSD + "double":
+                if function is None and iri == DOUBLE:
                     return self._cast(arguments)
                 return self._call(name, function, arguments)
             case _:
@@ -106,7 +110,7 @@ class _Reader:
             if factor.operator == "*":
                 found = Multiply(found, term)
             elif divisor := _constant(term):
-                found = Divide(found, divisor)
+                found = Divide(found, divisor, is_double=_has_double(term))
             elif self._quotients:
                 found = Quotient(found, term)
             else:
@@ -119,7 +123,9 @@ class _Reader:
         A variable or a function may give a text, of which the cast makes a number.
         """
         found = self.read(arguments[0]) if len(arguments) == 1 else None
-        return None if isinstance(found, Variable | Call) else found
+        if found is None or isinstance(found, Variable | Call):
+            return None
+        return Multiply(found, _AS_DOUBLE)
 
     def _call(
         self,
@@ -134,11 +140,27 @@ class _Reader:
 
 
 def _number(literal: tree.Literal) -> Number | None:
-    """Return a number; an xsd:float is none, since it makes all arithmetic around it less exact."""
-    if literal.datatype not in _NUMBERS:
+    """Return a number; an xsd:float is none, since it makes all arithmetic around it less exact.
+
+    Nor is one with more digits than float64 has.
+    """
+    is_double = literal.datatype == DOUBLE
+    if literal.datatype not in _NUMBERS or (not is_double and len(literal.lexical) > SURE):
         return None
     value = number(as_term(literal))
-    return None if value is None else Number(value)
+    return None if value is None else Number(value, is_double)
+
+
+def _has_double(constant: Scoring) -> bool:
+    match constant:
+        case Number(_, is_double):
+            return is_double
+        case Negate(operand):
+            return _has_double(operand)
+        case Subtract(left, right) | Multiply(left, right):
+            return _has_double(left) or _has_double(right)
+        case _:
+            return False
 
 
 def _constant(term: Scoring) -> float | None:
@@ -152,6 +174,8 @@ def _constant(term: Scoring) -> float | None:
     match term:
         case Number(value):
             return value
+        case Multiply(operand, right) if right == _AS_DOUBLE:
+            return _constant(operand)
         case Negate(operand):
             constant = _constant(operand)
             return None if constant is None else -constant

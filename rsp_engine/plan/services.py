@@ -2,85 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import BindingError
+from rsp_engine.evaluators.service.service_plan import ServicePlan
 from rsp_engine.policies.registry import named
+from rsp_engine.replica.change_signal import modified_pattern
 from rsp_engine.replica.changes import Changes
-from rsp_engine.replica.endpoint import UNLIMITED, Endpoint, Limits
-from rsp_engine.replica.estimator import Estimation, Learned
-from rsp_engine.replica.pattern import RemotePattern
-from rsp_engine.replica.signal import modified_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from rsp_engine.plan.options import Options
     from rsp_engine.policies.policy import Policy
+    from rsp_engine.replica.pattern import RemotePattern
 
 __all__ = [
-    "Connect",
-    "ServiceOptions",
-    "ServicePlan",
-    "changes_stream",
     "chosen_policy",
     "refuse_unasked",
     "service_plan",
 ]
-
-Connect = Callable[[RemotePattern], Endpoint]
-"""Opens an endpoint for what a SERVICE clause asks for."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceOptions:
-    """What a user decides about remote data.
-
-    At most `budget` keys are fetched for an evaluation, within `limits`; `n` objects stand by
-    behind the k best. The replica starts with a `snapshot` of everything, or it is filled by
-    misses; at most `capacity` keys are held.
-    """
-
-    policy: str | None = None
-    budget: int = 10
-    n: int = 10
-    limits: Limits = UNLIMITED
-    seed: int = 0
-    snapshot: bool = True
-    capacity: int | None = None
-    estimation: Estimation = field(default_factory=Learned)
-
-    def __post_init__(self) -> None:
-        if self.budget < 0:
-            raise ValueError("the budget must not be negative")
-        if self.n < 0:
-            raise ValueError("n must not be negative")
-        if self.capacity is not None and self.capacity < 1:
-            raise ValueError("a replica must have room for at least 1 key")
-
-
-@dataclass(frozen=True, slots=True)
-class ServicePlan:
-    """How one SERVICE clause is answered."""
-
-    pattern: RemotePattern
-    connect: Connect
-    policy: Policy
-    options: ServiceOptions
-    is_pushed: bool = False
-    """Whether a feed tells the changes."""
-    modified: str | None = None
-    """The property that tells when a key was last modified: the change signal."""
-    instead: str | None = None
-    """The policy in whose place this one elects, and why."""
-
-
-def changes_stream(service: str) -> str:
-    """Return the name of the stream of what a service pushes, as the drivers know it."""
-    return f"urn:rsp-engine:changes:{service}"
 
 
 def chosen_policy(options: Options, default: str) -> Policy:

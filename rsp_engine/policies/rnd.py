@@ -22,7 +22,7 @@ _WORD = 2**64
 def rnd(candidates: Candidates, _entries: Entries, now: int, seed: int) -> Places:
     """Shuffle the candidates; the seed and the time decide, not the order they are given in."""
     chance = np.random.default_rng([seed % _WORD, now % _WORD])
-    return chance.permutation(np.argsort(candidates.keys))
+    return chance.permutation(np.lexsort((candidates.keys, candidates.scores)))
 
 
 WSJ_RND = RankedPolicy("WSJ-RND", "keys of the window, by chance", "AcquaTop 3.2", "window", rnd)

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyoxigraph as ox
 
-from rsp_engine.model.ntriples import read_triples
-from rsp_engine.replica.asking import whole_text
-from rsp_engine.replica.endpoint import Fetched
-from rsp_engine.replica.in_process import EVALUATION, ask, refuse_unreadable
-from rsp_engine.replica.nested import refuse_nested
-from rsp_engine.replica.rows import answers_of_whole
+from rsp_engine.model.terms.ntriples import read_triples
+from rsp_engine.replica.endpoints.endpoint import Fetched
+from rsp_engine.replica.endpoints.in_process import EVALUATION, ask, refuse_unreadable
+from rsp_engine.replica.sparql_client.nested import refuse_nested
+from rsp_engine.replica.sparql_client.request_text import whole_text
+from rsp_engine.replica.sparql_client.rows import answers_of_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rsp_engine.replica.endpoint import Limits
+    from rsp_engine.replica.endpoints.endpoint import Limits
     from rsp_engine.replica.pattern import Key, RemotePattern
 
 __all__ = ["NOTHING_TO_ASK", "Change", "Changes"]

@@ -115,3 +115,74 @@ def test_a_server_that_is_not_allowed_is_not_asked(here):
     allowed = rsp("run", "q.rspql", *bound, "--allow", "http://127.0.0.1:9/", "--dry-run")
     assert allowed.exit_code == 0, allowed.stderr
     assert "VALUES" in allowed.stdout, "the request that would be sent"
+
+
+WRITTEN = {"output": "a.csv", "dead-letters": "d.jsonl", "manifest": "m.json", "checkpoint": "c"}
+
+
+def written(folder, key, value):
+    (folder / "rsp.toml").write_text(TOML.replace("[run]", f'[run]\n{key} = "{value}"'))
+
+
+def run_in(folder, monkeypatch, *flags):
+    inner = folder / "inner"
+    inner.mkdir(exist_ok=True)
+    for name in ("hot.rspql", "readings.jsonl"):
+        (inner / name).write_text((folder / name).read_text())
+    monkeypatch.chdir(inner)
+    return inner, lambda: rsp("run", "--runner", "local", *flags)
+
+
+@pytest.mark.parametrize("key", WRITTEN)
+@pytest.mark.parametrize("kind", ["absolute", "up", "link", "folder", "dangling"])
+def test_a_file_that_nobody_named_writes_nothing_outside_its_folder(here, monkeypatch, key, kind):
+    outer = here / "outer"
+    outer.mkdir()
+    inner, run = run_in(here, monkeypatch)
+    name = WRITTEN[key]
+    (inner / "folder").symlink_to(outer)
+    (inner / "dangling").symlink_to(outer / name)
+    if key != "checkpoint":
+        (outer / "there").write_text("kept")
+    else:
+        (outer / "there").mkdir()
+    (inner / "link").symlink_to(outer / "there")
+    paths = {"absolute": outer / name, "up": f"../outer/{name}", "link": "link"}
+    paths |= {"folder": f"folder/{name}", "dangling": "dangling"}
+    written(inner, key, paths[kind])
+    before = sorted(outer.rglob("*"))
+    result = run()
+    assert result.exit_code == 2, result.output
+    assert f"error: rsp.toml: {key} = " in result.stderr
+    assert "outside of its folder" in result.stderr
+    assert f"hint: say so yourself: --{key} " in result.stderr
+    assert sorted(outer.rglob("*")) == before
+    flag = rsp("run", "--runner", "local", f"--{key}", str(outer / name))
+    assert flag.exit_code == 0, flag.output
+    assert (outer / name).exists()
+
+
+def test_a_link_in_a_checkpoint_that_came_with_the_folder_is_refused(here, monkeypatch):
+    inner, run = run_in(here, monkeypatch)
+    (here / "outer").mkdir()
+    (inner / "c").mkdir()
+    (inner / "c" / "state").symlink_to(here / "outer")
+    written(inner, "checkpoint", "c")
+    result = run()
+    assert result.exit_code == 2
+    assert "outside of its folder" in result.stderr
+
+
+@pytest.mark.parametrize("key", WRITTEN)
+def test_what_is_within_the_folder_is_written_and_so_is_what_a_named_file_says(
+    here, monkeypatch, key
+):
+    inner, run = run_in(here, monkeypatch)
+    (inner / "sub").mkdir()
+    written(inner, key, f"sub/../sub/{WRITTEN[key]}")
+    assert run().exit_code == 0
+    assert (inner / "sub" / WRITTEN[key]).exists()
+    written(inner, key, f"../{WRITTEN[key]}")
+    named = rsp("run", "--runner", "local", "--config", "rsp.toml")
+    assert named.exit_code == 0, named.output
+    assert (here / WRITTEN[key]).exists()

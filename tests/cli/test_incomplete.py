@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rsp_engine.cli import app
-from rsp_engine.experiments.incomplete import write
+from rsp_engine.experiments.datasets.incomplete import write
 from tests.data import PROJECT, real_data
 
 if TYPE_CHECKING:

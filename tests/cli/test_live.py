@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rsp_engine.cli import app
-from tests.runtime.live.servers import free_port, mosquitto, needs_mosquitto
+from tests.io.live.servers import free_port, mosquitto, needs_mosquitto
 
 EX = "http://example.org/"
 QUERY = f"""PREFIX : <{EX}>
@@ -103,7 +103,7 @@ def test_a_replay_that_cannot_be_is_refused(here, source, target, code, said):
 
 
 def test_without_the_extra_one_line_says_which_it_is(here, monkeypatch):
-    monkeypatch.setattr("rsp_engine.runtime.sources.spec.find_spec", lambda _: None)
+    monkeypatch.setattr("rsp_engine.io.sources.spec.find_spec", lambda _: None)
     for arguments in (
         ["replay", "stream.nq", "mqtt://localhost/a"],
         ["run", "hot.rspql", "--stream", ":s=mqtt://localhost/a"],

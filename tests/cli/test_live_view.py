@@ -19,7 +19,7 @@ from rsp_engine.cli.live_view import FRAMES, LiveView
 from rsp_engine.cli.view_frame import Moment, frame
 from rsp_engine.cli.view_moves import moves
 from rsp_engine.model.answers import Answer, Interval, Row, Solutions
-from rsp_engine.runtime.watching import Watch
+from rsp_engine.monitor.run_monitor import Watch
 from tests.cli.terminals import ESCAPE, HIDE, SHOW, on_a_terminal
 
 HOT = """PREFIX : <http://example.org/>

@@ -10,11 +10,11 @@ import json
 
 import pytest
 
-from rsp_engine.replica.credentials import variables_of
-from rsp_engine.replica.origins import origin_of
+from rsp_engine.replica.sparql_client.credentials import variables_of
+from rsp_engine.replica.sparql_client.origins import origin_of
 from tests.cli.test_run import rsp
+from tests.evaluators.test_served_http import INSERT, MENTIONS, QUERY
 from tests.replica.fault_server import Exchange, FaultServer
-from tests.runtime.test_served_http import INSERT, MENTIONS, QUERY
 
 TOKEN, PASSWORD = "canary-token-7f3a", "canary-password-91bc"
 

@@ -47,7 +47,7 @@ def test_the_doctor_tries_endpoints(here):
 
 
 def test_the_doctor_reaches_a_server(here, monkeypatch):
-    monkeypatch.setattr("rsp_engine.replica.reaching.Client", _Answering)
+    monkeypatch.setattr("rsp_engine.replica.endpoints.probe.Client", _Answering)
     (here / "rsp.toml").write_text('[services]\n"http://example.org/b" = "http://127.0.0.1:9/q"\n')
     assert "http://127.0.0.1:9 answers in" in rsp("doctor").stdout
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from rsp_engine.experiments import direct
-from rsp_engine.experiments.direct import Setting, run
-from rsp_engine.experiments.generator import generate
-from rsp_engine.experiments.held import Held
+from rsp_engine.experiments import simulation as direct
+from rsp_engine.experiments.datasets.generator import generate
 from rsp_engine.experiments.report.claims import CLAIMS, judge, leaders, verdicts
 from rsp_engine.experiments.report.improvement import improvements
 from rsp_engine.experiments.report.measured import Point
 from rsp_engine.experiments.report.published import TABLE_6
 from rsp_engine.experiments.report.reasons import UNKNOWN, reasons
+from rsp_engine.experiments.simulated_replica import Held
+from rsp_engine.experiments.simulation import Setting, run
 from rsp_engine.experiments.windows import prepare
 from tests.experiments.grids import by_budget, made_grid
 

@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
 from rsp_engine.experiments.as_query import SERVICE, query, through_engine
-from rsp_engine.experiments.dataset import RANGE, STEP
-from rsp_engine.experiments.direct import Outcome, Setting, run
-from rsp_engine.experiments.generator import Scale, generate
+from rsp_engine.experiments.datasets.dataset import RANGE, STEP
+from rsp_engine.experiments.datasets.generator import Scale, generate
+from rsp_engine.experiments.datasets.traces import derive, read_trace
+from rsp_engine.experiments.simulation import Outcome, Setting, run
 from rsp_engine.experiments.suite import NINE
 from rsp_engine.experiments.tasks import canonical
-from rsp_engine.experiments.traces import derive, read_trace
 from rsp_engine.experiments.windows import prepare
 from rsp_engine.model.candidates import Candidates
 from rsp_engine.model.windows import TimeFrame
-from rsp_engine.operators.aggregates import AggregateConfig, Aggregates
-from rsp_engine.operators.measures import measure
-from rsp_engine.operators.topk import in_panes
+from rsp_engine.operators.aggregates.aggregate_topk import AggregateConfig, Aggregates
+from rsp_engine.operators.scoring.ranking_measures import measure
+from rsp_engine.operators.topk.contract import in_panes
 from rsp_engine.policies import POLICIES, elected_set
 from rsp_engine.policies.voi import Learner, Voi
-from rsp_engine.replica.estimator import Learned, estimator
-from rsp_engine.replica.facts import Facts
+from rsp_engine.replica.store.estimator import Learned, estimator
+from rsp_engine.replica.store.freshness_table import Facts
 from tests.data import real_data
 
 SMALL = Scale(users=60, duration=1_500_000, mentions=900)
@@ -81,7 +81,7 @@ def candidates(objects, index, learner, score, setting):
     """The list, and for a policy that learns what may become of it."""
     keys, scores, outlook = objects.keys, objects.scores, None
     if learner is not None:
-        users, positions, mn = objects.totals(index)
+        users, positions, mn, _ = objects.totals(index)
         places = np.searchsorted(users, keys)
 
         def scored(levels):

@@ -11,10 +11,10 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
-from rsp_engine.experiments.dataset import DFC, MENTIONS, USER, Dataset
-from rsp_engine.experiments.dfc import Dice, evolve
-from rsp_engine.experiments.generator import Scale, generate, main, suite
-from rsp_engine.experiments.profile import (
+from rsp_engine.experiments.datasets.dataset import DFC, MENTIONS, USER, Dataset
+from rsp_engine.experiments.datasets.dfc import Dice, evolve
+from rsp_engine.experiments.datasets.generator import Scale, generate, main, suite
+from rsp_engine.experiments.datasets.profile import (
     CHS,
     INVOCATIONS,
     PAIRS,
@@ -25,12 +25,12 @@ from rsp_engine.experiments.profile import (
     spread_of,
     summary_of,
 )
-from rsp_engine.experiments.traces import read_trace
+from rsp_engine.experiments.datasets.traces import read_trace
+from rsp_engine.io.sources import open_source
 from rsp_engine.model.streams import Element
-from rsp_engine.replica.endpoint import UNLIMITED
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED
+from rsp_engine.replica.endpoints.recorded import read_csv
 from rsp_engine.replica.pattern import RemotePattern
-from rsp_engine.replica.recorded import read_csv
-from rsp_engine.runtime.sources import open_source
 from tests.data import real_data
 from tests.thoroughness import examples
 

@@ -8,7 +8,7 @@ from collections import deque
 import numpy as np
 import pytest
 
-from rsp_engine.experiments.incomplete import (
+from rsp_engine.experiments.datasets.incomplete import (
     PAPER,
     kept,
     main,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rsp_engine.experiments.as_query import through_engine
-from rsp_engine.experiments.direct import Setting, run
-from rsp_engine.experiments.generator import Scale, generate
+from rsp_engine.experiments.datasets.generator import Scale, generate
+from rsp_engine.experiments.simulation import Setting, run
 from rsp_engine.experiments.suite import NINE
 from rsp_engine.experiments.windows import prepare
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rsp_engine.errors import SourceError
-from rsp_engine.experiments.recording import Recording, read, rows_of
+from rsp_engine.experiments.datasets.recording import Recording, read, rows_of
 from rsp_engine.experiments.replay import (
     SEEDS,
     Reference,

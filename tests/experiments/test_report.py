@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from rsp_engine.errors import RspError, SinkError, StateError
+from rsp_engine.experiments.process_pool import in_turn
 from rsp_engine.experiments.report.figures import Bars, Curves, Labels, Lines, varied_figure
 from rsp_engine.experiments.report.measured import Median, Point, measured
 from rsp_engine.experiments.report.page import Told, figures_of, page
@@ -18,7 +19,6 @@ from rsp_engine.experiments.report.plots import write_figures
 from rsp_engine.experiments.report.svg import draw
 from rsp_engine.experiments.report.written import found_results, tell, write_report
 from rsp_engine.experiments.results import read_results, run_suite
-from rsp_engine.experiments.spread import in_turn
 from rsp_engine.experiments.suite import Data, Grid, Suite
 from tests.data import real_data
 from tests.experiments.grids import by_budget, made_grid

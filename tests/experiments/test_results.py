@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from rsp_engine.errors import SourceError, StateError
+from rsp_engine.experiments.process_pool import in_turn, over_processes
 from rsp_engine.experiments.results import folder_name, read_results, run_suite
-from rsp_engine.experiments.spread import in_turn, over_processes
 from rsp_engine.experiments.suite import Data, Grid, Suite
 
 GRID = Grid("small grid", ("WST", "AT-TSM", "WSJ-RND"), (20,), (1, 7), (5,), (10,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rsp_engine.errors import SuiteError
-from rsp_engine.experiments.known import find_suite, known_suites
+from rsp_engine.experiments.bundled_suites import find_suite, known_suites
 from rsp_engine.experiments.suite import NINE, read_suite
 from rsp_engine.experiments.tasks import tasks_of
 from tests.data import PROJECT

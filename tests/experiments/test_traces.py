@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rsp_engine.errors import SourceError
-from rsp_engine.experiments.profile import (
+from rsp_engine.experiments.datasets.profile import (
     CHS,
     PAIRS,
     RESULTS,
@@ -18,13 +18,20 @@ from rsp_engine.experiments.profile import (
     spread_of,
     summary_of,
 )
-from rsp_engine.experiments.traces import FOLLOWERS, MENTIONS, Trace, derive, main, read_trace
+from rsp_engine.experiments.datasets.traces import (
+    FOLLOWERS,
+    MENTIONS,
+    Trace,
+    derive,
+    main,
+    read_trace,
+)
 from tests.data import real_data
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.experiments.datasets.dataset import Dataset
 
 SMALL_MENTIONS = "timestamp_ms,user_id\n1000,30\n5000,10\n3000,30\n"
 SMALL_FOLLOWERS = (

@@ -12,12 +12,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from rsp_engine.experiments.direct import Setting as Direct
-from rsp_engine.experiments.direct import run
-from rsp_engine.experiments.generator import generate
-from rsp_engine.experiments.held import variant
-from rsp_engine.experiments.recording import Recording, read
+from rsp_engine.experiments.datasets.generator import generate
+from rsp_engine.experiments.datasets.recording import Recording, read
 from rsp_engine.experiments.replay import Setting, replay, total
+from rsp_engine.experiments.simulated_replica import variant
+from rsp_engine.experiments.simulation import Setting as Direct
+from rsp_engine.experiments.simulation import run
 from rsp_engine.experiments.windows import prepare
 from tests.data import real_data
 from tests.thoroughness import TIMES

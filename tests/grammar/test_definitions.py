@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine import Engine
+from rsp_engine.drivers.service_binding import connect
 from rsp_engine.errors import BindingError, PlanError, QuerySyntaxError
 from rsp_engine.grammar import check, serialise
 from rsp_engine.grammar.definitions import USUAL, expand, read_definition
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import plan
-from rsp_engine.runtime.endpoints import connect
 from tests.cli.test_run import here, rsp
 from tests.data import PROJECT
 from tests.thoroughness import examples
@@ -125,6 +125,33 @@ def test_a_call_that_cannot_be_replaced_is_refused_at_its_place(definition, mess
         engine.register(text)
     [told] = caught.value.diagnostics
     assert (told.message, text[told.span.start : told.span.end]) == (message, "F(?x, ?y)")
+
+
+@pytest.mark.parametrize(
+    "definitions",
+    [
+        ["F0(?a) = ?a", *(f"F{i + 1}(?a) = F{i}(?a) * F{i}(?a)" for i in range(40))],  # 2^40 parts
+        ["F0(?a) = ?a", *(f"F{i + 1}(?a) = F{i}(?a) + 1" for i in range(400))],
+    ],
+)
+def test_what_grows_too_large_is_refused(definitions):
+    engine = Engine()
+    for text in definitions:
+        engine.define(text)
+    with pytest.raises(PlanError, match="stands for here is too large, or nested too deep"):
+        engine.register(query(f"F{len(definitions) - 1}(?y)"))
+
+
+def test_inside_of_service_a_call_is_sent_as_its_expression():
+    text = (
+        f"PREFIX : <{EX}> SELECT ?x ?v FROM NAMED WINDOW :w ON :s [RANGE 10s] "
+        "WHERE { WINDOW :w { ?x :p ?y } SERVICE :r { ?x :q ?v FILTER (F(?v) > 3) } }"
+    )
+    engine = Engine()
+    engine.service(f"{EX}r", "http://localhost:7878/query")
+    engine.define("F(?a) = ?a * 2")
+    engine.register(text)
+    assert "FILTER (?v * 2 > 3)" in engine.explain()
 
 
 def test_a_name_stands_for_one_function():

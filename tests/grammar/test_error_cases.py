@@ -22,9 +22,9 @@ from rsp_engine.cli import app
 from rsp_engine.errors import QueryError
 from rsp_engine.grammar import parse, validate
 from rsp_engine.grammar.files import read_query
+from rsp_engine.grammar.parser.error_hints import SLIPS
 from rsp_engine.grammar.parser.escapes import undo_codepoint_escapes
 from rsp_engine.grammar.parser.failure import Failure
-from rsp_engine.grammar.parser.slips import SLIPS
 from rsp_engine.grammar.parser.tables import tables
 from rsp_engine.grammar.rules import RULES
 from tests.data import PROJECT

@@ -68,3 +68,81 @@ def test_no_home_does_no_harm(folder, monkeypatch):
     monkeypatch.setattr(module.Path, "home", no_home)
     assert is_good()
     assert not folder.exists()
+
+
+CANARY = b"cposix\nsystem\n(S'touch canary'\ntR."
+"""A pickle that runs a command."""
+
+
+def was_loaded(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Return a list that is told of every file that is unpickled."""
+    loaded: list[object] = []
+    load = module.lark.Lark.load
+
+    def told(file: object) -> object:
+        loaded.append(file)
+        return load(file)
+
+    monkeypatch.setattr(module.lark.Lark, "load", staticmethod(told))
+    return loaded
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o720])
+def test_tables_are_not_read_from_a_folder_that_others_can_write(folder, monkeypatch, mode):
+    assert is_good()
+    loaded = was_loaded(monkeypatch)
+    folder.chmod(mode)
+    [path] = folder.iterdir()
+    path.write_bytes(CANARY)
+    monkeypatch.chdir(folder.parent)
+    assert is_good()
+    assert loaded == []
+    assert not (folder.parent / "canary").exists()
+    assert path.read_bytes() == CANARY, "nothing is written there either"
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_tables_that_others_can_write_are_made_again(folder, monkeypatch, mode):
+    assert is_good()
+    loaded = was_loaded(monkeypatch)
+    [path] = folder.iterdir()
+    path.write_bytes(CANARY)
+    path.chmod(mode)
+    assert is_good()
+    assert loaded == []
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert is_good()
+    assert len(loaded) == 1
+
+
+@pytest.mark.parametrize("whose", ["folder", "file"])
+def test_tables_of_another_user_are_not_read(folder, monkeypatch, whose):
+    assert is_good()
+    loaded = was_loaded(monkeypatch)
+    [path] = folder.iterdir()
+    me = module.os.geteuid()
+    if me == 0:
+        module.os.chown(folder if whose == "folder" else path, 12345, 12345)
+    else:
+        monkeypatch.setattr(module.os, "geteuid", lambda: me + 1)
+    assert is_good()
+    assert loaded == []
+
+
+def test_a_link_to_tables_of_another_user_is_not_followed(folder, monkeypatch, tmp_path):
+    assert is_good()
+    loaded = was_loaded(monkeypatch)
+    [path] = folder.iterdir()
+    theirs = tmp_path / "theirs"
+    theirs.write_bytes(CANARY)
+    theirs.chmod(0o666)
+    path.unlink()
+    path.symlink_to(theirs)
+    assert is_good()
+    assert loaded == []
+
+
+def test_where_there_are_no_modes_tables_are_made_in_memory(folder, monkeypatch):
+    monkeypatch.delattr(module.os, "geteuid")
+    assert is_good()
+    assert not folder.exists()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.grammar import parse
 from rsp_engine.grammar.tree import InlineData, Literal, find
-from rsp_engine.model.rdf_text import blank_node_text, iri_text, literal_text, variable_text
+from rsp_engine.model.terms.rdf_text import blank_node_text, iri_text, literal_text, variable_text
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 texts = st.text() | st.text("\\u0041U\"'\n\r\t}{<>.#")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from fractions import Fraction
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -11,9 +12,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import Pane, TimeFrame
-from rsp_engine.operators.aggregates import AggregateConfig, Aggregates
-from rsp_engine.operators.pane_partials import Function
-from rsp_engine.operators.topk import in_panes
+from rsp_engine.operators.aggregates.aggregate_topk import AggregateConfig, Aggregates
+from rsp_engine.operators.aggregates.pane_partials import Function
+from rsp_engine.operators.topk.contract import in_panes
 from tests.operators.topk_runs import KEYS, WINDOWS, batched, frames
 
 if TYPE_CHECKING:
@@ -119,6 +120,13 @@ class Naive:
             )
             for key, group in sorted(groups.items())
         }
+
+    def counts(self, window: int) -> list[int]:
+        """How many arrivals each key has in a window."""
+        inside = Counter(
+            arrival.key for pane, arrival in self.arrivals if pane.first <= window <= pane.last
+        )
+        return [inside[key] for key in sorted(inside)]
 
     def ranked(self, window: int, until: int) -> list[tuple[float, int, int]]:
         """Scores, positions and keys of a window, best first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from math import inf, nan
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.aggregates import AggregateConfig, Aggregates
+from rsp_engine.operators.aggregates.aggregate_topk import AggregateConfig, Aggregates
 from tests.operators.aggregate_runs import (
     FUNCTIONS,
     Naive,
@@ -24,6 +25,9 @@ from tests.operators.aggregate_runs import (
     runs,
 )
 from tests.thoroughness import examples
+
+if TYPE_CHECKING:
+    from rsp_engine.operators.aggregates.pane_partials import Totals
 
 
 @examples(80)
@@ -37,7 +41,8 @@ def test_every_window_is_ranked_as_the_naive_one_says(run: Run):
         run.tell(clever, window)
         naive.remote.update(run.told[window])
         totals = naive.totals(window, window)
-        keys, positions, values = clever.totals(window)
+        keys, positions, values, counts = clever.totals(window)
+        assert counts.tolist() == naive.counts(window)
         assert positions.tolist() == [position for _, position in totals.values()]
         assert keys.tolist() == list(totals)
         assert bits(values) == bits(value for value, _ in totals.values())
@@ -271,17 +276,17 @@ def test_a_pane_is_forgotten_with_its_last_window():
     operator.arrive(Pane(0, 0), [1], [1])
     operator.arrive(Pane(0, 1), [2], [2])
     operator.close(0)
-    assert [kept["pane"] for kept in operator.state()["panes"]["panes"]] == [[0, 1]]
+    assert [*operator.state()["panes"]["panes"]] == ["0 1"]
     operator.close(5)
-    assert operator.state()["panes"]["panes"] == []
+    assert operator.state()["panes"]["panes"] == {}
     assert operator.keys.tolist() == []
 
 
 def test_what_is_given_out_can_be_changed_without_harm():
     operator = Aggregates(AggregateConfig(1, function="max"))
     operator.arrive(Pane(0, 1), [1, 2], [1, 2], [5.0, 6.0])
-    keys, positions, values = operator.totals(0)
-    keys[:], positions[:], values[:] = 0, 0, 0.0
+    keys, positions, values, counts = operator.totals(0)
+    keys[:], positions[:], values[:], counts[:] = 0, 0, 0.0, 0
     assert operator.close(0).scores.tolist() == [6.0]
     assert operator.close(1).scores.tolist() == [6.0]
 
@@ -372,8 +377,24 @@ def test_a_value_that_is_no_number_makes_the_aggregate_none_while_it_lives(funct
 
 
 def test_a_score_of_the_aggregate_alone_needs_no_remote_side():
-    operator = Aggregates(AggregateConfig(1, function="sum"), alone=lambda total: -total)
+    asked = AggregateConfig(1, function="sum")
+    operator = Aggregates(asked, streaming=lambda totals: -totals.values)
     operator.arrive(Pane(0, 1), [1, 2], [1, 2], [5.0, 3.0])
     operator.settle(0)
     assert operator.keys.tolist() == [2]
     assert operator.close(0).scores.tolist() == [-3.0]
+
+
+def test_x_s_may_be_made_of_totals_and_joined_with_the_remote_side():
+    asked = AggregateConfig(1, function="sum")
+    seen = []
+
+    def halved(totals: Totals) -> Any:
+        seen.append((totals.keys.tolist(), totals.counts.tolist()))
+        return totals.values / 2
+
+    operator = Aggregates(asked, joined, streaming=halved)
+    operator.change([1, 2], [0.0, 1.0])
+    operator.arrive(Pane(0, 1), [1, 2, 2], [1, 2, 3], [8.0, 7.0, 5.0])
+    assert operator.close(0).scores.tolist() == [4.0]
+    assert seen == [([1, 2], [1, 2])]

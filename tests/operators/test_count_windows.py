@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,8 @@ from pyoxigraph import Triple
 
 from rsp_engine.model.answers import Interval
 from rsp_engine.model.windows import CountFrame, Pane
-from rsp_engine.operators.count_windows import CountedScan, CountScan
-from rsp_engine.operators.scan import PASSED
+from rsp_engine.operators.windows.count_windows import CountedScan, CountScan
+from rsp_engine.operators.windows.scan import PASSED
 from tests.operators.streams import A, B, C, D, Taken, streams
 
 if TYPE_CHECKING:
@@ -155,7 +156,8 @@ Seen = list[tuple[Pane, Any]]
 class Looking:
     """A matcher that finds every triple, and the number of its element."""
 
-    def match(self, triples: list[Triple], numbers: Integers, now: int) -> Any:
+    def match(self, triples: list[Triple], numbers: Integers, now: int, sizes: list[int]) -> Any:
+        assert sizes == list(Counter(numbers.tolist()).values())
         return list(zip(triples, numbers.tolist(), strict=True))
 
 

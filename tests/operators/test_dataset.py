@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode, Quad, Store, Triple
 
-from rsp_engine.operators.content import Content
-from rsp_engine.operators.dataset import WindowGraph
+from rsp_engine.operators.windows.window_content import Content
+from rsp_engine.operators.windows.window_graph import WindowGraph
 from tests.operators.streams import A, B, C, D, triple
 
 PARTS = {

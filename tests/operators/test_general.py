@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pyoxigraph as ox
 import pytest
 
+from rsp_engine.evaluators.sparql import General
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Solutions
 from rsp_engine.model.windows import TimeFrame
-from rsp_engine.operators.general import General
-from rsp_engine.operators.time_windows import TimeScan
-from rsp_engine.plan.general import general_path
+from rsp_engine.operators.windows.time_windows import TimeScan
+from rsp_engine.plan.sparql.general import general_path
 
 EX = "http://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -72,3 +74,36 @@ def test_a_query_may_use_any_name_for_its_variables(name):
     content = General(general_path(check(text), {}), ox.Store(), [f"{EX}w"]).answer([scan], 0)
     assert isinstance(content, Solutions)
     assert [row.score for row in content.rows] == [3.0]
+
+
+def decimal(text: str) -> ox.Literal:
+    return ox.Literal(text, datatype=ox.NamedNode(f"{XSD}decimal"))
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "values", "expected"),
+    [
+        ("MIN", [ox.Literal(100), ox.Literal(20), ox.Literal("15 kg")], '"20"'),
+        ("MAX", [ox.Literal(100), ox.Literal(20), ox.Literal("15 kg")], '"15 kg"'),
+        ("MAX", [ox.Literal(1), ox.Literal(1.0), decimal("1.0")], '"1"^^<#integer>'),
+        ("SUM", [ox.Literal(1e16), ox.Literal(1.0), ox.Literal(-1e16)], '"1"^^<#double>'),
+        ("AVG", [ox.Literal(1e16), ox.Literal(2.0), ox.Literal(-1e16)], '"0.6666666666666666"'),
+        ("SUM", [ox.Literal(2**63 - 1), ox.Literal(5), ox.Literal(-5)], f'"{2**63 - 1}"'),
+        ("SUM", [ox.Literal(0.5), decimal("0.1"), decimal("0.2")], '"0.8"^^<#double>'),
+    ],
+)
+def test_an_aggregate_does_not_depend_on_the_order_of_triples(aggregate, values, expected):
+    for order in permutations(values):
+        triples = [triple(f"s{number}", value) for number, value in enumerate(order)]
+        [row] = answer(f"SELECT ({aggregate}(?v) AS ?n)", triples).rows
+        assert str(row.bindings["n"]).replace(XSD, "#").startswith(expected)
+
+
+def test_what_a_query_means_is_told_without_functions_of_the_engine():
+    window = "FROM NAMED WINDOW :w ON :s [RANGE 1s]"
+    text = f"PREFIX : <{EX}> SELECT (SUM(?v) AS ?n) {window} WHERE {{ WINDOW :w {{ ?s :p ?v }} }}"
+    config = general_path(check(text), {})
+    assert "SUM(?v)" in config.sparql
+    assert config.asked is not None
+    assert "<urn:rsp-engine:builtin:SUM>(?v)" in config.asked
+    assert not config.needs_order

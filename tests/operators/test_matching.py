@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.model.written import WrittenRows
-from rsp_engine.operators.matching import Matched
+from rsp_engine.model.terms.lazy_text import WrittenRows
+from rsp_engine.operators.sparql.pane_matcher import Matched
 
 
 def test_parts_that_hold_nothing_do_not_say_how_wide_solutions_are():

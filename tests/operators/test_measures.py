@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.operators.measures import (
+from rsp_engine.operators.scoring.ranking_measures import (
     Cumulated,
     Measures,
     accuracy,

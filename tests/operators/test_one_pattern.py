@@ -8,9 +8,9 @@ import pyoxigraph as ox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.operators.one_pattern import OnePattern
-from rsp_engine.operators.stored import stored
-from rsp_engine.operators.template import Hole
+from rsp_engine.model.terms.stored_literal import stored
+from rsp_engine.operators.sparql.one_pattern import OnePattern
+from rsp_engine.operators.sparql.template import Hole
 
 A, B = ox.NamedNode("urn:a"), ox.NamedNode("urn:b")
 NODE = ox.BlankNode("n")

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.aggregates import AggregateConfig, Aggregates
+from rsp_engine.operators.aggregates.aggregate_topk import AggregateConfig, Aggregates
 from tests.operators.aggregate_runs import bits
 from tests.thoroughness import examples
 
@@ -77,10 +77,9 @@ def test_what_many_numbers_add_up_to_is_rounded_right(rows):
     operator = Aggregates(AggregateConfig(1, function="sum"))
     operator.arrive(Pane(0, 0), [0] * 3, [0] * 3, [1.0, 2.0**28, 2.0**56])
     state = operator.state()
-    codes, counts, positions, *_ = state["panes"]["panes"][0]["rows"]
-    size = len(rows)
-    columns = [codes[:size], counts[:size], positions[:size], *map(list, zip(*rows, strict=True))]
-    state["panes"]["panes"][0]["rows"] = columns
+    [saved] = state["panes"]["panes"]["0 0"]["rows"].values()
+    made = [[*row[:3], *pieces] for row, pieces in zip(saved, rows, strict=False)]
+    state["panes"]["panes"]["0 0"] = {"size": len(rows), "rows": {"0": made}}
     found = Aggregates.restored(operator.config, state).close(0).scores.tolist()
     # The number 1 is 2**52 times its last bit, and that is 2**4 above the place where it begins.
     exact = sum(
@@ -95,6 +94,7 @@ def test_more_numbers_than_can_be_added_are_refused_not_added_wrongly():
     operator = Aggregates(AggregateConfig(1, function="sum"))
     operator.arrive(Pane(0, 0), [0], [0], [1.5])
     state = operator.state()
-    state["panes"]["panes"][0]["rows"][1] = [2**33 + 1]
+    [[row]] = state["panes"]["panes"]["0 0"]["rows"].values()
+    row[1] = 2**33 + 1
     with pytest.raises(OverflowError, match="cannot be added up"):
         Aggregates.restored(operator.config, state).close(0)

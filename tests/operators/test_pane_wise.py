@@ -9,17 +9,17 @@ import pyoxigraph as ox
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rsp_engine.evaluators.per_pane import PaneWise, PaneWiseConfig
+from rsp_engine.evaluators.sparql import General
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Solutions
 from rsp_engine.model.windows import TimeFrame
-from rsp_engine.operators.general import General
-from rsp_engine.operators.pane_wise import PaneWise, PaneWiseConfig
-from rsp_engine.operators.time_windows import TimeScan
-from rsp_engine.plan.general import general_path
-from rsp_engine.plan.pane_wise import pane_wise_path
+from rsp_engine.operators.windows.time_windows import TimeScan
+from rsp_engine.plan.shapes.per_pane import pane_wise_path
+from rsp_engine.plan.sparql.general import general_path
 
 if TYPE_CHECKING:
-    from rsp_engine.operators.asking import GeneralConfig
+    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
 
 EX = "http://example.org/"
 WINDOW = f"{EX}w"

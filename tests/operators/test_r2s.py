@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.operators.r2s import StreamOperator, bag_difference
+from rsp_engine.operators.windows.r2s import StreamOperator, bag_difference
 
 bags = st.lists(st.sampled_from("abc"), max_size=6)
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rsp_engine.drivers.user_functions import as_sparql
+from rsp_engine.evaluators.sparql import General
+from rsp_engine.evaluators.topk import RANKERS, Ranked, RankedConfig
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Solutions
 from rsp_engine.model.windows import TimeFrame
-from rsp_engine.operators.general import General
-from rsp_engine.operators.ranked import RANKERS, Ranked, RankedConfig
-from rsp_engine.operators.time_windows import TimedScan
-from rsp_engine.plan.general import general_path
-from rsp_engine.plan.ranked import WhyNot, ranked_path
-from rsp_engine.runtime.functions import as_sparql
+from rsp_engine.operators.windows.time_windows import TimedScan
+from rsp_engine.plan.shapes.topk import WhyNot, ranked_path
+from rsp_engine.plan.sparql.general import general_path
 from tests.thoroughness import examples
 
 EX = "http://example.org/"
@@ -159,11 +159,11 @@ def test_of_equal_scores_the_later_arrival_is_first_then_the_larger_term():
     assert [row.bindings["s"].value for row in rows] == [f"{EX}b", f"{EX}a", f"{EX}c"]
 
 
-def test_what_has_no_number_ranks_last():
+def test_what_is_no_number_ranks_in_the_order_of_terms():
     p = ox.NamedNode(f"{EX}p")
     values: Any = (ox.Literal("x"), ox.Literal(5), ox.Literal(2.5), ox.NamedNode(f"{EX}y"))
     found = [(n, [ox.Triple(ox.NamedNode(f"{EX}s{n}"), p, v)]) for n, v in enumerate(values, 1)]
-    for asked, best in ((ASKED[0], [5.0, 2.5, None]), (ASKED[1], [2.5, 5.0])):
+    for asked, best in ((ASKED[0], [None, 5.0, 2.5]), (ASKED[1], [None, 2.5])):
         rows = answers(Ranked(planned(asked), store()), found, TimeFrame(9, 9))[0].rows
         assert [row.score for row in rows] == best
 

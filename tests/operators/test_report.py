@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import CountFrame, TimeFrame
-from rsp_engine.operators.count_windows import CountScan
-from rsp_engine.operators.report import Report
-from rsp_engine.operators.time_windows import TimeScan
+from rsp_engine.operators.windows.count_windows import CountScan
+from rsp_engine.operators.windows.report import Report
+from rsp_engine.operators.windows.time_windows import TimeScan
 from tests.operators.streams import BOUNDS, A, Taken, streams
 
 kinds = st.sampled_from(("nonempty", "every"))

@@ -15,17 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import Pane, TimeFrame
-from rsp_engine.operators.oracle import Oracle
-from rsp_engine.operators.rank_test import rank_sum, tends_to_be_larger, upper_rank_sum
-from rsp_engine.operators.sap import Sap, SapConfig
-from rsp_engine.operators.sap_check import bound
-from rsp_engine.operators.skyband import KSkyband
-from rsp_engine.operators.sma import Sma, SmaConfig
-from rsp_engine.operators.topk import TopkConfig, in_panes
+from rsp_engine.operators.sap.invariants import bound
+from rsp_engine.operators.sap.rank_test import rank_sum, tends_to_be_larger, upper_rank_sum
+from rsp_engine.operators.sap.sap import Sap, SapConfig
+from rsp_engine.operators.topk.baselines.oracle import Oracle
+from rsp_engine.operators.topk.baselines.skyband import KSkyband
+from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
+from rsp_engine.operators.topk.contract import TopkConfig, in_panes
 from tests.data import real_data
 
 if TYPE_CHECKING:
-    from rsp_engine.operators.partitioning import Partitioning
+    from rsp_engine.operators.sap.partition_size import Partitioning
 
 PARTITIONINGS: tuple[Partitioning, ...] = ("equal", "dynamic", "enhanced")
 SHAPES = ("rises", "falls", "sine", "uniform", "levels", "noisy sine")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.rank_test import eta, zeta, zeta_max
-from rsp_engine.operators.s_avl import StackedIndex
-from rsp_engine.operators.sap import Sap, SapConfig
+from rsp_engine.operators.sap.rank_test import eta, zeta, zeta_max
+from rsp_engine.operators.sap.sap import Sap, SapConfig
+from rsp_engine.operators.sap.stack_index import StackedIndex
 
 FOLDER = Path(__file__).parents[1] / "cases" / "sap"
 CASES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(FOLDER.glob("*.toml"))}

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.operators.scores import are_numbers, column, number
-from rsp_engine.operators.scoring import (
+from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
     Call,
@@ -25,6 +24,7 @@ from rsp_engine.operators.scoring import (
     evaluate,
     variables,
 )
+from rsp_engine.operators.scoring.term_scores import are_numbers, column, number
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 A, B = Variable("a"), Variable("b")

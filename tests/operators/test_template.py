@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
-from rsp_engine.operators.template import Hole, Template, TemplateTerm
+from rsp_engine.operators.sparql.template import Hole, Template, TemplateTerm
 
 EX = "http://example.org/"
 P, Q = NamedNode(f"{EX}p"), NamedNode(f"{EX}q")

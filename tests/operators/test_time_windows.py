@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from rsp_engine.model.answers import Interval
 from rsp_engine.model.windows import TimeFrame
-from rsp_engine.operators.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE
-from rsp_engine.operators.time_windows import TimeScan
+from rsp_engine.operators.windows.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE
+from rsp_engine.operators.windows.time_windows import TimeScan
 from tests.operators.streams import A, B, C, Taken, held_up, streams
 
 if TYPE_CHECKING:

@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
 from rsp_engine.model.windows import Pane, TimeFrame
-from rsp_engine.operators.dominance import dominators
-from rsp_engine.operators.mintopk import MinTopk
-from rsp_engine.operators.oracle import Oracle
-from rsp_engine.operators.pretopk import PreTopk
-from rsp_engine.operators.sap import Sap, SapConfig
-from rsp_engine.operators.skyband import KSkyband
-from rsp_engine.operators.sma import Sma, SmaConfig
-from rsp_engine.operators.topk import TopkConfig, in_panes
-from rsp_engine.operators.topk_n import TopkN, TopkNConfig
-from tests.operators.topk_runs import Run, feed, runs
+from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
+from rsp_engine.operators.sap.sap import Sap, SapConfig
+from rsp_engine.operators.topk.baselines.oracle import Oracle
+from rsp_engine.operators.topk.baselines.pretopk import PreTopk
+from rsp_engine.operators.topk.baselines.skyband import KSkyband
+from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
+from rsp_engine.operators.topk.contract import TopkConfig, in_panes
+from rsp_engine.operators.topk.dominance import dominators
+from rsp_engine.operators.topk.mintopk import MinTopk
+from tests.operators.topk_runs import Run, feed, late_runs, runs
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
-    from rsp_engine.operators.partitioning import Partitioning
+    from rsp_engine.operators.sap.partition_size import Partitioning
 
 
 class Alone(TopkN):
@@ -94,6 +94,20 @@ def test_every_operator_gives_the_ranking_of_the_oracle(operator, run: Run):
         assert found.scores.tolist() == expected.scores.tolist()
         assert found.is_exact
         assert found.has_exact_set
+        if operator is not PreTopk:
+            clever._check()
+
+
+@pytest.mark.parametrize("operator", FAMILY)
+@examples(100)
+@given(late_runs())
+def test_arrivals_that_come_late_rank_by_when_they_came(operator, run: Run):
+    oracle, clever = Oracle(run.config), operator(run.config)
+    for window, [part] in enumerate(run.batches):
+        for one in (oracle, clever):
+            feed(one, part, run, window - 1)
+        expected, found = oracle.close(window), clever.close(window)
+        assert found.keys.tolist() == expected.keys.tolist()
         if operator is not PreTopk:
             clever._check()
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rsp_engine.model.windows import TimeFrame
-from rsp_engine.operators.mintopk import MinTopk
-from rsp_engine.operators.topk import Ranking, TopkConfig
-from rsp_engine.operators.topk_n import TopkN, TopkNConfig
+from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
+from rsp_engine.operators.topk.contract import Ranking, TopkConfig
+from rsp_engine.operators.topk.mintopk import MinTopk
 from tests.operators.topk_stories import Arrival, Naive, give, open_panes, plus
 
 FOLDER = Path(__file__).parents[1] / "cases" / "topk"

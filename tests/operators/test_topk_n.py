@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import Pane, TimeFrame
-from rsp_engine.operators.mintopk import MinTopk
-from rsp_engine.operators.topk_n import TopkN, TopkNConfig
+from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
+from rsp_engine.operators.topk.mintopk import MinTopk
 from tests.operators.topk_runs import KEYS, Run, feed, frames, runs
 from tests.operators.topk_stories import (
     WINDOWS,
@@ -31,7 +31,7 @@ from tests.operators.topk_stories import (
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
-    from rsp_engine.operators.topk import Ranking
+    from rsp_engine.operators.topk.contract import Ranking
 
 
 def checked(operator: TopkN) -> TopkN:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.topk import TopkConfig
-from rsp_engine.operators.topk_n import TopkN, TopkNConfig
-from rsp_engine.operators.whole_window import WholeWindow
+from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
+from rsp_engine.operators.acquatop.whole_window import WholeWindow
+from rsp_engine.operators.topk.contract import TopkConfig
 from tests.thoroughness import examples
 
 SCORES = {
@@ -227,8 +227,8 @@ def test_older_arrivals_of_a_pane_are_forgotten():
         operator.arrive(Pane(0, 9), [0, 0], [position, position], [1.0, 1.0], [1.0, 1.0])
         operator.settle(0)
         assert len(operator) == 1
-    [waiting] = operator.state()["inflow"]["panes"]
-    assert waiting["arrivals"][1] == [49, 49]
+    [rows] = operator.state()["inflow"]["panes"].values()
+    assert [position for _, position, *_ in rows] == [49, 49]
 
 
 @pytest.mark.parametrize(

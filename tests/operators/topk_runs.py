@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from rsp_engine.model.windows import TimeFrame
-from rsp_engine.operators.topk import TopkConfig, in_panes
+from rsp_engine.model.windows import Pane, TimeFrame
+from rsp_engine.operators.topk.contract import TopkConfig, in_panes
 
 WINDOWS = 14
 KEYS = 8
@@ -62,10 +62,26 @@ def batched(
     return batches
 
 
-def feed(operator: Any, part: list[tuple[int, int]], run: Run) -> None:
-    """Give a batch to an operator, pane by pane."""
+@st.composite
+def late_runs(draw: st.DrawFn) -> Run:
+    """Draw a run in which some arrivals come when windows that should hold them have closed."""
+    run = draw(runs())
+    waiting: list[tuple[int, int]] = []
+    batches = []
+    for parts in run.batches:
+        now = [*waiting, *(pair for part in parts for pair in part)]
+        late = draw(st.lists(st.booleans(), min_size=len(now), max_size=len(now)))
+        waiting = [pair for pair, waits in zip(now, late, strict=True) if waits]
+        batches.append([[pair for pair, waits in zip(now, late, strict=True) if not waits]])
+    return run._replace(batches=batches)
+
+
+def feed(operator: Any, part: list[tuple[int, int]], run: Run, closed: int = -1) -> None:
+    """Give a batch to an operator, pane by pane, into those windows that have not closed."""
     keys = np.array([key for key, _ in part], dtype=np.int64)
     positions = np.array([position for _, position in part], dtype=np.int64)
     scores = np.array(run.scores)[keys]
     for pane, places in in_panes(run.frame, positions):
-        operator.arrive(pane, keys[places], positions[places], scores[places])
+        if pane.last > closed:
+            still = Pane(max(pane.first, closed + 1), pane.last)
+            operator.arrive(still, keys[places], positions[places], scores[places])

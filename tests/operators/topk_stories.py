@@ -9,13 +9,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import Pane, TimeFrame
-from rsp_engine.operators.topk_n import TopkN, TopkNConfig
+from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
 from tests.operators.topk_runs import KEYS, frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rsp_engine.operators.topk import Ranking
+    from rsp_engine.operators.topk.contract import Ranking
 
 WINDOWS = 5
 

@@ -11,12 +11,12 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, assert_never
 
 from rsp_engine.grammar import tree
-from rsp_engine.plan import logical
+from rsp_engine.plan.logical import algebra as logical
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from rsp_engine.plan.logical import Logical
+    from rsp_engine.plan.logical.algebra import Logical
 
 Solution = frozenset[tuple[str, tree.Term]]
 Triples = frozenset[tuple[tree.Term, ...]]

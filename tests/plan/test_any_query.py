@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import given
 
 from rsp_engine.errors import QueryError
+from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check, serialise, tree
-from rsp_engine.plan.explain import explain, explain_json
+from rsp_engine.plan.explain.text import explain, explain_json
 from rsp_engine.plan.planner import Plan, plan
-from rsp_engine.runtime.step import Step
 from tests.grammar.strategies import queries
 from tests.thoroughness import examples
 

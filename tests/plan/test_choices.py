@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from rsp_engine.drivers.user_functions import as_sparql
+from rsp_engine.evaluators.per_pane import PaneWiseConfig
 from rsp_engine.grammar import check
-from rsp_engine.operators.pane_wise import PaneWiseConfig
-from rsp_engine.plan.explain import explain
+from rsp_engine.plan.explain.text import explain
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import Plan, plan
-from rsp_engine.runtime.functions import as_sparql
 
 TIME = "FROM NAMED WINDOW :w ON :s [RANGE 9s STEP 3s]"
 COUNT = "FROM NAMED WINDOW :w ON :s [ELEMENTS 9 STEP 3]"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from rsp_engine.cli.ranking import Operator
+from rsp_engine.evaluators.topk import RankedConfig
 from rsp_engine.grammar import check
-from rsp_engine.operators.ranked import RankedConfig
-from rsp_engine.operators.rankers import RANKERS
-from rsp_engine.plan.choosing import chosen_ranker, threshold
+from rsp_engine.operators.topk.rankers import RANKERS
 from rsp_engine.plan.options import OPERATORS, Options
 from rsp_engine.plan.planner import plan
+from rsp_engine.plan.shapes.ranker_choice import chosen_ranker, threshold
 
 QUERY = """PREFIX : <http://example.org/>
 SELECT ?s ?v FROM NAMED WINDOW :w ON STREAM :x [RANGE {} STEP {}]

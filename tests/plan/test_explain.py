@@ -16,7 +16,7 @@ import pytest
 
 from rsp_engine.errors import PlanError, QueryError
 from rsp_engine.grammar import check
-from rsp_engine.plan.explain import explain, explain_json
+from rsp_engine.plan.explain.text import explain, explain_json
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import Plan, plan
 from tests.data import PROJECT

@@ -16,13 +16,13 @@ from xml.etree import ElementTree as ET
 import pytest
 from lark import Lark, Token, Tree, UnexpectedInput
 
+from rsp_engine.drivers.service_binding import connect
 from rsp_engine.grammar import check, tree
-from rsp_engine.plan.explain_dot import explain_dot
-from rsp_engine.plan.explain_graph import plan_graph
-from rsp_engine.plan.explain_svg import explain_svg
+from rsp_engine.plan.explain.dot import explain_dot
+from rsp_engine.plan.explain.graph import plan_graph
+from rsp_engine.plan.explain.svg import explain_svg
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import Plan, plan
-from rsp_engine.runtime.endpoints import connect
 from tests.data import PROJECT
 
 DOT = Lark(

@@ -15,8 +15,8 @@ from rsp_engine.operators.pairs.scoring import (
     swapped,
 )
 from rsp_engine.operators.pairs.skyband import KSkyband, SkybandConfig
-from rsp_engine.operators.pairs.threshold import SortedLists
-from rsp_engine.operators.scoring import (
+from rsp_engine.operators.pairs.threshold_algorithm import SortedLists
+from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
     Call,
@@ -30,7 +30,7 @@ from rsp_engine.operators.scoring import (
     Variable,
     evaluate,
 )
-from rsp_engine.plan.global_scoring import Global, NotGlobal, global_scoring
+from rsp_engine.plan.shapes.global_scoring import Global, NotGlobal, global_scoring
 from tests.operators.pairs.brute_force import as_list
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.operators.scoring import (
+from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
     Call,

@@ -6,16 +6,17 @@ import pyoxigraph as ox
 import pytest
 
 from rsp_engine.errors import BindingError, PlanError
+from rsp_engine.evaluators.service.config import ServedConfig
+from rsp_engine.evaluators.service.service_plan import ServiceOptions
 from rsp_engine.grammar import check
-from rsp_engine.plan.explain import explain, explain_json
+from rsp_engine.plan.explain.text import explain, explain_json
 from rsp_engine.plan.options import Options
 from rsp_engine.plan.planner import Plan, plan
-from rsp_engine.plan.remote import ServedConfig
-from rsp_engine.plan.services import ServiceOptions, refuse_unasked
-from rsp_engine.replica.asking import batch_of, whole_text
-from rsp_engine.replica.endpoint import Limits
-from rsp_engine.replica.in_process import InProcess
-from tests.runtime.served_shapes import EX, OTHER, SERVICE, SHAPES
+from rsp_engine.plan.services import refuse_unasked
+from rsp_engine.replica.endpoints.endpoint import Limits
+from rsp_engine.replica.endpoints.in_process import InProcess
+from rsp_engine.replica.sparql_client.request_text import batch_of, whole_text
+from tests.evaluators.served_shapes import EX, OTHER, SERVICE, SHAPES
 
 SERVICES = dict.fromkeys((SERVICE, OTHER), lambda pattern: InProcess(pattern, ox.Store()))
 W = "FROM NAMED WINDOW :w ON :s [RANGE 10s]"

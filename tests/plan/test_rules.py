@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from rsp_engine.grammar import check, parse, tree
 from rsp_engine.grammar.tree import BlankNode, Describe
-from rsp_engine.plan.explain import explain
-from rsp_engine.plan.logical import (
+from rsp_engine.plan.explain.text import explain
+from rsp_engine.plan.logical.algebra import (
     Bgp,
     Distinct,
     Extend,
@@ -35,9 +35,9 @@ from rsp_engine.plan.logical import (
     Values,
     Window,
 )
+from rsp_engine.plan.logical.rules import RULES, rewrite
+from rsp_engine.plan.logical.translate import translate
 from rsp_engine.plan.planner import plan
-from rsp_engine.plan.rules import RULES, rewrite
-from rsp_engine.plan.translate import translate
 from tests.data import PROJECT
 from tests.grammar.strategies import queries as any_queries
 from tests.plan.algebra import Windows, solutions

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.grammar import check, tree
-from rsp_engine.operators.scores import are_numbers, column, number
-from rsp_engine.operators.scoring import (
+from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
     Call,
@@ -26,8 +26,8 @@ from rsp_engine.operators.scoring import (
     Variable,
     evaluate,
 )
+from rsp_engine.operators.scoring.term_scores import are_numbers, column, number
 from rsp_engine.plan.scoring import scoring
-from rsp_engine.runtime.functions import as_sparql
 from tests.thoroughness import examples
 
 A, B = Variable("a"), Variable("b")
@@ -61,9 +61,9 @@ def read(text: str) -> tree.Expression:
         ("?a - (?b - 1)", Subtract(A, Subtract(B, Number(1)))),
         ("?a -1", Subtract(A, Number(1))),
         ("?a * ?b / 100", Divide(Multiply(A, B), 100)),
-        ("?a / -2e0", Divide(A, -2)),
+        ("?a / -2e0", Divide(A, -2, is_double=True)),
         ("?a / (-(2))", Divide(A, -2)),
-        ("+?a", A),
+        ("+?a", Add(A, Number(0))),
         ("-(?a + ?b)", Negate(Add(A, B))),
         ("ABS(?a)", Absolute(A)),
         ("F(?a, ?b * 2)", Call("F", double, (A, Multiply(B, Number(2))))),

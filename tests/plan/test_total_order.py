@@ -9,7 +9,8 @@ import pytest
 
 from rsp_engine.grammar import parse
 from rsp_engine.grammar.write import serialise
-from rsp_engine.plan.total_order import totally_ordered
+from rsp_engine.operators.sparql.sparql_query import Asking, GeneralConfig
+from rsp_engine.plan.sparql.total_order import totally_ordered
 
 XSD = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
 
@@ -24,7 +25,8 @@ def written(values: tuple[str, ...]) -> str:
 
 
 def asked(text: str) -> list[str]:
-    found = ox.Store().query(serialise(totally_ordered(parse(text))))
+    config = GeneralConfig(serialise(totally_ordered(parse(text))), "SELECT")
+    found = Asking(config).ask(ox.Store(), now=0)
     assert isinstance(found, ox.QuerySolutions)
     return [str(solution["v"]) for solution in found]
 

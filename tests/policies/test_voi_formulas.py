@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 
 from rsp_engine.model.candidates import Outlook
+from rsp_engine.policies.voi.rank_distribution import standing
 from rsp_engine.policies.voi.rate import Rate
-from rsp_engine.policies.voi.standing import standing
+from rsp_engine.policies.voi.refresh_value import horizon, ideal, thresholds, worth
 from rsp_engine.policies.voi.values import Levels, Marginal, Past, grouped
-from rsp_engine.policies.voi.worth import horizon, ideal, thresholds, worth
 from tests.policies.inputs import numbers, outlooks
 from tests.thoroughness import examples
 

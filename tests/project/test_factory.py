@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from tests.data import PROJECT
-from tests.runtime.live.servers import needs_mosquitto
+from tests.io.live.servers import needs_mosquitto
 
 RUN = [sys.executable, "examples/factory/run.py"]
 

@@ -1,18 +1,19 @@
-"""The shape of the project: its links, its extras, its checks, the size of its files."""
+"""The shape of the project: its links, its extras, its checks, the size of its rooms."""
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
 import subprocess
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LONGEST = 400
 MACHINE_PATH = re.compile(rb"(^|[^A-Za-z0-9_.])/(" + b"|".join((b"work", b"farm", b"root")) + b")/")
 
 
@@ -57,10 +58,32 @@ def test_no_file_names_a_path_of_one_machine(tracked: list[Path]) -> None:
     assert naming == []
 
 
-def test_no_python_file_is_longer_than_a_room_should_be(tracked: list[Path]) -> None:
-    lengths = {
-        path: len(path.read_text(encoding="utf-8").splitlines())
-        for path in tracked
-        if path.suffix == ".py"
-    }
-    assert {path: length for path, length in lengths.items() if length >= LONGEST} == {}
+def modules() -> dict[str, Path]:
+    """Return the modules of the package by their names."""
+    files = (ROOT / "rsp_engine").rglob("*.py")
+    found = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in files}
+    return {name.removesuffix(".__init__"): path for name, path in found.items()}
+
+
+def imported(path: Path, known: dict[str, Path]) -> set[str]:
+    """Return the modules of the package that a file imports when it is imported itself."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module in known:
+            names = (f"{node.module}.{each.name}" for each in node.names)
+            found |= {name if name in known else str(node.module) for name in names}
+    return found
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    known = modules()
+    graph = {name: imported(path, known) - {name} for name, path in known.items()}
+    assert len(list(TopologicalSorter(graph).static_order())) == len(known)
+
+
+def test_no_room_is_crowded() -> None:
+    """The command has a file for each of its words, and policies one for each policy."""
+    rooms = {path.parent for path in modules().values()}
+    counts = {room: len(list(room.glob("*.py"))) - 1 for room in rooms}
+    crowded = {room.name for room, count in counts.items() if count > 15}
+    assert crowded <= {"cli", "policies"}

@@ -6,7 +6,7 @@ import json
 import socket
 from typing import TYPE_CHECKING
 
-from rsp_engine.replica.http import HttpConfig, HttpEndpoint
+from rsp_engine.replica.endpoints.http import HttpConfig, HttpEndpoint
 from tests.patience import stopwatch
 from tests.replica.fault_server import Exchange, FaultServer, bomb
 from tests.replica.patterns import FOLLOWERS, count, insert, user
@@ -14,7 +14,7 @@ from tests.replica.patterns import FOLLOWERS, count, insert, user
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rsp_engine.replica.endpoint import Fetched
+    from rsp_engine.replica.endpoints.endpoint import Fetched
     from rsp_engine.replica.pattern import RemotePattern
 
 TOLERANCE = 0.2

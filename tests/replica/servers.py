@@ -37,8 +37,9 @@ def free_port() -> int:
 class OxigraphServer:
     """`oxigraph serve`, with its data in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int | None = None) -> None:
         self.url = ""
+        self._port = port
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -55,7 +56,7 @@ class OxigraphServer:
 
     def _start(self) -> Self:
         binary = Path(sysconfig.get_path("scripts")) / "oxigraph"
-        bind = f"127.0.0.1:{free_port()}"
+        bind = f"127.0.0.1:{self._port or free_port()}"
         self.url = f"http://{bind}"
         self._process = subprocess.Popen(  # noqa: S603 - our own server
             [binary, "serve", "--bind", bind],

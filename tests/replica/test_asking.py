@@ -10,7 +10,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from rsp_engine.grammar import parse, tree
-from rsp_engine.replica.asking import (
+from rsp_engine.replica.pattern import Key, RemotePattern
+from rsp_engine.replica.sparql_client.request_text import (
     batch_of,
     batches,
     page_text,
@@ -19,7 +20,6 @@ from rsp_engine.replica.asking import (
     whole_text,
     write_term,
 )
-from rsp_engine.replica.pattern import Key, RemotePattern
 
 E = "http://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import ServiceError
 from rsp_engine.replica.changes import Changes
-from rsp_engine.replica.endpoint import UNLIMITED, Fetched
-from rsp_engine.replica.estimator import Declared
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched
 from rsp_engine.replica.pattern import RemotePattern
-from rsp_engine.replica.store import Replica, ReplicaConfig
+from rsp_engine.replica.store.estimator import Declared
+from rsp_engine.replica.store.replica import Replica, ReplicaConfig
 from tests.replica.drawn import PATTERN, person, user, value
 
 FOLLOWERS = ox.NamedNode("http://example.org/followers")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.replica.cold import Absent, shares
-from rsp_engine.replica.facts import NEVER
+from rsp_engine.replica.budget_shares import Absent, shares
+from rsp_engine.replica.store.freshness_table import NEVER
 
 scored = st.dictionaries(
     st.integers(0, 50), st.floats(allow_nan=False) | st.sampled_from([1.0, 2.0]), max_size=12
@@ -19,7 +19,7 @@ def share(budget, cold, tried=None):
     keys = np.array([*cold], dtype=np.int64)
     never = np.full(len(keys), NEVER) if tried is None else tried
     scores, urgent = np.array([*cold.values()], float), np.full(len(keys), fill_value=True)
-    return shares(budget, Absent(keys, scores, never, urgent))
+    return shares(budget, Absent(keys, scores, never, urgent, keys))
 
 
 @given(st.integers(0, 20), scored)
@@ -61,7 +61,9 @@ def test_who_was_asked_for_in_vain_stands_behind_the_others():
 
 def test_who_is_not_urgent_has_no_part_of_the_budget_and_stands_at_the_end():
     urgent = np.array([True, False, False, True])
-    absent = Absent(np.arange(4), np.array([1.0, 9.0, 5.0, 2.0]), np.full(4, NEVER), urgent)
+    absent = Absent(
+        np.arange(4), np.array([1.0, 9.0, 5.0, 2.0]), np.full(4, NEVER), urgent, np.arange(4)
+    )
     split = shares(6, absent)
     assert (split.fetched.tolist(), split.missed.tolist(), split.rest) == ([3, 0], [1, 2], 4)
     assert shares(None, absent).fetched.tolist() == [3, 0, 1, 2]
@@ -72,4 +74,4 @@ def test_bad_parameters_are_refused():
         share(-1, {})
     none = np.array([], dtype=np.int64)
     with pytest.raises(ValueError, match="of equal length"):
-        Absent(np.array([1]), np.array([]), none, none == 0)
+        Absent(np.array([1]), np.array([]), none, none == 0, none)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.replica.estimator import FOREVER, Declared, Learned, estimator, rates
+from rsp_engine.replica.store.estimator import FOREVER, Declared, Learned, estimator, rates
 
 MINUTE = 60_000
 
@@ -103,7 +103,7 @@ def test_what_is_known_of_a_key_depends_on_it_and_on_what_is_shared_alone(drawn)
         for place, n in enumerate(present):
             apart.observe(np.array([n]), elapsed[[place]], changed[[place]])
     everything = np.arange(len(drawn))
-    assert together.state(everything) == apart.state(everything)
+    assert known(together, everything) == known(apart, everything)
     assert (together.intervals(everything) == apart.intervals(everything)).all()
 
 
@@ -114,12 +114,16 @@ def test_a_saved_estimator_goes_on_as_it_would_have(estimation, drawn):
         for elapsed, changed in key:
             one.observe(np.array([number]), np.array([elapsed]), np.array([changed]))
     numbers = np.arange(len(drawn))
-    other.restore(numbers, json.loads(json.dumps(one.state(numbers))))
+    other.restore(numbers, *json.loads(json.dumps(known(one, numbers))))
     more = np.append(numbers, 17)
     for each in (one, other):
         each.observe(np.array([17]), np.array([9]), np.array([True]))
     assert one.intervals(more).tolist() == other.intervals(more).tolist()
-    assert one.state(more) == other.state(more)
+    assert known(one, more) == known(other, more)
+
+
+def known(one, numbers):
+    return one.rows(numbers), one.shared()
 
 
 def test_a_forgotten_key_has_the_shared_interval():

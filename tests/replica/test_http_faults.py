@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rsp_engine.replica.endpoint import UNLIMITED, Limits
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Limits
 from tests.replica.behaviours import (
     TOLERANCE,
     TRUTH,

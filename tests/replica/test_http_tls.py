@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rsp_engine.errors import ServiceError
-from rsp_engine.replica.endpoint import UNLIMITED, Limits
-from rsp_engine.replica.http import HttpConfig, HttpEndpoint
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Limits
+from rsp_engine.replica.endpoints.http import HttpConfig, HttpEndpoint
 from tests.patience import stopwatch
 from tests.replica.fault_server import Exchange, FaultServer
 from tests.replica.patterns import FOLLOWERS, count, insert, user, users

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pyoxigraph import Literal, NamedNode
 
-from rsp_engine.replica.endpoint import UNLIMITED
-from rsp_engine.replica.http import HttpConfig, HttpEndpoint
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED
+from rsp_engine.replica.endpoints.http import HttpConfig, HttpEndpoint
 from rsp_engine.replica.pattern import RemotePattern
 from tests.replica.patterns import FOLLOWERS, SERVICE, count, insert, user, users
 from tests.replica.servers import VirtuosoServer, virtuoso_binary

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import ServiceError
-from rsp_engine.replica.endpoint import UNLIMITED, Limits
-from rsp_engine.replica.in_process import InProcess
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Limits
+from rsp_engine.replica.endpoints.in_process import InProcess
 from rsp_engine.replica.pattern import RemotePattern
 from tests.replica.drawn import PATTERN, iris, literals, person, user, value
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rsp_engine.errors import ServiceError
-from rsp_engine.replica.nested import holds_service, refuse_nested
+from rsp_engine.replica.sparql_client.nested import holds_service, refuse_nested
 from tests.replica.drawn import PATTERN
 
 

@@ -10,11 +10,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from rsp_engine.replica.asking import batch_of
-from rsp_engine.replica.endpoint import UNLIMITED, Limits
-from rsp_engine.replica.http import HttpConfig, HttpEndpoint
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Limits
+from rsp_engine.replica.endpoints.http import HttpConfig, HttpEndpoint
 from rsp_engine.replica.pattern import RemotePattern
-from rsp_engine.replica.rows import answers_of_batch, answers_of_whole
+from rsp_engine.replica.sparql_client.request_text import batch_of
+from rsp_engine.replica.sparql_client.rows import answers_of_batch, answers_of_whole
 from tests.replica.fault_server import Exchange, FaultServer
 from tests.replica.patterns import FOLLOWERS, SERVICE, count, insert, user, users
 

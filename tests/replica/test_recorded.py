@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import SourceError
-from rsp_engine.replica.endpoint import UNLIMITED, Fetched, Limits
-from rsp_engine.replica.recorded import Recorded, read_csv, read_jsonl
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
+from rsp_engine.replica.endpoints.recorded import Recorded, read_csv, read_jsonl
 from tests.replica.drawn import PATTERN, bags, terms, user, users, value
 
 histories = st.dictionaries(users, st.dictionaries(st.integers(0, 9), bags, max_size=4))

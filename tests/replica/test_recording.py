@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
-from rsp_engine.replica.endpoint import UNLIMITED, Fetched, Limits
-from rsp_engine.replica.recording import Recording, fetched_from, fetched_state
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
+from rsp_engine.replica.endpoints.recording import Recording, fetched_from, fetched_state
 from tests.replica.drawn import terms, user, users, value
 from tests.thoroughness import examples
 
@@ -47,14 +47,15 @@ def run(endpoint, asked):
 def test_a_replay_sends_nothing_until_it_comes_to_what_is_new(before, after):
     first = Recording(Counting())
     answers = run(first, before)
-    written = json.loads(json.dumps(first.take()))
+    written = json.loads(json.dumps(first.take().calls))
     behind = Counting()
     again = Recording(behind, written)
     assert run(again, before) == answers
     assert behind.calls == 0
     run(again, after)
     assert behind.calls == len(after)
-    assert again.take()[: len(before)] == written
+    replayed, new = again.take()
+    assert (replayed, len(new)) == (len(before), len(after))
 
 
 @examples(40)
@@ -76,8 +77,8 @@ def test_whatever_was_fetched_reads_back(fetched):
 def test_calls_are_taken_once():
     recording = Recording(Counting())
     recording.fetch([user(1)], UNLIMITED, 0)
-    assert len(recording.take()) == 1
-    assert recording.take() == []
+    assert len(recording.take().calls) == 1
+    assert recording.take() == (0, [])
 
 
 def test_limits_reach_the_endpoint_behind_and_it_is_closed():
@@ -100,7 +101,7 @@ def test_limits_reach_the_endpoint_behind_and_it_is_closed():
 def test_the_answers_of_another_run_are_refused(now, keys):
     first = Recording(Counting())
     first.fetch([user(1)], UNLIMITED, 0)
-    again = Recording(Counting(), first.take())
+    again = Recording(Counting(), first.take().calls)
     with pytest.raises(StateError, match="those of another run: it asked at 0"):
         run(again, [(now, keys)])
 
@@ -111,7 +112,7 @@ def test_the_answers_of_another_run_are_refused(now, keys):
 def test_a_damaged_answer_is_refused(damage):
     first = Recording(Counting())
     first.fetch([user(1)], UNLIMITED, 0)
-    (call,) = first.take()
+    (call,) = first.take().calls
     again = Recording(Counting(), [{**call, **damage}])
     with pytest.raises(StateError, match="damaged"):
         again.fetch([user(1)], UNLIMITED, 0)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
-from rsp_engine.replica.faults import FaultError
-from rsp_engine.replica.results import read_results
+from rsp_engine.replica.sparql_client.faults import FaultError
+from rsp_engine.replica.sparql_client.results import read_results
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyoxigraph as ox
 import pytest
 
+from rsp_engine.drivers.service_binding import connect
 from rsp_engine.errors import BindingError, ServiceError
-from rsp_engine.replica.endpoint import UNLIMITED, Fetched, Limits
-from rsp_engine.replica.in_process import InProcess
-from rsp_engine.replica.keys import Keys
+from rsp_engine.replica.change_signal import ModifiedPattern, Signal, modified_pattern
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
+from rsp_engine.replica.endpoints.in_process import InProcess
+from rsp_engine.replica.endpoints.recorded import Recorded
 from rsp_engine.replica.pattern import RemotePattern
-from rsp_engine.replica.recorded import Recorded
-from rsp_engine.replica.signal import ModifiedPattern, Signal, modified_pattern
-from rsp_engine.replica.store import Replica, ReplicaConfig
-from rsp_engine.runtime.endpoints import connect
+from rsp_engine.replica.store.keys import Keys
+from rsp_engine.replica.store.replica import Replica, ReplicaConfig
 
 EX = "http://example.org/"
 MODIFIED = "http://purl.org/dc/terms/modified"
@@ -99,7 +101,7 @@ def test_the_stamps_are_plain_data_and_are_restored():
     asked(signal, 0, 1)
     signal.took([1, 0])
     again, _ = signal_of(store)
-    again.restore([(number, stamp) for number, stamp in signal.state()])
+    again.restore(json.loads(json.dumps(signal.state())))
     assert again.state() == signal.state()
     assert asked(again, 0, 1) == ([True, True], [True, True])
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
-from rsp_engine.replica.endpoint import Fetched
-from rsp_engine.replica.estimator import Declared, Learned
-from rsp_engine.replica.store import Replica, ReplicaConfig
+from rsp_engine.replica.endpoints.endpoint import Fetched
+from rsp_engine.replica.store.estimator import Declared, Learned
+from rsp_engine.replica.store.replica import Replica, ReplicaConfig
 from tests.replica.drawn import PATTERN, bags, terms, user, users, value
 
 if TYPE_CHECKING:
@@ -111,11 +111,15 @@ def test_a_saved_replica_goes_on_as_it_would_have(before, after, capacity, estim
     config = ReplicaConfig(PATTERN, estimation, capacity)
     replica = Replica(config)
     now, _ = run(replica, before, 0)
-    state = json.loads(json.dumps(replica.state()))
+    state = plain(replica)
     again = Replica.restored(config, state)
-    assert again.state() == state == replica.state()
+    assert plain(again) == state == plain(replica)
     assert run(again, after, now) == run(replica, after, now)
-    assert again.state() == replica.state()
+    assert plain(again) == plain(replica)
+
+
+def plain(replica):
+    return json.loads(json.dumps(replica.state()))
 
 
 def run(replica, history, now):
@@ -261,27 +265,38 @@ def test_a_state_of_another_configuration_is_refused_by_name(other, named):
 
 
 def test_a_state_of_another_version_is_refused():
-    with pytest.raises(StateError, match="of version 99, not 1"):
+    with pytest.raises(StateError, match="of version 99, not 2"):
         Replica.restored(STATIC, {**Replica(STATIC).state(), "version": 99})
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        {"keys": [["<a"]]},
-        {"keys": []},
-        {"numbers": [1]},
-        {"numbers": [-1]},
-        {"numbers": "x"},
-        {"solutions": []},
-        {"solutions": [[{"n": "no term", "m": None}]]},
-        {"solutions": [[{"n": '"1"'}]]},
-        {"solutions": [['"1"']]},
-        {"solutions": [[7]]},
-        {"solutions": [7]},
-        {"facts": {}},
-        {"facts": None},
-        {"estimator": {}},
+        {"keys": {"size": 1, "keys": {"0": [["<a"]]}}},
+        {"keys": {"size": 0, "keys": {}}},
+        {"keys": {"size": 1, "keys": {}}},
+        {"rows": {}},
+        {"size": 2},
+        {"shared": {}},
+        {"used": []},
+        {"used": [7]},
+        *(
+            {"rows": {"0": [row]}}
+            for row in (
+                [],
+                [1, [], [0, 0, 0, 1], [[], 0]],
+                [-1, [], [0, 0, 0, 1], [[], 0]],
+                ["x", [], [0, 0, 0, 1], [[], 0]],
+                [0, [{"n": "no term", "m": None}], [0, 0, 0, 1], [[], 0]],
+                [0, [{"n": '"1"'}], [0, 0, 0, 1], [[], 0]],
+                [0, ['"1"'], [0, 0, 0, 1], [[], 0]],
+                [0, 7, [0, 0, 0, 1], [[], 0]],
+                [0, [], [0, 0, 0], [[], 0]],
+                [0, [], None, [[], 0]],
+                [0, [], [0, 0, 0, 1], None],
+                [0, [], [0, 0, 0, 1], [[]]],
+            )
+        ),
     ],
 )
 def test_a_damaged_state_is_refused(damage):
@@ -290,6 +305,18 @@ def test_a_damaged_state_is_refused(damage):
     replica.apply(Fetched({user(1): (value(1),)}), 0)
     with pytest.raises(StateError, match="the saved replica is damaged"):
         Replica.restored(config, {**replica.state(), **damage})
+
+
+def test_what_is_not_touched_stays_the_same_in_a_state():
+    replica = Replica(STATIC)
+    replica.load(Fetched({user(n): (value(n),) for n in range(1000)}), 0)
+    before = replica.state()
+    replica.apply(Fetched({user(3): (value(7),)}), 5)
+    replica.confirm(np.array([500]), 6)
+    after = replica.state()
+    others = [block for block in after["rows"] if after["rows"][block] is not before["rows"][block]]
+    assert others == ["0", "3"]
+    assert all(after["keys"]["keys"][b] is each for b, each in before["keys"]["keys"].items())
 
 
 @pytest.mark.parametrize("name", [*Replica(STATIC).state()["config"]])

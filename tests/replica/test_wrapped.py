@@ -12,10 +12,10 @@ from requests.utils import parse_dict_header
 from SPARQLWrapper import DIGEST, JSON, POST, POSTDIRECTLY, SPARQLWrapper, SPARQLWrapper2
 
 from rsp_engine.errors import ServiceError
-from rsp_engine.replica.endpoint import UNLIMITED, Fetched, Limits
-from rsp_engine.replica.http import HttpConfig
-from rsp_engine.replica.store import Replica, ReplicaConfig
-from rsp_engine.replica.wrapped import Wrapped
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
+from rsp_engine.replica.endpoints.http import HttpConfig
+from rsp_engine.replica.endpoints.sparqlwrapper_endpoint import Wrapped
+from rsp_engine.replica.store.replica import Replica, ReplicaConfig
 from tests.replica.fault_server import Exchange, FaultServer
 from tests.replica.patterns import FOLLOWERS, count, insert, user, users
 from tests.replica.servers import OxigraphServer, free_port

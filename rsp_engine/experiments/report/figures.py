@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rsp_engine.experiments.profile import mentions
+from rsp_engine.experiments.datasets.profile import mentions
 from rsp_engine.experiments.report.measured import BOTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.experiments.report.measured import Measure, Measured, Median, Point
     from rsp_engine.experiments.suite import Parameter
 

@@ -33,7 +33,7 @@ from rsp_engine.experiments.report.tables import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.experiments.replay import Compared
     from rsp_engine.experiments.report.claims import Verdict
     from rsp_engine.experiments.report.measured import Measured

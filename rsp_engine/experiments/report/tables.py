@@ -6,7 +6,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from rsp_engine.experiments.profile import (
+from rsp_engine.experiments.datasets.profile import (
     INVOCATIONS,
     PAIRS,
     RESULTS,
@@ -26,7 +26,7 @@ from rsp_engine.experiments.report.reasons import reasons
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.experiments.replay import Compared
     from rsp_engine.experiments.report.claims import Claim, Verdict
     from rsp_engine.experiments.report.figures import Figure

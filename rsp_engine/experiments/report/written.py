@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import SinkError, StateError
-from rsp_engine.experiments.profile import CHS
-from rsp_engine.experiments.recording import read
+from rsp_engine.experiments.datasets.profile import CHS
+from rsp_engine.experiments.datasets.recording import read
 from rsp_engine.experiments.replay import compare, read_reference
 from rsp_engine.experiments.report.measured import measured
 from rsp_engine.experiments.report.page import Told, figures_of, page
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rsp_engine.experiments.dataset import Dataset
+    from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.experiments.replay import Compared
     from rsp_engine.experiments.report.measured import Measured
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
+from rsp_engine.grammar.parser.error_hints import SLIPS
 from rsp_engine.grammar.parser.failure import END
-from rsp_engine.grammar.parser.slips import SLIPS
-from rsp_engine.grammar.parser.words import expectation
+from rsp_engine.grammar.parser.terminal_names import expectation
 
 if TYPE_CHECKING:
     from rsp_engine.grammar.parser.failure import Failure

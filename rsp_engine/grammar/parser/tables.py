@@ -2,6 +2,10 @@
 
 The file name says for which grammar, Lark and Python the tables are, so a stale one is never
 read. `RSP_CACHE_DIR` names another folder. Without a usable one the tables are made in memory.
+
+The tables are a pickle, which can run anything: they are read only from a file and a folder that
+belong to the user and that nobody else can write. Where there are no such modes, as on Windows,
+they are made in memory.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import sys
 import tempfile
 from functools import cache
@@ -39,6 +44,17 @@ def tables() -> lark.Lark:
 
 
 def _cache_folder() -> Path | None:
+    """Return the folder to keep tables in, made if need be; nothing if others could write there."""
+    folder = _chosen_folder()
+    if folder is None or not hasattr(os, "geteuid"):
+        return None
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder if _is_mine(folder.stat()) else None
+    return None
+
+
+def _chosen_folder() -> Path | None:
     if chosen := os.environ.get("RSP_CACHE_DIR"):
         return Path(chosen)
     if chosen := os.environ.get("XDG_CACHE_HOME"):
@@ -61,12 +77,19 @@ def _make(grammar: str) -> lark.Lark:
 
 def _load(path: Path) -> lark.Lark:
     with path.open("rb") as file:
+        if not _is_mine(os.fstat(file.fileno())):
+            raise PermissionError(path)
         return lark.Lark.load(file)
+
+
+def _is_mine(found: os.stat_result) -> bool:
+    """Tell whether a file or a folder is the user's own, and nobody else can write it."""
+    others = stat.S_IWGRP | stat.S_IWOTH
+    return found.st_uid == os.geteuid() and not found.st_mode & others
 
 
 def _save(parser: lark.Lark, path: Path) -> None:
     """Write beside the place and rename: another process sees the whole file or none."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         parser.save(file)
     Path(file.name).replace(path)

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.grammar.rules.answers import (
     conditions_are_bound,
-    default_graph_has_content,
     describe_is_not_streamable,
     groups_have_one_value,
     limit_ranks,
+    modifiers_are_bound,
     variables_are_bound,
 )
 from rsp_engine.grammar.rules.finding import Finding
+from rsp_engine.grammar.rules.graphs import (
+    default_graph_has_content,
+    graph_is_read,
+    graph_is_static,
+)
 from rsp_engine.grammar.rules.names import (
     functions_are_spelt,
-    graph_is_static,
     iris_are_absolute,
     names_are_distinct,
     prefix_is_declared_once,
@@ -54,9 +58,11 @@ RULES: tuple[Callable[[Query], Iterator[Finding]], ...] = (
     window_leaves_no_gap,
     window_is_not_remote,
     graph_is_static,
+    graph_is_read,
     default_graph_has_content,
     limit_ranks,
     variables_are_bound,
+    modifiers_are_bound,
     conditions_are_bound,
     groups_have_one_value,
     functions_are_spelt,

@@ -5,42 +5,42 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from rsp_engine.grammar.expressions import parts, ungrouped_variables
+from rsp_engine.grammar.expressions import aggregates, parts, ungrouped_variables
 from rsp_engine.grammar.rules.finding import Finding, error, warning
-from rsp_engine.grammar.scope import Scopes, group_keys
+from rsp_engine.grammar.scope import Scopes, group_keys, is_grouped, projected_variables
 from rsp_engine.grammar.tree import (
+    Ask,
     Bind,
     Construct,
     Describe,
     Filter,
-    From,
     Graph,
-    Group,
     GroupKey,
     InlineData,
+    Modifiers,
     Node,
     Query,
     Select,
     SelectAs,
+    SelectClause,
     Service,
     SubSelect,
     TriplesBlock,
     Var,
     Window,
-    children,
     find,
     walk,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 __all__ = [
     "conditions_are_bound",
-    "default_graph_has_content",
     "describe_is_not_streamable",
     "groups_have_one_value",
     "limit_ranks",
+    "modifiers_are_bound",
     "variables_are_bound",
 ]
 
@@ -50,25 +50,6 @@ def describe_is_not_streamable(query: Query) -> Iterator[Finding]:
     if isinstance(query.form, Describe):
         hint = "write the triples that you want with CONSTRUCT"
         yield error("DESCRIBE cannot be evaluated over a stream", query.form, hint)
-
-
-def default_graph_has_content(query: Query) -> Iterator[Finding]:
-    """A triple pattern outside WINDOW, GRAPH and SERVICE reads the graphs of FROM."""
-    if not query.windows or any(isinstance(c, From) for c in query.form.dataset):
-        return
-    for block in _blocks_of_default_graph(query.form.where):
-        hint = "put it into WINDOW :w { ... }, or name a static graph with FROM"
-        yield warning("this pattern reads no window, and no graph is given by FROM", block, hint)
-
-
-def _blocks_of_default_graph(where: Group | None) -> Iterator[TriplesBlock]:
-    waiting: list[Node] = [where] if where is not None else []
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, TriplesBlock):
-            yield node
-        elif not isinstance(node, Window | Graph | Service):
-            waiting.extend(reversed(list(children(node))))
 
 
 def limit_ranks(query: Query) -> Iterator[Finding]:
@@ -85,14 +66,51 @@ def limit_ranks(query: Query) -> Iterator[Finding]:
 
 
 def variables_are_bound(query: Query) -> Iterator[Finding]:
-    """A variable of the answer, or of its order, that nothing binds is empty in every row."""
+    """A variable of the answer that nothing binds is empty in every row."""
     modifiers = query.form.modifiers
-    is_grouped = bool(modifiers.group_by) and not isinstance(query.form, Select)
-    visible = group_keys(modifiers) if is_grouped else Scopes(query).visible
+    has_groups = is_grouped(SelectClause(()), modifiers) and not isinstance(query.form, Select)
+    visible = group_keys(modifiers) if has_groups else Scopes(query).visible
     named: set[str] = set()
     for variable in _answered(query, named):
         if variable.name not in visible | named:
             yield _unbound(variable, visible | named)
+
+
+def modifiers_are_bound(query: Query) -> Iterator[Finding]:
+    """What groups and orders by a variable that nothing binds tells no solutions apart."""
+    for node in _local_selects(query):
+        clause, modifiers = _clause(node), node.modifiers
+        inside = set(projected_variables(SelectClause(()), node.where, Modifiers()))
+        named = {item.variable.name for item in clause.items if isinstance(item, SelectAs)}
+        keys = {key.variable.name for key in modifiers.group_by if key.variable is not None}
+        after = inside | named | keys | _given_after(query, node)
+        for key in modifiers.group_by:
+            yield from _unbound_among(ungrouped_variables(key.expression), inside)
+        conditions = (*modifiers.having, *(o.expression for o in modifiers.order_by))
+        for condition in conditions:
+            yield from _unbound_among(ungrouped_variables(condition), after)
+        found = (a for part in (*clause.items, *conditions) for a in aggregates(part))
+        aggregated = [part for a in found for part in parts(a) if isinstance(part, Var)]
+        yield from _unbound_among((v for v in aggregated if v.name not in named), inside)
+        for variable in (v for v in aggregated if v.name in named):
+            message = f"?{variable.name} has no value inside an aggregate, which comes before it"
+            yield warning(message, variable, "compute it in a sub-query")
+
+
+def _unbound_among(variables: Iterable[Var], bound: set[str]) -> Iterator[Finding]:
+    return (_unbound(variable, bound) for variable in variables if variable.name not in bound)
+
+
+def _local_selects(query: Query) -> Iterator[Select | SubSelect | Construct | Ask]:
+    """Yield the query and its sub-queries; what stands inside of SERVICE is its own business."""
+    remote = {id(node) for service in find(query, Service) for node in walk(service)}
+    for node in walk(query):
+        if isinstance(node, Select | SubSelect | Construct | Ask) and id(node) not in remote:
+            yield node
+
+
+def _clause(node: Select | SubSelect | Construct | Ask) -> SelectClause:
+    return node.clause if isinstance(node, Select | SubSelect) else SelectClause(())
 
 
 def conditions_are_bound(query: Query) -> Iterator[Finding]:
@@ -118,17 +136,29 @@ def _unbound(variable: Var, bound: set[str]) -> Finding:
 
 
 def groups_have_one_value(query: Query) -> Iterator[Finding]:
-    """A group has no value for a variable that is not in GROUP BY, so it cannot be ranked by it."""
-    bound = Scopes(query).visible
-    for node in walk(query):
-        if not isinstance(node, Select | SubSelect) or not node.modifiers.group_by:
+    """A group has no one value for a variable that is not in GROUP BY.
+
+    SPARQL takes a sample of its values then, and leaves open which one.
+    """
+    for node in _local_selects(query):
+        clause = _clause(node)
+        if not is_grouped(clause, node.modifiers):
             continue
-        named = {item.variable.name for item in node.clause.items if isinstance(item, SelectAs)}
+        named = {item.variable.name for item in clause.items if isinstance(item, SelectAs)}
+        inside = projected_variables(SelectClause(()), node.where, Modifiers())
+        without = set(inside) - group_keys(node.modifiers) - named - _given_after(query, node)
         conditions = (*node.modifiers.having, *(o.expression for o in node.modifiers.order_by))
         for variable in (v for c in conditions for v in ungrouped_variables(c)):
-            if variable.name in bound - group_keys(node.modifiers) - named:
+            if variable.name in without:
                 hint = f"add ?{variable.name} to GROUP BY, or write MAX(?{variable.name})"
-                yield warning(f"?{variable.name} has no value in a group", variable, hint)
+                message = f"?{variable.name} is neither in GROUP BY nor inside an aggregate"
+                yield error(message, variable, hint)
+
+
+def _given_after(query: Query, node: Node) -> set[str]:
+    """Return the variables of VALUES behind a query: they are joined to its groups."""
+    values = node.values if isinstance(node, SubSelect) else query.values
+    return set() if values is None else {variable.name for variable in values.variables}
 
 
 def _answered(query: Query, named: set[str]) -> Iterator[Var]:
@@ -144,5 +174,3 @@ def _answered(query: Query, named: set[str]) -> Iterator[Var]:
             yield from (node for node in walk(template) if isinstance(node, Var))
         case _:
             pass
-    for condition in query.form.modifiers.order_by:
-        yield from ungrouped_variables(condition.expression)

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from rsp_engine.grammar.builtins import BUILTINS
-from rsp_engine.grammar.iris import is_absolute
+from rsp_engine.grammar.iris import absolute, is_absolute
 from rsp_engine.grammar.rules.finding import Finding, error, short, warning
 from rsp_engine.grammar.tree import (
     AGGREGATES,
@@ -18,8 +18,6 @@ from rsp_engine.grammar.tree import (
     NamedCall,
     PrefixDecl,
     Query,
-    Service,
-    Var,
     find,
 )
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "functions_are_spelt",
-    "graph_is_static",
     "iris_are_absolute",
     "names_are_distinct",
     "prefix_is_declared_once",
@@ -88,26 +85,6 @@ def prefix_is_declared_once(query: Query) -> Iterator[Finding]:
             yield warning(message, declaration, "this one holds for the whole query")
 
 
-def graph_is_static(query: Query) -> Iterator[Finding]:
-    """`GRAPH` reads static graphs that the query names, never a window."""
-    windows = {clause.window.value for clause in query.windows}
-    named = {c.graph.value for c in query.form.dataset if isinstance(c, FromNamed)}
-    remote = {id(graph) for service in find(query, Service) for graph in find(service, Graph)}
-    for name in (g.name for g in find(query, Graph) if id(g) not in remote):
-        if isinstance(name, Var):
-            if not named:
-                hint = "declare a graph with FROM NAMED <...>; WINDOW ?w reads the windows"
-                yield warning("no graph is declared, so GRAPH reads nothing", name, hint)
-        elif name.value in windows:
-            shown = short(query, name)
-            hint = f"write WINDOW {shown} {{ ... }}"
-            yield error(f"{shown} is a window: GRAPH reads static graphs only", name, hint)
-        elif name.value not in named:
-            shown = short(query, name)
-            hint = f"declare it: FROM NAMED {shown}"
-            yield warning(f"graph {shown} is not declared, so it is empty", name, hint)
-
-
 def functions_are_spelt(query: Query) -> Iterator[Finding]:
     """A bare name that is nearly a built-in, or one of another language, is probably meant so."""
     for call in find(query, NamedCall):
@@ -119,7 +96,7 @@ def functions_are_spelt(query: Query) -> Iterator[Finding]:
 
 
 def iris_are_absolute(query: Query) -> Iterator[Finding]:
-    """A relative IRI has no meaning of its own; in FROM it is the path of a file."""
+    """A relative IRI is taken as a path in `file:`; in FROM it is that of a file."""
     files = {id(c.graph) for c in query.form.dataset if not isinstance(c, FromWindow)}
     named = {c.graph.value for c in query.form.dataset if isinstance(c, FromNamed)}
     files |= {
@@ -128,4 +105,7 @@ def iris_are_absolute(query: Query) -> Iterator[Finding]:
     for iri in find(query, Iri):
         if id(iri) not in files and not is_absolute(iri.value):
             hint = "write the whole IRI, or BASE <http://...> on top"
-            yield warning(f"<{iri.value}> is relative, and there is no BASE", iri, hint)
+            message = (
+                f"<{iri.value}> is relative, and there is no BASE: it is <{absolute(iri.value)}>"
+            )
+            yield warning(message, iri, hint)

@@ -10,7 +10,7 @@ from rsp_engine.errors import Span
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["NOWHERE", "Node", "children", "find", "rewrite", "walk"]
+__all__ = ["NOWHERE", "Node", "children", "find", "rewrite", "rewrite_outermost", "walk"]
 
 NOWHERE = Span(0, 0)
 
@@ -60,13 +60,26 @@ def find(node: Node, kind: type[N]) -> Iterator[N]:
 
 def rewrite(node: Node, change: Callable[[Node], Node]) -> Node:
     """Return a tree with `change` applied to every node, those below a node before the node."""
-    values = [_rewritten(getattr(node, name), change) for name in _parts(node)]
-    return change(type(node)(*values, span=node.span))
+    return change(_with_parts(node, lambda below: rewrite(below, change)))
 
 
-def _rewritten(value: object, change: Callable[[Node], Node]) -> object:
+def rewrite_outermost(node: Node, change: Callable[[Node], Node | None]) -> Node:
+    """Return a tree with the nodes replaced that `change` replaces; what is below them is not."""
+    changed = change(node)
+    if changed is not None:
+        return changed
+    return _with_parts(node, lambda below: rewrite_outermost(below, change))
+
+
+def _with_parts(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Return a node with `change` applied to the nodes directly below it."""
+    values = [_changed(getattr(node, name), change) for name in _parts(node)]
+    return type(node)(*values, span=node.span)
+
+
+def _changed(value: object, change: Callable[[Node], Node]) -> object:
     if isinstance(value, Node):
-        return rewrite(value, change)
+        return change(value)
     if isinstance(value, tuple):
-        return tuple(_rewritten(item, change) for item in value)
+        return tuple(_changed(item, change) for item in value)
     return value

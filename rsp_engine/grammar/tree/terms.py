@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rsp_engine.grammar.tree.node import Node
 
 __all__ = [
+    "ONE",
     "RDF_LANG_STRING",
     "RDF_TYPE",
     "XSD",
@@ -55,3 +56,4 @@ class Var(Node):
 
 
 Term = Iri | Literal | BlankNode
+ONE = Literal("1", XSD + "integer")

@@ -25,7 +25,7 @@ from rsp_engine.grammar.tree import (
     Var,
 )
 from rsp_engine.grammar.write.terms import WriteTerms
-from rsp_engine.model.rdf_text import string_text
+from rsp_engine.model.terms.rdf_text import string_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

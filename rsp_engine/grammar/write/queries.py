@@ -31,7 +31,7 @@ from rsp_engine.grammar.tree import (
 )
 from rsp_engine.grammar.write.patterns import WritePatterns
 from rsp_engine.model.durations import format_duration
-from rsp_engine.model.rdf_text import iri_text
+from rsp_engine.model.terms.rdf_text import iri_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

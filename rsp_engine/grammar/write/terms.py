@@ -18,7 +18,7 @@ from rsp_engine.grammar.tree import (
     PathSequence,
     Var,
 )
-from rsp_engine.model.rdf_text import blank_node_text, iri_text, literal_text, variable_text
+from rsp_engine.model.terms.rdf_text import blank_node_text, iri_text, literal_text, variable_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

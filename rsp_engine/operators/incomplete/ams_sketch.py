@@ -24,7 +24,7 @@ from rsp_engine.operators.incomplete.hashing import hashed
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Integers
-    from rsp_engine.operators.state import State
+    from rsp_engine.model.state import State
 
 __all__ = ["AMSSketch"]
 
@@ -38,12 +38,20 @@ class AMSSketch:
         self._panes: dict[int, Integers] = {}
         self._sums: dict[int, int] = {}
 
-    def add(self, keys: Integers, end: int) -> None:
-        """Hear of observations of objects that live until a window."""
-        bits = np.unpackbits(hashed(keys, seed=1).view(np.uint8)).reshape(-1, _COUNTERS)
+    def add(self, objects: Integers, end: int, since: Integers | None = None) -> None:
+        """Hear of observations of objects, by hashes, that live until a window.
+
+        An observation that comes again moves here from the pane that lived until `since`.
+        """
+        bits = np.unpackbits(hashed(objects, seed=1).view(np.uint8)).reshape(-1, _COUNTERS)
         signs = 2 * bits.astype(np.int64) - 1
         self._panes[end] = self._panes.get(end, 0) + signs.sum(axis=0)
-        self._sums[end] = self._sums.get(end, 0) + len(keys)
+        self._sums[end] = self._sums.get(end, 0) + len(objects)
+        for before in () if since is None else np.unique(since).tolist():
+            if before in self._panes:
+                moved = since == before
+                self._panes[before] = self._panes[before] - signs[moved].sum(axis=0)
+                self._sums[before] -= int(np.count_nonzero(moved))
 
     def recurrences(self, window: int) -> float:
         """Return about how often an object of a window comes in it, once at least."""

@@ -13,25 +13,27 @@ Haghani, Michel, Aberer: Evaluating top-k queries over incomplete data streams. 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rsp_engine.operators.incomplete.chances import Chances
+from rsp_engine.model.state import State, checked
+from rsp_engine.operators.incomplete.arrival_probability import Chances
 from rsp_engine.operators.incomplete.eaa import EAA
-from rsp_engine.operators.state import State, checked
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Booleans, Floats
     from rsp_engine.operators.incomplete.instances import Columns
     from rsp_engine.operators.incomplete.observations import IncompleteConfig, Observations
-    from rsp_engine.operators.topk import Ranking
+    from rsp_engine.operators.topk.contract import Ranking
 
 __all__ = ["Approximate"]
 
 
 class Approximate(EAA):
     """Time and memory: those of EAA, with fewer instances kept, and the sketches."""
+
+    tag: ClassVar[str] = "Approximate"
 
     is_approximate = True
     _is_thorough = True  # so few are kept that looking pane by pane costs little
@@ -94,7 +96,7 @@ class Approximate(EAA):
     ) -> Approximate:
         """Return an operator that goes on from a state. Where to look for the best is guessed."""
         made = cls(config, bound)
-        checked(state, cls.__name__, made._plain())
+        checked(state, cls.tag, made._plain())
         made._restore(state)
         return made
 

@@ -30,10 +30,11 @@ Haghani, Michel, Aberer: Evaluating top-k queries over incomplete data streams. 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from rsp_engine.model.state import State, checked, headed
 from rsp_engine.operators.incomplete.dominance import kth_best_as_old
 from rsp_engine.operators.incomplete.instances import Columns, IdTable, Instances, over_streams
 from rsp_engine.operators.incomplete.observations import (
@@ -42,8 +43,7 @@ from rsp_engine.operators.incomplete.observations import (
     Observations,
     Scored,
 )
-from rsp_engine.operators.state import State, checked, headed
-from rsp_engine.operators.topk import Ranking
+from rsp_engine.operators.topk.contract import Ranking
 
 if TYPE_CHECKING:
     from typing import Self
@@ -75,6 +75,8 @@ class _Batch(NamedTuple):
 
 class EAA:
     """Time for a pane of n: O(n log n + c), with c instances kept; memory: O(c d)."""
+
+    tag: ClassVar[str] = "EAA"
 
     is_approximate = False
     _is_thorough = False
@@ -295,7 +297,7 @@ class EAA:
         return Scored(keys[is_first], held.scores[places], held.latest[places])
 
     def state(self) -> State:
-        return headed(type(self).__name__, self._plain(), self._content())
+        return headed(self.tag, self._plain(), self._content())
 
     def _plain(self) -> dict[str, Any]:
         return self.config.plain()
@@ -312,7 +314,7 @@ class EAA:
     def restored(cls, config: IncompleteConfig, state: State) -> Self:
         """Return an operator that goes on from a state. Where to look for the best is guessed."""
         made = cls(config)
-        checked(state, cls.__name__, made._plain())
+        checked(state, cls.tag, made._plain())
         made._restore(state)
         return made
 

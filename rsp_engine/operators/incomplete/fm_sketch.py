@@ -51,9 +51,9 @@ class FMSketch:
     def __init__(self, until: Integers | None = None) -> None:
         self._until = np.full((_BITMAPS, _BITS), _NEVER) if until is None else until
 
-    def add(self, keys: Integers, end: int) -> None:
-        """Hear of objects that live until a window."""
-        hashes = hashed(keys)
+    def add(self, objects: Integers, end: int) -> None:
+        """Hear of objects, by hashes or by numbers that no others get, that live until a window."""
+        hashes = hashed(objects)
         bitmaps = (hashes % np.uint64(_BITMAPS)).astype(np.int64)
         rest = hashes // np.uint64(_BITMAPS)
         lowest = rest & (~rest + np.uint64(1))  # a power of two, or zero

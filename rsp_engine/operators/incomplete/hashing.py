@@ -1,10 +1,11 @@
-"""Hashes of keys: numbers of 64 bits that look as if drawn by chance, the same in every run.
+"""Hashes of objects: numbers of 64 bits that look random and are the same in every run.
 
 Steele, Lea, Flood: Fast splittable pseudorandom number generators. OOPSLA 2014 (SplitMix64).
 """
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,9 +15,18 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Integers
 
-__all__ = ["hashed"]
+__all__ = ["hashed", "text_hash"]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+def text_hash(text: str) -> int:
+    """Return a hash of a text: the same in every process, unlike Python's own.
+
+    >>> text_hash("<urn:a>")
+    -7498495246827335074
+    """
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
 
 
 def hashed(keys: Integers, seed: int = 0) -> NDArray[np.uint64]:

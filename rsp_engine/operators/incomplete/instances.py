@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.model.state import State
     from rsp_engine.operators.incomplete.observations import Aggregate
-    from rsp_engine.operators.state import State
 
 __all__ = ["Columns", "IdTable", "Instances", "over_streams"]
 

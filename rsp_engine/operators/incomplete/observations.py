@@ -2,6 +2,7 @@
 
 An observation is a stream, a key (an integer; one that has left may be given to another object), a
 position (when it came) and a value; its pane says which windows hold it. Values are not negative.
+Its `hash` is that of the object itself, and never of another one: sketches count by it.
 The order is that of the family: larger score, then later arrival, then larger key; an object
 arrives with the last of its observations. What comes later expires no earlier.
 
@@ -18,15 +19,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.pane_buffer import check_open, check_order
-from rsp_engine.operators.topk import as_array
+from rsp_engine.operators.topk.contract import as_array
+from rsp_engine.operators.topk.pane_buffer import check_open, check_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.operators.state import State
-    from rsp_engine.operators.topk import Ranking
+    from rsp_engine.model.state import State
+    from rsp_engine.operators.topk.contract import Ranking
 
 __all__ = [
     "Aggregate",
@@ -105,6 +106,7 @@ class Observations(NamedTuple):
     positions: Integers
     values: Floats
     since: Integers
+    hashes: Integers
 
 
 class IncompleteOperator(Protocol):
@@ -126,14 +128,18 @@ class IncompleteOperator(Protocol):
         """Return all there is to know, as plain data, to be restored from."""
 
 
-def as_observations(
+def as_observations(  # noqa: PLR0913, PLR0917 - a column is an argument
     streams: Any,  # noqa: ANN401 - array-like
     keys: Any,  # noqa: ANN401
     positions: Any,  # noqa: ANN401
     values: Any,  # noqa: ANN401
     since: Any = None,  # noqa: ANN401
+    hashes: Any = None,  # noqa: ANN401
 ) -> Observations:
-    """Return arrays of a batch, or raise what is wrong with it."""
+    """Return arrays of a batch, or raise what is wrong with it.
+
+    Keys that belong to one object forever are hashes themselves.
+    """
     made = as_array(keys, np.int64)
     batch = Observations(
         as_array(streams, np.int64),
@@ -141,6 +147,7 @@ def as_observations(
         as_array(positions, np.int64),
         as_array(values, np.float64),
         np.full(len(made), -1) if since is None else as_array(since, np.int64),
+        made if hashes is None else as_array(hashes, np.int64),
     )
     if len(set(map(len, batch))) > 1:
         raise ValueError("observations need as many streams, keys, positions and values")

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rsp_engine.model.state import State, checked, headed
 from rsp_engine.operators.incomplete.observations import (
     IncompleteConfig,
     Observations,
     Scored,
     check_streams,
 )
-from rsp_engine.operators.pane_buffer import check_open, check_order
-from rsp_engine.operators.state import State, checked, headed
-from rsp_engine.operators.topk import Ranking
+from rsp_engine.operators.topk.contract import Ranking
+from rsp_engine.operators.topk.pane_buffer import check_open, check_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +44,7 @@ class IncompleteOracle:
     def arrive(self, pane: Pane, batch: Observations) -> None:
         check_open(pane, self._closed)
         check_streams(self.config, batch)
-        columns = (column.tolist() for column in batch)
+        columns = (column.tolist() for column in batch[:-1])  # hashes are for sketches
         self._rows += [(pane.first, pane.last, *row) for row in zip(*columns, strict=True)]
 
     def close(self, window: int) -> Ranking:

@@ -37,13 +37,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rsp_engine.model.state import State, checked, headed
 from rsp_engine.operators.incomplete.observations import (
     IncompleteConfig,
     ObservationBuffer,
     Observations,
 )
-from rsp_engine.operators.state import State, checked, headed
-from rsp_engine.operators.topk import Ranking
+from rsp_engine.operators.topk.contract import Ranking
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Integers
@@ -85,7 +85,7 @@ class SLA:
 
     def close(self, window: int) -> Ranking:
         for pane, batch in self._buffer.until(window):
-            columns = (column.tolist() for column in batch)
+            columns = (column.tolist() for column in batch[:-1])  # hashes are for sketches
             for stream, key, position, value, since in zip(*columns, strict=True):
                 if since >= 0:
                     self._withdraw(since, stream, key, value)

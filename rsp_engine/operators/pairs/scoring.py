@@ -2,9 +2,9 @@
 
 A pair has a first and a second object, `a` and `b`: one value of theirs, the key, tells which is
 which, and objects with the same key are no pair. A score is the smaller the better here; a pair
-that has none ranks last.
+that has none comes before all others in a rising order, and after them in a falling one.
 
->>> from rsp_engine.operators.scoring import Subtract, Variable
+>>> from rsp_engine.operators.scoring.scoring_function import Subtract, Variable
 >>> scoring = PairScoring(Subtract(Variable("a1"), Variable("b1")), width=2)
 >>> kernel = scoring.kernel()  # the first column is the key
 >>> kernel(np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]]), np.array([2.0, 25.0]))
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from rsp_engine.operators.scoring import (
+from rsp_engine.operators.scoring.exact_scores import most_digits, rounded
+from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
     Call,
@@ -57,6 +58,11 @@ class Condition:
     left: Scoring
     right: Scoring
 
+    @property
+    def sides(self) -> tuple[Scoring, Scoring]:
+        """What is compared."""
+        return self.left, self.right
+
 
 @dataclass(frozen=True, slots=True)
 class PairScoring:
@@ -64,7 +70,8 @@ class PairScoring:
 
     The values of the first object are the variables `a0`, `a1` ..., those of the second `b0`, `b1`
     ...; the key is `KEY`, and the first object has the smaller one. With `exact` values, which are
-    integers and decimals, a division by zero has no value.
+    integers and decimals, a division by zero has no value; and if they have `digits` behind the
+    point, scores are the decimals that SPARQL calculates with, not their neighbours.
     """
 
     score: Scoring
@@ -85,15 +92,15 @@ class PairScoring:
             for part, each in zip(parts, self.conditions, strict=True)
         )
 
-    def kernel(self, *, exact: bool = False) -> Score:
+    def kernel(self, *, exact: bool = False, digits: int | None = None) -> Score:
         """Return a function that scores an object (a row) with others (columns)."""
         one_way, is_symmetric = self._one_way, self.is_symmetric
 
         def score(columns: Floats, row: Floats) -> Floats:
             keys = columns[self.KEY]
-            found = one_way(columns, row, ("a", "b"), exact=exact)
+            found = one_way(columns, row, ("a", "b"), exact=exact, digits=digits)
             if not is_symmetric:
-                other = one_way(columns, row, ("b", "a"), exact=exact)
+                other = one_way(columns, row, ("b", "a"), exact=exact, digits=digits)
                 found = np.where(row[self.KEY] < keys, found, other)
             found[keys == row[self.KEY]] = np.nan
             return found
@@ -101,21 +108,33 @@ class PairScoring:
         return score
 
     def _one_way(
-        self, columns: Floats, row: Floats, sides: tuple[str, str], *, exact: bool
+        self,
+        columns: Floats,
+        row: Floats,
+        sides: tuple[str, str],
+        *,
+        exact: bool,
+        digits: int | None,
     ) -> Floats:
         """Return the scores, with the new object as the one that is named first."""
         mine, theirs = sides
         others = {f"{theirs}{n}": values for n, values in enumerate(columns)}
         own = {f"{mine}{n}": value for n, value in enumerate(row)}
-        found = evaluate(self.score, others, own)
+
+        def value(expression: Scoring) -> Floats:
+            found = evaluate(expression, others, own)
+            known = None if digits is None else most_digits(expression, digits)
+            return found if known is None else rounded(found, known)
+
+        found = value(self.score)
         if self.descending:
             np.negative(found, out=found)
+        unscored = np.inf if self.descending else -np.inf
         if exact:
-            found[np.isinf(found)] = np.inf
-        found[np.isnan(found)] = np.inf
+            found[np.isinf(found)] = unscored
+        found[np.isnan(found)] = unscored
         for condition in self.conditions:
-            left = evaluate(condition.left, others, own)
-            right = evaluate(condition.right, others, own)
+            left, right = value(condition.left), value(condition.right)
             keeps = _COMPARE[condition.operator](left, right)
             keeps &= ~(np.isnan(left) | np.isnan(right))  # an error, and so no pair
             found[~keeps] = np.nan

@@ -29,15 +29,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rsp_engine.model.state import State, checked, headed
 from rsp_engine.operators.pairs.objects import LastObjects
 from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_first, joined
 from rsp_engine.operators.pairs.search_tree import PrioritySearchTree
 from rsp_engine.operators.pairs.staircase import Staircase, update_skyband_and_staircase
-from rsp_engine.operators.state import State, checked, headed
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.operators.pairs.threshold import SortedLists
+    from rsp_engine.operators.pairs.threshold_algorithm import SortedLists
 
 __all__ = ["KSkyband", "Score", "SkybandConfig"]
 

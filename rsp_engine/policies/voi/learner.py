@@ -23,8 +23,8 @@ import numpy as np
 
 from rsp_engine.model.candidates import Outlook
 from rsp_engine.policies.voi.rate import Rate
+from rsp_engine.policies.voi.refresh_value import horizon
 from rsp_engine.policies.voi.values import Marginal, Past
-from rsp_engine.policies.voi.worth import horizon
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ _UNSEEN = -2
 
 
 class Learner:
-    """Memory: for each key its last 12 values and five numbers."""
+    """Memory: for each key that is not forgotten its last 12 values and five numbers."""
 
     def __init__(self) -> None:
         self.evaluation = -1
@@ -181,6 +181,14 @@ class Learner:
         self._first = np.pad(self._first, (0, more), constant_values=_UNSEEN)
         self._seen = np.pad(self._seen, (0, more))
         self._is_other = np.pad(self._is_other, (0, more))
+
+    def forget(self, keys: Integers) -> None:
+        """Forget what was seen of keys; what all keys share stays."""
+        keys = keys[keys < len(self._first)]
+        self._values[keys] = np.nan
+        self._refreshed[keys] = self._first[keys] = _UNSEEN
+        self._seen[keys] = 0
+        self._is_other[keys] = False
 
     def state(self) -> dict[str, Any]:
         """Return all that is learned, as plain data."""

@@ -20,8 +20,8 @@ import numpy as np
 from rsp_engine.policies.lru import WSJ_LRU
 from rsp_engine.policies.policy import Places, Proposer, RankedPolicy, refuse
 from rsp_engine.policies.tsm import AT_TSM
-from rsp_engine.policies.voi.standing import standing
-from rsp_engine.policies.voi.worth import worth
+from rsp_engine.policies.voi.rank_distribution import standing
+from rsp_engine.policies.voi.refresh_value import worth
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

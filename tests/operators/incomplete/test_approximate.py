@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from rsp_engine.operators.incomplete.ams_sketch import AMSSketch
 from rsp_engine.operators.incomplete.approximate import Approximate
-from rsp_engine.operators.incomplete.chances import Chances
+from rsp_engine.operators.incomplete.arrival_probability import Chances
 from rsp_engine.operators.incomplete.eaa import EAA
 from rsp_engine.operators.incomplete.fm_sketch import FMSketch
+from rsp_engine.operators.incomplete.hashing import text_hash
 from rsp_engine.operators.incomplete.observations import IncompleteConfig, as_observations
 from tests.operators.incomplete.runs import Run, brute_force, feed, runs
 from tests.thoroughness import examples
@@ -80,6 +81,36 @@ def test_of_two_streams_the_probability_that_an_object_will_still_come_is_told()
     assert chances.still(4)[0, 1] == pytest.approx(200 / 800, abs=0.1)
     chances.expire(5)
     assert chances.still(5)[0, 1] == 1  # of nothing, nothing is known
+
+
+def test_objects_are_told_apart_by_their_names_and_not_by_numbers_that_are_given_again():
+    """Of 500 objects in each stream 100 are in both, and no more than 50 have a number at once."""
+    chances = Chances((1, 1))
+    names = np.array([text_hash(f"<urn:{n}>") for n in range(900)])
+    for start in range(0, 500, 50):
+        found = np.concatenate((names[start : start + 50], names[400 + start : 450 + start]))
+        numbers = np.tile(np.arange(50), 2)
+        batch = as_observations(
+            np.repeat([0, 1], 50), numbers, numbers, np.zeros(100), hashes=found
+        )
+        chances.hear(4, batch)
+    assert chances.still(4)[0, 1] == pytest.approx(50 / 450, abs=0.08)
+
+
+def test_an_observation_that_comes_again_is_counted_once():
+    """In each of five panes come the same 400 observations of each stream; none is in both."""
+    for is_noticed in (True, False):
+        chances = Chances((1, 1, 2))
+        keys = np.arange(800)
+        streams = np.repeat([0, 1], 400)
+        for end in range(5):
+            since = np.full(800, end - 1 if is_noticed else -1)
+            chances.hear(end, as_observations(streams, keys, keys, np.zeros(800), since))
+            again = as_observations([2] * 100, keys[:100], keys[:100], [0.0] * 100, since[:100])
+            chances.hear(end, again)
+        assert chances.still(0)[0, 1] == pytest.approx(0, abs=0.1)
+        if is_noticed:
+            assert chances.recurrences(0)[2] == pytest.approx(1, abs=0.4)
 
 
 @examples(60)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rsp_engine.operators.pairs.threshold import GlobalScoring, LocalScore
+from rsp_engine.operators.pairs.threshold_algorithm import GlobalScoring, LocalScore
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats

@@ -19,7 +19,7 @@ from rsp_engine.operators.pairs.pairs import as_pairs, best_first
 from rsp_engine.operators.pairs.search_tree import PrioritySearchTree
 from rsp_engine.operators.pairs.skyband import KSkyband, SkybandConfig
 from rsp_engine.operators.pairs.staircase import update_skyband_and_staircase
-from rsp_engine.operators.pairs.threshold import SortedLists
+from rsp_engine.operators.pairs.threshold_algorithm import SortedLists
 from tests.operators.pairs.brute_force import all_pairs, as_list, skyband_of
 from tests.operators.pairs.scores import GLOBAL, KERNELS, closest, global_scoring
 

@@ -1,0 +1,1 @@
+"""Checkpoints: what is written down, so that a run goes on after a crash."""

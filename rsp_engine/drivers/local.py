@@ -1,0 +1,307 @@
+"""The local driver: one process, no JVM.
+
+Files of a stream are merged by time, and so are the streams. Each element goes to every query over
+its stream; answers of a registered CONSTRUCT are elements of a stream of that name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from rsp_engine.drivers.merge_sources import merged
+from rsp_engine.drivers.splits.segments import Segment
+from rsp_engine.drivers.splits.split_merger import Silence
+from rsp_engine.errors import BindingError
+from rsp_engine.evaluators.step import due_together
+from rsp_engine.io.blank_nodes import ElementNames, within_stream
+from rsp_engine.io.canonical_literals import TripleTermError, canonical
+from rsp_engine.io.sources.batch import Batch
+from rsp_engine.model.answers import Answer, Graph
+from rsp_engine.model.state import checked, headed, reading
+from rsp_engine.model.streams import DeadLetter, Element
+from rsp_engine.model.watermarks import Watermarks
+from rsp_engine.model.windows import TimeFrame
+from rsp_engine.monitor.run_monitor import Counts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from pyoxigraph import Triple
+
+    from rsp_engine.drivers.merge_sources import Item
+    from rsp_engine.drivers.replay_clock import Pace
+    from rsp_engine.evaluators.step import Step
+    from rsp_engine.io.sources import Source
+    from rsp_engine.io.sources.splits import Place
+    from rsp_engine.model.state import State
+
+__all__ = ["LocalDriver"]
+
+
+class LocalDriver:
+    """Runs queries over sources until these end."""
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        sources: Mapping[str, Sequence[Source]],
+        dead_letter: Callable[[DeadLetter], None],
+        max_delay: int = 0,
+        pace: Pace | None = None,
+    ) -> None:
+        """Take the queries and their sources; elements come at a `pace`, if one is given."""
+        self.counts = Counts()
+        self._pace = pace
+        self._asked = steps
+        self._steps = in_order(steps)
+        self._groups = sharing(self._steps)
+        self._sources = sources
+        self._dead_letter = dead_letter
+        self._max_delay = max_delay
+        streams = [*sources, *(s.plan.feeds for s in steps if s.plan.feeds is not None)]
+        self._watermarks = Watermarks(streams, max_delay)
+        self._needs_lanes = any(step.needs_lanes for step in steps)
+        self._has_feeds = any(step.plan.feeds is not None for step in steps)
+        self._readers = {
+            stream: [s for s in self._steps if stream in s.streams] for stream in streams
+        }
+        self._numbers = {stream: number for number, stream in enumerate(sources)}
+        self.names = {stream: ElementNames(stream) for stream in streams}
+        """What the blank nodes of elements are called, by stream."""
+
+    def run(self) -> Iterator[Answer]:
+        """Yield the answers of all queries, each query's in order."""
+        in_batches = not self._has_feeds and self._pace is None
+        return self.take(merged(self._sources, in_batches=in_batches))
+
+    def take(
+        self, items: Iterable[tuple[str, Item | Silence | None, Source | None]]
+    ) -> Iterator[Answer]:
+        """Yield the answers that come of what merged sources hold; where it ends, it can go on."""
+        for stream, item, source in items:
+            if self._pace is not None and isinstance(item, Segment | Element):
+                self._pace.wait(item.timestamp)
+            if source is None:
+                self._watermarks.end(stream)
+                yield from self._advance()
+            elif isinstance(item, Silence):
+                self._watermarks.rest(stream)
+                yield from self._advance()
+            elif isinstance(item, Segment):
+                yield from self._take_segment(stream, item)
+            elif isinstance(item, Batch):
+                yield from self._take_batch(stream, item, source)
+            elif isinstance(item, Element):
+                yield from self._take(stream, item, source)
+            elif item is not None:
+                self._set_aside(item)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether somebody has ended the run: nobody can."""
+        return False
+
+    def watermarks(self) -> dict[str, float]:
+        """Return how far each query has come; another thread may ask."""
+        return {step.plan.name: self._watermarks.seen(step.streams) for step in self._asked}
+
+    def read_to(self) -> Mapping[int, Place]:
+        """Return nothing: every source is read here."""
+        return {}
+
+    def state(self) -> State:
+        """Return what is known beside the steps, as plain data, between two items."""
+        content = {
+            "watermarks": self._watermarks.state(),
+            "names": {stream: names.state() for stream, names in self.names.items()},
+            "counts": asdict(self.counts),
+        }
+        return headed("LocalDriver", self._config(), content)
+
+    def restore(self, state: State) -> None:
+        """Go on from a state of the same queries and streams; the steps have their own."""
+        checked(state, "LocalDriver", self._config())
+        with reading("the driver"):
+            self._watermarks.restore(state["watermarks"])
+            for stream, names in self.names.items():
+                names.restore(state["names"][stream])
+            for name in asdict(self.counts):
+                setattr(self.counts, name, state["counts"][name])
+
+    def _config(self) -> dict[str, Any]:
+        queries = [step.plan.name for step in self._steps]
+        return {"queries": queries, "streams": list(self.names), "max_delay": self._max_delay}
+
+    def _take(self, stream: str, element: Element, source: Source) -> Iterator[Answer]:
+        yield from self._come_to(stream, element)
+        try:
+            triples = self._named(stream, element, source)
+        except TripleTermError as error:
+            self._set_aside(element.set_aside(f"unsupported: {error}"))
+        else:
+            self._offer(stream, element, triples)
+
+    def _take_segment(self, stream: str, segment: Segment) -> Iterator[Answer]:
+        """Take elements that others have looked at; all windows that hold one of them are open."""
+        self.counts.elements += segment.elements
+        self.counts.triples += segment.triples
+        self.counts.between_windows += segment.between_windows
+        if self._watermarks.see(stream, segment.timestamp) and self._may_be_due():
+            yield from self._advance()
+        for parcel in segment.parcels:
+            self._asked[parcel.step].put(parcel.scan, parcel.pane, parcel.content)
+        if self._watermarks.see(stream, segment.high):
+            self._may_be_due()  # nothing is, but the queries learn how far the watermark has come
+
+    def _take_batch(self, stream: str, batch: Batch, source: Source) -> Iterator[Answer]:
+        """Take a batch: elements of one lane together, and the others one by one.
+
+        Elements of a lane are of one pane, in every window of every query, and their watermarks
+        make nothing due. So nothing comes of them but that they are in that pane, and they are
+        taken as if they were one.
+        """
+        try:
+            triples = self._in_stream(stream, batch.triples, b"".join(batch.raws))
+        except TripleTermError:
+            for element in batch:
+                yield from self._take(stream, element, source)
+            return
+        starts, at = batch.starts, 0
+        while at < len(batch):
+            end = self._end_of_lane(stream, batch.timestamps, at)
+            if end > at:
+                self._take_lane(stream, batch, range(at, end), triples[starts[at] : starts[end]])
+            else:
+                end, element = at + 1, batch[at]
+                yield from self._come_to(stream, element)
+                self._offer(stream, element, triples[starts[at] : starts[end]])
+            at = end
+
+    def _end_of_lane(self, stream: str, timestamps: Sequence[int], at: int) -> int:
+        """Return up to where elements are in one lane, from a place on."""
+        after, until = -inf, inf
+        for step in self._steps:
+            begin, end = step.lane(stream, self._watermarks.of(step.streams))
+            after, until = max(after, begin), min(until, end, step.quiet_until() + self._max_delay)
+        while at < len(timestamps) and after < timestamps[at] <= until:
+            at += 1
+        return at
+
+    def _take_lane(
+        self, stream: str, batch: Batch, places: range, triples: Sequence[Triple]
+    ) -> None:
+        timestamps = batch.timestamps[places.start : places.stop]
+        self.counts.elements += len(timestamps)
+        self.counts.triples += len(triples)
+        if self._watermarks.see(stream, max(timestamps)):
+            self._may_be_due()  # nothing is, but the queries learn how far the watermark has come
+        lane = batch.lane(places) if self._needs_lanes else None
+        for step in self._steps:
+            watermark = self._watermarks.of(step.streams)
+            step.take(stream, timestamps[0], triples, watermark, lane)
+
+    def _come_to(self, stream: str, element: Element) -> Iterator[Answer]:
+        """Let an element raise the watermark, and yield the answers that this makes due."""
+        self.counts.elements += 1
+        self.counts.triples += len(element.triples)
+        if self._watermarks.see(stream, element.timestamp) and self._may_be_due():
+            yield from self._advance()
+
+    def _may_be_due(self) -> bool:
+        """Tell, without looking closer, whether an answer may be due."""
+        for step in self._steps:
+            if step.may_be_due(self._watermarks.of(step.streams)):
+                return True
+        return self._has_feeds
+
+    def _named(self, stream: str, element: Element, source: Source) -> Sequence[Triple]:
+        if source.blank_node_scope == "stream":
+            return self._in_stream(stream, element.triples, element.raw)
+        return self.names[stream].rename(element.timestamp, canonical(element.triples))
+
+    def _in_stream(self, stream: str, triples: Sequence[Triple], raw: bytes) -> Sequence[Triple]:
+        """Return triples whose labels are of the stream; `raw` is how they were written."""
+        triples = canonical(triples)
+        has_labels = b"_" in raw and b"_:" in raw  # a single byte is much quicker to look for
+        return within_stream(triples, self._numbers[stream]) if has_labels else triples
+
+    def _offer(self, stream: str, element: Element, triples: Sequence[Triple]) -> None:
+        """Give an element to the queries; it is set aside if none of them takes it."""
+        readers = self._readers[stream]
+        refusals = []
+        for step in readers:
+            watermark = self._watermarks.of(step.streams)
+            refusal = step.take(stream, element.timestamp, triples, watermark)
+            if refusal is not None:
+                refusals.append(refusal)
+        if len(refusals) < len(readers):
+            return
+        faults = [refusal.reason for refusal in refusals if refusal.is_fault]
+        if faults:
+            self._set_aside(element.set_aside(faults[0]))
+        else:
+            self.counts.between_windows += 1
+
+    def _set_aside(self, letter: DeadLetter) -> None:
+        kind = letter.reason.partition(":")[0]
+        self.counts.dead[kind] = self.counts.dead.get(kind, 0) + 1
+        self._dead_letter(letter)
+
+    def _advance(self) -> Iterator[Answer]:
+        """Let every query answer what is due, those first whose answers others read."""
+        for group in self._groups:
+            watermarks = [self._watermarks.of(step.streams) for step in group]
+            if any(s.may_be_due(w) for s, w in zip(group, watermarks, strict=True)):
+                yield from self._answers(group, watermarks)
+            for step, watermark in zip(group, watermarks, strict=True):
+                if step.plan.feeds is not None:
+                    self._watermarks.raise_to(step.plan.feeds, step.waits_for(watermark))
+
+    def _answers(self, group: Sequence[Step], watermarks: Sequence[float]) -> Iterator[Answer]:
+        for step, answer in due_together(group, watermarks):
+            self.counts.answers += 1
+            self._feed(step, answer)
+            yield answer
+        for stream in {stream for step in group for stream in step.streams}:
+            self._forget_names(stream)
+
+    def _forget_names(self, stream: str) -> None:
+        """Forget elements that none like them can follow: all windows that take one are closed."""
+        readers = self._readers[stream]
+        frames = [scan.frame for s in readers for scan in s.plan.scans if scan.stream == stream]
+        ranges = (frame.range for frame in frames if isinstance(frame, TimeFrame))
+        size = max(ranges, default=0)
+        self.names[stream].forget(min(self._watermarks.of(s.streams) for s in readers) - size)
+
+    def _feed(self, step: Step, answer: Answer) -> None:
+        stream = step.plan.feeds
+        if stream is None or not isinstance(answer.content, Graph) or not self._readers[stream]:
+            return
+        text = "".join(f"{triple} .\n" for triple in answer.content.triples)
+        element = Element(answer.window.close, answer.content.triples, stream, 1, text.encode())
+        self._offer(stream, element, self.names[stream].rename(element.timestamp, element.triples))
+
+
+def sharing(steps: Sequence[Step]) -> list[list[Step]]:
+    """Return the steps, those together that share something, in the order of the first of each."""
+    groups: dict[int, list[Step]] = {}
+    for step in steps:
+        groups.setdefault(id(step if step.shares is None else step.shares), []).append(step)
+    return list(groups.values())
+
+
+def in_order(steps: Iterable[Step]) -> list[Step]:
+    """Return the steps with those first whose answers others read; refuse a circle."""
+    left = list(steps)
+    ordered: list[Step] = []
+    while left:
+        fed = {step.plan.feeds for step in left} - {None}
+        ready = [step for step in left if not fed & set(step.streams)]
+        if not ready:
+            names = ", ".join(sorted(step.plan.name for step in left))
+            raise BindingError(f"these queries read each other's answers in a circle: {names}")
+        ordered += ready
+        left = [step for step in left if step not in ready]
+    return ordered

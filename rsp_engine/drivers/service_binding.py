@@ -1,0 +1,91 @@
+"""What a user binds a service to, as something that opens an endpoint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import pyoxigraph as ox
+
+from rsp_engine.errors import ServiceError
+from rsp_engine.replica.change_signal import ModifiedPattern
+from rsp_engine.replica.endpoints.in_process import InProcess
+from rsp_engine.replica.endpoints.recording import Recording
+from rsp_engine.replica.sparql_client.origins import origin_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from SPARQLWrapper import SPARQLWrapper
+
+    from rsp_engine.evaluators.physical_plan import PhysicalPlan
+    from rsp_engine.evaluators.service.service_plan import Connect, ServicePlan
+    from rsp_engine.replica.endpoints.endpoint import Endpoint
+    from rsp_engine.replica.pattern import RemotePattern
+
+    Bindable = str | ox.Store | ox.Dataset | SPARQLWrapper | Endpoint | Callable[..., Endpoint]
+
+__all__ = ["connect", "recorded"]
+
+
+def connect(endpoint: Bindable) -> Connect:
+    """Return what opens the endpoint: nothing is sent before it is asked.
+
+    A URL may be asked, and no other of another origin. A store is asked as it is at the moment. A
+    `SPARQLWrapper` says what is sent. Anything with `fetch` and `snapshot` is an endpoint already,
+    and a function makes one from a `RemotePattern`.
+    """
+    if isinstance(endpoint, str):
+        origin_of(endpoint)
+        return lambda pattern: _over_http(endpoint, pattern)
+    if isinstance(endpoint, ox.Store | ox.Dataset):
+        return lambda pattern: InProcess(pattern, endpoint)
+    if any(kind.__module__.startswith("SPARQLWrapper") for kind in type(endpoint).__mro__):
+        return lambda pattern: _wrapped(cast("SPARQLWrapper", endpoint), pattern)
+    is_endpoint = hasattr(endpoint, "fetch") and hasattr(endpoint, "snapshot")
+    if is_endpoint and not isinstance(endpoint, type):
+        return lambda pattern: _itself(cast("Endpoint", endpoint), pattern)
+    if callable(endpoint):
+        return cast("Connect", endpoint)
+    raise ServiceError(
+        f"a service cannot be bound to {type(endpoint).__name__}",
+        "bind it to a URL, a pyoxigraph Store, a SPARQLWrapper, or an endpoint of your own",
+    )
+
+
+def recorded(plan: PhysicalPlan, recordings: list[Recording]) -> PhysicalPlan:
+    """Return a plan whose services are asked through recordings, which are added to a list."""
+
+    def recording(service: ServicePlan) -> ServicePlan:
+        def connected(pattern: RemotePattern) -> Recording:
+            recordings.append(Recording(service.connect(pattern)))
+            return recordings[-1]
+
+        return replace(service, connect=connected)
+
+    return replace(plan, services=tuple(map(recording, plan.services)))
+
+
+def _itself(endpoint: Endpoint, pattern: RemotePattern) -> Endpoint:
+    """Return an endpoint, or what it has for the change signal."""
+    if not isinstance(pattern, ModifiedPattern):
+        return endpoint
+    modified = getattr(endpoint, "modified", None)
+    if modified is None:
+        raise ServiceError(
+            f"{type(endpoint).__name__} cannot tell what has changed",
+            "give it a function `modified`, which returns the endpoint of the stamps of keys",
+        )
+    return cast("Endpoint", modified())
+
+
+def _over_http(url: str, pattern: RemotePattern) -> Endpoint:
+    from rsp_engine.replica.endpoints.http import HttpConfig, HttpEndpoint
+
+    return HttpEndpoint(url, pattern, HttpConfig(allowed=(url,)))
+
+
+def _wrapped(wrapper: SPARQLWrapper, pattern: RemotePattern) -> Endpoint:
+    from rsp_engine.replica.endpoints.sparqlwrapper_endpoint import Wrapped
+
+    return Wrapped(wrapper, pattern)

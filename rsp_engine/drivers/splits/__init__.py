@@ -1,0 +1,1 @@
+"""Splits: read and reduced anywhere, merged again in the order of time."""

@@ -1,0 +1,1 @@
+"""The evaluators: each answers a query over a window that closes."""

@@ -1,0 +1,68 @@
+"""The configuration of AcquaTop: a window joined with a SERVICE, ranked by a score over both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from rsp_engine.operators.scoring.scoring_function import Scoring, evaluate
+from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+
+if TYPE_CHECKING:
+    from rsp_engine.model.arrays import Floats
+    from rsp_engine.operators.aggregates.groups import Grouping
+    from rsp_engine.operators.scoring.monotonicity import Proof
+    from rsp_engine.operators.sparql.pane_matcher import Matching
+
+__all__ = ["Arrivals", "JoinedConfig"]
+
+Arrivals = Literal["latest", "all"]
+"""Of several arrivals of a join key in a window: the latest counts, or each is an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedConfig(GeneralConfig):
+    """The text is that of the general path: what the query means.
+
+    `matching` gives the solutions of the window, with x_S; `key` says which of its variables are
+    the join key. `scoring` is F, over the variables `streaming` and `remote`, if it has them. With
+    a `grouping` the objects are groups of solutions, and x_S is an aggregate. `scored` asks for the
+    terms that objects have as their scores; nothing if that is a variable.
+    """
+
+    tag: ClassVar[str] = "Joined"
+
+    matching: Matching | None = None
+    projected: GeneralConfig | None = None
+    grouping: Grouping | None = None
+    key: tuple[int, ...] = ()
+    scoring: Scoring | None = None
+    streaming: str | None = None
+    remote: str | None = None
+    descending: bool = True
+    k: int = 1
+    offset: int = 0
+    n: int = 0
+    arrivals: Arrivals = "latest"
+    is_judged: bool = False
+    proof: Proof | None = None
+    scored: GeneralConfig | None = None
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether a larger x_S is surely not worse."""
+        good = ("rises", "constant") if self.descending else ("falls", "constant")
+        return self.proof is not None and self.proof.direction in good
+
+    def scores(self, streaming: Floats, remote: Floats) -> Floats:
+        """Return F as Topk+N wants it: larger is better, NaN only where there is no remote value.
+
+        It is calculated with doubles, whatever the terms are. What has no score is the worst.
+        """
+        assert self.scoring is not None, "the planner says how to score"  # noqa: S101
+        columns = {self.streaming: streaming, self.remote: remote}
+        found = evaluate(self.scoring, {n: c for n, c in columns.items() if n is not None})
+        found = np.broadcast_to(found if self.descending else -found, streaming.shape)
+        return np.where(np.isnan(remote), np.nan, np.where(np.isnan(found), -np.inf, found))

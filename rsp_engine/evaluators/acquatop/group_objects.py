@@ -1,0 +1,190 @@
+"""Objects that are groups of solutions: x_S is an aggregate, kept pane by pane.
+
+A group has one join key, which is part of what solutions are grouped by. The list among which a
+policy elects is rebuilt for each window: the K+N best of each active window, or all objects where
+the policy looks at the whole window.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from math import inf, isnan
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.evaluators.acquatop.ranked_objects import Members
+from rsp_engine.operators.aggregates.aggregate_topk import AggregateConfig, Aggregates
+from rsp_engine.operators.aggregates.groups import Groups
+from rsp_engine.replica.sparql_client.request_text import unaskable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rsp_engine.evaluators.acquatop.config import JoinedConfig
+    from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
+    from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
+    from rsp_engine.evaluators.service.refresh import Refresh
+    from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.model.state import State
+    from rsp_engine.model.windows import Pane
+    from rsp_engine.operators.aggregates.groups import Grouping
+    from rsp_engine.operators.aggregates.pane_partials import Totals
+    from rsp_engine.operators.sparql.pane_matcher import Matched, Matching
+    from rsp_engine.operators.sparql.sparql_query import Term
+    from rsp_engine.operators.topk.contract import Ranking
+
+__all__ = ["Grouped"]
+
+_ALL = 1 << 62
+"""So many stand by that none is left out."""
+
+
+class Grouped:
+    """Memory: the solutions of open windows, and partials of their panes."""
+
+    def __init__(
+        self, config: JoinedConfig, refresh: Refresh, values: RemoteValues, scores: PlainScores
+    ) -> None:
+        assert config.matching is not None, "the planner says what to match"  # noqa: S101
+        assert config.grouping is not None, "the planner says how to group"  # noqa: S101
+        self.config = config
+        self._matching: Matching = config.matching
+        self._grouping: Grouping = config.grouping
+        self._replica = refresh.replica
+        self._values = values
+        self._scores = scores
+        is_listed = refresh.plan.policy.proposer == "list"
+        asked = AggregateConfig(config.k, config.n if is_listed else _ALL, self._grouping.function)
+        self._aggregates = Aggregates(asked, scores, streaming=self._exact)
+        self._groups = Groups(self._grouping, self._matching, self._aggregates)
+        # The join key of a group, and the groups of a join key; what cannot be joined has none.
+        self._key_of: dict[int, int] = {}
+        self._of_key: defaultdict[int, list[int]] = defaultdict(list)
+        self._window = 0
+        self._totals: Totals | None = None  # of the window that was looked at last
+
+    @property
+    def keys(self) -> Integers:
+        return self._aggregates.keys
+
+    @property
+    def scores(self) -> Floats:
+        return self._aggregates.scores
+
+    @property
+    def ends(self) -> Integers:
+        return self._aggregates.ends
+
+    def take(self, pane: Pane, matched: Matched) -> None:
+        self._meet(self._groups.take(pane, matched.read()))
+
+    def _exact(self, totals: Totals) -> Floats:
+        """Return x_S of groups, and note of which kind they are."""
+        if not len(totals.keys):
+            return totals.values
+        column = self._groups.column(totals)
+        self._scores.stream(None if column is None else column.kind)
+        return totals.values if column is None else column.values
+
+    def _meet(self, groups: Sequence[int]) -> None:
+        """Tell the remote values of new groups, so far as they are known."""
+        for group in groups:
+            key = self._join_key(group)
+            if key in self._replica.keys or unaskable(key) is None:
+                number = self._replica.keys.number(key)
+                self._key_of[group] = number
+                self._of_key[number].append(group)
+            else:
+                self._aggregates.change([group], [np.nan])  # nothing remote joins a blank node
+        self._tell([group for group in groups if group in self._key_of])
+
+    def _tell(self, joined: Sequence[int]) -> None:
+        """Tell the remote values of groups; what is not known, or not any more, is forgotten."""
+        keys = self.keys_of(joined)
+        groups, known = np.array(joined, dtype=np.int64), self._replica.is_known(keys)
+        self._aggregates.change(groups[known], self._values.of(keys[known]))
+        self._aggregates.forget(groups[~known])
+
+    def _join_key(self, group: int) -> tuple[Term, ...]:
+        terms = dict(zip(self._grouping.keys, self._groups.key(group), strict=True))
+        return tuple(terms[place] for place in self.config.key)
+
+    def settle(self, window: int) -> None:
+        self._aggregates.settle(window)
+        self._window, self._totals = window, None
+
+    def change(self, keys: Integers) -> None:
+        groups = [group for key in keys.tolist() for group in self._of_key.get(key, ())]
+        self._tell(groups)
+
+    def close(self, window: int) -> Ranking:
+        self._totals = self._aggregates.totals(window)
+        return self._aggregates.close(window)
+
+    def expire(self, window: int) -> Integers:
+        gone = self._groups.expire(window)
+        self._aggregates.forget(gone)
+        left = []
+        for group in gone:
+            key = self._key_of.pop(group, None)
+            if key is None:
+                continue
+            self._of_key[key].remove(group)
+            if not self._of_key[key]:
+                del self._of_key[key]
+                left.append(key)
+        return np.array(left, dtype=np.int64)
+
+    def holds(self, keys: Integers) -> Booleans:
+        return np.array([key in self._of_key for key in keys.tolist()], dtype=np.bool_)
+
+    def forget(self, keys: Integers) -> None:
+        """Hold nothing by the number of a join key that no group has."""
+
+    def join_keys(self) -> Integers:
+        return np.array(sorted(self._of_key), dtype=np.int64)
+
+    def keys_of(self, numbers: Sequence[int]) -> Integers:
+        return np.array([self._key_of[number] for number in numbers], dtype=np.int64)
+
+    def best_streaming(self, keys: Sequence[int]) -> Floats:
+        found = self._aggregates.totals(self._window)
+        streamed = dict(zip(found.keys.tolist(), found.values.tolist(), strict=True))
+        best = [max(_last_if_none(streamed[g]) for g in self._of_key[key]) for key in keys]
+        return np.array(best, dtype=np.float64)
+
+    def streamed(self, numbers: Integers) -> tuple[Floats, Integers]:
+        found = self._aggregates.totals(self._window)
+        found = found.take(np.searchsorted(found.keys, numbers))
+        return self._exact(found), found.positions
+
+    def bindings(self, numbers: Sequence[int], now: int) -> list[Mapping[str, Term]]:
+        return self._groups.bindings(numbers)
+
+    def terms(self, numbers: Sequence[int], now: int) -> Sequence[Term | None]:
+        return self._groups.terms(numbers)
+
+    def members(self) -> Members:
+        found = self._totals or self._aggregates.totals(self._window)
+        joined = np.array([group in self._key_of for group in found.keys.tolist()], dtype=bool)
+        found = found.take(joined)
+        groups, positions, values = found.keys, found.positions, self._exact(found)
+        ends = np.array([self._groups.end(group) for group in groups.tolist()], dtype=np.int64)
+        return Members(groups, self.keys_of(groups.tolist()), values, positions, ends)
+
+    def state(self) -> State:
+        return {"groups": self._groups.state(), "aggregates": self._aggregates.state()}
+
+    def restore(self, state: State) -> None:
+        config = self._aggregates.config
+        self._aggregates = Aggregates.restored(
+            config, state["aggregates"], self._scores, streaming=self._exact
+        )
+        self._groups = Groups(self._grouping, self._matching, self._aggregates)
+        self._groups.restore(state["groups"])
+        self._meet(self._groups.numbers())
+
+
+def _last_if_none(value: float) -> float:
+    return -inf if isnan(value) else value

@@ -1,0 +1,75 @@
+"""The oracle beside a run: it asks the remote side for everything, and judges each answer.
+
+What it asks for costs no budget and never reaches the replica, so the answers are as without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
+from rsp_engine.evaluators.acquatop.term_ranking import ByTerms
+from rsp_engine.operators.scoring.ranking_measures import Cumulated, Measures, measure
+from rsp_engine.operators.topk.contract import Arrivals, order_of
+from rsp_engine.replica.store.replica import Replica, ReplicaConfig
+
+if TYPE_CHECKING:
+    from rsp_engine.evaluators.acquatop.config import JoinedConfig
+    from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
+    from rsp_engine.evaluators.acquatop.ranked_objects import Objects
+    from rsp_engine.evaluators.service.refresh import Refresh
+    from rsp_engine.model.arrays import Integers
+    from rsp_engine.model.state import State
+
+__all__ = ["Judge"]
+
+
+class Judge:
+    """Judges the answers of a ranked query by nDCG@k and precision@k."""
+
+    def __init__(self, config: JoinedConfig, refresh: Refresh, scores: PlainScores) -> None:
+        self._config = config
+        self._refresh = refresh
+        self._scores = scores
+        self._by_terms = ByTerms(config)
+        self.cumulated = Cumulated()
+
+    def judge(self, answer: Integers, objects: Objects, now: int) -> dict[str, float]:
+        """Return the measures of an answer; none if the remote side did not tell everything."""
+        truth = Replica(ReplicaConfig(self._refresh.plan.pattern))
+        keys = self._refresh.replica.keys.of(objects.join_keys().tolist())
+        fetched = self._refresh.ask(keys, now)
+        if len(fetched.answers) < len(keys):
+            return {}
+        truth.apply(fetched, now)
+        oracle = self._ranked(objects, truth, now)
+        # Of an object with several rows the best counts.
+        shown, best = (list(dict.fromkeys(keys.tolist())) for keys in (answer, oracle))
+        found = measure(shown, best, self._config.k)
+        self.cumulated = self.cumulated.add(found)
+        return {"ndcg": round(found.ndcg, 6), "precision": round(found.precision, 6)}
+
+    def state(self) -> State:
+        """Return the measures so far."""
+        return asdict(self.cumulated)
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        sums = Measures(*(state["sums"][field.name] for field in fields(Measures)))
+        self.cumulated = Cumulated(state["windows"], sums)
+
+    def _ranked(self, objects: Objects, truth: Replica, now: int) -> Integers:
+        """Return all objects of the window that have a remote value, best first."""
+        members, score = objects.members(), self._scores.beside()
+        keys = truth.keys.numbers(self._refresh.replica.keys.of(members.keys.tolist()))
+        values = RemoteValues(truth, self._config, score)
+        scores = score(members.streaming, values.of(keys))
+        if not score.is_plain:
+            streamed = objects.terms(members.numbers.tolist(), now)
+            return self._by_terms.rank(members, streamed, values.solutions(keys), now).keys
+        known = np.flatnonzero(~np.isnan(scores))
+        found = Arrivals(members.numbers, members.positions, scores).take(known)
+        return found.keys[order_of(found)]

@@ -1,0 +1,219 @@
+"""The objects of the open windows of a joined query: what each is, and its join key.
+
+With arrivals `latest` the object is the join key, and its latest arrival counts. With `all` it is
+the solution, which lives on if it arrives again; the numbers of objects that are gone are given out
+again, so that tables by number do not grow.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from rsp_engine.model.blocks import Blocks, rows_of
+from rsp_engine.model.terms.ntriples import read_rows, row_text
+from rsp_engine.operators.scoring.positions import instants
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from rsp_engine.evaluators.acquatop.config import Arrivals
+    from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.model.state import State
+    from rsp_engine.operators.sparql.pane_matcher import Solution
+
+__all__ = ["Came", "Population", "as_text"]
+
+_GONE = -1
+
+
+class Came(NamedTuple):
+    """Arrivals of a pane as columns: solutions, or their texts, join keys, x_S, and positions."""
+
+    solutions: Sequence[Solution | str]
+    keys: Integers
+    streaming: Floats
+    positions: Integers
+
+
+def as_text(solution: Solution | str) -> str:
+    """Return the text of a solution, which it may be already."""
+    return solution if isinstance(solution, str) else row_text(solution)
+
+
+class Population:
+    """Objects by number, in tables. Memory: the most objects that there ever were at once."""
+
+    def __init__(self, arrivals: Arrivals = "latest") -> None:
+        self._are_all = arrivals == "all"
+        self._key = np.empty(0, dtype=np.int64)
+        self._streaming = np.empty(0)
+        self._position = np.empty(0, dtype=np.int64)
+        self._end = np.empty(0, dtype=np.int64)  # the last window that holds it, or `_GONE`
+        self._solution: NDArray[Any] = np.empty(0, dtype=object)
+        self._free: list[int] = []  # a heap
+        self._next = 0
+        self._of_text: dict[str, int] = {}  # with `all`, the number of each solution
+        self._blocks = Blocks()
+
+    def __len__(self) -> int:
+        return len(self.numbers())
+
+    def join(self, end: int, came: Came) -> Integers:
+        """Take arrivals of a pane that lives until a window; return the numbers of their objects.
+
+        >>> population = Population()
+        >>> solutions, positions = ["<urn:a>", "<urn:b>"], np.array([0, 1])
+        >>> population.join(2, Came(solutions, np.array([7, 3]), np.array([1.0, 3.0]), positions))
+        array([7, 3])
+        >>> population.numbers(), population.streaming(np.array([3, 7]))
+        (array([3, 7]), array([3., 1.]))
+        """
+        numbers = self._numbers(came)
+        if len(numbers):
+            self._grow(int(numbers.max()) + 1)
+        # What is late may have come before what is known; the latest counts.
+        is_new = (self._end[numbers] == _GONE) | (self._position[numbers] <= came.positions)
+        chosen = np.flatnonzero(is_new)
+        places = numbers[chosen]
+        self._key[places] = came.keys[chosen]
+        self._streaming[places] = came.streaming[chosen]
+        self._position[places] = came.positions[chosen]
+        self._end[places] = end
+        self._blocks.touch(places)
+        for place, at in zip(places.tolist(), chosen.tolist(), strict=True):
+            self._solution[place] = came.solutions[at]
+        return numbers
+
+    def _numbers(self, came: Came) -> Integers:
+        if not self._are_all:
+            return came.keys
+        found = [self._number(as_text(solution)) for solution in came.solutions]
+        return np.array(found, dtype=np.int64)
+
+    def _number(self, text: str) -> int:
+        number = self._of_text.get(text)
+        if number is None:
+            number = heappop(self._free) if self._free else self._next
+            self._next = max(self._next, number + 1)
+            self._of_text[text] = number
+        return number
+
+    def _grow(self, size: int) -> None:
+        more = size - len(self._end)
+        if more <= 0:
+            return
+        more = max(more, len(self._end))
+        self._key = np.concatenate((self._key, np.zeros(more, dtype=np.int64)))
+        self._streaming = np.concatenate((self._streaming, np.zeros(more)))
+        self._position = np.concatenate((self._position, np.zeros(more, dtype=np.int64)))
+        self._end = np.concatenate((self._end, np.full(more, _GONE, dtype=np.int64)))
+        self._solution = np.concatenate((self._solution, np.full(more, None, dtype=object)))
+
+    def expire(self, window: int) -> Integers:
+        """Forget objects that do not live until a window; return the join keys they had."""
+        gone = np.flatnonzero((self._end != _GONE) & (self._end < window))
+        if self._are_all:
+            for number, solution in zip(gone.tolist(), self._solution[gone].tolist(), strict=True):
+                heappush(self._free, number)
+                del self._of_text[as_text(solution)]
+        self._end[gone] = _GONE
+        self._solution[gone] = None
+        self._blocks.touch(gone)
+        return np.unique(self._key[gone]) if self._are_all else gone
+
+    def numbers(self) -> Integers:
+        """Return the numbers of all objects."""
+        return np.flatnonzero(self._end != _GONE)
+
+    def keys(self) -> Integers:
+        """Return the join keys of all objects, each once."""
+        return np.unique(self._key[self.numbers()]) if self._are_all else self.numbers()
+
+    def holds(self, keys: Integers) -> Booleans:
+        """Tell which join keys an object has."""
+        return np.isin(keys, self.keys())
+
+    def keys_of(self, numbers: Sequence[int] | Integers) -> Integers:
+        """Return the join keys of objects."""
+        return self._key[np.asarray(numbers, dtype=np.int64)]
+
+    def of_keys(self, keys: Integers) -> Integers:
+        """Return the objects of join keys."""
+        numbers = self.numbers()
+        return numbers[np.isin(self._key[numbers], keys)]
+
+    def streaming(self, numbers: Integers) -> Floats:
+        """Return the x_S of objects."""
+        return self._streaming[numbers]
+
+    def positions(self, numbers: Integers) -> Integers:
+        """Return when objects came."""
+        return self._position[numbers]
+
+    def at(self, times: Integers) -> Iterator[tuple[str, int]]:
+        """Yield the texts and the positions of objects that came at some instants."""
+        numbers = self.numbers()
+        for number in numbers[np.isin(instants(self._position[numbers]), times)].tolist():
+            yield as_text(self._solution[number]), int(self._position[number])
+
+    def ends(self, numbers: Integers) -> Integers:
+        """Return the last windows that hold objects."""
+        return self._end[numbers]
+
+    def solutions(self, numbers: Sequence[int], width: int) -> list[Solution]:
+        """Return the solutions of objects, of so many terms. Text is read once."""
+        written = [number for number in numbers if isinstance(self._solution[number], str)]
+        for number, solution in zip(
+            written, read_rows([self._solution[n] for n in written], width), strict=True
+        ):
+            self._solution[number] = solution
+        return [self._solution[number] for number in numbers]
+
+    def best_streaming(self, keys: Sequence[int]) -> Floats:
+        """Return the largest value that the objects of each key streamed."""
+        wanted = np.asarray(keys, dtype=np.int64)
+        if not self._are_all:
+            return self._streaming[wanted]
+        numbers = self.numbers()
+        known, places = np.unique(self._key[numbers], return_inverse=True)
+        best = np.full(len(known), -np.inf)
+        np.maximum.at(best, places, self._streaming[numbers])
+        return best[np.searchsorted(known, wanted)]
+
+    def state(self) -> State:
+        """Return the objects as rows of plain data."""
+        numbers = self.numbers()
+        return {
+            "size": len(numbers),
+            "rows": self._blocks.state(numbers, self._rows),
+        }
+
+    def _rows(self, numbers: list[int]) -> list[list[Any]]:
+        tables = (self._key, self._streaming, self._position, self._end)
+        solutions = map(as_text, self._solution[numbers].tolist())
+        columns = (table[numbers].tolist() for table in tables)
+        return [[*row] for row in zip(numbers, *columns, solutions, strict=True)]
+
+    def restore(self, state: State, width: int) -> None:
+        """Go on from a state; a solution has so many terms."""
+        rows = rows_of(state["rows"], state["size"])
+        found = zip(*rows, strict=True) if rows else ((),) * 6
+        written, keys, streaming, positions, ends, texts = (list(column) for column in found)
+        solutions: Any = read_rows(texts, width)
+        numbers = np.array(written, dtype=np.int64)
+        self._next = int(numbers.max(initial=-1)) + 1
+        self._grow(self._next)
+        self._key[numbers] = keys
+        self._streaming[numbers] = streaming
+        self._position[numbers] = positions
+        self._end[numbers] = ends
+        for number, solution in zip(written, solutions, strict=True):
+            self._solution[number] = solution
+        if self._are_all:
+            self._of_text = dict(zip(texts, written, strict=True))
+            self._free = sorted(set(range(self._next)).difference(written))

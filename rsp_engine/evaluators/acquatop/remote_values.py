@@ -1,0 +1,119 @@
+"""The remote values of a ranked query: one number for each key of the replica."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.model.terms.numerals import SURE
+from rsp_engine.operators.scoring.exact_scores import Kind, read_column
+from rsp_engine.operators.scoring.term_scores import column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rsp_engine.evaluators.acquatop.config import JoinedConfig
+    from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
+    from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.replica.pattern import Solution, Term
+    from rsp_engine.replica.store.replica import Replica
+
+__all__ = ["RemoteValues"]
+
+_NONE, _DOUBLE, _OTHER = -1, SURE + 1, SURE + 2
+"""Kinds as numbers: no value, a double, no plain number; and between, so many digits."""
+
+
+class RemoteValues:
+    """A number for each key: that of its only solution.
+
+    NaN is the number of a key that is not known, or has no solution. One whose solution has no
+    number has -inf. In a query whose score needs no remote value, 0 stands for any solution. Of a
+    key with several solutions the first has a number, which ranks nothing: see `PlainScores`.
+    """
+
+    def __init__(self, replica: Replica, config: JoinedConfig, scores: PlainScores) -> None:
+        self._replica = replica
+        self._config = config
+        self._scores = scores
+        self._values: Floats = np.empty(0)
+        self._kinds = np.empty(0, dtype=np.int8)
+        self._are_several: Booleans = np.empty(0, dtype=np.bool_)
+        self.renew(replica.held())
+
+    def renew(self, keys: Integers) -> None:
+        """Read keys again whose solutions are others than before."""
+        self._grow()
+        found = self._replica.look(keys)
+        has_any = np.array([bool(solutions) for solutions in found], dtype=np.bool_)
+        self._values[keys[~has_any]], self._kinds[keys[~has_any]] = np.nan, _NONE
+        first = [solutions[0] for solutions in found if solutions]
+        self._values[keys[has_any]], self._kinds[keys[has_any]] = self._read(first)
+        self._are_several[keys] = [len(solutions) > 1 for solutions in found]
+
+    def _read(self, solutions: Sequence[Solution]) -> tuple[Floats, Integers]:
+        """Return the number of each solution, and its kind."""
+        if self._config.remote is None or not solutions:
+            return np.zeros(len(solutions)), np.zeros(len(solutions), dtype=np.int8)
+        terms = [solution.get(self._config.remote) for solution in solutions]
+        found = read_column(terms)
+        if found is None:
+            values = column(terms)
+            return np.where(np.isnan(values), -np.inf, values), _kinds(terms)
+        is_alike = found.kind.name == "double" or found.kind == Kind("exact")
+        return found.values, np.full(len(terms), _number(found.kind)) if is_alike else _kinds(terms)
+
+    def of(self, keys: Integers) -> Floats:
+        """Return the value of each key, to be scored: what they are is noted."""
+        self._grow()
+        if self._are_several[keys].any():
+            self._scores.answer_several()
+        kinds = self._kinds[keys]
+        if (kinds != _NONE).any():
+            self._scores.answer(_kind(kinds[kinds != _NONE]))
+        return self._values[keys]
+
+    def _grow(self) -> None:
+        if (more := self._replica.keys.size - len(self._values)) > 0:
+            more = max(more, len(self._values))
+            self._values = np.concatenate((self._values, np.full(more, np.nan)))
+            self._kinds = np.concatenate((self._kinds, np.full(more, _NONE, dtype=np.int8)))
+            self._are_several = np.concatenate((self._are_several, np.zeros(more, dtype=np.bool_)))
+
+    def solutions(self, keys: Integers) -> list[tuple[Solution, ...]]:
+        """Return all remote solutions of each key."""
+        return self._replica.look(keys)
+
+    def use(self, keys: Integers) -> None:
+        """Note that keys are in an answer: a bounded replica drops others first."""
+        self._replica.values(keys)
+
+    def solution(self, key: int) -> Solution:
+        """Return the remote solution of a key that has one, and is in an answer."""
+        [[solution]] = self._replica.values([key])
+        return solution
+
+
+def _kinds(terms: Sequence[Term | None]) -> Integers:
+    found = [read_column([term]) for term in terms]
+    return np.array([_OTHER if one is None else _number(one.kind) for one in found], dtype=np.int8)
+
+
+def _number(kind: Kind) -> int:
+    return _DOUBLE if kind.name == "double" else kind.digits
+
+
+def _kind(kinds: Integers) -> Kind | None:
+    """Return the kind of values that have these numbers.
+
+    >>> _kind(np.array([0, 2])), _kind(np.array([_DOUBLE, 2])), _kind(np.array([0, _OTHER]))
+    (Kind(name='exact', digits=2), Kind(name='mixed', digits=2), None)
+    """
+    most = int(kinds.max())
+    if most == _OTHER:
+        return None
+    if most < _DOUBLE:
+        return Kind("exact", most)
+    digits = int(kinds[kinds < _DOUBLE].max(initial=-1))
+    return Kind("double") if digits < 0 else Kind("mixed", digits)

@@ -1,0 +1,56 @@
+"""The rows of an answer as plain data: columns, with terms as N-Triples text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, assert_never
+
+from rsp_engine.model.answers import Row
+from rsp_engine.model.terms.ntriples import read_rows, read_triples, row_text, triples_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+
+    Form = Literal["SELECT", "CONSTRUCT", "ASK"]
+
+__all__ = ["read_answer", "written_answer"]
+
+_PLACES = ("rank", "score", "age")
+
+
+def written_answer(config: GeneralConfig, rows: Sequence[Any]) -> Any:  # noqa: ANN401 - plain data
+    """Write what an answer of a query holds: rows, triples, or a truth value."""
+    form: Form = config.form
+    match form:
+        case "SELECT":
+            names = config.variables
+            texts = [row_text([row.bindings.get(name) for name in names]) for row in rows]
+            places = {place: [getattr(row, place) for row in rows] for place in _PLACES}
+            return {"rows": texts, **places}
+        case "CONSTRUCT":
+            return triples_text(rows)
+        case "ASK":
+            return list(rows)
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def read_answer(config: GeneralConfig, state: Any) -> Sequence[object]:  # noqa: ANN401 - plain data
+    """Read what was written."""
+    form: Form = config.form
+    match form:
+        case "SELECT":
+            names = config.variables
+            rows = read_rows(state["rows"], len(names))
+            columns = zip(rows, *(state[place] for place in _PLACES), strict=True)
+            return [
+                Row({n: t for n, t in zip(names, row, strict=True) if t is not None}, *places)
+                for row, *places in columns
+            ]
+        case "CONSTRUCT":
+            return read_triples(state)
+        case "ASK":
+            return [bool(value) for value in state]
+        case _ as unreachable:
+            assert_never(unreachable)

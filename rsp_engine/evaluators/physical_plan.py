@@ -1,0 +1,58 @@
+"""The physical plan: configurations of sources, windows and operators, and nothing that acts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rsp_engine.evaluators.service.service_plan import ServicePlan
+    from rsp_engine.grammar.tree import R2S
+    from rsp_engine.model.windows import Bounds, CountFrame, TimeFrame
+    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+    from rsp_engine.operators.windows.element_solutions import Block
+    from rsp_engine.operators.windows.report import ReportKind
+
+__all__ = ["PhysicalPlan", "StaticGraph", "WindowScan"]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowScan:
+    """A window over a stream. With `blocks`, it holds the solutions of its elements for them."""
+
+    window: str
+    stream: str
+    frame: TimeFrame | CountFrame
+    blocks: tuple[Block, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StaticGraph:
+    """A file whose triples are a named graph, or part of the default graph.
+
+    `base` is the IRI in FROM or FROM NAMED: relative IRIs in the file are resolved against it.
+    """
+
+    name: str | None
+    path: Path
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalPlan:
+    """How a query is run. `why` says why this operator was chosen."""
+
+    name: str
+    scans: tuple[WindowScan, ...]
+    graphs: tuple[StaticGraph, ...]
+    operator: GeneralConfig
+    why: str
+    r2s: R2S
+    report: ReportKind
+    bounds: Bounds
+    feeds: str | None = None
+    """The IRI of the stream that the answers are, if other queries can read them."""
+    services: tuple[ServicePlan, ...] = ()
+    """How the SERVICE clauses are answered, in the order in which the operator asks for them."""

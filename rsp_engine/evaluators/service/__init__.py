@@ -1,0 +1,1 @@
+"""SERVICE: the replica of a clause, its refresh, and general queries over it."""

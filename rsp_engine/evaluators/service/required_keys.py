@@ -1,0 +1,74 @@
+"""Which keys of a SERVICE clause an evaluation needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyoxigraph as ox
+
+from rsp_engine.operators.sparql.sparql_query import Asking
+from rsp_engine.replica.sparql_client.request_text import BLANK_NODE_KEY, unaskable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rsp_engine.model.arrays import Integers
+    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+    from rsp_engine.replica.store.keys import Keys
+
+__all__ = ["Needed", "NeededKeys"]
+
+_NO_KEY, _UNASKABLE, _ANY_KEY = -1, -2, -3
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The numbers of the keys, in term order.
+
+    `is_all` where a solution has no value for a key: it joins any. `unaskable` counts keys that no
+    request can hold.
+    """
+
+    numbers: Integers
+    is_all: bool = False
+    unaskable: int = 0
+
+
+class NeededKeys:
+    """Asks a store for keys. Windows overlap, so only keys that are new are read."""
+
+    def __init__(self, config: GeneralConfig, keys: Keys) -> None:
+        self._asking = Asking(config)
+        self._keys = keys
+        self._known: dict[str, int] = {}
+
+    def at(self, store: ox.Store, now: int) -> Needed:
+        """Return the keys that the content of the store needs, at an instant."""
+        solutions = self._asking.ask(store, now)
+        assert isinstance(solutions, ox.QuerySolutions), "keys are rows"  # noqa: S101
+        text = (solutions.serialize(format=ox.QueryResultsFormat.TSV) or b"").decode()
+        header, *lines = text[:-1].split("\n")
+        # In order, so that a key has the same number in every run.
+        new = sorted(line for line in lines if line not in self._known)
+        fresh = dict(zip(new, self._read(header, new), strict=True))
+        self._known = {line: fresh[line] if line in fresh else self._known[line] for line in lines}
+        found = list(self._known.values())
+        numbers = self._keys.in_order(np.array([n for n in found if n >= 0], dtype=np.int64))
+        return Needed(numbers, _ANY_KEY in found, found.count(_UNASKABLE))
+
+    def _read(self, header: str, lines: Iterable[str]) -> Iterator[int]:
+        table = "\n".join([header, *lines, ""]).encode()
+        read = ox.parse_query_results(table, format=ox.QueryResultsFormat.TSV)
+        assert isinstance(read, ox.QuerySolutions), "a table holds solutions"  # noqa: S101
+        return (self._number(tuple(terms)) for terms in read)
+
+    def _number(self, terms: tuple[ox.NamedNode | ox.BlankNode | ox.Literal | None, ...]) -> int:
+        key = tuple(term for term in terms if term is not None)
+        cause = unaskable(key)
+        if cause == BLANK_NODE_KEY:
+            return _NO_KEY  # a blank node is no other than itself, so nothing remote joins it
+        if len(key) < len(terms):
+            return _ANY_KEY
+        return self._keys.number(key) if cause is None else _UNASKABLE

@@ -1,0 +1,330 @@
+"""One query as it runs: elements in, and an answer for each evaluation out.
+
+The same for every driver. A driver brings elements and watermarks, and takes answers away.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, assert_never
+
+import pyoxigraph as ox
+
+from rsp_engine.errors import BindingError
+from rsp_engine.evaluators.acquatop.config import JoinedConfig
+from rsp_engine.evaluators.acquatop.evaluator import Joined
+from rsp_engine.evaluators.answer_state import read_answer, written_answer
+from rsp_engine.evaluators.group_topk import Aggregated, AggregatedConfig
+from rsp_engine.evaluators.incomplete import Collected, CollectedConfig
+from rsp_engine.evaluators.pairs import Paired, PairsConfig, Skybands
+from rsp_engine.evaluators.per_pane import PaneWise, PaneWiseConfig
+from rsp_engine.evaluators.plan_identity import identity
+from rsp_engine.evaluators.service.config import ServedConfig
+from rsp_engine.evaluators.service.evaluator import Served
+from rsp_engine.evaluators.service.refresh import Refresh
+from rsp_engine.evaluators.service.service_plan import changes_stream
+from rsp_engine.evaluators.sparql import General
+from rsp_engine.evaluators.static_graphs import block_graphs, load_graphs
+from rsp_engine.evaluators.topk import Ranked, RankedConfig
+from rsp_engine.io.blank_nodes import numbered
+from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Solutions
+from rsp_engine.model.state import checked, headed, reading
+from rsp_engine.model.windows import CountFrame, TimeFrame
+from rsp_engine.operators.sparql.pane_matcher import Matched
+from rsp_engine.operators.windows.count_windows import CountedScan, CountScan, DescribedCountScan
+from rsp_engine.operators.windows.element_solutions import Describing
+from rsp_engine.operators.windows.r2s import StreamOperator
+from rsp_engine.operators.windows.report import Report
+from rsp_engine.operators.windows.time_windows import (
+    DescribedScan,
+    ElementScan,
+    TimedScan,
+    TimeScan,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
+    from rsp_engine.model.state import State
+    from rsp_engine.model.streams import Lane
+    from rsp_engine.model.windows import Pane
+    from rsp_engine.monitor.run_monitor import Watch
+    from rsp_engine.operators.pairs.shared_skyband import Gathered
+    from rsp_engine.operators.windows.scan import Refusal, Scan
+
+__all__ = ["Step", "due_together"]
+
+_TIMED = RankedConfig | AggregatedConfig | JoinedConfig | PairsConfig
+"""For these it matters when each triple came."""
+
+
+class Step:
+    """A query with its state: the content of its open windows, and its answer before.
+
+    Queries of pairs share `skybands`; such steps must be evaluated in the order of `due_together`.
+    """
+
+    def __init__(self, plan: PhysicalPlan, skybands: Skybands | None = None) -> None:
+        self.plan = plan
+        self.watch: Watch | None = None
+        """Who is told of answers, and of how long they took."""
+        self._scans = [_scan(plan, scan) for scan in plan.scans]
+        self._refreshes = [Refresh(service) for service in plan.services]
+        self._feeds: dict[str, list[Refresh]] = {}
+        for refresh in self._refreshes:
+            if refresh.plan.is_pushed:
+                stream = changes_stream(refresh.plan.pattern.service)
+                self._feeds.setdefault(stream, []).append(refresh)
+        read = dict.fromkeys(scan.stream for scan in plan.scans)
+        self.streams = (*read, *self._feeds)
+        self.needs_lanes = any(isinstance(scan, ElementScan) for scan in self._scans)
+        """Whether it matters which triples came together, or when."""
+        self._by_stream: dict[str, list[Scan]] = {}
+        for scan, window in zip(self._scans, plan.scans, strict=True):
+            self._by_stream.setdefault(window.stream, []).append(scan)
+        counts = any(isinstance(scan, CountScan) for scan in self._scans)
+        self._report = Report(self._scans, plan.report, plan.r2s, plan.bounds, counts=counts)
+        self._operator = _operator(plan, self._refreshes, skybands or Skybands())
+        self._r2s = StreamOperator(plan.r2s)
+
+    def take(
+        self,
+        stream: str,
+        timestamp: int,
+        triples: Sequence[ox.Triple],
+        watermark: float,
+        lane: Lane | None = None,
+    ) -> Refusal | None:
+        """Take an element into the windows over its stream; say why if none of them takes it.
+
+        Elements of a lane come as one, with the `lane` if it is needed to tell them apart.
+        An element of a change feed goes to the replicas that it is about.
+        """
+        if stream in self._feeds:
+            for refresh in self._feeds[stream]:
+                refresh.push(timestamp, triples)
+            return None
+        scans = self._by_stream[stream]
+        if len(scans) == 1:
+            return scans[0].take(timestamp, triples, watermark, lane)
+        refusals = [scan.take(timestamp, triples, watermark, lane) for scan in scans]
+        if None in refusals:
+            return None
+        return next((r for r in refusals if r is not None and r.is_fault), refusals[0])
+
+    def put(self, scan: int, pane: Pane, content: Sequence[ox.Triple] | Matched) -> None:
+        """Put what others have read into a pane of a scan, all of whose windows are open."""
+        into = self._scans[scan]
+        if isinstance(content, Matched):
+            assert isinstance(into, TimedScan), "solutions are for those who rank"  # noqa: S101
+            if isinstance(self.plan.operator, _TIMED):
+                into.put_matched(pane, content)
+            else:
+                rows: Sequence[Any] = content.solutions
+                into.put_timed(pane, [ox.Triple(*row) for row in rows], content.times)
+        else:
+            assert isinstance(into, TimeScan), "windows that count see elements"  # noqa: S101
+            into.put(pane, content)
+
+    def lane(self, stream: str, watermark: float) -> tuple[float, float]:
+        """Return after and up to which instant elements of a stream can be taken as one."""
+        lanes = [scan.lane(watermark) for scan in self._by_stream[stream]]
+        return max(after for after, _ in lanes), min(until for _, until in lanes)
+
+    def quiet_until(self) -> float:
+        """Return the largest watermark that is known to make no evaluation due."""
+        return self._report.quiet_until()
+
+    def may_be_due(self, watermark: float) -> bool:
+        """Tell, without looking closer, whether an evaluation may be due."""
+        return self._report.may_be_due(watermark)
+
+    def waits_for(self, watermark: float) -> float:
+        """Return the watermark of the stream of answers: no answer before it is still to come."""
+        return self._report.waits_for(watermark)
+
+    def due(self, watermark: float) -> Iterator[Answer]:
+        """Yield the answer of each evaluation that the watermark has made due."""
+        for instant in self._report.due(watermark):
+            yield self._evaluate(instant)
+
+    @property
+    def shares(self) -> Gathered | None:
+        """What this query may share with others: the skyband of its pairs."""
+        return self._operator.gathered if isinstance(self._operator, Paired) else None
+
+    def now(self, k: int | None = None, size: int | None = None) -> Solutions | Graph:
+        """Return a snapshot of the best pairs of the last so many milliseconds, or elements."""
+        if not isinstance(self._operator, Paired):
+            raise BindingError(
+                f"{self.plan.name} has no snapshots: its answers are not those of a skyband",
+                "snapshots are for ranked queries of pairs; `explain` tells whether it is one",
+            )
+        return self._operator.now(k, size)
+
+    def begin(self, watermark: float) -> None:
+        """Learn how far the watermark has come, before `peek` and `advance`."""
+        self._report.begin(watermark)
+
+    def peek(self, watermark: float) -> tuple[int, int] | None:
+        """Return the next instant that may be due, and how many elements its window ends with."""
+        found = self._report.peek(watermark)
+        if found is None:
+            return None
+        instant, index = found
+        frame = self.plan.scans[0].frame
+        if isinstance(frame, CountFrame):
+            return instant, index * frame.step + frame.size
+        return instant, 0
+
+    def advance(self, watermark: float) -> tuple[Answer | None] | None:
+        """Go to the next instant, if one is due, and return its answer, if it is reported."""
+        moved = self._report.advance(watermark)
+        if moved is None:
+            return None
+        instant, is_reported = moved
+        return (self._evaluate(instant) if is_reported else None,)
+
+    @property
+    def name(self) -> str:
+        """The name of the query."""
+        return self.plan.name
+
+    def state(self) -> State:
+        """Return all that the query knows, as plain data, between two elements or evaluations.
+
+        What can be found again from the rest is left out: a restored step is slower at first.
+        """
+        config = self.plan.operator
+        content = {
+            "scans": {str(number): scan.state() for number, scan in enumerate(self._scans)},
+            "report": self._report.state(),
+            "services": {str(n): refresh.state() for n, refresh in enumerate(self._refreshes)},
+            "evaluation": self._operator.state(),
+            "before": self._r2s.state(partial(written_answer, config)),
+        }
+        return headed("Step", identity(self.plan), content)
+
+    def restore(self, state: State) -> None:
+        """Go on from a state of the same plan, before anything is taken.
+
+        A state that does not fit, or is damaged, is a `StateError`; then this step is of no use.
+        """
+        checked(state, "Step", identity(self.plan))
+        with reading(self.plan.name):
+            scans, services = state["scans"], state["services"]
+            for number, scan in enumerate(self._scans):
+                scan.restore(scans[str(number)])
+            for number, refresh in enumerate(self._refreshes):
+                refresh.restore(services[str(number)])
+            self._report.restore(state["report"])
+            self._operator.restore(state["evaluation"])
+            self._r2s.restore(state["before"], partial(read_answer, self.plan.operator))
+
+    def close(self) -> None:
+        """Give back what the endpoints of services hold."""
+        for refresh in self._refreshes:
+            refresh.close()
+
+    def outcomes(self) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """Yield each service, and what came of the keys that were fetched from it."""
+        for refresh in self._refreshes:
+            yield refresh.plan.pattern.service, refresh.outcomes.copy()
+
+    def _evaluate(self, instant: int) -> Answer:
+        begun = perf_counter()
+        content = self._leaving(self._operator.answer(self._scans, instant))
+        if self._operator.may_give_blank_nodes:
+            content = numbered(content)
+        stats = self._operator.stats()
+        answer = Answer(self.plan.name, self._interval(instant), content, stats)
+        if self.watch is not None:
+            self.watch.evaluated(answer, perf_counter() - begun)
+        return answer
+
+    def _leaving(self, content: Solutions | Graph | Boolean) -> Solutions | Graph | Boolean:
+        """Return what of an answer leaves the query."""
+        match content:
+            case Solutions(variables, rows, ranked):
+                left = self._r2s.apply(rows, lambda row: frozenset(row.bindings.items()))
+                return Solutions(variables, tuple(left), ranked)
+            case Graph(triples):
+                return Graph(tuple(self._r2s.apply(triples, lambda triple: triple)))
+            case Boolean(value):
+                values = self._r2s.apply((value,), lambda value: value)
+                return Boolean(values[0] if values else None)
+            case _ as unreachable:
+                assert_never(unreachable)
+
+    def _interval(self, instant: int) -> Interval:
+        """Return the edges of the first declared window that closes at an instant."""
+        intervals = [scan.interval() for scan in self._scans]
+        return next((i for i in intervals if i.close == instant), intervals[0])
+
+
+def due_together(
+    steps: Sequence[Step], watermarks: Sequence[float]
+) -> Iterator[tuple[Step, Answer]]:
+    """Yield the answers of queries that share a skyband: all in the order of their instants.
+
+    A skyband has forgotten what an earlier instant would ask for.
+    """
+    if len(steps) == 1:
+        yield from ((steps[0], answer) for answer in steps[0].due(watermarks[0]))
+        return
+    going = list(zip(steps, watermarks, strict=True))
+    for step, watermark in going:
+        step.begin(watermark)
+    while True:
+        coming = [(found, n) for n, each in enumerate(going) if (found := each[0].peek(each[1]))]
+        if not coming:
+            return
+        _, number = min(coming)
+        step, watermark = going[number]
+        match step.advance(watermark):
+            case None:
+                del going[number]
+            case (Answer() as answer,):
+                yield step, answer
+            case _:
+                continue
+
+
+def _scan(plan: PhysicalPlan, scan: WindowScan) -> Scan:
+    """Return a scan that holds what the operator of a plan asks for."""
+    frame, is_alone = scan.frame, len(plan.scans) == 1
+    if scan.blocks:
+        describing = Describing(scan.blocks, block_graphs(scan.blocks, plan.graphs))
+        if isinstance(frame, TimeFrame):
+            return DescribedScan(frame, describing)
+        return DescribedCountScan(frame, describing, closes_partial=is_alone)
+    if isinstance(frame, TimeFrame):
+        is_timed = isinstance(plan.operator, _TIMED) or plan.operator.is_timed
+        return (TimedScan if is_timed else TimeScan)(frame)
+    looks_once = isinstance(plan.operator, RankedConfig | AggregatedConfig)
+    return (CountedScan if looks_once else CountScan)(frame, closes_partial=is_alone)
+
+
+def _operator(
+    plan: PhysicalPlan, refreshes: Sequence[Refresh], skybands: Skybands
+) -> Aggregated | Collected | General | Joined | Paired | PaneWise | Ranked | Served:
+    """Return the operator that a plan is for."""
+    if isinstance(plan.operator, PaneWiseConfig):
+        return PaneWise(plan.operator)
+    store = ox.Store()
+    load_graphs(store, plan.graphs)
+    if isinstance(plan.operator, RankedConfig):
+        return Ranked(plan.operator, store)
+    if isinstance(plan.operator, PairsConfig):
+        return Paired(plan.operator, store, plan.scans[0].window, skybands)
+    if isinstance(plan.operator, CollectedConfig):
+        return Collected(plan.operator)
+    if isinstance(plan.operator, AggregatedConfig):
+        return Aggregated(plan.operator, store)
+    if isinstance(plan.operator, JoinedConfig):
+        return Joined(plan.operator, store, refreshes[0])
+    if isinstance(plan.operator, ServedConfig):
+        return Served(plan.operator, store, plan, refreshes)
+    return General(plan.operator, store, [scan.window for scan in plan.scans])

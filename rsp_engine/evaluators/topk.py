@@ -1,0 +1,275 @@
+"""R2R for ranked queries of one triple pattern: each pane is matched and scored once.
+
+An object is a solution of the pattern. Only the best of a pane can reach an answer, so only these
+are told apart, put in order and handed to a top-k operator; the rows of an answer are made for the
+few objects that are in it.
+
+As long as all scores are numbers whose order float64 has, the ranker of the plan ranks them. From
+the first other one on, `KeyedTopk` does, by the order of terms; and also where positions have no
+room to tell when solutions came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from rsp_engine.model.blocks import Blocks, rows_of
+from rsp_engine.model.terms.ntriples import read_rows, row_text
+from rsp_engine.model.terms.term_order import number_key
+from rsp_engine.model.windows import Pane
+from rsp_engine.operators.scoring.positions import LatestPositions, Positions
+from rsp_engine.operators.sparql.pane_matcher import Matched, Matcher, Matching, Solution
+from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
+from rsp_engine.operators.sparql.sparql_query import GeneralConfig, content_of
+from rsp_engine.operators.topk.keyed_topk import KeyedTopk, best_of
+from rsp_engine.operators.topk.rankers import RANKERS, RankerName, ranker_config
+from rsp_engine.operators.topk.score_threshold import Border
+from rsp_engine.operators.windows.count_windows import CountedScan
+from rsp_engine.operators.windows.time_windows import TimedScan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyoxigraph import Store
+
+    from rsp_engine.model.answers import Graph, Row, Solutions
+    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.model.state import State
+    from rsp_engine.operators.topk.contract import TopkConfig, TopkOperator
+    from rsp_engine.operators.topk.keyed_topk import Place
+    from rsp_engine.operators.windows.scan import Scan
+
+__all__ = ["RANKERS", "Ranked", "RankedConfig", "RankerName"]
+
+
+@dataclass(frozen=True, slots=True)
+class RankedConfig(GeneralConfig):
+    """The text is that of the general path: what the query means.
+
+    Of each window the k best are found by `ranker`, and the first `offset` of them are left out.
+    `projected` makes rows of them: see `Projector`. A window has so many `slides`.
+    """
+
+    tag: ClassVar[str] = "Ranked"
+
+    matching: Matching | None = None
+    projected: GeneralConfig | None = None
+    descending: bool = True
+    k: int = 1
+    offset: int = 0
+    ranker: RankerName = "MinTopk"
+    slides: int = 1
+
+
+class Ranked:
+    """Ranks window by window. Memory: the best k solutions of each pane of open windows."""
+
+    def __init__(self, config: RankedConfig, store: Store) -> None:
+        assert config.matching is not None, "the planner says what to match"  # noqa: S101
+        self.config = config
+        self.may_give_blank_nodes = False
+        self._matcher = Matcher(config.matching, store)
+        self._projector = Projector(config, config.projected)
+        self._ranker: TopkOperator = RANKERS[config.ranker](self._ranker_config)
+        self._keyed: KeyedTopk | None = None
+        self._border = Border(config.k)
+        self._objects = Objects()
+        self._positions = Positions()
+
+    @property
+    def _ranker_config(self) -> TopkConfig:
+        return ranker_config(self.config.ranker, self.config.k, self.config.slides)
+
+    def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph:
+        """Return the answer over the content of the only scan, at an instant."""
+        [scan] = scans
+        assert isinstance(scan, CountedScan | TimedScan), "panes are looked at once"  # noqa: S101
+        for pane, matched in scan.fresh(self._matcher, now):
+            self._take(pane, matched.read(), scan.closed)
+        if self._keyed is None:
+            best = self._ranker.close(scan.closed).keys.tolist()
+        else:
+            best = self._keyed.close(scan.closed)
+        self._objects.expire(scan.closed)
+        objects = [self._objects[key] for key in best[self.config.offset :]]
+        return content_of(self.config, self._rows(objects, now))
+
+    def stats(self) -> dict[str, int | bool]:
+        """Return what an answer says of itself."""
+        return {"exact": True}
+
+    def _take(self, pane: Pane, matched: Matched, window: int) -> None:
+        """Give the best of a pane to the ranker of a window."""
+        if matched.keys is not None and self._keyed is None:
+            self._keyed = self._keyed_topk(window)
+        if self._keyed is not None:
+            self._take_keyed(pane, matched, window, self._keyed)
+            return
+        scores = matched.numbers if self.config.descending else -matched.numbers
+        order = matched.in_order(self._near(matched, scores))
+        best = matched.at(order)
+        solutions = best.solutions
+        positions = self._positions.of(
+            best.times, lambda place: row_text(solutions[place]), self._objects.at
+        )
+        if self._positions.is_crowded:
+            self._keyed = self._keyed_topk(window)
+            self._take_keyed(pane, matched, window, self._keyed)
+            return
+        keys = self._objects.numbers(pane.last, best)
+        self._objects.came.note(keys.tolist(), positions.tolist())
+        self._ranker.arrive(pane, keys, positions, scores[order])
+
+    def _keyed_topk(self, window: int) -> KeyedTopk:
+        """Return an operator over terms that goes on with the objects of the ranker."""
+        made = KeyedTopk(self.config.k, descending=self.config.descending)
+        for end, keys in sorted(self._objects.by_end().items()):
+            if end >= window:
+                made.arrive(Pane(window, end), window, keys, list(map(self._objects.place, keys)))
+        return made
+
+    def _take_keyed(self, pane: Pane, matched: Matched, window: int, keyed: KeyedTopk) -> None:
+        best, places = best_of(matched, self.config.k, descending=self.config.descending)
+        keyed.arrive(pane, window, self._objects.numbers(pane.last, best).tolist(), places)
+
+    def _near(self, matched: Matched, scores: Floats) -> list[int]:
+        """Return the places of solutions among which are the k best objects of a pane."""
+        above = self._border.above(scores)
+        if above is None:
+            return list(range(len(scores)))
+        self._border.learn(-np.sort(-scores[above]))
+        near: list[int] = above.tolist()
+        if len({matched.solutions[place] for place in near}) < self.config.k:
+            return list(range(len(scores)))  # the same few objects again and again
+        return near
+
+    def _rows(self, objects: list[Solution], now: int) -> list[Row]:
+        """Return the rows of objects, in their order."""
+        names = self._matcher.config.names
+        rows = self._projector.rows([dict(zip(names, o, strict=True)) for o in objects], now)
+        self.may_give_blank_nodes |= holds_blank_nodes(rows)
+        return rows
+
+    def state(self) -> State:
+        """Return all there is to know, as plain data, to be restored from."""
+        return {
+            "ranker": self._ranker.state(),
+            "keyed": None if self._keyed is None else self._keyed.state(),
+            "objects": self._objects.state(),
+            "positions": self._positions.state(),
+            "may_give_blank_nodes": self.may_give_blank_nodes,
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on from a state. Where to look for the best is guessed anew."""
+        ranker = RANKERS[self.config.ranker]
+        self._ranker = ranker.restored(self._ranker_config, state["ranker"])
+        if (keyed := state["keyed"]) is not None:
+            order = self.config.descending
+            self._keyed = KeyedTopk.restored(self.config.k, keyed, descending=order)
+        self._objects.restore(state["objects"], len(self._matcher.config.names))
+        self._positions.restore(state["positions"])
+        self.may_give_blank_nodes = state["may_give_blank_nodes"]
+
+
+class Objects:
+    """Numbers of solutions, kept as long as a window holds them, with what orders them."""
+
+    def __init__(self) -> None:
+        self._solutions: dict[int, Solution] = {}
+        self._scores: dict[int, tuple[float, int]] = {}
+        self.came = LatestPositions()  # of those that are not ranked by terms
+        self._numbers: dict[Solution, tuple[int, int]] = {}
+        self._ends: dict[int, list[Solution]] = {}
+        self._next = 0
+        self._blocks = Blocks()
+
+    def __getitem__(self, number: int) -> Solution:
+        return self._solutions[number]
+
+    def numbers(self, end: int, matched: Matched) -> Integers:
+        """Return the numbers of solutions that live until a window, new ones where there are none.
+
+        >>> objects = Objects()
+        >>> def arrive(end, *solutions):
+        ...     times = np.zeros(len(solutions), dtype=np.int64)
+        ...     return objects.numbers(end, Matched(solutions, times, times / 1))
+        >>> arrive(1, "a", "b"), arrive(2, "b")
+        (array([0, 1]), array([1]))
+        >>> objects.expire(2)
+        >>> arrive(2, "a")
+        array([2])
+        """
+        found = []
+        scores = zip(matched.numbers.tolist(), matched.times.tolist(), strict=True)
+        for solution, score in zip(matched.solutions, scores, strict=True):
+            number, until = self._numbers.get(solution, (self._next, -1))
+            if number == self._next:
+                self._next += 1
+                self._solutions[number] = solution
+                self._scores[number] = score
+            elif self._scores[number][1] < score[1]:
+                self._scores[number] = score
+            if until < end:
+                self._numbers[solution] = (number, end)
+                self._ends.setdefault(end, []).append(solution)
+            found.append(number)
+        self._blocks.touch(found)
+        return np.array(found, dtype=np.int64)
+
+    def at(self, times: Integers) -> Iterator[tuple[str, int]]:
+        """Yield the texts and the positions of objects that came last at some instants."""
+        return ((row_text(self[number]), position) for number, position in self.came.at(times))
+
+    def place(self, number: int) -> Place:
+        """Return what orders an object whose score is a number."""
+        score, time = self._scores[number]
+        return number_key(score), time, row_text(self._solutions[number])
+
+    def by_end(self) -> dict[int, list[int]]:
+        """Return the objects by the last window that holds them."""
+        found: dict[int, list[int]] = {}
+        for number, end in self._numbers.values():
+            found.setdefault(end, []).append(number)
+        return found
+
+    def expire(self, window: int) -> None:
+        """Forget solutions that do not live until a window."""
+        for end in [end for end in self._ends if end < window]:
+            for solution in self._ends.pop(end):
+                number, until = self._numbers[solution]
+                if until == end:
+                    del self._numbers[solution], self._solutions[number], self._scores[number]
+                    self._blocks.touch_one(number)
+                    self.came.forget(number)
+
+    def state(self) -> State:
+        """Return the solutions with their numbers and their last windows, as plain data."""
+        return {
+            "next": self._next,
+            "size": len(self._solutions),
+            "rows": self._blocks.state(self._solutions, self._rows),
+            "came": self.came.state(),
+        }
+
+    def _rows(self, numbers: list[int]) -> list[list[Any]]:
+        solutions = [self._solutions[number] for number in numbers]
+        return [
+            [number, self._numbers[solution][1], row_text(solution), *self._scores[number]]
+            for number, solution in zip(numbers, solutions, strict=True)
+        ]
+
+    def restore(self, state: State, width: int) -> None:
+        """Go on from a state; a solution has so many terms."""
+        rows = rows_of(state["rows"], state["size"])
+        solutions: list[Any] = read_rows([row[2] for row in rows], width)
+        self._next, self._ends, self._blocks = state["next"], {}, Blocks()
+        self._solutions, self._scores, self._numbers = {}, {}, {}
+        self.came.restore(state["came"])
+        for (number, end, _, score, time), solution in zip(rows, solutions, strict=True):
+            self._solutions[number], self._scores[number] = solution, (score, time)
+            self._numbers[solution] = number, end
+            self._ends.setdefault(end, []).append(solution)

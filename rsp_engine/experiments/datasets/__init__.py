@@ -1,0 +1,1 @@
+"""Datasets of the experiments: recorded, replayed and generated."""

@@ -1,0 +1,189 @@
+"""Datasets like those of AcquaTop, made by chance: the same for the same seed.
+
+    mentions      400 users and 9,462 s. The weight of a user is 1 / (rank + 23)^2, a long tail.
+                  Some minutes are busy. A quarter of the mentions follow another mention of the
+                  same user within 150 s, as answers do.
+    invocations   About every minute all users are told, at most 100 of them at a time. Some of
+                  these answers come in two parts, and a part counts as an invocation: 702 in all.
+                  The small parts are why the mean of Table 3 is below its median.
+    dfc           see `dfc`. The recorded dfc is drawn as the recording has it: most often 0.
+
+The paper says that a window has 26, 38 and 59 mentions (minimum, median, maximum). In its program
+these are pairs of a user and a part of the window: the slide of 60 s, or the 40 s that remain, in
+which the user is mentioned at all. The generator is calibrated to this reading; and to the whole
+counts of the recorded stream, which have a median of 47.
+
+As in the paper, all datasets of a seed have the same mentions. Five of each CH, numbered from 1,
+have their own changes; the datasets of one number differ in CH alone.
+
+    python -m rsp_engine.experiments.datasets.generator [--seed N]
+
+prints the datasets of a seed beside the figures of the paper.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.experiments.datasets.dataset import Dataset
+from rsp_engine.experiments.datasets.dfc import Dice, check_whole, evolve
+from rsp_engine.experiments.datasets.profile import CHS, DATASETS, print_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rsp_engine.model.arrays import Integers
+
+__all__ = ["PAPER", "Scale", "generate", "suite"]
+
+_MOST = 2**31 - 1  # of seeds and numbers
+_MOST_VALUES = 5_000_000  # of dfc, as all of them are in memory at once
+_FLATTEN = 23  # the larger, the less the first users stand out
+_WEIGHT = 10**12
+_BLOCK = 120_000  # ms of one rate
+_QUIET, _BUSY, _BLOCKS_A_BUSY = 10, 17, 20
+_PLACES = 64  # between two neighbouring mentions
+_SPREAD = 40  # a mention stands at its place or up to so many mentions later
+_FOLLOWING = 4  # one of so many mentions follows another one ...
+_FOLLOWS_WITHIN = 150_000  # ... in so many ms
+_ROUND = 64_000  # ms, about
+_MOST_TOLD = 100
+_SLOT = 2_500  # ms that an invocation takes at most
+_SPLIT = (110, 592)  # so many answers of so many come in two parts
+# Of 1,000 recorded values of dfc, so many are ...
+_RECORDED = {0: 941, 1: 39, -1: 15, 2: 3, -3: 1, 5: 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How large a dataset is; by default as in the paper. The duration is in milliseconds."""
+
+    users: int = 400
+    duration: int = 9_462_000
+    mentions: int = 4_550
+
+    def __post_init__(self) -> None:
+        check_whole("users", self.users, 1, 100_000)
+        check_whole("duration", self.duration, 10_000, 86_400_000)
+        check_whole("mentions", self.mentions, 1, 10_000_000)
+        if self.users * self.rounds > _MOST_VALUES:
+            most = _MOST_VALUES // self.rounds
+            raise ValueError(f"users must be at most {most} for a duration of {self.duration}")
+
+    @property
+    def rounds(self) -> int:
+        """How often each user is told."""
+        return max((self.duration + _ROUND // 2) // _ROUND, 1)
+
+
+PAPER = Scale()
+
+
+def generate(seed: int = 0, ch: int = 20, number: int = 1, scale: Scale = PAPER) -> Dataset:
+    """Return a dataset: `ch` changes an invocation, the `number`-th of the test case DS-CH.
+
+    >>> made = generate(seed=7, ch=5)
+    >>> made.name, len(made.mention_times), len(made.windows), len(made.invocations)
+    ('DS-CH-5 1, seed 7', 4550, 150, 702)
+    >>> made.mentioned(0, 100_000).sum().item()
+    47
+    """
+    check_whole("seed", seed, 0, _MOST)
+    check_whole("number", number, 1, _MOST)
+    times, users = _mentions(scale, Dice(seed, 0))
+    told = _told(scale, Dice(seed, 1))
+    dice = Dice(seed, 2, number)
+    evolved = evolve(_recorded(len(told) + 1, scale.users, dice), told, ch, dice)
+    return Dataset(
+        f"DS-CH-{ch} {number}, seed {seed}",
+        0,
+        scale.duration,
+        np.arange(scale.users),
+        times,
+        users,
+        *evolved,
+    )
+
+
+def suite(seed: int = 0, scale: Scale = PAPER) -> Iterator[tuple[int, tuple[Dataset, ...]]]:
+    """Yield each CH of the paper with its five datasets."""
+    for ch in CHS:
+        yield ch, tuple(generate(seed, ch, n, scale) for n in range(1, DATASETS + 1))
+
+
+def _mentions(scale: Scale, dice: Dice) -> tuple[Integers, Integers]:
+    """Return times in order and users."""
+    first = scale.mentions - scale.mentions // _FOLLOWING
+    times = _times(scale.duration, first, dice)
+    cumulated = np.cumsum(_WEIGHT // (np.arange(scale.users) + _FLATTEN) ** 2)
+    ranks = np.searchsorted(cumulated, dice.below(int(cumulated[-1]), first), side="right")
+    users = dice.order(scale.users)[ranks]
+    followed = dice.below(first, scale.mentions - first)
+    later = times[followed] + dice.below(_FOLLOWS_WITHIN, len(followed))
+    # What would come after the end comes at the start. Times are from 1, as windows open at 0.
+    times = np.concatenate((times, later)) % scale.duration + 1
+    users = np.concatenate((users, users[followed]))
+    order = np.lexsort((users, times))
+    return times[order], users[order]
+
+
+def _times(duration: int, count: int, dice: Dice) -> Integers:
+    """Return times from 0, nearly evenly spread over a time that runs faster in quiet blocks."""
+    starts = np.arange(0, duration, _BLOCK)
+    rates = np.full(len(starts), _QUIET)
+    rates[dice.order(len(starts))[: len(starts) // _BLOCKS_A_BUSY]] = _BUSY
+    lengths = np.minimum(_BLOCK, duration - starts)
+    ends = np.cumsum(rates * lengths)
+    places = np.arange(count) * _PLACES + dice.below(_SPREAD * _PLACES, count)
+    work = places % (count * _PLACES) * int(ends[-1]) // (count * _PLACES)
+    block = np.searchsorted(ends, work, side="right")
+    times: Integers = starts[block] + lengths[block] - 1 - (ends[block] - 1 - work) // rates[block]
+    return times
+
+
+def _told(scale: Scale, dice: Dice) -> Integers:
+    """Return for each round when each user is told."""
+    rounds = scale.rounds
+    answers = -(-scale.users // _MOST_TOLD)  # of a round
+    period = scale.duration // rounds
+    slot = min(_SLOT, period // (answers + 1))
+    begin = np.arange(rounds)[:, None] * period + np.arange(answers) * slot
+    begin += 1 + dice.below(slot - 1, rounds, answers)
+    split = np.full(begin.size, _MOST_TOLD)
+    parted = dice.order(begin.size)[: begin.size * _SPLIT[0] // _SPLIT[1]]
+    # The parts are of all sizes alike, so that the quartiles do not hang on chance.
+    split[parted] = 1 + np.arange(len(parted)) * (_MOST_TOLD - 1) // max(len(parted), 1)
+    answer, place = np.divmod(np.arange(scale.users), _MOST_TOLD)
+    # The second part of an answer comes a millisecond later.
+    is_later = place >= split.reshape(begin.shape)[:, answer]
+    return begin[:, answer] + is_later
+
+
+def _recorded(rounds: int, users: int, dice: Dice) -> Integers:
+    """Return values of dfc as a recording has them."""
+    ends = np.cumsum(list(_RECORDED.values()))
+    kinds = np.searchsorted(ends, dice.below(int(ends[-1]), rounds, users), side="right")
+    found: Integers = np.array(list(_RECORDED))[kinds]
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the datasets of a seed beside the figures of the paper."""
+    parser = argparse.ArgumentParser(prog="python -m rsp_engine.experiments.datasets.generator")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the datasets")
+    try:
+        made = dict(suite(parser.parse_args(arguments).seed))
+    except ValueError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    print_tables(made)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

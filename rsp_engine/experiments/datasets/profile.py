@@ -1,0 +1,163 @@
+"""A dataset in figures, beside those that AcquaTop gives for its own (section 6.1, Table 3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rsp_engine.experiments.datasets.dataset import Dataset
+    from rsp_engine.model.arrays import Integers
+
+__all__ = [
+    "CHS",
+    "DATASETS",
+    "INVOCATIONS",
+    "PAIRS",
+    "RESULTS",
+    "TABLE_3",
+    "Mentions",
+    "Spread",
+    "Summary",
+    "changes",
+    "changes_table",
+    "mentions",
+    "mentions_table",
+    "print_tables",
+    "spread_of",
+    "summary_of",
+]
+
+
+class Spread(NamedTuple):
+    """The least, the median and the largest of some numbers."""
+
+    least: float
+    median: float
+    largest: float
+
+
+class Summary(NamedTuple):
+    """The columns of Table 3."""
+
+    mean: float
+    median: float
+    first_quartile: float
+    third_quartile: float
+
+
+TABLE_3 = {
+    5: Summary(5.53, 6, 5, 6),
+    10: Summary(10.33, 12, 10, 12),
+    20: Summary(20.45, 23, 20.5, 24),
+    40: Summary(40.33, 47, 40, 48),
+    80: Summary(79.97, 94, 77, 96),
+}
+CHS = tuple(TABLE_3)
+DATASETS = 5
+"""How many datasets there are of each CH."""
+
+PAIRS = Spread(26, 38, 59)
+"""What the paper calls the mentions of a window; see `Mentions`."""
+
+RESULTS = 30
+"""How many users a window has on average."""
+
+INVOCATIONS = 702
+
+
+class Mentions(NamedTuple):
+    """The mentions of each window, counted in three ways.
+
+    `pairs` are those of a user and a part of the window in which the user is mentioned: the slide,
+    or what remains. `users` are those of the window, each once: the results of the query.
+    """
+
+    whole: Integers
+    pairs: Integers
+    users: Integers
+
+
+def mentions(dataset: Dataset) -> Mentions:
+    """Return the counts of all windows."""
+    rows = []
+    for opened, closed in dataset.windows:
+        found = dataset.mentioned(opened, closed)
+        pairs = dataset.mentioned_parts(opened, closed).sum()
+        rows.append((found.sum(), pairs, np.count_nonzero(found)))
+    return Mentions(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+
+
+def changes(dataset: Dataset) -> Integers:
+    """Return how many users have another dfc at each invocation."""
+    places = np.searchsorted(dataset.invocations, dataset.changes.times)
+    return np.bincount(places, minlength=len(dataset.invocations)).astype(np.int64)
+
+
+def spread_of(numbers: Integers) -> Spread:
+    """Return the spread of numbers.
+
+    >>> spread_of(np.array([3, 1, 2, 9]))
+    Spread(least=1.0, median=2.5, largest=9.0)
+    """
+    return Spread(*np.quantile(numbers, (0, 0.5, 1)).tolist())
+
+
+def summary_of(numbers: Integers) -> Summary:
+    """Return the summary of numbers.
+
+    >>> summary_of(np.array([0, 1, 2, 3, 4]))
+    Summary(mean=2.0, median=2.0, first_quartile=1.0, third_quartile=3.0)
+    """
+    return Summary(float(numbers.mean()), *np.quantile(numbers, (0.5, 0.25, 0.75)).tolist())
+
+
+def mentions_table(dataset: Dataset) -> Table:
+    """Return the mentions of a dataset beside the paper's."""
+    found = mentions(dataset)
+    shown = Table(title=f"Mentions in {len(dataset.windows)} windows: {dataset.name}")
+    shown.caption = (
+        f"{len(dataset.mention_times)} mentions of {len(np.unique(dataset.mention_users))} among "
+        f"{len(dataset.names)} users. The program of the authors counts pairs of a user and a "
+        "part of the window."
+    )
+    for heading in ("per window", "minimum", "median", "maximum", "mean", "paper"):
+        shown.add_column(heading, justify="left" if heading == "per window" else "right")
+    theirs = "/".join(f"{one:g}" for one in PAIRS)
+    for label, counts, paper in (
+        ("mentions", found.whole, "-"),
+        ("mentions as the paper counts", found.pairs, theirs),
+        ("users (results)", found.users, f"about {RESULTS}"),
+    ):
+        cells = (*spread_of(counts), float(counts.mean()))
+        shown.add_row(label, *(f"{cell:.1f}" for cell in cells), paper)
+    return shown
+
+
+def changes_table(datasets: Mapping[int, Sequence[Dataset]]) -> Table:
+    """Return the changes per invocation of the datasets of each CH, beside Table 3."""
+    shown = Table(title="Changes of dfc per invocation")
+    shown.add_column("dataset")
+    for heading in ("invocations", "mean", "median", "1st quartile", "3rd quartile"):
+        shown.add_column(heading, justify="right")
+    for ch, made in datasets.items():
+        if ch in TABLE_3:
+            cells = (f"{cell:g}" for cell in TABLE_3[ch])
+            shown.add_row(f"DS-CH-{ch}, paper", str(INVOCATIONS), *cells, style="bold")
+        for one in made:
+            cells = (f"{cell:.2f}" for cell in summary_of(changes(one)))
+            shown.add_row(one.name, str(len(one.invocations)), *cells)
+        shown.add_section()
+    return shown
+
+
+def print_tables(datasets: Mapping[int, Sequence[Dataset]]) -> None:
+    """Print the datasets of each CH beside the figures of the paper."""
+    console = Console(width=100)
+    console.print(mentions_table(datasets[CHS[0]][0]))
+    console.print(changes_table(datasets))

@@ -1,0 +1,138 @@
+"""The recorded traces of AcquaTop as datasets: real mentions, and dfc from real followers.
+
+A folder holds two tables:
+
+    mentions_evening.csv     timestamp_ms, user_id
+    followers_evening.csv    timestamp_ms, user_id, followers_count
+
+Each user has one row of followers a round, and rows of one time are one invocation. The recorded
+dfc is the difference between a user's followers and those of the round before, 0 in the first
+round. Most of these are 0 too: fewer than ten change at an invocation. The paper's datasets, with
+up to 80 changes, come about by noise; see `dfc`, which makes them here as for generated ones.
+
+A dataset starts one millisecond before the first mention: so the windows, open on the left, hold
+what those of the authors' program hold, which are closed on the left.
+
+    python -m rsp_engine.experiments.datasets.traces FOLDER [--seed N]
+
+prints the datasets beside the figures of the paper.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.errors import RspError, SourceError
+from rsp_engine.experiments.datasets.dataset import Dataset
+from rsp_engine.experiments.datasets.dfc import Dice, check_whole, evolve
+from rsp_engine.experiments.datasets.profile import CHS, DATASETS, print_tables
+from rsp_engine.experiments.datasets.recording import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rsp_engine.model.arrays import Integers
+
+__all__ = ["FOLLOWERS", "MENTIONS", "Trace", "derive", "read_trace"]
+
+MENTIONS = "mentions_evening.csv"
+FOLLOWERS = "followers_evening.csv"
+_MOST = 2**31 - 1  # of seeds and numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """A recording: times are milliseconds since `start`, users are numbered by their names.
+
+    Row by row, `told` and `dfc` are the rounds: when each user was told, and the recorded value.
+    """
+
+    start: int
+    names: Integers
+    mention_times: Integers
+    mention_users: Integers
+    told: Integers
+    dfc: Integers
+
+
+def read_trace(folder: Path) -> Trace:
+    """Read the traces in a folder, or raise what is wrong with them."""
+    mentions = _table(folder / MENTIONS, ("timestamp_ms", "user_id"))
+    path = folder / FOLLOWERS
+    followers = _table(path, ("timestamp_ms", "user_id", "followers_count"))
+    followers = followers[np.lexsort(followers.T[[0, 1]])]
+    names, rounds = np.unique(followers[:, 1], return_counts=True)
+    if len(np.unique(rounds)) != 1:
+        raise SourceError(f"{path}: every user must have the same number of rows")
+    times, _, counts = followers.reshape(len(names), -1, 3).transpose(2, 1, 0)
+    if np.any(times[1:] <= times[:-1]):
+        raise SourceError(f"{path} holds a user twice at one time")
+    if missing := sorted({*mentions[:, 1].tolist()} - {*names.tolist()}):
+        raise SourceError(f"{path} does not hold user {missing[0]}, whom {MENTIONS} does")
+    mentions = mentions[np.lexsort(mentions.T[[1, 0]])]
+    start = int(mentions[0, 0]) - 1
+    if times.min() <= start:
+        raise SourceError(f"{path} begins before the first mention")
+    return Trace(
+        start,
+        names,
+        mentions[:, 0] - start,
+        np.searchsorted(names, mentions[:, 1]),
+        times - start,
+        np.diff(counts, axis=0, prepend=counts[:1]),
+    )
+
+
+def derive(trace: Trace, seed: int = 0, ch: int = 20, number: int = 1) -> Dataset:
+    """Return a dataset with `ch` changes an invocation, the `number`-th of its test case."""
+    check_whole("seed", seed, 0, _MOST)
+    check_whole("number", number, 1, _MOST)
+    before = np.zeros((1, len(trace.names)), dtype=np.int64)
+    recorded = np.concatenate((before, trace.dfc))
+    return Dataset(
+        f"DS-CH-{ch} {number}, recorded, seed {seed}",
+        trace.start,
+        int(max(trace.mention_times[-1], trace.told.max())),
+        trace.names,
+        trace.mention_times,
+        trace.mention_users,
+        *evolve(recorded, trace.told, ch, Dice(seed, 3, number)),
+    )
+
+
+def _table(path: Path, columns: tuple[str, ...]) -> Integers:
+    try:
+        rows = [[int(row[name] or "") for name in columns] for row in rows_of(path, columns)]
+        table = np.array(rows, dtype=np.int64)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise SourceError(f"{path}: a number is missing or wrong: {error}") from error
+    if not rows:
+        raise SourceError(f"{path} has no rows")
+    return table
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the datasets of a recording beside the figures of the paper."""
+    parser = argparse.ArgumentParser(prog="python -m rsp_engine.experiments.datasets.traces")
+    parser.add_argument("folder", type=Path, help=f"holds {MENTIONS} and {FOLLOWERS}")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the noise")
+    given = parser.parse_args(arguments)
+    try:
+        trace = read_trace(given.folder)
+        numbers = range(1, DATASETS + 1)
+        made = {ch: [derive(trace, given.seed, ch, n) for n in numbers] for ch in CHS}
+    except (RspError, ValueError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    print_tables(made)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,53 @@
+"""Jelly: the graphs of windows as binary frames, one a window, named as in `nquads`.
+
+What a frame says depends on those before it. So a file cannot be cut off and written on by another
+run, and the format is refused together with a checkpoint.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from rsp_engine.errors import SinkError
+from rsp_engine.io.sinks.format import Format, misfit
+from rsp_engine.io.sinks.nquads import graph_name, scoped
+from rsp_engine.model.answers import Graph
+
+if TYPE_CHECKING:
+    from rsp_engine.io.sinks.format import Writer
+    from rsp_engine.model.answers import Answer
+
+__all__ = ["FORMAT"]
+
+
+class _Frames:
+    """Writes answers, each as a frame."""
+
+    def __init__(self) -> None:
+        from rsp_engine.io.sinks.jelly_frames import Frames
+
+        self._frames = Frames()
+
+    def __call__(self, answer: Answer) -> bytes:
+        if not isinstance(answer.content, Graph):
+            raise misfit("jelly", answer.content)
+        close = answer.window.close
+        name = graph_name(answer.query, close)
+        return self._frames.frame([(scoped(t, close), name) for t in answer.content.triples])
+
+
+def _writer() -> Writer:
+    if find_spec("pyjelly") is None:
+        hint = "install it: pip install 'rsp-engine[jelly]'"
+        raise SinkError("the format jelly needs the extra jelly", hint)
+    return _Frames()
+
+
+FORMAT = Format(
+    "jelly",
+    "the graphs of a CONSTRUCT in binary frames",
+    ("CONSTRUCT",),
+    _writer,
+    can_go_back=False,
+)

@@ -1,0 +1,98 @@
+"""JSON lines: one line a window, with everything that the answer knows.
+
+    SELECT     {"query", "window", "rows": [{"rank", "score", "age", "bindings"}, ...], "stats"}
+    CONSTRUCT  {"query", "window", "timestamp", "graph", "format": "ntriples", "stats"}
+    ASK        {"query", "window", "boolean": true | false | null, "stats"}
+
+A window is {"open", "close"}, in integer milliseconds. `rank` and `score` are there only where the
+query ranks; the score is a number, null where there is none, and one of the strings "INF", "-INF"
+and "NaN" where JSON has no number for it. `age` is there where a row holds remote values: how long
+ago they were fetched, in milliseconds. Bindings are terms of the SPARQL 1.1 results in JSON. A
+line of a CONSTRUCT has the close of its window as its timestamp and can be read as an element of a
+stream. The truth value is null when ISTREAM or DSTREAM has nothing to say.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, assert_never
+
+from rsp_engine.io.sinks.format import Format
+from rsp_engine.io.sinks.json_text import BindingsJson, json_text, window_json
+from rsp_engine.io.sinks.terms import score_text
+from rsp_engine.model.answers import Boolean, Graph, Solutions
+
+if TYPE_CHECKING:
+    from rsp_engine.model.answers import Answer, Row
+
+__all__ = ["FORMAT", "JsonLines"]
+
+
+class JsonLines:
+    """It writes answers as lines of JSON.
+
+    >>> from rsp_engine.model.answers import Answer, Interval
+    >>> line = JsonLines()(Answer("q", Interval(0, 5), Boolean(True), {"triples": 2}))
+    >>> print(line, end="")
+    {"query":"q","window":{"open":0,"close":5},"boolean":true,"stats":{"triples":2}}
+    """
+
+    def __init__(self) -> None:
+        self._bindings = BindingsJson()
+
+    def __call__(self, answer: Answer) -> str:
+        """Return the line of an answer."""
+        query, window = json_text(answer.query), window_json(answer.window)
+        start = f'{{"query":{query},"window":{window},'
+        end = f',"stats":{json_text(dict(answer.stats))}}}\n'
+        match answer.content:
+            case Solutions() as solutions:
+                return self._table(start, solutions, end)
+            case Graph(triples):
+                graph = json_text("".join([f"{triple} .\n" for triple in triples]))
+                time = f'"timestamp":{answer.window.close}'
+                return f'{start}{time},"graph":{graph},"format":"ntriples"{end}'
+            case Boolean(value):
+                return f'{start}"boolean":{json_text(value)}{end}'
+            case content:
+                assert_never(content)
+
+    def _table(self, start: str, solutions: Solutions, end: str) -> str:
+        """Return the line of a table. Its rows are many, and mostly known: each is copied once."""
+        written = self._bindings(solutions)
+        if not written:
+            return f'{start}"rows":[]{end}'
+        before, between, after = '{"bindings":', '},{"bindings":', "}"
+        if solutions.ranked:
+            before, between, after = "", ",", ""
+            written = list(map(_ranked, solutions.rows, written))
+        written[0] = f'{start}"rows":[{before}{written[0]}'
+        written[-1] += f"{after}]{end}"
+        return between.join(written)
+
+
+def _ranked(row: Row, bindings: str) -> str:
+    place = f'"rank":{_rank(row.rank)},"score":{_score(row.score)}{_age(row.age)}'
+    return f'{{{place},"bindings":{bindings}}}'
+
+
+def _rank(rank: int | None) -> str:
+    return "null" if rank is None else str(rank)
+
+
+def _age(age: int | None) -> str:
+    return "" if age is None else f',"age":{age}'
+
+
+def _score(score: float | None) -> str:
+    if score is None:
+        return "null"
+    return score_text(score) if math.isfinite(score) else f'"{score_text(score)}"'
+
+
+FORMAT = Format(
+    "jsonl",
+    "one line of JSON a window, with rank, score and statistics",
+    ("SELECT", "CONSTRUCT", "ASK"),
+    JsonLines,
+)

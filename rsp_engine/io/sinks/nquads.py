@@ -1,0 +1,82 @@
+r"""N-Quads: the graph of each window under a name that ends in the close of the window.
+
+The name is `<{query}/{close}>` if the query is named by an IRI, else
+`<urn:rsp-engine:answer:{query}:{close}>`: the digits at its end are the time, so that the file can
+be read as a stream.
+
+A blank node of N-Quads is the same node in the whole file, but the graphs of two windows are two
+answers: the labels get the close of their window in front, `_:b0` becomes `_:w5-b0`.
+
+>>> from rsp_engine.model.answers import Answer, Interval
+>>> graph = Graph((Triple(BlankNode("b0"), NamedNode("http://example.org/p"), Literal("x")),))
+>>> FORMAT.writer()(Answer("my query", Interval(0, 5), graph, {}))
+'_:w5-b0 <http://example.org/p> "x" <urn:rsp-engine:answer:my%20query:5> .\n'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+from urllib.parse import quote
+
+from pyoxigraph import BlankNode, Literal, NamedNode, Triple
+
+from rsp_engine.io.sinks.format import Format, misfit
+from rsp_engine.model.answers import Graph
+
+if TYPE_CHECKING:
+    from rsp_engine.model.answers import Answer
+
+__all__ = ["FORMAT", "graph_name", "write"]
+
+
+def write(answer: Answer) -> str:
+    """Return the quads of an answer."""
+    if not isinstance(answer.content, Graph):
+        raise misfit("nquads", answer.content)
+    close = answer.window.close
+    name = graph_name(answer.query, close)
+    return "".join([f"{scoped(triple, close)} {name} .\n" for triple in answer.content.triples])
+
+
+def graph_name(query: str, close: int) -> NamedNode:
+    """Return the name of the graph that a query answers for the window that closes.
+
+    >>> graph_name("http://example.org/alerts", 5).value, graph_name("alerts", 5).value
+    ('http://example.org/alerts/5', 'urn:rsp-engine:answer:alerts:5')
+    """
+    try:
+        return NamedNode(f"{NamedNode(query).value}/{close}")
+    except ValueError:
+        name = quote(query, safe="", errors="surrogatepass")
+        return NamedNode(f"urn:rsp-engine:answer:{name}:{close}")
+
+
+def scoped(triple: Triple, close: int) -> Triple:
+    """Return a triple whose blank nodes are of one window."""
+    node, one = triple.subject, triple.object
+    if isinstance(node, NamedNode) and isinstance(one, NamedNode | Literal):
+        return triple
+    written = one if isinstance(one, Literal) else _scoped_node(one, close)
+    return Triple(_scoped_node(node, close), triple.predicate, written)
+
+
+def _scoped_node(
+    node: NamedNode | BlankNode | Triple, close: int
+) -> NamedNode | BlankNode | Triple:
+    match node:
+        case NamedNode():
+            return node
+        case BlankNode():
+            return BlankNode(f"w{close}-{node.value}")
+        case Triple():
+            return scoped(node, close)
+        case _:
+            assert_never(node)
+
+
+FORMAT = Format(
+    "nquads",
+    "the graphs of a CONSTRUCT, named after query and close",
+    ("CONSTRUCT",),
+    lambda: write,
+)

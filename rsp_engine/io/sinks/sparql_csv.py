@@ -1,0 +1,50 @@
+r"""The SPARQL 1.1 results in CSV: the values of the terms, without their types.
+
+https://www.w3.org/TR/sparql11-results-csv-tsv/, with the quotes and line ends of RFC 4180. An empty
+string is written as two quotes, a variable without a value as nothing. The columns are described
+in `table`.
+
+>>> from rsp_engine.model.answers import Answer, Interval, Row, Solutions
+>>> rows = (Row({"say": Literal('a "b", c')}), Row({"say": NamedNode("http://example.org/")}))
+>>> FORMAT.writer()(Answer("q", Interval(0, 5), Solutions(("say",), rows), {}))
+'open,close,say\r\n0,5,"a ""b"", c"\r\n0,5,http://example.org/\r\n'
+"""
+
+from __future__ import annotations
+
+import re
+from typing import assert_never
+
+from pyoxigraph import BlankNode, Literal, NamedNode
+
+from rsp_engine.io.sinks.format import Format
+from rsp_engine.io.sinks.table import Dialect, Table
+from rsp_engine.io.sinks.terms import Term, score_text
+
+__all__ = ["FORMAT"]
+
+_QUOTED = re.compile(r'[",\r\n]|\A\Z')
+
+
+def _cell(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+
+
+def _term(term: Term) -> str:
+    match term:
+        case NamedNode() | Literal():
+            return _cell(term.value)
+        case BlankNode():
+            return _cell(f"_:{term.value}")
+        case _:
+            assert_never(term)
+
+
+_CSV = Dialect("csv", ",", "\r\n", column=_cell, term=_term, score=score_text)
+
+FORMAT = Format(
+    "csv",
+    "SPARQL 1.1 CSV, with columns for window, rank and score",
+    ("SELECT", "ASK"),
+    lambda: Table(_CSV),
+)

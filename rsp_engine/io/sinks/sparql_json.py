@@ -1,0 +1,57 @@
+"""The SPARQL 1.1 results in JSON: one document a window, each on a line.
+
+https://www.w3.org/TR/sparql11-results-json/
+
+The standard knows no windows: the document has one more member, `window`. It stands between `head`
+and `results`, since some readers stop at the end of the results. An ASK that ISTREAM or DSTREAM
+leaves without an answer has no document.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rsp_engine.io.sinks.format import Format, misfit
+from rsp_engine.io.sinks.json_text import BindingsJson, json_text, window_json
+from rsp_engine.model.answers import Boolean, Solutions
+
+if TYPE_CHECKING:
+    from rsp_engine.model.answers import Answer
+
+__all__ = ["FORMAT", "SparqlJson"]
+
+
+class SparqlJson:
+    """It writes answers as documents of JSON.
+
+    >>> from rsp_engine.model.answers import Answer, Interval
+    >>> print(SparqlJson()(Answer("q", Interval(0, 5), Boolean(True), {})), end="")
+    {"head":{},"window":{"open":0,"close":5},"boolean":true}
+    """
+
+    def __init__(self) -> None:
+        self._bindings = BindingsJson()
+
+    def __call__(self, answer: Answer) -> str:
+        """Return the document of an answer."""
+        window = window_json(answer.window)
+        match answer.content:
+            case Solutions() as solutions:
+                head = f'{{"vars":{json_text(solutions.variables)}}}'
+                rows = ",".join(self._bindings(solutions))
+                return f'{{"head":{head},"window":{window},"results":{{"bindings":[{rows}]}}}}\n'
+            case Boolean(None):
+                return ""
+            case Boolean(value):
+                return f'{{"head":{{}},"window":{window},"boolean":{json_text(value)}}}\n'
+            case content:
+                raise misfit("sparql-json", content)
+
+
+FORMAT = Format(
+    "sparql-json",
+    "SPARQL 1.1 results in JSON, one document a window",
+    ("SELECT", "ASK"),
+    SparqlJson,
+    suffix=".srj",
+)

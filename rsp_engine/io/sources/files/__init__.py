@@ -1,0 +1,1 @@
+"""Formats of recorded streams, one to a file."""

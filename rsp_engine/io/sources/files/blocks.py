@@ -1,0 +1,119 @@
+"""Bytes into blocks of whole lines, each block with the number of its first line.
+
+A line longer than `LONGEST` is left out, and the place where an input breaks off is told: both as
+a `Gap`, so that the lines around it are kept. A line ends with LF; the last one need not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from rsp_engine.io.sources.inputs import Broken
+from rsp_engine.model.streams import DeadLetter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rsp_engine.io.sources.inputs import Input
+
+__all__ = ["LONGEST", "Block", "Gap", "blocks", "lines"]
+
+LONGEST = 64 << 20
+"""The longest line, in bytes."""
+
+_SHOWN = 1_000
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some whole lines, and the number of the first."""
+
+    data: bytes
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Bytes that could not be taken; `is_end` if nothing can be read after them."""
+
+    letter: DeadLetter
+    is_end: bool
+
+
+def blocks(source: Input, line: int = 1) -> Iterator[Block | Gap]:
+    """Read an input in blocks of whole lines, the first of which has this number."""
+    start = _Start()
+    try:
+        for chunk in _without_mark(source.chunks()):
+            first = chunk.find(b"\n") + 1
+            if not first:
+                start.add(chunk)
+                continue
+            rest = chunk
+            if start.size + first > LONGEST:
+                start.add(chunk[:first])
+                yield _too_long(source.name, line, start)
+                start, rest = _Start(), chunk[first:]
+                line += 1
+            cut = rest.rfind(b"\n") + 1
+            if cut:
+                data = start.joined(rest[:cut])
+                yield Block(data, line)
+                start = _Start()
+                line += data.count(b"\n")
+            start.add(rest[cut:])
+    except Broken as broken:
+        yield Gap(DeadLetter(source.name, line, start.joined(), str(broken)), is_end=True)
+        return
+    if start.size > LONGEST:
+        yield _too_long(source.name, line, start)
+    elif start.size:
+        yield Block(start.joined(), line)
+
+
+def lines(block: Block) -> Iterator[tuple[int, bytes]]:
+    r"""Return the lines of a block, with their ends, and their numbers.
+
+    >>> list(lines(Block(b"a\nb", 7)))
+    [(7, b'a\n'), (8, b'b')]
+    """
+    return enumerate(BytesIO(block.data), block.line)
+
+
+class _Start:
+    """The start of a line whose end has not come; of one that is too long, only a little."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._parts: list[bytes] = []
+
+    def add(self, data: bytes) -> None:
+        self.size += len(data)
+        if self.size <= LONGEST:
+            self._parts.append(data)
+        else:
+            self._parts = [b"".join(self._parts)[:_SHOWN] or data[:_SHOWN]]
+
+    def joined(self, end: bytes = b"") -> bytes:
+        return b"".join((*self._parts, end))
+
+
+def _too_long(name: str, line: int, start: _Start) -> Gap:
+    shown = start.joined()[:_SHOWN]
+    reason = f"the line is longer than {LONGEST} bytes; only its start is kept"
+    return Gap(DeadLetter(name, line, shown, reason), is_end=False)
+
+
+def _without_mark(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Leave out the byte order mark that some editors write before UTF-8."""
+    start = b""
+    for chunk in chunks:
+        start += chunk
+        if not _BYTE_ORDER_MARK.startswith(start[:3]) or len(start) >= 3:
+            break
+    if start:
+        yield start.removeprefix(_BYTE_ORDER_MARK)
+    yield from chunks

@@ -1,0 +1,138 @@
+r"""JSON lines: an element is an object on a line of its own.
+
+    {"timestamp": 1000, "graph": "<http://example.org/a> <http://example.org/p> 1 ."}
+    {"timestamp": "2015-01-06T20:00:22Z", "format": "jsonld", "graph": "{\"@id\": ...}"}
+
+The timestamp is a number of milliseconds or an ISO 8601 string, the format Turtle unless another
+one is given. Other members of the object are left alone, and empty lines too.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from rsp_engine.io.sources.files.blocks import Gap, blocks, lines
+from rsp_engine.io.sources.files.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of
+from rsp_engine.io.sources.inputs import extent_of_input, open_input
+from rsp_engine.io.sources.splits import cut_lines, is_cuttable, part_of
+from rsp_engine.io.sources.times import from_json
+from rsp_engine.model.streams import DeadLetter, Element
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyoxigraph as ox
+
+    from rsp_engine.io.sources.inputs import Input
+    from rsp_engine.io.sources.source import BlankNodeScope
+    from rsp_engine.io.sources.spec import Spec
+    from rsp_engine.io.sources.splits import Place
+    from rsp_engine.monitor.run_monitor import Extent
+
+__all__ = ["JsonLines", "UnfitError", "element_in", "object_in", "open_jsonl"]
+
+
+def open_jsonl(spec: Spec) -> JsonLines:
+    """Open a source of JSON lines."""
+    return JsonLines(open_input(spec.place))
+
+
+class JsonLines:
+    """A stream of JSON objects, one per line."""
+
+    blank_node_scope: BlankNodeScope = "element"
+    leans_on_others = False
+
+    def __init__(self, source: Input, first_line: int = 1) -> None:
+        self.name = source.name
+        self._input = source
+        self._first_line = first_line
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Tell whether it is a file of plain lines."""
+        return is_cuttable(self._input)
+
+    def cut(self, size: int, since: Place | None = None) -> Iterator[Place]:
+        """Yield places of whole lines."""
+        return cut_lines(self._input, size, since, lambda _one, _other: True)
+
+    def part(self, place: Place) -> JsonLines:
+        """Return the lines of a place."""
+        return JsonLines(part_of(self._input, place), place.line)
+
+    def extent(self) -> Extent | None:
+        """Return how many bytes were read, if it is a file."""
+        return extent_of_input(self._input)
+
+    def __iter__(self) -> Iterator[Element | DeadLetter]:
+        """Read the stream from its start."""
+        for block in blocks(self._input, self._first_line):
+            if isinstance(block, Gap):
+                yield block.letter
+                continue
+            for number, line in lines(block):
+                if line.strip():
+                    yield self._read(number, line)
+
+    def _read(self, number: int, line: bytes) -> Element | DeadLetter:
+        try:
+            timestamp, triples = element_in(object_in(line))
+        except UnfitError as error:
+            return DeadLetter(self.name, number, line, str(error))
+        return Element(timestamp, triples, self.name, number, line)
+
+
+class UnfitError(ValueError):
+    """A line is no element, for a reason."""
+
+
+def object_in(line: bytes) -> dict[str, object]:
+    """Return the object that a text is; raise `UnfitError` if it is none."""
+    try:
+        value = json.loads(line.decode())
+    except UnicodeDecodeError:
+        raise UnfitError("the line is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise UnfitError(f"the line is not JSON: {error.msg}, column {error.colno}") from None
+    except (RecursionError, ValueError):  # a number without end, or brackets in brackets
+        raise UnfitError("the line is JSON that is too long or too deep to read") from None
+    if not isinstance(value, dict):
+        raise UnfitError("the line is JSON, but not an object")
+    return value
+
+
+def element_in(
+    value: dict[str, object], arrival: int | None = None
+) -> tuple[int, tuple[ox.Triple, ...]]:
+    """Return the time and the triples of an object; when it came counts instead, if given.
+
+    >>> element_in({"timestamp": 5, "graph": ""}), element_in({"graph": ""}, arrival=7)
+    ((5, ()), (7, ()))
+    """
+    for key in ("timestamp", "graph") if arrival is None else ("graph",):
+        if key not in value:
+            raise UnfitError(f'the object has no "{key}"')
+    try:
+        timestamp = from_json(value["timestamp"]) if arrival is None else arrival
+    except ValueError as error:
+        raise UnfitError(f"its time {error}") from None
+    graph = value["graph"]
+    if not isinstance(graph, str):
+        raise UnfitError("its graph is not a string of RDF text")
+    try:
+        return timestamp, graph_of(graph.encode(), _syntax_of(value.get("format", "turtle")))
+    except UnicodeEncodeError:
+        raise UnfitError("its graph holds half a character: a lone surrogate") from None
+    except MalformedRdfError as error:
+        raise UnfitError(f"its graph cannot be read: {error}") from None
+
+
+def _syntax_of(name: object) -> ox.RdfFormat:
+    if not isinstance(name, str):
+        raise UnfitError("its format is not a string")
+    syntax = GRAPH_FORMATS.get(name.partition(";")[0].strip().lower())
+    if syntax is None:
+        raise UnfitError(f"its format {name[:40]!r} is not known; turtle is one that is")
+    return syntax

@@ -1,0 +1,144 @@
+"""The formats of streams: what each is, how its files are named, which options it knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from rsp_engine.errors import SourceError
+from rsp_engine.io.sources.files.csv_table import open_csv, open_tsv
+from rsp_engine.io.sources.files.jsonl import open_jsonl
+from rsp_engine.io.sources.files.nquads import open_nquads
+from rsp_engine.io.sources.files.trig import open_trig
+from rsp_engine.io.sources.files.turtle_files import open_turtle_files
+from rsp_engine.io.sources.inputs import local_path
+from rsp_engine.io.sources.live.schemes import is_live, open_live
+from rsp_engine.io.sources.spec import STANDARD_INPUT, Spec, nearest, need, read_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rsp_engine.io.sources.source import Source
+
+__all__ = ["FORMATS", "Format", "open_source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format: one line of help, how to open it, its extensions, its options with their help."""
+
+    help: str
+    open: Callable[[Spec], Source]
+    extensions: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+_TIMES = {"time": "iri or prov: take the time of a graph only from its name, or from PROV"}
+_UNIT = {"unit": "ms or s: what a time without a date counts"}
+_TABLE = {
+    "template": "a Turtle file with {column} where the value of a column goes",
+    "time": "the column of the time; timestamp unless given",
+    "delimiter": "the character between fields, or the word tab",
+    "columns": "the names of the columns, joined by commas, if the first row is data",
+    **_UNIT,
+}
+
+
+def _open_jelly(spec: Spec) -> Source:
+    need(spec.name, "jelly", "pyjelly")
+    from rsp_engine.io.sources.files.jelly import open_jelly
+
+    return open_jelly(spec)
+
+
+FORMATS: Mapping[str, Format] = {
+    "jsonl": Format(
+        "one JSON object per line, with a timestamp and a graph as RDF text",
+        open_jsonl,
+        (".jsonl", ".ndjson"),
+    ),
+    "nquads": Format(
+        "N-Quads; neighbouring quads of one graph are an element",
+        open_nquads,
+        (".nq", ".nquads"),
+        _TIMES,
+    ),
+    "trig": Format("TriG; a graph block is an element", open_trig, (".trig",), _TIMES),
+    "turtle-files": Format(
+        "a folder; each file is one graph, with its time in the file's name",
+        open_turtle_files,
+        options=_UNIT,
+    ),
+    "csv": Format("a table; a template turns rows into triples", open_csv, (".csv",), _TABLE),
+    "tsv": Format("the same, with tabs between the fields", open_tsv, (".tsv",), _TABLE),
+    "jelly": Format(
+        "Jelly; neighbouring quads of one graph are an element, or a frame of triples",
+        _open_jelly,
+        (".jelly",),
+        _TIMES,
+    ),
+}
+"""Every format by its name."""
+
+
+def open_source(spec: str) -> Source:
+    """Open what a user names; raise `SourceError` if it cannot be opened or understood.
+
+    >>> open_source("-?format=jsnol")
+    Traceback (most recent call last):
+    rsp_engine.errors.SourceError: -: there is no format jsnol
+      hint: did you mean jsonl?
+    """
+    read = read_spec(spec)
+    if is_live(read.place):
+        return open_live(read)
+    chosen = FORMATS[_format_name(read)]
+    for option in read.options:
+        if option != "format" and option not in chosen.options:
+            raise _unknown_option(read, option, ["format", *chosen.options])
+    return chosen.open(read)
+
+
+def _format_name(spec: Spec) -> str:
+    given = spec.options.get("format")
+    if given is not None:
+        return _known(spec, given.lower())
+    if spec.place == STANDARD_INPUT:
+        message = "the standard input has no name that tells its format"
+        raise SourceError(message, _choose("-"))
+    path = local_path(spec.place)
+    if path is not None and not path.exists():
+        raise SourceError(f"{spec.name}: there is no such file or folder", "check the path")
+    if path is not None and path.is_dir():
+        return "turtle-files"
+    extension = _extension(urlsplit(spec.place).path if path is None else path.name)
+    for name, found in FORMATS.items():
+        if extension in found.extensions:
+            return name
+    what = f"the extension {extension}" if extension else "the name"
+    raise SourceError(f"{spec.name}: {what} does not tell the format", _choose(spec.name))
+
+
+def _known(spec: Spec, given: str) -> str:
+    for name, found in FORMATS.items():
+        if given == name or f".{given}" in found.extensions:
+            return name
+    hint = nearest(given, FORMATS) or f"the formats are: {', '.join(FORMATS)}"
+    raise SourceError(f"{spec.name}: there is no format {given}", hint)
+
+
+def _extension(name: str) -> str:
+    return PurePath(name.lower().removesuffix(".gz")).suffix
+
+
+def _choose(place: str) -> str:
+    return f"write {place}?format=NAME, with one of: {', '.join(FORMATS)}"
+
+
+def _unknown_option(spec: Spec, option: str, known: list[str]) -> SourceError:
+    hint = nearest(option, known) or f"the options are: {', '.join(known)}"
+    if spec.place.startswith(("http:", "https:")):
+        hint += "; a URL with a query of its own ends in a question mark"
+    return SourceError(f"{spec.name}: there is no option {option}", hint)

@@ -1,0 +1,243 @@
+"""Where the bytes of a source come from: a file, the standard input, the web.
+
+Bytes come in chunks, as they arrive, and gzip is undone on the way: recognised by its first two
+bytes, or by the extension `.gz` of a file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+from urllib.parse import unquote, urlsplit
+
+from rsp_engine.errors import SourceError
+from rsp_engine.io.sources.spec import STANDARD_INPUT, is_url
+from rsp_engine.monitor.redaction import without_secrets
+from rsp_engine.monitor.run_monitor import Extent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from io import BufferedReader
+
+__all__ = [
+    "BLOCK_SIZE",
+    "Broken",
+    "Input",
+    "chunks_of",
+    "extent_of_input",
+    "local_path",
+    "open_input",
+    "unzipped",
+]
+
+BLOCK_SIZE = 1 << 18
+"""How many bytes are read at once, at most."""
+
+_GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = 31  # the largest window, with the header and the checksum of gzip
+_SCHEMES = ("file", "http", "https")
+
+
+class Broken(Exception):  # noqa: N818 - it is caught in this room, and says what the input is
+    """The input breaks off: what came before is good, and there is no more."""
+
+
+class Input(Protocol):
+    """The bytes of one place."""
+
+    @property
+    def name(self) -> str:
+        """Return what the user named."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """Read from the start, without gzip; raise `Broken` where no more can be read."""
+
+
+def open_input(place: str) -> Input:
+    """Return the input of a place that can be read; raise `SourceError` if it cannot."""
+    if place == STANDARD_INPUT:
+        return StandardInput()
+    path = local_path(place)
+    if path is not None:
+        return FileInput(place, path)
+    # A query over files should not wait for a client of the web to be loaded.
+    from rsp_engine.io.sources.files.web import WebInput
+
+    return WebInput(place)
+
+
+def extent_of_input(source: Input) -> Extent | None:
+    """Return how much of an input was read, if it is a file."""
+    return source.extent() if isinstance(source, FileInput) else None
+
+
+def local_path(place: str) -> Path | None:
+    """Return the path of a place on this computer, and nothing for one on the web.
+
+    >>> local_path("file:///srv/a%20b.nq").as_posix(), local_path("http://example.org/a.nq")
+    ('/srv/a b.nq', None)
+    """
+    if not is_url(place):
+        return Path(place)
+    try:
+        parts = urlsplit(place)
+    except ValueError as error:
+        raise SourceError(
+            f"{without_secrets(place)}: it is not a URL: {error}", "check the address"
+        ) from None
+    if parts.scheme not in _SCHEMES:
+        known = ", ".join(f"{scheme}:" for scheme in _SCHEMES)
+        raise SourceError(
+            f"{without_secrets(place)}: streams are not read from {parts.scheme}: addresses",
+            f"it can be a path, - for the standard input, or start with one of: {known}",
+        )
+    if parts.scheme != "file":
+        return None
+    if parts.netloc not in ("", "localhost"):
+        hint = f"write file://{parts.path} for a file of this computer"
+        raise SourceError(
+            f"{without_secrets(place)}: the file is on another computer, {parts.netloc}", hint
+        )
+    return Path(unquote(parts.path))
+
+
+class FileInput:
+    """A file, read again from the start each time it is asked for."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self.path = path
+        self._done = 0
+        try:
+            _try_to_read(path)
+        except FileNotFoundError:
+            raise SourceError(
+                f"{name}: there is no such file or folder", "check the path"
+            ) from None
+        except IsADirectoryError:
+            hint = "a folder is a stream of the format turtle-files: one graph per file"
+            raise SourceError(f"{name}: it is a folder, not a file", hint) from None
+        except PermissionError:
+            raise SourceError(f"{name}: it cannot be read", "check its permissions") from None
+        except (OSError, ValueError) as error:
+            raise SourceError(f"{name}: it cannot be read: {_reason(error)}") from None
+
+    def chunks(self) -> Iterator[bytes]:
+        """Read the file."""
+        self._done = 0
+        try:
+            with self.path.open("rb") as stream:
+                chunks = self._counted(chunks_of(stream.read1))
+                yield from unzipped(chunks, self.path.suffix == ".gz")
+        except OSError as error:
+            raise Broken(f"the file cannot be read further: {_reason(error)}") from None
+
+    def extent(self) -> Extent | None:
+        """Return how many bytes were read, gzip not undone; a pipe has no end that is known."""
+        try:
+            return Extent(self._done, self.path.stat().st_size) if self.path.is_file() else None
+        except OSError:
+            return None
+
+    def _counted(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self._done += len(chunk)
+            yield chunk
+
+    def is_plain(self) -> bool:
+        """Tell whether it can be read from anywhere: it is no pipe, and no gzip."""
+        if self.path.suffix == ".gz" or not self.path.is_file():
+            return False
+        try:
+            with self.path.open("rb") as stream:
+                return stream.read(len(_GZIP)) != _GZIP
+        except OSError:
+            return False
+
+
+class StandardInput:
+    """The standard input, which can be read once."""
+
+    name = STANDARD_INPUT
+
+    def __init__(self) -> None:
+        if sys.stdin is None or sys.stdin.closed:
+            raise SourceError("the standard input is closed", "send a stream to it, or name a file")
+        self._stream = cast("BufferedReader", sys.stdin.buffer)
+        self._is_read = False
+
+    def chunks(self) -> Iterator[bytes]:
+        """Read what is sent, as it comes."""
+        if self._is_read:
+            raise SourceError("the standard input can be read only once", "save it to a file first")
+        self._is_read = True
+        try:
+            yield from unzipped(chunks_of(self._stream.read1))
+        except OSError as error:
+            reason = f"the standard input cannot be read further: {_reason(error)}"
+            raise Broken(reason) from None
+
+
+def chunks_of(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """Call a function that reads what is there, at most so many bytes, until nothing comes."""
+    return iter(lambda: read(BLOCK_SIZE), b"")
+
+
+def unzipped(chunks: Iterator[bytes], is_gzip: bool = False) -> Iterator[bytes]:
+    """Undo gzip, if it is known to be gzip or starts like it.
+
+    >>> import gzip
+    >>> b"".join(unzipped(iter([gzip.compress(b"a"), gzip.compress(b"b")])))
+    b'ab'
+    """
+    start = b""
+    for chunk in chunks:
+        start += chunk
+        if len(start) >= len(_GZIP):
+            break
+    if not start:
+        return iter(())
+    whole = chain((start,), chunks)
+    return _gunzip(whole) if is_gzip or start.startswith(_GZIP) else whole
+
+
+def _gunzip(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Undo gzip: one member after the other, never more than a block at once."""
+    member = zlib.decompressobj(_GZIP_WINDOW)
+    for chunk in chunks:
+        rest = chunk
+        while rest:
+            if member.eof:
+                rest = rest.lstrip(b"\0")  # some writers fill the last block of a tape
+                if not rest:
+                    break
+                member = zlib.decompressobj(_GZIP_WINDOW)
+            try:
+                data = member.decompress(rest, BLOCK_SIZE)
+            except zlib.error:
+                raise Broken("the gzip data are damaged here") from None
+            rest = member.unconsumed_tail or member.unused_data
+            if data:
+                yield data
+    if not member.eof:
+        yield from filter(None, (member.flush(),))
+        raise Broken("the gzip data end too early: the file was cut off")
+
+
+def _try_to_read(path: Path) -> None:
+    if path.is_dir():
+        raise IsADirectoryError
+    if path.exists() and not path.is_file():  # opening a pipe for a moment would break it
+        if not os.access(path, os.R_OK):
+            raise PermissionError
+        return
+    with path.open("rb"):
+        pass
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)

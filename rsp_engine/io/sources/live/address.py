@@ -1,0 +1,133 @@
+"""Where a live source is, and who connects to it.
+
+Secrets come from the environment, by the host and the port of the source, and are shown nowhere:
+
+    RSP_SOURCE_BROKER_EXAMPLE_ORG_8883_USER, ..._PASSWORD, or ..._TOKEN
+    RSP_SOURCE_BROKER_EXAMPLE_ORG_8883_CA           a file of certificates to trust
+    RSP_SOURCE_BROKER_EXAMPLE_ORG_8883_CERT, ..._KEY    the files of a certificate of one's own
+
+The port is left out of the names where the address leaves it out.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import ssl
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from rsp_engine.errors import SourceError
+from rsp_engine.monitor.redaction import without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Address", "address_of"]
+
+_PORTS = {"mqtt": 1883, "mqtts": 8883, "ws": 80, "wss": 443, "sse+http": 80, "sse+https": 443}
+_PORTS |= {"kafka": 9092, "kafkas": 9093}
+_SAFE = {"mqtts", "wss", "sse+https", "kafkas"}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A scheme, a host, a port, and what stands behind them."""
+
+    url: str
+    scheme: str
+    host: str
+    port: int
+    path: str
+    variables: str = ""
+    """How the names of its variables in the environment begin."""
+    _environment: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The address as it is shown."""
+        return without_secrets(self.url)
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether it is reached by TLS."""
+        return self.scheme in _SAFE
+
+    def variable(self, name: str) -> str | None:
+        """Return what the environment says for the source."""
+        return self._environment.get(f"{self.variables}_{name}")
+
+    def user(self) -> tuple[str, str] | None:
+        """Return the name and the password to connect with, if there are any."""
+        user, password = self.variable("USER"), self.variable("PASSWORD")
+        if user is None and password is None:
+            return None
+        if user is None or password is None:
+            names = f"{self.variables}_USER and {self.variables}_PASSWORD"
+            raise SourceError(f"{names} must be set together")
+        return user, password
+
+    def headers(self) -> dict[str, str]:
+        """Return the header that tells who asks, if anybody does."""
+        token, user = self.variable("TOKEN"), self.user()
+        if token is not None and user is not None:
+            message = f"{self.variables}_TOKEN and {self.variables}_USER are both set"
+            raise SourceError(message, "unset one of them")
+        if token is not None:
+            if not re.fullmatch(r"[!-~]+", token):
+                raise SourceError(f"{self.variables}_TOKEN holds characters that no token has")
+            return {"Authorization": f"Bearer {token}"}
+        if user is None:
+            return {}
+        pair = ":".join(user).encode("utf-8", "surrogateescape")
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Return whom to trust, and with what to prove oneself; nothing where TLS is not used."""
+        if not self.is_safe:
+            return None
+        try:
+            context = ssl.create_default_context(cafile=self.variable("CA"))
+            if (certificate := self.variable("CERT")) is not None:
+                context.load_cert_chain(certificate, self.variable("KEY"))
+        except OSError as error:
+            reason = error.strerror or "it is no certificate"
+            hint = f"check {self.variables}_CA, ..._CERT and ..._KEY"
+            raise SourceError(
+                f"{self.name}: a certificate cannot be read: {reason}", hint
+            ) from None
+        return context
+
+
+def address_of(url: str, environment: Mapping[str, str] | None = None) -> Address:
+    """Take an address apart; one that holds a password is refused, and not shown.
+
+    >>> found = address_of("mqtt://broker.example.org/factory/+/vibration/#", {})
+    >>> found.host, found.port, found.path, found.variables
+    ('broker.example.org', 1883, 'factory/+/vibration/#', 'RSP_SOURCE_BROKER_EXAMPLE_ORG')
+    """
+    try:
+        parts = urlsplit(url.replace("#", "%23"))
+        port = parts.port
+    except ValueError as error:
+        raise SourceError(f"this address cannot be read: {error}", "check it") from None
+    if parts.username is not None or parts.password is not None:
+        hint = "leave out what stands before the @, and give it in the environment"
+        raise SourceError("the address of a source must not hold a user or a password", hint)
+    if not parts.hostname:
+        raise SourceError(f"{without_secrets(url)}: it names no host", "check the address")
+    name = parts.hostname if port is None else f"{parts.hostname}_{port}"
+    variables = "RSP_SOURCE_" + re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")
+    path = unquote(parts.path).removeprefix("/")
+    given = os.environ if environment is None else environment
+    return Address(
+        url,
+        parts.scheme,
+        parts.hostname,
+        _PORTS.get(parts.scheme, 0) if port is None else port,
+        path,
+        variables,
+        given,
+    )

@@ -1,0 +1,134 @@
+"""The elements of a message: RDF text in any syntax, with its time in it, or the time it came.
+
+    jsonl                     {"timestamp": ..., "graph": "..."}; one object, or one a line
+    nquads, trig              named graphs, each with its time as in a file
+    jelly                     a whole stream of frames in each message
+    turtle, ntriples, ...     one graph, with one time: the object of prov:generatedAtTime
+
+With `time=arrival` a message is one element, at the time at which it came. A time that is further
+ahead of the arrival than `ahead` is that of a wrong clock, and would end every window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from rsp_engine.io.sources.files.graph_times import time_of
+from rsp_engine.io.sources.files.jsonl import JsonLines, UnfitError, element_in, object_in
+from rsp_engine.io.sources.files.nquads import NQuads
+from rsp_engine.io.sources.files.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of, quads_of
+from rsp_engine.io.sources.files.trig import Trig
+from rsp_engine.io.sources.inputs import Broken
+from rsp_engine.model.durations import format_duration
+from rsp_engine.model.streams import DeadLetter, Element
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyoxigraph import RdfFormat, Triple
+
+    from rsp_engine.io.sources.live.records import Record
+
+__all__ = ["Payloads", "TimeFrom"]
+
+TimeFrom = Literal["payload", "arrival"]
+_QUADS = ("nquads", "trig")
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A payload as an input of the formats of files."""
+
+    name: str
+    data: bytes
+
+    def chunks(self) -> Iterator[bytes]:
+        yield self.data
+
+
+@dataclass(frozen=True, slots=True)
+class Payloads:
+    """How the messages of a source are read."""
+
+    source: str
+    format: str = "jsonl"
+    time: TimeFrom = "payload"
+    ahead: int = 600_000
+
+    def elements(self, record: Record) -> Iterator[Element | DeadLetter]:
+        """Yield the elements of a message, and what of it could not become one."""
+        if record.fault:
+            yield self._letter(record, record.fault)
+            return
+        for item in self._items(record):
+            if isinstance(item, DeadLetter):
+                yield DeadLetter(self.source, record.number, item.raw, item.reason)
+                continue
+            early = item.timestamp - record.arrival
+            if early > self.ahead:
+                reason = f"future: its time is {format_duration(early)} ahead of its arrival"
+                yield self._letter(record, reason)
+            else:
+                yield item._replace(source=self.source, position=record.number)
+
+    def _items(self, record: Record) -> Iterable[Element | DeadLetter]:
+        try:
+            if self.format == "jsonl":
+                return self._from_json(record)
+            text = _Text(self.source, record.message.payload)
+            if self.format == "jelly":
+                return self._from_jelly(record, text)
+            if self.time == "payload" and self.format == "nquads":
+                return NQuads(text)
+            if self.time == "payload" and self.format == "trig":
+                return Trig(text)
+            return [self._graph(record)]
+        except UnfitError as error:
+            return [self._letter(record, str(error))]
+        except MalformedRdfError as error:
+            return [self._letter(record, f"the graph cannot be read: {error}")]
+
+    def _from_json(self, record: Record) -> Iterable[Element | DeadLetter]:
+        payload = record.message.payload
+        arrival = record.arrival if self.time == "arrival" else None
+        try:
+            found = object_in(payload)
+        except UnfitError:
+            if arrival is None and b"\n" in payload.strip():
+                return JsonLines(_Text(self.source, payload))
+            raise
+        return [self._element(record, *element_in(found, arrival))]
+
+    def _from_jelly(self, record: Record, text: _Text) -> Iterable[Element | DeadLetter]:
+        from rsp_engine.io.sources.files.jelly import Jelly, quads_in
+
+        if self.time == "payload":
+            return Jelly(text)
+        try:
+            triples = tuple(dict.fromkeys(quad.triple for quad in quads_in(text)))
+        except Broken as broken:
+            raise UnfitError(str(broken)) from None
+        return [self._element(record, record.arrival, triples)]
+
+    def _graph(self, record: Record) -> Element:
+        syntax = GRAPH_FORMATS[self.format]
+        triples = _triples(record.message.payload, syntax, self.format in _QUADS)
+        if self.time == "arrival":
+            return self._element(record, record.arrival, triples)
+        try:
+            return self._element(record, time_of(triples), triples)
+        except ValueError as error:
+            raise UnfitError(str(error)) from None
+
+    def _element(self, record: Record, time: int, triples: tuple[Triple, ...]) -> Element:
+        return Element(time, triples, self.source, record.number, record.message.payload)
+
+    def _letter(self, record: Record, reason: str) -> DeadLetter:
+        return DeadLetter(self.source, record.number, record.message.payload, reason)
+
+
+def _triples(payload: bytes, syntax: RdfFormat, has_graphs: bool) -> tuple[Triple, ...]:
+    if not has_graphs:
+        return graph_of(payload, syntax)
+    return tuple(dict.fromkeys(quad.triple for quad in quads_of(payload, syntax)))

@@ -1,0 +1,140 @@
+"""How messages are written to the spool: one record after the other.
+
+    size, checksum | number, arrival, sizes of the texts | id, topic, fault | payload
+
+A record whose size or checksum does not fit was not finished, if no whole one follows it; if one
+does, the bytes are damaged.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "Message",
+    "Record",
+    "end_of",
+    "envelope_id",
+    "records_in",
+    "whole_record_after",
+    "written",
+]
+
+_HEAD = struct.Struct(">II")  # the size of the body, and its checksum
+_BODY = struct.Struct(">QQHHH")
+_START = struct.Struct(">IIQ")  # the head, and the number in the body
+
+
+class Message(NamedTuple):
+    """What a broker sends."""
+
+    payload: bytes
+    topic: str = ""
+    id: str = ""
+    """By what the sender tells messages apart; empty if it does not."""
+    may_repeat: bool = True
+    """Whether the sender says that it may have sent the message before."""
+    size: int = 0
+    """How many bytes the payload had, if it is too large and only its start was taken."""
+
+
+class Record(NamedTuple):
+    """A message on disk: its number from 1, and when it came, in milliseconds."""
+
+    number: int
+    arrival: int
+    message: Message
+    fault: str = ""
+    """Why it is not read, if it is not."""
+
+
+def written(record: Record) -> bytes:
+    """Return the bytes of a record.
+
+    >>> record = Record(7, 1_000, Message(b"payload", "a/b", "id"))
+    >>> [(end, found.number, found.message.topic) for end, found in records_in(written(record))]
+    [(42, 7, 'a/b')]
+    """
+    message = record.message
+    texts = [_short(text) for text in (message.id, message.topic, record.fault)]
+    sizes = _BODY.pack(record.number, record.arrival, *map(len, texts))
+    body = b"".join((sizes, *texts, message.payload))
+    return _HEAD.pack(len(body), zlib.crc32(body)) + body
+
+
+def records_in(data: bytes) -> Iterator[tuple[int, Record]]:
+    """Yield the records of bytes, each with where it ends, up to the first that is not whole."""
+    start = 0
+    while (end := end_of(data, start)) is not None:
+        body = data[start + _HEAD.size : end]
+        if zlib.crc32(body) != _HEAD.unpack_from(data, start)[1]:
+            return
+        yield end, _read(body)
+        start = end
+
+
+def end_of(data: bytes, start: int) -> int | None:
+    """Return where a record ends that starts at a place; nothing if its end is missing."""
+    if start + _HEAD.size > len(data):
+        return None
+    size: int = _HEAD.unpack_from(data, start)[0]
+    end = start + _HEAD.size + size
+    return end if size >= _BODY.size and end <= len(data) else None
+
+
+def whole_record_after(data: bytes, start: int, number: int) -> int | None:
+    """Return where the first whole record starts behind a place, if there is one.
+
+    Its number is larger than that of the record before the place: other bytes that look like a
+    record, by chance or in a payload, do not count.
+
+    >>> first, second = (written(Record(n, 5, Message(b"payload"))) for n in (1, 2))
+    >>> whole_record_after(b"?" + first[1:] + second, 0, 0) == len(first)
+    True
+    >>> whole_record_after(first + second[:-1], len(first), 1)
+    """
+    highest = number + len(data)  # there are fewer records than bytes
+    for at in range(start + 1, len(data) - _HEAD.size - _BODY.size + 1):
+        size, check, found = _START.unpack_from(data, at)
+        end = at + _HEAD.size + size
+        if size < _BODY.size or end > len(data) or not number < found <= highest:
+            continue
+        if zlib.crc32(memoryview(data)[at + _HEAD.size : end]) == check:
+            return at
+    return None
+
+
+def _read(body: bytes) -> Record:
+    number, arrival, *sizes = _BODY.unpack_from(body)
+    texts, at = [], _BODY.size
+    for size in sizes:
+        texts.append(body[at : at + size].decode(errors="replace"))
+        at += size
+    name, topic, fault = texts
+    return Record(number, arrival, Message(body[at:], topic, name), fault)
+
+
+def _short(text: str) -> bytes:
+    return text.encode(errors="replace")[:0xFFFF]
+
+
+def envelope_id(payload: bytes) -> str:
+    """Return the `"id"` of a JSON object, as text; nothing if it has none.
+
+    >>> envelope_id(b'{"id": 7, "graph": ""}'), envelope_id(b"<a> <b> <c> .")
+    ('7', '')
+    """
+    if b'"id"' not in payload or not payload.lstrip().startswith(b"{"):
+        return ""
+    try:
+        value = json.loads(payload).get("id")
+    except (ValueError, RecursionError):
+        return ""
+    is_id = isinstance(value, str | int) and not isinstance(value, bool)
+    return str(value) if is_id else ""

@@ -1,0 +1,1 @@
+"""RDF terms: their text, their numbers and their order."""

@@ -1,0 +1,108 @@
+"""Rows and triples that stay text until somebody looks at them: most are never looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import pyoxigraph as ox
+
+from rsp_engine.model.terms.ntriples import read_rows, read_triples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["WrittenRows", "WrittenTriples"]
+
+Row = tuple[Any, ...]  # terms, or nothing where there is none
+
+
+class WrittenRows(Sequence[Row]):
+    r"""Rows of so many terms, each as its line of text.
+
+    >>> rows = WrittenRows(2, ['<urn:a>\t"b"', '<urn:c>\t'])
+    >>> rows[1], len(rows), rows.column(0)
+    ((<NamedNode value=urn:c>, None), 2, ['<urn:a>', '<urn:c>'])
+    """
+
+    __slots__ = ("texts", "width")
+
+    def __init__(self, width: int, texts: Sequence[str]) -> None:
+        self.width = width
+        self.texts = texts
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Row]: ...
+    def __getitem__(self, place: int | slice) -> Row | list[Row]:
+        """Read a row, or some."""
+        if isinstance(place, slice):
+            return [*read_rows(self.texts[place], self.width)]
+        return read_rows([self.texts[place]], self.width)[0]
+
+    def __iter__(self) -> Iterator[Row]:
+        """Read all rows at once."""
+        return iter(read_rows(self.texts, self.width))
+
+    def at(self, places: Iterable[int]) -> WrittenRows:
+        """Return some of the rows."""
+        texts = self.texts
+        return WrittenRows(self.width, [texts[place] for place in places])
+
+    def column(self, *places: int) -> list[str]:
+        """Return the text of a term of each row; that of several with tabs between them."""
+        if places == (0,):
+            return [text.partition("\t")[0] for text in self.texts]
+        rows = (text.split("\t") for text in self.texts)
+        return ["\t".join([row[place] for place in places]) for row in rows]
+
+
+class WrittenTriples(Sequence[ox.Triple]):
+    """Triples as text, each on a line of its own.
+
+    >>> triples = WrittenTriples('<urn:a> <urn:b> "c"')
+    >>> triples.add('<urn:d> <urn:e> "f"')
+    >>> len(triples), [str(triple.object) for triple in triples]
+    (2, ['"c"', '"f"'])
+    >>> print(triples.quads(ox.NamedNode("urn:g"))[0])
+    <urn:a> <urn:b> "c" <urn:g>
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+
+    def add(self, text: str) -> None:
+        """Add more triples."""
+        self.text = f"{self.text}\n{text}" if self.text and text else self.text or text
+
+    def __len__(self) -> int:
+        return self.text.count("\n") + 1 if self.text else 0
+
+    @overload
+    def __getitem__(self, place: int) -> ox.Triple: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[ox.Triple]: ...
+    def __getitem__(self, place: int | slice) -> ox.Triple | list[ox.Triple]:
+        """Read all triples, and return some."""
+        return read_triples(self.text)[place]
+
+    def __iter__(self) -> Iterator[ox.Triple]:
+        """Read all triples at once."""
+        return iter(read_triples(self.text))
+
+    def quads(self, graph: ox.NamedNode, *, in_order: bool = False) -> list[ox.Quad]:
+        """Return the triples in a graph, which is faster than to put triples into it.
+
+        They may be put in order: by their text.
+        """
+        if not self.text:
+            return []
+        end = f" {graph} .\n"
+        text = "\n".join(sorted(self.text.split("\n"))) if in_order else self.text
+        return list(ox.parse(text.replace("\n", end) + end, format=ox.RdfFormat.N_QUADS))

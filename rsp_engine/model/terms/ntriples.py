@@ -1,0 +1,107 @@
+"""RDF terms, rows and triples as N-Triples text, in files and saved states: read as they were."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pyoxigraph as ox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Term = ox.NamedNode | ox.BlankNode | ox.Literal
+
+__all__ = ["read_rows", "read_terms", "read_triples", "row_text", "triples_text"]
+
+# The outer form of an IRI or a literal: what stands for one cannot hold a second, or a comment.
+_TERM = re.compile(r'<[^<>\s]*>|"(?:[^"\\\r\n]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s]*>)?')
+
+
+def read_terms(texts: Sequence[str]) -> list[Term]:
+    r"""Read many terms at once; a text that is not one term is refused.
+
+    >>> read_terms(["<urn:a>", '"b"@en'])
+    [<NamedNode value=urn:a>, <Literal value=b language=en>]
+    >>> read_terms(["<urn:a> . <urn:b> <urn:c> <urn:d>"])
+    Traceback (most recent call last):
+    ValueError: not a term: '<urn:a> . <urn:b> <urn:c> <urn:d>'
+    """
+    try:
+        return _parsed(texts)
+    except (ValueError, SyntaxError):
+        return [_one(text) for text in texts]
+
+
+def _one(text: str) -> Term:
+    try:
+        return _parsed([text])[0]
+    except (ValueError, SyntaxError):
+        raise ValueError(f"not a term: {text!r}") from None
+
+
+def _parsed(texts: Sequence[str]) -> list[Term]:
+    """Read what stands as objects of triples; labels of blank nodes are taken as they are."""
+    nodes = [text for text in texts if not text.startswith("_:")]
+    if not all(map(_TERM.fullmatch, nodes)):
+        raise ValueError("a text is not one term")
+    lines = (
+        "".join(("<urn:s> <urn:p> ", " .\n<urn:s> <urn:p> ".join(nodes), " .\n")) if nodes else ""
+    )
+    # The form of a triple is another, so none is among them.
+    read: list[Any] = [quad.object for quad in ox.parse(lines, format=ox.RdfFormat.N_TRIPLES)]
+    if len(nodes) == len(texts):
+        return read
+    found = iter(read)
+    return [ox.BlankNode(text[2:]) if text.startswith("_:") else next(found) for text in texts]
+
+
+def row_text(terms: Sequence[Term | None]) -> str:
+    r"""Write a row as a line: its terms with tabs between them, nothing for no term.
+
+    Rows are ordered by this text.
+
+    >>> row_text([None, ox.NamedNode("urn:a"), ox.Literal(1)])
+    '\t<urn:a>\t"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    """
+    if all(terms):
+        return "\t".join(map(str, terms))
+    return "\t".join("" if term is None else str(term) for term in terms)
+
+
+def read_rows(lines: Sequence[str], width: int) -> list[tuple[Term | None, ...]]:
+    r"""Read rows of so many terms each.
+
+    >>> read_rows(['\t<urn:a>'], 2)
+    [(None, <NamedNode value=urn:a>)]
+    """
+    rows = [line.split("\t") if width or line else [] for line in lines]
+    if any(len(row) != width for row in rows):
+        raise ValueError(f"a row is not {width} terms wide")
+    terms = iter(read_terms([text for row in rows for text in row if text]))
+    return [tuple([next(terms) if text else None for text in row]) for row in rows]
+
+
+def triples_text(triples: Iterable[ox.Triple]) -> str:
+    """Write triples, each on a line of its own.
+
+    >>> a = ox.NamedNode("urn:a")
+    >>> print(triples_text([ox.Triple(a, a, ox.Literal("b")), ox.Triple(a, a, a)]))
+    <urn:a> <urn:a> "b"
+    <urn:a> <urn:a> <urn:a>
+    """
+    return "\n".join(map(str, triples))
+
+
+def read_triples(text: str) -> list[ox.Triple]:
+    """Read triples, one for each line, in their order."""
+    if not text:
+        return []
+    try:
+        quads = ox.parse(text.replace("\n", " .\n") + " .\n", format=ox.RdfFormat.N_TRIPLES)
+        triples = [quad.triple for quad in quads]
+    except SyntaxError as error:
+        raise ValueError(f"not triples: {error}") from None
+    if len(triples) != text.count("\n") + 1:
+        raise ValueError("a line is not one triple")
+    return triples

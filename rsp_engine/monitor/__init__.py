@@ -1,0 +1,1 @@
+"""What others may see of a run: its counts, its metrics and its manifest."""

@@ -1,0 +1,1 @@
+"""Aggregates by key, put together from panes, and their ranking."""

@@ -1,0 +1,362 @@
+"""Aggregates of each key over a window, ranked: COUNT, SUM, MIN, MAX and AVG, then the k best.
+
+An aggregate changes as the window slides, so no object can be dropped for good: the partials of
+every key are kept, a pane at a time, and the list is rebuilt when it is asked for. It holds the K+N
+best of each active window, by what has arrived for the window at hand; best first, each once.
+
+    panes   | a 3  b 1 | a 1  c 2 | c 2  d 3 |        k = 1, n = 0, sum
+    W0      (     a 4      c 4      d 3      ]        c: of equals the later arrival
+    W1                 (   a 1      c 4      d 3 ..   c
+    W2                            ( c 2      d 3 ..   d
+    list    c until W1, d until W2
+
+Panes that begin after the window at hand wait: else the list, and whatever is elected from it,
+would depend on how far ahead the input was read. So what is in a later window is in this one too,
+and all of the list can be ordered by its score in this one: the first K are its K-list.
+
+The score is x_S, which is the aggregate or what is made of it; or F(x_S, x_D) of that and of what
+the remote side says of the key. An object whose remote value is not known is left out, and the
+answer is not exact; one that is known to have none is left out as well. A score that is no number
+all the same, as of a value that is none, counts as -inf: it ranks last.
+
+What is counted twice in a window can be withdrawn from the pane that ends first: every window to
+come that holds that pane holds the other one as well.
+
+>>> from rsp_engine.model.windows import Pane
+>>> operator = Aggregates(AggregateConfig(1, function="sum"))
+>>> operator.arrive(Pane(0, 0), [1, 2], [10, 20], [3.0, 1.0])
+>>> operator.arrive(Pane(0, 1), [1, 3], [30, 40], [1.0, 2.0])
+>>> operator.arrive(Pane(0, 2), [3, 4], [50, 60], [2.0, 3.0])
+>>> operator.settle(0)
+>>> operator.keys.tolist(), operator.ends.tolist()
+([3, 4], [1, 2])
+>>> operator.close(0)
+Ranking(window=0, keys=array([3]), scores=array([4.]), is_exact=True, has_exact_set=True)
+
+Panes as in: Li, Maier, Tufte, Papadimos, Tucker: No pane, no gain. SIGMOD Record 34(1), 2005.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+import numpy as np
+
+from rsp_engine.model.state import State, checked, headed
+from rsp_engine.operators.aggregates.pane_partials import (
+    Function,
+    PanePartials,
+    Suffixes,
+    Totals,
+    partials,
+    withdrawn,
+)
+from rsp_engine.operators.topk.contract import Arrivals, Ranking, TopkConfig, as_array, order_of
+from rsp_engine.operators.topk.pane_buffer import check_order
+from rsp_engine.operators.topk.super_mtk_list import Candidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.model.windows import Pane
+    from rsp_engine.operators.acquatop.arrival_buffer import Score
+    from rsp_engine.operators.aggregates.pane_partials import Partials
+
+__all__ = ["AggregateConfig", "Aggregates"]
+
+_NO_INTEGERS: Integers = np.empty(0, dtype=np.int64)
+_NO_FLOATS: Floats = np.empty(0)
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateConfig(TopkConfig):
+    """The k best by an aggregate, and n that stand by."""
+
+    n: int = 0
+    function: Function = "count"
+
+    def __post_init__(self) -> None:
+        TopkConfig.__post_init__(self)
+        if self.n < 0:
+            raise ValueError("n must not be negative")
+        if self.function not in get_args(Function):
+            raise ValueError(f"an aggregate is one of {', '.join(get_args(Function))}")
+
+    @property
+    def size(self) -> int:
+        """How many are listed for each window: K+N."""
+        return self.k + self.n
+
+
+class _Listed(NamedTuple):
+    """The list, best first; of each object the first and the last window among whose best it is."""
+
+    keys: Integers
+    scores: Floats
+    starts: Integers
+    ends: Integers
+
+
+class Aggregates:
+    """Time for a batch of n arrivals: O(n log n); for a window: O(r log m), with r rows in m panes.
+
+    A pane has a row for each of its keys; for sums, one or two. The list takes O(r log r + m d),
+    with d keys in all. Memory: the rows of panes in open windows, and the remote values told.
+    """
+
+    def __init__(
+        self,
+        config: AggregateConfig,
+        score: Score | None = None,
+        *,
+        streaming: Callable[[Totals], Floats] | None = None,
+    ) -> None:
+        """Take F, and what makes x_S of totals, if that is not the aggregate."""
+        self.config = config
+        self._score = score
+        self._streaming = streaming
+        self._panes = PanePartials(config.function)
+        self._settled = -1  # panes that begin later wait
+        self._window = 0  # the first window of the list
+        self._remote_keys, self._remote = _NO_INTEGERS, _NO_FLOATS
+        self._totals: tuple[int, Totals] | None = None  # of a window, until something arrives
+        self._listed: _Listed | None = None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def keys(self) -> Integers:
+        """The keys of the list, best first by the window at hand."""
+        return self._list().keys
+
+    @property
+    def scores(self) -> Floats:
+        """The scores of the list in the window at hand, which fall."""
+        return self._list().scores
+
+    @property
+    def ends(self) -> Integers:
+        """The last window among whose K+N best each object of the list is."""
+        return self._list().ends
+
+    @property
+    def lives(self) -> Integers:
+        """How many windows until then, the one at hand included."""
+        return self.ends - self._window + 1
+
+    def arrive(self, pane: Pane, keys: Any, positions: Any, values: Any = None) -> None:  # noqa: ANN401 - array-like
+        """Take arrivals of a pane whose windows are all open; a count needs no values."""
+        keys, values = self._valued(keys, values)
+        positions = as_array(positions, np.int64)
+        if not len(keys) == len(positions):
+            raise ValueError("keys, positions and values must be of equal length")
+        self._panes.add(pane, partials(self.config.function, keys, positions, values))
+        self._totals = self._listed = None
+
+    def withdraw(self, pane: Pane, keys: Any, values: Any = None) -> None:  # noqa: ANN401 - array-like
+        """Take arrivals back that count in other panes of the same windows, with their values.
+
+        The least and the largest of a window are the same whether a value counts once or twice.
+        """
+        keys, values = self._valued(keys, values)
+        function = self.config.function
+        rows = partials(function, keys, np.zeros_like(keys), values)
+        if function not in {"min", "max"}:
+            self._panes.add(pane, withdrawn(function, rows))
+            self._totals = self._listed = None
+
+    def _valued(self, keys: Any, values: Any) -> tuple[Integers, Floats]:  # noqa: ANN401 - array-like
+        keys = as_array(keys, np.int64)
+        if values is None:
+            if self.config.function != "count":
+                raise ValueError(f"{self.config.function} needs values")
+            values = np.zeros(len(keys))
+        values = as_array(values, np.float64)
+        if len(keys) != len(values):
+            raise ValueError("keys, positions and values must be of equal length")
+        return keys, values
+
+    def settle(self, window: int) -> None:
+        """Let the list be that of a window: of all panes that do not begin after it."""
+        check_order(window, self._panes.closed)
+        self._settled = self._window = window
+        self._listed = None
+
+    def change(self, keys: Any, remote: Any) -> None:  # noqa: ANN401 - array-like
+        """Take remote values of keys; NaN says that there is none.
+
+        They are kept for whenever the keys arrive, until they are forgotten. The last one counts
+        where a key comes twice.
+        """
+        if self._score is None:
+            raise ValueError("without F there is no remote side")
+        keys, remote = as_array(keys, np.int64), as_array(remote, np.float64)
+        if len(keys) != len(remote):
+            raise ValueError("keys and remote values must be of equal length")
+        if len(keys) and keys.min() < 0:
+            raise ValueError("a key must not be negative")
+        places, known = self._told(keys)
+        self._listed = None
+        if known.all():
+            self._remote[places] = remote
+            return
+        keys = np.concatenate((self._remote_keys, keys))
+        remote = np.concatenate((self._remote, remote))
+        order = np.argsort(keys, kind="stable")
+        is_last = np.ones(len(keys), dtype=bool)
+        is_last[:-1] = keys[order][1:] != keys[order][:-1]
+        order = order[is_last]
+        self._remote_keys, self._remote = keys[order], remote[order]
+
+    def forget(self, keys: Any) -> None:  # noqa: ANN401 - array-like
+        """Forget the remote values of keys: they are not known any more."""
+        places, known = self._told(as_array(keys, np.int64))
+        self._remote_keys = np.delete(self._remote_keys, places[known])
+        self._remote = np.delete(self._remote, places[known])
+        self._listed = None
+
+    def _told(self, keys: Integers) -> tuple[NDArray[np.intp], Booleans]:
+        """Return the places of the remote values of keys, and whether they are known."""
+        places = np.searchsorted(self._remote_keys, keys)
+        known = places < len(self._remote_keys)
+        known[known] = self._remote_keys[places[known]] == keys[known]
+        return places, known
+
+    def totals(self, window: int) -> Totals:
+        """Return the keys of an open window, in order, with their aggregates so far."""
+        found = self._total(window)
+        return found.take(np.arange(len(found.keys)))
+
+    def _total(self, window: int) -> Totals:
+        if self._totals is None or self._totals[0] != window:
+            self._totals = window, self._panes.totals(window)
+        return self._totals[1]
+
+    def _scored(self, totals: Totals) -> Floats:
+        """Return the scores; NaN where the remote value is not known, or there is none."""
+        values = totals.values if self._streaming is None else self._streaming(totals)
+        if self._score is None:
+            return np.where(np.isnan(values), -np.inf, values)
+        scores = np.full(len(values), np.nan)
+        places, known = self._told(totals.keys)
+        remote = self._remote[places[known]]
+        if not len(remote):
+            return scores
+        with np.errstate(all="ignore"):
+            found = np.asarray(self._score(values[known], remote), dtype=np.float64)
+        if found.shape != remote.shape:
+            raise ValueError("a scoring function must give one score for each pair of values")
+        scores[known] = np.where(
+            np.isnan(remote), np.nan, np.where(np.isnan(found), -np.inf, found)
+        )
+        return scores
+
+    def close(self, window: int) -> Ranking:
+        """Close a window, and all before it, and return its ranking."""
+        found = self._total(window)
+        scores = self._scored(found)
+        objects = Arrivals(found.keys, found.positions, scores).take(~np.isnan(scores))
+        best = objects.take(_best(objects, self.config.k))
+        best = best.take(order_of(best))
+        self._panes.close(window)
+        self._settled, self._window = window, window + 1
+        self._totals = self._listed = None
+        is_exact = self._score is None or bool(self._told(found.keys)[1].all())
+        return Ranking(window, best.keys, best.scores, is_exact, is_exact)
+
+    def _list(self) -> _Listed:
+        """Return the list, rebuilt if something has happened since."""
+        if self._listed is None:
+            self._listed = self._rebuilt(self._panes.of(self._settled, self._window))
+        return self._listed
+
+    def _rebuilt(self, panes: list[tuple[int, Partials]]) -> _Listed:
+        """Return the K+N best of each window that holds one of these panes.
+
+        The windows from one end of a pane to the next hold the same panes, and are looked at once.
+        """
+        if not panes:
+            return _Listed(_NO_INTEGERS, _NO_FLOATS, _NO_INTEGERS, _NO_INTEGERS)
+        ends = sorted({end for end, _ in panes})
+        begins = dict(zip(ends, [self._window, *(end + 1 for end in ends)], strict=False))
+        suffixes = Suffixes(self.config.function, panes)
+        count = len(suffixes.keys)
+        objects = Arrivals(suffixes.keys, np.zeros(count, dtype=np.int64), np.full(count, np.nan))
+        values, counts = np.zeros(count), np.zeros(count, dtype=np.int64)
+        starts, until = np.full(count, -1), np.full(count, -1)
+        for end, new, totals in suffixes:
+            values[new], counts[new] = totals.values, totals.counts
+            objects.positions[new], objects.scores[new] = totals.positions, self._scored(totals)
+            present = np.flatnonzero(~np.isnan(objects.scores))
+            best = present[_best(objects.take(present), self.config.size)]
+            starts[best] = begins[end]
+            until[best] = np.maximum(until[best], end)
+        if self._settled == self._window:  # then these are all panes of the window at hand
+            found = Totals(objects.keys, objects.positions, values, counts)
+            self._totals = self._window, found.take(counts > 0)
+        listed = np.flatnonzero(until >= 0)
+        order = listed[order_of(objects.take(listed))]
+        return _Listed(objects.keys[order], objects.scores[order], starts[order], until[order])
+
+    def candidates(self) -> list[Candidate]:
+        """Return the list with its marks; between them, an object may fall back for a while."""
+        columns = (column.tolist() for column in self._list())
+        return [Candidate(*row) for row in zip(*columns, strict=True)]
+
+    def state(self) -> State:
+        """Return all there is to know, as plain data, to be restored from."""
+        content = {
+            "settled": self._settled,
+            "window": self._window,
+            "panes": self._panes.state(),
+            "remote": [self._remote_keys.tolist(), self._remote.tolist()],
+        }
+        return headed("Aggregates", asdict(self.config), content)
+
+    @classmethod
+    def restored(
+        cls,
+        config: AggregateConfig,
+        state: State,
+        score: Score | None = None,
+        *,
+        streaming: Callable[[Totals], Floats] | None = None,
+    ) -> Aggregates:
+        """Return an operator that goes on from a state."""
+        checked(state, "Aggregates", asdict(config))
+        made = cls(config, score, streaming=streaming)
+        made._settled, made._window = state["settled"], state["window"]
+        made._panes.restore(state["panes"])
+        keys, remote = state["remote"]
+        made._remote_keys = np.array(keys, dtype=np.int64)
+        made._remote = np.array(remote, dtype=np.float64)
+        return made
+
+    def _check(self) -> None:
+        """Assert what always holds."""
+        self._panes.check()
+        listed = self._list()
+        falls = listed.scores[1:] <= listed.scores[:-1]
+        assert falls.all(), "scores do not fall"  # noqa: S101
+        assert (listed.starts >= self._window).all(), "a mark is in the past"  # noqa: S101
+        assert (listed.starts <= listed.ends).all(), "marks are crossed"  # noqa: S101
+
+
+def _best(objects: Arrivals, count: int) -> NDArray[np.intp]:
+    """Return the places of so many, the best, in no order. Time: O(n), however many are equal."""
+    near = np.arange(len(objects.keys))
+    sure = []
+    for column in (objects.scores, objects.positions, objects.keys):
+        if len(near) <= count:
+            break
+        values = column[near]
+        border = np.partition(values, len(values) - count)[len(values) - count]
+        sure.append(near[values > border])
+        near = near[values == border]
+        count -= len(sure[-1])
+    return np.concatenate((*sure, near))

@@ -1,0 +1,1 @@
+"""SAP: the window in partitions, each with its candidates."""

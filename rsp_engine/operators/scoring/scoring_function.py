@@ -1,0 +1,278 @@
+"""Scoring functions as data: arithmetic over columns of float64.
+
+A score is a number for each row, NaN where there is none: an operand has no value, or a function
+gives none. Numbers beyond those of SPARQL's integers and decimals, where it has an error, have a
+value here. Dates and durations are milliseconds, so that `?end - ?start` is what it is in SPARQL.
+
+>>> half = Divide(Add(Variable("a"), Variable("b")), 2.0)
+>>> evaluate(half, {"a": np.array([1.0, 2.0]), "b": np.array([4.0, np.nan])})
+array([2.5, nan])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from math import nan
+from numbers import Real
+from typing import TYPE_CHECKING, Any, assert_never
+
+import numpy as np
+import pyoxigraph as ox
+
+from rsp_engine.operators.scoring.term_scores import number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rsp_engine.model.arrays import Floats
+
+__all__ = [
+    "Absolute",
+    "Add",
+    "Call",
+    "Divide",
+    "Multiply",
+    "Negate",
+    "Number",
+    "Quotient",
+    "Scoring",
+    "Subtract",
+    "Variable",
+    "evaluate",
+    "over_parts",
+    "variables",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A constant; a double, or an integer or a decimal."""
+
+    value: float
+    is_double: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A column, by the name of its variable, without `?`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """`x + y`."""
+
+    left: Scoring
+    right: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class Subtract:
+    """`x - y`."""
+
+    left: Scoring
+    right: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class Multiply:
+    """`x * y`."""
+
+    left: Scoring
+    right: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class Divide:
+    """`x / c`, by a constant: by zero SPARQL gives an error or infinity, as the types will have it.
+
+    >>> Divide(Variable("a"), 0.0)
+    Traceback (most recent call last):
+    ...
+    ValueError: a score cannot be divided by 0.0
+    """
+
+    left: Scoring
+    divisor: float
+    is_double: bool = False
+
+    def __post_init__(self) -> None:
+        if not abs(self.divisor) > 0:
+            raise ValueError(f"a score cannot be divided by {self.divisor}")
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """`x / y`, as of doubles: by zero it is infinite, or NaN.
+
+    Of integers and decimals SPARQL gives an error then. Who evaluates one must know what it has.
+    """
+
+    left: Scoring
+    right: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """`-x`."""
+
+    operand: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute:
+    """`ABS(x)`."""
+
+    operand: Scoring
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A registered function, called row by row with floats; with none where one has no value.
+
+    It returns a number or a literal. Anything else, or an exception, is no value.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Scoring, ...]
+
+
+Scoring = (
+    Number | Variable | Add | Subtract | Multiply | Divide | Quotient | Negate | Absolute | Call
+)
+
+
+def variables(expression: Scoring) -> tuple[str, ...]:
+    """Return the variables of a scoring function, each once, in the order of writing.
+
+    >>> variables(Add(Variable("b"), Multiply(Variable("a"), Variable("b"))))
+    ('b', 'a')
+    """
+    return tuple(dict.fromkeys(_names(expression)))
+
+
+def _names(expression: Scoring) -> Iterator[str]:
+    match expression:
+        case Number():
+            return
+        case Variable(name):
+            yield name
+        case (
+            Add(left, right) | Subtract(left, right) | Multiply(left, right) | Quotient(left, right)
+        ):
+            yield from _names(left)
+            yield from _names(right)
+        case Divide(operand) | Negate(operand) | Absolute(operand):
+            yield from _names(operand)
+        case Call(_, _, arguments):
+            for argument in arguments:
+                yield from _names(argument)
+        case _:
+            assert_never(expression)
+
+
+def over_parts(expression: Scoring, change: Callable[[Scoring], Scoring]) -> Scoring:
+    """Return an expression whose operands are changed.
+
+    >>> over_parts(Add(Variable("a"), Variable("b")), Negate)
+    Add(left=Negate(operand=Variable(name='a')), right=Negate(operand=Variable(name='b')))
+    """
+    match expression:
+        case Number() | Variable():
+            return expression
+        case Add(left, right):
+            return Add(change(left), change(right))
+        case Subtract(left, right):
+            return Subtract(change(left), change(right))
+        case Multiply(left, right):
+            return Multiply(change(left), change(right))
+        case Quotient(left, right):
+            return Quotient(change(left), change(right))
+        case Divide(left, divisor, is_double):
+            return Divide(change(left), divisor, is_double)
+        case Negate(operand):
+            return Negate(change(operand))
+        case Absolute(operand):
+            return Absolute(change(operand))
+        case Call(name, function, arguments):
+            return Call(name, function, tuple(map(change, arguments)))
+        case _:
+            assert_never(expression)
+
+
+def evaluate(
+    expression: Scoring,
+    columns: Mapping[str, Floats],
+    constants: Mapping[str, np.float64] | None = None,
+) -> Floats:
+    """Return the score of each row; there is one row if there are no columns.
+
+    Constants are variables that have one value for all rows. Time: O(rows) for each operation.
+    """
+    lengths = {len(values) for values in columns.values()} or {1}
+    if len(lengths) > 1:
+        raise ValueError("columns must be of equal length")
+    length = lengths.pop()
+    with np.errstate(all="ignore"):
+        found = _evaluate(expression, {**columns, **(constants or {})}, length)
+    if isinstance(found, np.ndarray) and not isinstance(expression, Variable):
+        return found
+    return np.array(np.broadcast_to(found, (length,)), dtype=np.float64)
+
+
+def _evaluate(
+    expression: Scoring, columns: Mapping[str, Floats | np.float64], length: int
+) -> Floats | np.float64:
+    def value(part: Scoring) -> Floats | np.float64:
+        return _evaluate(part, columns, length)
+
+    match expression:
+        case Number(constant):
+            return np.float64(constant)
+        case Variable(name):
+            if name not in columns:
+                raise ValueError(f"there is no column for ?{name}")
+            return columns[name]
+        case Add(left, right):
+            return value(left) + value(right)
+        case Subtract(left, right):
+            return value(left) - value(right)
+        case Multiply(left, right):
+            return value(left) * value(right)
+        case Divide(left, divisor):
+            return value(left) / np.float64(divisor)
+        case Quotient(left, right):
+            return value(left) / value(right)
+        case Negate(operand):
+            return -value(operand)
+        case Absolute(operand):
+            return np.abs(value(operand))
+        case Call(_, function, arguments):
+            rows = np.empty((length, len(arguments)))
+            for place, argument in enumerate(arguments):
+                rows[:, place] = value(argument)
+            return _called(function, rows)
+        case _:
+            assert_never(expression)
+
+
+def _called(function: Callable[..., Any], rows: Floats) -> Floats:
+    scores = np.full(len(rows), np.nan)
+    known = ~np.isnan(rows).any(axis=1)
+    scores[known] = [_result(function, row) for row in rows[known].tolist()]
+    return scores
+
+
+def _result(function: Callable[..., Any], arguments: list[float]) -> float:
+    try:
+        result = function(*arguments)
+        if isinstance(result, ox.Literal):
+            score = number(result)
+            return nan if score is None else score
+        is_number = isinstance(result, Real | Decimal) and not isinstance(result, bool)
+        return float(result) if is_number else nan
+    except Exception:
+        return nan  # as for any error in SPARQL

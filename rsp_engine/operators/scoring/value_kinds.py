@@ -1,0 +1,108 @@
+"""Of which kind the values of groups are, and what float64 tells of their aggregates.
+
+Partials are sums, least and largest values in float64. They tell SPARQL's aggregates where all
+values are short integers and decimals, or all are doubles:
+
+    0.1 + 0.2    as float64 0.30000000000000004; with one digit behind the point it stands for 0.3
+
+A sum of so many decimals that the rounding of each could add up to half of the last digit, a sum
+of 15 digits or more, a text among the values: then nothing is told here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.model.terms.numerals import SURE
+from rsp_engine.operators.scoring.exact_scores import Column, Kind, read_column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.operators.aggregates.pane_partials import Function, Totals
+
+__all__ = ["ValueKind", "column_of"]
+
+_MOST = 10.0**SURE
+
+
+@dataclass(frozen=True, slots=True)
+class ValueKind:
+    """The kind of some values, if float64 has their order, and the largest magnitude."""
+
+    kind: Kind | None
+    largest: float
+
+    @classmethod
+    def of(cls, kind: Kind | None, numbers: Floats) -> ValueKind:
+        """Return the kind of values, given as numbers of a kind."""
+        return cls(kind, float(np.abs(numbers).max(initial=0)))
+
+    @classmethod
+    def read(cls, terms: Sequence[object]) -> ValueKind:
+        """Return the kind of terms."""
+        column = read_column(terms)
+        return cls(None, 0.0) if column is None else cls.of(column.kind, column.values)
+
+    @classmethod
+    def joined(cls, kinds: Iterable[ValueKind]) -> ValueKind:
+        """Return the kind of several values together.
+
+        >>> ValueKind.joined([ValueKind(Kind("exact", 1), 7.5), ValueKind(Kind("exact"), 9)])
+        ValueKind(kind=Kind(name='exact', digits=1), largest=9)
+        """
+        found: Kind | None = None
+        largest = 0.0
+        for each in kinds:
+            if each.kind is None:
+                return cls(None, 0.0)
+            found = each.kind if found is None else found.joined(each.kind)
+            largest = max(largest, each.largest)
+        return cls(found, largest)
+
+
+def column_of(function: Function, values: ValueKind, totals: Totals) -> Column | None:
+    """Return aggregates over such values as a column; nothing if float64 may not tell their order.
+
+    An average may have no end, so nothing can be calculated from it.
+    """
+    if function == "count":
+        return Column(totals.values, Kind("exact"))
+    kind = values.kind
+    if kind is None or np.isnan(totals.values).any():
+        return None
+    if function in {"min", "max"} or kind.name == "double":
+        return Column(totals.values, kind)
+    if kind.name == "mixed" or not _are_sure(kind, values.largest, totals.counts):
+        return None
+    return _sums(kind, totals) if function == "sum" else _means(kind, totals)
+
+
+def _are_sure(kind: Kind, largest: float, counts: Integers) -> bool:
+    """Tell whether what is lost by reading decimals as float64 is small beside the last digit."""
+    lost = float(counts.max(initial=0)) * largest * 2.0**-53
+    return not kind.digits or lost * 10.0**kind.digits < 0.25
+
+
+def _sums(kind: Kind, totals: Totals) -> Column | None:
+    scale = 10.0**kind.digits
+    units = np.rint(totals.values * scale)
+    return None if np.abs(units).max(initial=0) >= _MOST else Column(units / scale, kind)
+
+
+def _means(kind: Kind, totals: Totals) -> Column | None:
+    """Return quotients of integers that are small enough to be told apart.
+
+    Two of them that differ, a/b and c/d, are 1/(bd) apart, which is more than 2**-51 of each; and
+    it is more than 10**-17, so that they are not made equal by being cut after 18 digits.
+    """
+    scale, most = 10.0**kind.digits, float(totals.counts.max(initial=0))
+    units = np.rint(totals.values * totals.counts * scale)
+    largest = float(np.abs(units).max(initial=0))
+    if largest >= _MOST / 10 or largest * most >= 2.0**51 or most * most * scale >= 10.0**17:
+        return None
+    return Column(units / (totals.counts * scale), Kind("mixed", kind.digits))

@@ -1,0 +1,1 @@
+"""SPARQL over windows and elements, asked of Oxigraph or matched without it."""

@@ -1,0 +1,103 @@
+"""One triple pattern, matched without a store.
+
+The triples come with their literals as a store would keep them (see `stored`), so terms that a
+store takes for the same are equal, and matching is comparing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+
+from rsp_engine.model.terms.stored_literal import stored
+from rsp_engine.operators.sparql.template import Hole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ["OnePattern"]
+
+Term = ox.NamedNode | ox.BlankNode | ox.Literal
+_PLACES: tuple[Callable[[ox.Triple], Term], ...] = (
+    attrgetter("subject"),
+    attrgetter("predicate"),
+    attrgetter("object"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OnePattern:
+    """A triple pattern: variables, which may repeat, and constants.
+
+    >>> a, p = ox.NamedNode("urn:a"), ox.NamedNode("urn:p")
+    >>> pattern = OnePattern(Hole("s"), p, Hole("v"))
+    >>> found = pattern.solutions([ox.Triple(a, p, ox.Literal("x")), ox.Triple(a, a, p)], "vs")
+    >>> [[str(term) for term in solution] for solution in found]
+    [['"x"', '<urn:a>']]
+    """
+
+    subject: Term | Hole
+    predicate: Term | Hole
+    object: Term | Hole
+
+    def matching(self, triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
+        """Return the triples that match."""
+        for place, constant in self._constants():
+            triples = [triple for triple in triples if place(triple) == constant]
+        for place, other in self._repeated():
+            triples = [triple for triple in triples if place(triple) == other(triple)]
+        return triples
+
+    def others(self, triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
+        """Return the triples that do not match."""
+        matching = self.matching(triples)
+        if len(matching) == len(triples):
+            return ()
+        known = set(matching)
+        return [triple for triple in triples if triple not in known]
+
+    def solutions(
+        self, triples: Sequence[ox.Triple], variables: Sequence[str]
+    ) -> list[tuple[Term | None, ...]]:
+        """Return the terms of these variables, for each triple that matches.
+
+        A variable that the pattern does not have is left without a value.
+        """
+        matching = self.matching(triples)
+        places = self._variables()
+        nothing = [None] * len(matching)
+        columns = [map(places[v], matching) if v in places else nothing for v in variables]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(matching)
+
+    def triple(self, solution: Sequence[Term], variables: Sequence[str]) -> ox.Triple:
+        """Return the triple that gave a solution of all the variables of the pattern."""
+        known = dict(zip(variables, solution, strict=True))
+        subject, predicate, value = (
+            known[term.name] if isinstance(term, Hole) else term
+            for term in (self.subject, self.predicate, self.object)
+        )
+        return ox.Triple(subject, predicate, value)  # type: ignore[arg-type]
+
+    def _terms(self) -> Iterator[tuple[Callable[[ox.Triple], Term], Term | Hole]]:
+        return zip(_PLACES, (self.subject, self.predicate, self.object), strict=True)
+
+    def _constants(self) -> Iterator[tuple[Callable[[ox.Triple], Term], Term]]:
+        for place, term in self._terms():
+            if not isinstance(term, Hole):
+                yield place, stored(term) if isinstance(term, ox.Literal) else term
+
+    def _variables(self) -> dict[str, Callable[[ox.Triple], Term]]:
+        """Return where each variable stands first."""
+        holes = [(place, term.name) for place, term in self._terms() if isinstance(term, Hole)]
+        return {name: place for place, name in reversed(holes)}
+
+    def _repeated(
+        self,
+    ) -> Iterator[tuple[Callable[[ox.Triple], Term], Callable[[ox.Triple], Term]]]:
+        first = self._variables()
+        for place, term in self._terms():
+            if isinstance(term, Hole) and first[term.name] is not place:
+                yield first[term.name], place

@@ -1,0 +1,182 @@
+"""SPARQL asked of an Oxigraph store, at an instant, with the same answer in every run."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import pyoxigraph as ox
+
+from rsp_engine.model.answers import Graph, Row, Solutions
+from rsp_engine.model.terms.ntriples import row_text
+from rsp_engine.model.terms.term_order import full_key, order_key
+from rsp_engine.operators.scoring.term_scores import number
+from rsp_engine.operators.sparql.term_aggregates import custom_aggregates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rsp_engine.operators.sparql.latest_solutions import LatestConfig
+    from rsp_engine.operators.sparql.template import Template
+
+__all__ = [
+    "BUILTINS",
+    "CAME",
+    "FULL_KEY",
+    "LATEST",
+    "ORDER_KEY",
+    "PAIR",
+    "ROW",
+    "Asking",
+    "GeneralConfig",
+    "Term",
+    "as_row",
+    "content_of",
+    "row_text",
+]
+
+Term = ox.NamedNode | ox.BlankNode | ox.Literal
+Functions = dict[ox.NamedNode, "Callable[..., Term | ox.Triple | None]"]
+BUILTINS = "urn:rsp-engine:builtin:"
+"""Where NOW and its kin have their IRI: they must give the same answer in every run."""
+ORDER_KEY, FULL_KEY = "ORDER", "TERM"
+"""Functions among them: the keys of a term, see `rsp_engine.model.terms.term_order`."""
+ROW, CAME, PAIR, LATEST = "ROW", "CAME", "PAIR", "LATEST"
+"""Others: a row as text; when a triple, or the node of a solution, came; the order of a pair by
+CAME and ROW of its objects; whether a solution is the latest of its key."""
+_AGGREGATES = custom_aggregates(BUILTINS)
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_CYCLE = 146_097 * 86_400_000
+_EARLIEST = 1 << 63  # added to times, so that their digits are in their order
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralConfig:
+    """What is asked: SPARQL text over the windows as named graphs, and what becomes of its rows.
+
+    `sparql` is what the query means. If there is an `asked`, it goes to Oxigraph in its place: it
+    says the same, and has an order for terms of which SPARQL leaves that open, and aggregates that
+    depend on no order. `score` is the variable that holds the score where the query ranks;
+    `is_ordered` says that the text orders its rows, `needs_order` that the answer depends on the
+    order of the triples, and `makes_nodes` that the text makes blank nodes. A cut (offset and
+    limit) is made here where the text has no order of its own. `is_timed` says that the answer
+    depends on when triples came, and `latest` which of the solutions of the window count, if not
+    all do.
+    """
+
+    tag: ClassVar[str] = "General"
+
+    sparql: str
+    form: Literal["SELECT", "CONSTRUCT", "ASK"]
+    variables: tuple[str, ...] = ()
+    is_ordered: bool = False
+    score: str | None = None
+    is_ranked: bool = False
+    template: Template | None = None
+    needs_order: bool = False
+    makes_nodes: bool = False
+    cut: tuple[int, int | None] = (0, None)
+    functions: Mapping[str, Callable[..., Term | None]] = field(default_factory=dict)
+    asked: str | None = None
+    timed: int | None = None
+    latest: LatestConfig | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the answer depends on when triples came."""
+        return self.timed is not None
+
+
+class Asking:
+    """Asks one text. NOW is the instant of the evaluation, and chance begins anew with it."""
+
+    def __init__(
+        self, config: GeneralConfig, more: Mapping[str, Callable[..., Term | None]] | None = None
+    ) -> None:
+        """Take what to ask, and more functions of the engine than those that all queries have."""
+        self._sparql = config.asked or config.sparql
+        self._now = 0
+        self._chance = random.Random()  # noqa: S311 - repeatable on purpose
+        given = {ox.NamedNode(iri): call for iri, call in config.functions.items()}
+        own = {ox.NamedNode(BUILTINS + name): call for name, call in (more or {}).items()}
+        self._functions: Functions = {**given, **self._builtins(), **own}
+
+    def _builtins(self) -> Functions:
+        made: dict[str, Callable[..., Term | ox.Triple | None]] = {
+            "NOW": lambda: _date_time(self._now),
+            "RAND": lambda: ox.Literal(self._chance.random()),
+            "UUID": lambda: ox.NamedNode(f"urn:uuid:{self._uuid()}"),
+            "STRUUID": lambda: ox.Literal(str(self._uuid())),
+            ORDER_KEY: lambda term: ox.Literal(order_key(term)),
+            FULL_KEY: lambda term: ox.Literal(full_key(term)),
+            ROW: lambda *terms: ox.Literal(row_text(terms)),
+            CAME: lambda *_: None,  # who knows times gives others
+            PAIR: _pair,
+            LATEST: lambda *_: None,
+        }
+        return {ox.NamedNode(BUILTINS + name): call for name, call in made.items()}
+
+    def _uuid(self) -> uuid.UUID:
+        return uuid.UUID(int=self._chance.getrandbits(128), version=4)
+
+    def ask(self, store: ox.Store, now: int) -> ox.QuerySolutions | ox.QueryBoolean:
+        """Ask a store, at an instant."""
+        self._now = now
+        self._chance.seed(now)
+        result = store.query(
+            self._sparql,
+            custom_functions=self._functions,
+            custom_aggregate_functions=_AGGREGATES,
+        )
+        assert not isinstance(result, ox.QueryTriples), "the planner asks for rows"  # noqa: S101
+        return result
+
+
+def _pair(*marks: Term) -> ox.Literal | None:
+    """Return a text that orders pairs: by time and text of the later object, then of the other."""
+    if any(mark is None for mark in marks):
+        return None
+    times, texts = marks[::2], marks[1::2]
+    known = sorted(
+        f"{int(time.value) + _EARLIEST:020d}{text.value}"
+        for time, text in zip(times, texts, strict=True)
+    )
+    return ox.Literal("\0".join(reversed(known)))
+
+
+def as_row(config: GeneralConfig, terms: Sequence[Term | None]) -> Row:
+    """Return a solution as a row, with its score if the query ranks."""
+    names = config.variables
+    bindings: dict[str, Term]
+    if all(terms):  # a term is true, and nothing is not
+        bindings = dict(zip(names, terms, strict=False))  # type: ignore[arg-type]
+    else:
+        bindings = {n: t for n, t in zip(names, terms, strict=False) if t is not None}
+    if config.score is None:
+        return Row(bindings)
+    place = names.index(config.score) if config.score in names else len(names)
+    return Row(bindings, None, number(terms[place]))
+
+
+def content_of(config: GeneralConfig, rows: Sequence[Row]) -> Solutions | Graph:
+    """Return rows in order as the answer that the query's form asks for."""
+    if config.template is not None:
+        return Graph(config.template.fill([row.bindings for row in rows]))
+    if not config.is_ranked:
+        return Solutions(config.variables, tuple(rows))
+    ranked = (Row(row.bindings, rank, row.score) for rank, row in enumerate(rows, start=1))
+    return Solutions(config.variables, tuple(ranked), ranked=True)
+
+
+def _date_time(milliseconds: int) -> ox.Literal:
+    # In cycles of 400 years, which are all alike: Python's own dates end with the year 9999.
+    cycles, within = divmod(milliseconds, _CYCLE)
+    moment = _EPOCH + timedelta(milliseconds=within)
+    year = f"{moment.year + 400 * cycles:04}"
+    text = year + moment.isoformat(timespec="milliseconds")[4:]
+    kind = ox.NamedNode(_XSD + "dateTime")
+    return ox.Literal(text.replace("+00:00", "Z"), datatype=kind)

@@ -1,0 +1,1 @@
+"""Top-k over sliding windows: MinTopk and the list that it keeps."""

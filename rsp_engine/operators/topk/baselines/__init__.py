@@ -1,0 +1,1 @@
+"""Baselines of the top-k family, and the oracle."""

@@ -1,0 +1,55 @@
+"""The oracle: keeps every arrival, and sorts each window. Short and obviously right."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rsp_engine.model.state import State, checked, headed
+from rsp_engine.model.windows import Pane
+from rsp_engine.operators.topk.contract import (
+    Arrivals,
+    Ranking,
+    TopkConfig,
+    as_arrivals,
+    best_first,
+    joined,
+)
+from rsp_engine.operators.topk.pane_buffer import check_open, check_order
+
+__all__ = ["Oracle"]
+
+
+class Oracle:
+    """Judges all others. Memory and time: everything that a window still open may hold."""
+
+    def __init__(self, config: TopkConfig) -> None:
+        self.config = config
+        self._closed = -1
+        self._parts: list[tuple[Pane, Arrivals]] = []
+
+    def arrive(self, pane: Pane, keys: Any, positions: Any, scores: Any) -> None:  # noqa: ANN401 - array-like
+        batch = as_arrivals(keys, positions, scores)
+        check_open(pane, self._closed)
+        self._parts.append((pane, batch))
+
+    def close(self, window: int) -> Ranking:
+        check_order(window, self._closed)
+        self._closed = window
+        inside = [batch for pane, batch in self._parts if pane.first <= window <= pane.last]
+        best = best_first(joined(inside)) if inside else as_arrivals([], [], [])
+        self._parts = [(pane, batch) for pane, batch in self._parts if pane.last > window]
+        return Ranking(window, best.keys[: self.config.k], best.scores[: self.config.k])
+
+    def state(self) -> State:
+        parts = [[pane.first, pane.last, *(a.tolist() for a in b)] for pane, b in self._parts]
+        return headed("Oracle", asdict(self.config), {"closed": self._closed, "parts": parts})
+
+    @classmethod
+    def restored(cls, config: TopkConfig, state: State) -> Oracle:
+        """Return an operator that goes on from a state."""
+        checked(state, "Oracle", asdict(config))
+        made = cls(config)
+        made._closed = state["closed"]
+        made._parts = [(Pane(f, last), as_arrivals(*batch)) for f, last, *batch in state["parts"]]
+        return made

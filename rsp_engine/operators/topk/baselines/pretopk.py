@@ -1,0 +1,72 @@
+"""PreTopk: one predicted top-k for each window to come.
+
+A new arrival is put into the prediction of every window that holds it, and falls out where k others
+are better. Nothing is ever computed anew when objects expire; but each arrival is compared once
+per window, so the cost grows with the number of windows that overlap. The baseline of MinTopk.
+
+Yang, Shastri, Rundensteiner, Ward: An optimal strategy for monitoring top-k queries in streaming
+windows. EDBT 2011, section 3.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rsp_engine.model.state import State, checked, headed
+from rsp_engine.operators.topk.contract import (
+    Arrivals,
+    Ranking,
+    TopkConfig,
+    as_arrivals,
+    best_first,
+    joined,
+)
+from rsp_engine.operators.topk.pane_buffer import PaneBuffer
+
+if TYPE_CHECKING:
+    from rsp_engine.model.windows import Pane
+
+__all__ = ["PreTopk"]
+
+
+class PreTopk:
+    """Time for a pane of n arrivals: O(n + w k log k), with w windows to come; memory: O(w k)."""
+
+    def __init__(self, config: TopkConfig) -> None:
+        self.config = config
+        self._buffer = PaneBuffer(config.k)
+        self._predicted: dict[int, Arrivals] = {}
+
+    def arrive(self, pane: Pane, keys: Any, positions: Any, scores: Any) -> None:  # noqa: ANN401 - array-like
+        self._buffer.add(pane, as_arrivals(keys, positions, scores))
+
+    def close(self, window: int) -> Ranking:
+        for pane, best in self._buffer.until(window):
+            for index in range(max(pane.first, window), pane.last + 1):
+                known = self._predicted.get(index)
+                both = best if known is None else best_first(joined([known, best]))
+                self._predicted[index] = both.first(self.config.k)
+        self._buffer.closed = window
+        answer = self._predicted.get(window, as_arrivals([], [], []))
+        self._predicted = {i: found for i, found in self._predicted.items() if i > window}
+        return Ranking(window, answer.keys, answer.scores)
+
+    def predicted(self, window: int) -> set[int]:
+        """Return the keys that are predicted for a window to come."""
+        known = self._predicted.get(window)
+        return set() if known is None else set(known.keys.tolist())
+
+    def state(self) -> State:
+        predicted = [[i, *(a.tolist() for a in best)] for i, best in self._predicted.items()]
+        content = {"buffer": self._buffer.state(), "predicted": predicted}
+        return headed("PreTopk", asdict(self.config), content)
+
+    @classmethod
+    def restored(cls, config: TopkConfig, state: State) -> PreTopk:
+        """Return an operator that goes on from a state."""
+        checked(state, "PreTopk", asdict(config))
+        made = cls(config)
+        made._buffer.restore(state["buffer"])
+        made._predicted = {index: as_arrivals(*best) for index, *best in state["predicted"]}
+        return made

@@ -1,0 +1,138 @@
+"""k-skyband: all objects that fewer than k later and better ones dominate.
+
+Only these can reach an answer, so nothing is ever computed anew. That objects of a slide expire
+together is not made use of: a later one dominates an earlier one, and not the other way round. Even
+a poor object stays until k better ones have come after it. A baseline of MinTopk and SAP.
+
+>>> from rsp_engine.model.windows import Pane
+>>> operator = KSkyband(TopkConfig(1))
+>>> operator.arrive(Pane(0, 1), [1, 2], [10, 20], [5.0, 3.0])
+>>> operator.close(0).keys.tolist(), len(operator)
+([1], 2)
+
+A key that comes again must have the same score, as in MinTopk.
+
+Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
+as SAP (IEEE TKDE 29(6), 2017, section 2.1) tells it for single objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rsp_engine.model.state import State, checked, headed
+from rsp_engine.operators.topk.contract import (
+    Arrivals,
+    Ranking,
+    TopkConfig,
+    as_arrivals,
+    best_first,
+    joined,
+)
+from rsp_engine.operators.topk.dominance import dominators
+from rsp_engine.operators.topk.pane_buffer import PaneBuffer
+
+if TYPE_CHECKING:
+    from rsp_engine.model.arrays import Integers
+    from rsp_engine.model.windows import Pane
+
+__all__ = ["KSkyband"]
+
+
+class KSkyband:
+    """Time for a pane of n arrivals: O(n log n + c), with c objects kept; memory: O(c)."""
+
+    def __init__(self, config: TopkConfig) -> None:
+        self.config = config
+        self._buffer = PaneBuffer(config.k, whole=inf)
+        self._kept = as_arrivals([], [], [])  # best first
+        self._end: Integers = np.empty(0, dtype=np.int64)
+        self._before: Integers = np.empty(0, dtype=np.int64)  # how many dominate each
+
+    def __len__(self) -> int:
+        return len(self._before)
+
+    def arrive(self, pane: Pane, keys: Any, positions: Any, scores: Any) -> None:  # noqa: ANN401 - array-like
+        self._buffer.add(pane, as_arrivals(keys, positions, scores))
+
+    def close(self, window: int) -> Ranking:
+        for pane, batch in self._buffer.until(window):
+            self._insert(pane.last, best_first(batch))
+        self._keep(self._end >= window)
+        self._buffer.closed = window
+        best = self._kept.first(self.config.k)
+        return Ranking(window, best.keys.copy(), best.scores.copy())
+
+    def _insert(self, end: int, new: Arrivals) -> None:
+        """Insert objects of a pane, best first."""
+        kept, count = self._kept, len(new.keys)
+        is_later = not len(self) or (
+            end >= self._end.max() and new.positions.min() > kept.positions.max()
+        )
+        if not is_later or np.isin(new.keys, kept.keys).any():
+            self._sort(end, new)
+            return
+        # New ones first: the merge is stable, and of equals the later arrival is better.
+        both = joined([new, kept])
+        order = np.argsort(-both.scores, kind="stable")
+        is_new = order < count
+        before = np.concatenate((dominators(new.positions), self._before))[order]
+        before += np.where(is_new, 0, is_new.cumsum())
+        self._kept = both.take(order)
+        self._end = np.concatenate((np.full(count, end), self._end))[order]
+        self._before = before
+        self._keep(before < self.config.k)
+
+    def _sort(self, end: int, new: Arrivals) -> None:
+        """Insert objects in any order, of each key the latest only, and count anew."""
+        both = joined([new, self._kept])
+        ends = np.concatenate((np.full(len(new.keys), end), self._end))
+        order = np.lexsort((ends, both.positions, both.keys))
+        order = order[np.r_[np.diff(both.keys[order]) != 0, True]]
+        order = order[
+            np.lexsort((both.keys[order], both.positions[order], both.scores[order]))[::-1]
+        ]
+        self._kept, self._end = both.take(order), ends[order]
+        self._before = dominators(self._lateness())
+        self._keep(self._before < self.config.k)
+
+    def _lateness(self) -> Integers:
+        """Return numbers in the order in which the objects expire, and came."""
+        pairs = np.stack((self._end, self._kept.positions))
+        found: Integers = np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1)
+        return found
+
+    def _keep(self, chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+        if not chosen.all():
+            self._kept, self._end = self._kept.take(chosen), self._end[chosen]
+            self._before = self._before[chosen]
+
+    def state(self) -> State:
+        columns = [column.tolist() for column in (*self._kept, self._end, self._before)]
+        content = {"buffer": self._buffer.state(), "kept": columns}
+        return headed("KSkyband", asdict(self.config), content)
+
+    @classmethod
+    def restored(cls, config: TopkConfig, state: State) -> KSkyband:
+        """Return an operator that goes on from a state."""
+        checked(state, "KSkyband", asdict(config))
+        made = cls(config)
+        made._buffer.restore(state["buffer"])
+        *kept, end, before = state["kept"]
+        made._kept = as_arrivals(*kept)
+        made._end, made._before = np.array(end, dtype=np.int64), np.array(before, dtype=np.int64)
+        return made
+
+    def _check(self) -> None:
+        """Assert what always holds."""
+        order = np.lexsort((self._kept.keys, self._kept.positions, self._kept.scores))[::-1]
+        assert (order == np.arange(len(self))).all(), "the skyband is in order"  # noqa: S101
+        assert len(np.unique(self._kept.keys)) == len(self), "a key stands once"  # noqa: S101
+        late = self._lateness()
+        naive = [int((late[:i] >= late[i]).sum()) for i in range(len(self))]
+        assert self._before.tolist() == naive, "the counters are right"  # noqa: S101
+        assert (self._before < self.config.k).all(), "the dominated have left"  # noqa: S101

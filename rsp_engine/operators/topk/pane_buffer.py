@@ -1,0 +1,91 @@
+"""Arrivals that wait for their window to close."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from rsp_engine.model.windows import Pane
+from rsp_engine.operators.topk.contract import Arrivals, as_arrivals, joined
+from rsp_engine.operators.topk.score_threshold import Best
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rsp_engine.model.state import State
+
+__all__ = ["PaneBuffer", "check_open", "check_order"]
+
+
+def check_open(pane: Pane, closed: int) -> None:
+    """Raise if a window of a pane has closed."""
+    if pane.first <= closed:
+        raise ValueError(f"window {closed} has closed, and cannot take an arrival")
+    if pane.last < pane.first:
+        raise ValueError(f"a pane from window {pane.first} to {pane.last} is in no window")
+
+
+def check_order(window: int, closed: int) -> None:
+    """Raise if a window has closed already."""
+    if window <= closed:
+        raise ValueError(f"window {window} has closed already")
+
+
+class PaneBuffer:
+    """The k best arrivals of each pane, until the first window that holds them closes.
+
+    Of panes with no more than `whole` arrivals all are kept, as they came.
+    """
+
+    def __init__(self, k: int, whole: float = 0) -> None:
+        self.closed = -1
+        self._best = Best(k)
+        self._whole = whole
+        self._panes: dict[tuple[int, int], tuple[Pane, list[Arrivals]]] = {}
+
+    def add(self, pane: Pane, batch: Arrivals) -> None:
+        """Put a batch into its pane; nothing of it if one of its windows has closed."""
+        check_open(pane, self.closed)
+        if len(batch.keys):
+            self._parts(pane).append(self._few(batch))
+
+    def _parts(self, pane: Pane) -> list[Arrivals]:
+        windows = pane.first, pane.last
+        if windows not in self._panes:
+            self._panes[windows] = pane, []
+        return self._panes[windows][1]
+
+    def until(self, window: int) -> Iterator[tuple[Pane, Arrivals]]:
+        """Yield the best of the panes of a window that are not yet given out, in time order."""
+        check_order(window, self.closed)
+        due = [windows for windows in self._panes if windows[0] <= window]
+        due.sort()
+        for windows in due:
+            pane, parts = self._panes.pop(windows)
+            yield pane, self._reduced(parts)
+
+    def _reduced(self, parts: list[Arrivals]) -> Arrivals:
+        return parts[0] if len(parts) == 1 else self._few(joined(parts))
+
+    def _few(self, batch: Arrivals) -> Arrivals:
+        if len(batch.keys) > self._whole:
+            return self._best(batch)
+        keys, positions, scores = batch
+        return Arrivals(keys.copy(), positions.copy(), scores.copy())  # the caller may use its own
+
+    def state(self) -> State:
+        """Return what waits, as plain data."""
+        panes = {
+            pane.name: [a.tolist() for a in self._reduced(parts)]
+            for _, (pane, parts) in sorted(self._panes.items(), key=itemgetter(0))
+        }
+        return {"closed": self.closed, "size": len(panes), "panes": panes}
+
+    def restore(self, state: State) -> None:
+        """Take back what waits."""
+        self.closed = state["closed"]
+        self._panes = {}
+        if len(state["panes"]) != state["size"]:
+            raise ValueError(f"{state['size']} panes were saved")
+        for name, arrivals in state["panes"].items():
+            self._parts(Pane.named(name)).append(as_arrivals(*arrivals))

@@ -1,0 +1,56 @@
+"""The top-k operators that rank solutions whose score is known on arrival, by name."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from rsp_engine.operators.sap.sap import Sap, SapConfig
+from rsp_engine.operators.topk.baselines.oracle import Oracle
+from rsp_engine.operators.topk.baselines.pretopk import PreTopk
+from rsp_engine.operators.topk.baselines.skyband import KSkyband
+from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
+from rsp_engine.operators.topk.contract import TopkConfig
+from rsp_engine.operators.topk.mintopk import MinTopk
+
+__all__ = ["RANKERS", "RankerName", "ranker_config"]
+
+RankerName = Literal[
+    "MinTopk",
+    "PreTopk",
+    "Oracle",
+    "SAP",
+    "SAP (dynamic)",
+    "SAP (equal)",
+    "k-skyband",
+    "SMA",
+    "SMA (ring buffer)",
+]
+RANKERS: dict[RankerName, type[Any]] = {
+    "MinTopk": MinTopk,
+    "PreTopk": PreTopk,
+    "Oracle": Oracle,
+    "SAP": Sap,
+    "SAP (dynamic)": Sap,
+    "SAP (equal)": Sap,
+    "k-skyband": KSkyband,
+    "SMA": Sma,
+    "SMA (ring buffer)": Sma,
+}
+"""Each is made from its configuration, and restored from that and a state."""
+
+
+def ranker_config(name: RankerName, k: int, slides: int) -> TopkConfig:
+    """Return the configuration of an operator, for windows of so many slides."""
+    match name:
+        case "SAP":
+            return SapConfig(k, slides)
+        case "SAP (dynamic)":
+            return SapConfig(k, slides, partitioning="dynamic")
+        case "SAP (equal)":
+            return SapConfig(k, slides, partitioning="equal")
+        case "SMA":
+            return SmaConfig(k)
+        case "SMA (ring buffer)":
+            return SmaConfig(k, index="ring")
+        case _:
+            return TopkConfig(k)

@@ -1,0 +1,88 @@
+"""Keys that come again: which arrival of a key is its latest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rsp_engine.operators.topk.contract import Arrivals, best_first
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rsp_engine.operators.sap.partition import Latest, Partition
+    from rsp_engine.operators.topk.rank_tuples import Entry
+
+__all__ = ["Renewals"]
+
+_FEW = 32  # keys that are looked at one by one
+
+
+class Renewals:
+    """Costs nothing as long as all keys are new; from the first that is not, O(1) for each arrival.
+
+    Memory: then, an entry for each key of the window.
+    """
+
+    def __init__(self, largest: int = -1) -> None:
+        self.largest = largest
+        self.latest: Latest | None = None
+
+    def are_new(self, batch: Arrivals) -> bool:
+        """Tell whether no key of a batch came before, in it or earlier; if so, it has come now."""
+        if self.latest is not None:
+            return False
+        if len(batch.keys) <= _FEW:
+            keys = batch.keys.tolist()
+            if not keys:
+                return True
+            if min(keys) <= self.largest or len(set(keys)) < len(keys):
+                return False
+            self.largest = max(keys)
+            return True
+        in_order = batch.keys
+        if not (in_order[1:] > in_order[:-1]).all():
+            in_order = np.sort(in_order)
+            if not (in_order[1:] > in_order[:-1]).all():
+                return False
+        if in_order[0] <= self.largest:
+            return False
+        self.largest = int(in_order[-1])
+        return True
+
+    def renew(
+        self, batch: Arrivals, end: int, window: int, stored: Iterable[Partition]
+    ) -> tuple[Arrivals, list[Entry]]:
+        """Return the arrivals of a pane that are the latest of their keys, and those they replace.
+
+        `stored` are the partitions of the window, from which the arrivals before are known.
+        """
+        if self.latest is None:
+            self.latest = {}
+            for partition in stored:
+                found, ends = partition.objects()
+                marks = zip(found.positions.tolist(), ends.tolist(), strict=True)
+                self.latest.update(zip(found.keys.tolist(), marks, strict=True))
+        batch = best_first(batch)
+        kept, gone = np.ones(len(batch.keys), dtype=bool), []
+        for place, (key, position, score) in enumerate(
+            zip(*(column.tolist() for column in batch), strict=True)
+        ):
+            known = self.latest.get(key)
+            if known is not None and known[1] >= window:
+                if known >= (position, end) or known[1] > end:
+                    kept[place] = False
+                    continue
+                gone.append((score, known[0], key, known[1]))
+            self.latest[key] = position, end
+        if len(batch.keys):
+            self.largest = max(self.largest, int(batch.keys.max()))
+        return batch.take(kept), gone
+
+    def forget(self, partition: Partition, window: int) -> None:
+        """Forget the keys of a partition that do not live until a window."""
+        if self.latest is not None:
+            for key in set(partition.keys):
+                if key in self.latest and self.latest[key][1] < window:
+                    del self.latest[key]

@@ -1,0 +1,69 @@
+"""When the triples of a window came: each counts with its latest arrival in it.
+
+Where a window holds solutions of its elements, their nodes say when these came (see `described`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rsp_engine.operators.windows.element_solutions import CAME
+from rsp_engine.operators.windows.time_windows import TimedScan
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+    import pyoxigraph as ox
+
+    from rsp_engine.operators.windows.scan import Contents
+
+    Arrival = ox.Triple | ox.NamedNode | ox.BlankNode  # a triple, or the node of a solution
+
+__all__ = ["ArrivalTimes"]
+
+
+class ArrivalTimes:
+    """The event times of a window; in one that counts, the numbers of its elements.
+
+    Cost of a move: what comes and what goes. Memory: the triples of the window.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[Hashable, dict[Arrival, int]] = {}
+        self._times: dict[Arrival, dict[Hashable, int]] = {}
+
+    def move(self, scan: Contents) -> None:
+        """Take the content of the last closed window of a scan."""
+        wanted = dict(scan.content())
+        for key in [key for key in self._parts if key not in wanted]:
+            for arrival in self._parts.pop(key):
+                del self._times[arrival][key]
+                if not self._times[arrival]:
+                    del self._times[arrival]
+        for key in [key for key in wanted if key not in self._parts]:
+            part: dict[Arrival, int] = {}
+            for arrival, time in _arrivals(scan, key, wanted[key]):
+                part[arrival] = max(time, part.get(arrival, time))
+            self._parts[key] = part
+            for arrival, time in part.items():
+                self._times.setdefault(arrival, {})[key] = time
+
+    def of(self, arrivals: Iterable[Arrival]) -> int | None:
+        """Return when the last of some triples came; nothing if one is not in the window."""
+        times = [self._times.get(arrival) for arrival in arrivals]
+        known = [max(found.values()) for found in times if found]
+        return max(known) if known and len(known) == len(times) else None
+
+
+def _arrivals(
+    scan: Contents, key: Hashable, part: Sequence[ox.Triple]
+) -> Iterator[tuple[Arrival, int]]:
+    """Yield what came in a part of the content, and when: nodes that say so, or triples."""
+    if isinstance(scan, TimedScan):
+        yield from zip(part, scan.times(key).tolist(), strict=True)  # type: ignore[arg-type]
+        return
+    for triple in part:
+        if triple.predicate.value == CAME:
+            yield triple.subject, int(triple.object.value)  # type: ignore[union-attr]
+        elif isinstance(key, int):  # of a window that counts, which has a part for each number
+            yield triple, key

@@ -1,0 +1,117 @@
+"""The solutions that elements give to the WINDOW blocks of a query, as triples.
+
+    an element    :b :free 28 ; :rain 0.32 .
+    a block       WINDOW :w { ?s :free ?f ; :rain ?r }
+    its solution  <...:solution:e1> <...:block:0:s> :b ; <...:block:0:f> 28 ; <...:block:0:r> 0.32
+
+The node of a solution is named after the block, the solution, and the number of equal ones that the
+element gives before it. So a solution that several elements give is there once, or as often as the
+element that gives it most often does, and leaves a window with the last of them. Where that counts,
+a node also says when its elements came: `<...:solution:e1> <...:came> 3000, 5000`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pyoxigraph as ox
+
+from rsp_engine.model.terms.lazy_text import WrittenTriples
+from rsp_engine.operators.sparql.element_query import ElementAsking, ElementText
+from rsp_engine.operators.sparql.sparql_query import row_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["CAME", "Block", "Describing"]
+
+_SOLUTION = "urn:rsp-engine:solution:"
+_BLOCK = "urn:rsp-engine:block:"
+CAME = "urn:rsp-engine:came"
+"""The property that says when an element came that gives a solution."""
+_TRUE = '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A WINDOW block, by its number in the query: its variables, and what is asked of an element.
+
+    `is_marked` where a solution may have no values at all. `reads_graphs` where it looks into
+    static graphs. `is_timed` where it counts when solutions came.
+    """
+
+    number: int
+    names: tuple[str, ...]
+    asked: ElementText
+    is_marked: bool = False
+    reads_graphs: bool = False
+    is_timed: bool = False
+
+    def iri(self, name: str) -> str:
+        """Return the property that holds the value of a variable; that of no name is the mark."""
+        return f"{_BLOCK}{self.number}:{quote(name)}"
+
+
+class Describing:
+    """Describes the solutions of some blocks. The store holds the static graphs."""
+
+    def __init__(self, blocks: Sequence[Block], store: ox.Store) -> None:
+        self._blocks = [_Described(block, store) for block in blocks]
+
+    def together(
+        self, triples: Sequence[ox.Triple], sizes: Sequence[int], times: Sequence[int]
+    ) -> WrittenTriples:
+        """Return the solutions of elements that have these sizes and times, each triple once."""
+        lines = dict.fromkeys(line for each in self._lines(triples, sizes, times) for line in each)
+        return WrittenTriples("\n".join(lines))
+
+    def one_by_one(
+        self, triples: Sequence[ox.Triple], sizes: Sequence[int], times: Sequence[int]
+    ) -> list[WrittenTriples]:
+        """Return the solutions of each element."""
+        return [WrittenTriples("\n".join(lines)) for lines in self._lines(triples, sizes, times)]
+
+    def _lines(
+        self, triples: Sequence[ox.Triple], sizes: Sequence[int], times: Sequence[int]
+    ) -> list[list[str]]:
+        found: list[list[str]] = [[] for _ in sizes]
+        for block in self._blocks:
+            for place, line in block.lines(triples, sizes, times):
+                found[place].append(line)
+        return found
+
+
+class _Described:
+    def __init__(self, block: Block, store: ox.Store) -> None:
+        self._number = block.number
+        self._asking = ElementAsking(block.asked, store)
+        self._width = len(block.names)
+        self._properties = [f"<{block.iri(name)}>" for name in block.names]
+        self._mark = f"<{block.iri('')}> {_TRUE}" if block.is_marked else None
+        self._is_timed = block.is_timed
+
+    def lines(
+        self, triples: Sequence[ox.Triple], sizes: Sequence[int], times: Sequence[int]
+    ) -> Iterator[tuple[int, str]]:
+        """Yield triples as text, each with the place of the element that gives them."""
+        seen: Counter[tuple[int, str]] = Counter()
+        for place, row in self._asking.rows(triples, sizes, now=0):
+            terms = row[: self._width]
+            text = row_text(terms)
+            node = self._node(text, seen[place, text])
+            seen[place, text] += 1
+            if self._mark is not None:
+                yield place, f"{node} {self._mark}"
+            if self._is_timed:
+                yield place, f"{node} <{CAME}> {ox.Literal(times[place])}"
+            for verb, term in zip(self._properties, terms, strict=True):
+                if term is not None:
+                    yield place, f"{node} {verb} {term}"
+
+    def _node(self, text: str, number: int) -> str:
+        named = blake2b(f"{self._number} {number} {text}".encode(), digest_size=16)
+        return f"<{_SOLUTION}{named.hexdigest()}>"

@@ -1,0 +1,157 @@
+"""A plan as a graph: boxes, and arrows the way solutions flow. What `dot` and `svg` have in common.
+
+The logical plan is a tree with the answer at its root. The physical plan goes from streams, static
+graphs and services to the answer:
+
+    stream -> window ----> operator -> answer
+    service -> replica -/
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Literal
+
+from rsp_engine.plan.explain.ranking import ranking
+from rsp_engine.plan.explain.services import served_as_lines
+from rsp_engine.plan.explain.spark import sent_on_spark
+from rsp_engine.plan.explain.text import Describe, inputs_of, leaving, operator_of, size_of
+from rsp_engine.plan.logical import algebra as logical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rsp_engine.plan.logical.algebra import Logical
+    from rsp_engine.plan.planner import Plan
+
+__all__ = ["Arrow", "Box", "Kind", "Part", "PlanGraph", "plan_graph"]
+
+Kind = Literal["stream", "remote", "static", "operator", "algebra", "answer"]
+"""What a box stands for: it decides about the colour."""
+
+_WIDE, _WIDEST = 34, 52
+"""How many characters a line of a logical and of a physical box has, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A step of a plan. Its name is made of letters and digits."""
+
+    name: str
+    kind: Kind
+    title: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """Solutions flow from one box to another."""
+
+    start: str
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the two plans; the first box is its root."""
+
+    title: str
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanGraph:
+    """Both plans of a query."""
+
+    query: str
+    parts: tuple[Part, Part]
+
+
+def plan_graph(plan: Plan) -> PlanGraph:
+    """Return the graph of a plan."""
+    describe = Describe(plan.query.prefixes)
+    return PlanGraph(
+        describe.iri(plan.physical.name),
+        (_logical(plan.logical, describe), _physical(plan, describe)),
+    )
+
+
+def _logical(root: Logical, describe: Describe) -> Part:
+    boxes: list[Box] = []
+    arrows: list[Arrow] = []
+    numbers = count()
+
+    def add(node: Logical) -> str:
+        name = f"l{next(numbers)}"
+        first, *more = describe.lines(node)
+        title, _, detail = first.partition(" ")
+        lines = tuple(_wrapped(filter(None, [detail, *more]), _WIDE))
+        boxes.append(Box(name, _kind(node), title, lines))
+        arrows.extend(Arrow(add(child), name) for child in inputs_of(node))
+        return name
+
+    add(root)
+    return Part("logical plan", tuple(boxes), tuple(arrows))
+
+
+def _kind(node: Logical) -> Kind:
+    match node:
+        case logical.Window():
+            return "stream"
+        case logical.Service():
+            return "remote"
+        case logical.Graph():
+            return "static"
+        case logical.Stream():
+            return "answer"
+        case _:
+            return "algebra"
+
+
+def _physical(plan: Plan, describe: Describe) -> Part:
+    physical = plan.physical
+    feeds = [] if physical.feeds is None else [f"feeds stream {describe.iri(physical.feeds)}"]
+    said = leaving(physical.r2s).partition(": ")[2]
+    boxes = [
+        Box("answer", "answer", physical.r2s, (said, *feeds)),
+        Box("operator", "operator", operator_of(plan)[0], tuple(_wrapped(_told(plan), _WIDEST))),
+    ]
+    arrows = [Arrow("operator", "answer")]
+    streams: dict[str, str] = {}
+    for number, scan in enumerate(physical.scans):
+        name = f"w{number}"
+        size = size_of(scan).split(", ", 1)
+        boxes.append(Box(name, "stream", f"window {describe.iri(scan.window)}", tuple(size)))
+        arrows.append(Arrow(name, "operator"))
+        stream = streams.setdefault(scan.stream, f"s{len(streams)}")
+        arrows.append(Arrow(stream, name))
+    for number, service in enumerate(physical.services):
+        iri = describe.iri(service.pattern.service)
+        lines = tuple(_wrapped(served_as_lines(service), _WIDE))
+        boxes.append(Box(f"r{number}", "remote", f"replica of {iri}", lines))
+        boxes.append(Box(f"e{number}", "remote", f"SERVICE {iri}"))
+        arrows += [Arrow(f"r{number}", "operator"), Arrow(f"e{number}", f"r{number}")]
+    for number, graph in enumerate(physical.graphs):
+        title = "default graph" if graph.name is None else f"graph {describe.iri(graph.name)}"
+        boxes.append(Box(f"g{number}", "static", title, (str(graph.path), "read once")))
+        arrows.append(Arrow(f"g{number}", "operator"))
+    boxes += [Box(n, "stream", f"stream {describe.iri(iri)}") for iri, n in streams.items()]
+    return Part("physical plan", tuple(boxes), tuple(arrows))
+
+
+def _told(plan: Plan) -> Iterator[str]:
+    """Yield what there is to say of the operator."""
+    yield operator_of(plan)[1]
+    yield f"why: {plan.physical.why}"
+    if (ranked := ranking(plan.physical)) is not None:
+        yield from (f"{word}: {said}" for word, said in ranked.facts.items())
+    yield f"on Spark: {sent_on_spark(plan.physical)}"
+
+
+def _wrapped(texts: Iterable[str], width: int) -> Iterator[str]:
+    """Yield the lines of some texts; those that go on are set in."""
+    for text in texts:
+        yield from textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False)

@@ -1,0 +1,132 @@
+"""How SERVICE clauses are answered, as people and as programs read it. Nothing is sent for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyoxigraph import NamedNode
+
+from rsp_engine.evaluators.service.config import ServedConfig
+from rsp_engine.replica.sparql_client.request_text import batch_of, whole_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rsp_engine.evaluators.physical_plan import PhysicalPlan
+    from rsp_engine.evaluators.service.service_plan import ServicePlan
+    from rsp_engine.replica.pattern import RemotePattern
+
+__all__ = ["served_as_lines", "services_as_data", "services_as_text"]
+
+
+def services_as_text(physical: PhysicalPlan) -> Iterator[str]:
+    """Yield what is done for each clause, a line for each thing."""
+    for plan, graph, keys in _served(physical):
+        pattern = plan.pattern
+        yield f"service  <{pattern.service}>, {_join(pattern)}; it gives {_names(pattern)}"
+        yield f"policy   {plan.policy.name}: {plan.policy.summary}"
+        if plan.instead is not None:
+            yield f"         in place of {plan.instead}"
+        yield f"budget   {_budget(plan)}{_limits(plan)}"
+        yield f"replica  {_replica(plan)}"
+        if plan.modified is not None:
+            yield f"signal   <{plan.modified}> tells what has changed; the unchanged are skipped"
+        if plan.is_pushed:
+            yield "changes  are pushed: what is known is not asked for again"
+        if graph is not None:
+            yield f"read as  graph <{graph}>"
+        if keys is not None:
+            yield "keys     asked of the store"
+            yield from (f"         {line}" for line in keys.splitlines())
+        yield f"request  {'with a key that is made up' if pattern.keys else 'for everything'}"
+        yield from (f"         {line}" for line in _request(pattern).splitlines())
+
+
+def served_as_lines(plan: ServicePlan) -> list[str]:
+    """Return the most important of it: the join, the policy, what it may cost, the replica."""
+    pattern = plan.pattern
+    pushed = ["changes are pushed"] if plan.is_pushed else []
+    return [
+        f"{_join(pattern)}; it gives {_names(pattern)}",
+        f"policy {plan.policy.name}: {plan.policy.summary}",
+        f"budget: {_budget(plan)}{_limits(plan)}",
+        _replica(plan),
+        *pushed,
+    ]
+
+
+def services_as_data(physical: PhysicalPlan) -> list[dict[str, Any]]:
+    """Return the same as data."""
+    return [
+        {
+            "service": plan.pattern.service,
+            "join_key": list(plan.pattern.keys),
+            "variables": list(plan.pattern.variables),
+            "policy": plan.policy.name,
+            "in_place_of": plan.instead,
+            "budget": plan.options.budget if plan.policy.is_bounded else None,
+            "max_requests": plan.options.limits.max_requests,
+            "deadline_ms": plan.options.limits.deadline_ms,
+            "snapshot": plan.options.snapshot,
+            "capacity": plan.options.capacity,
+            "changes_pushed": plan.is_pushed,
+            "modified": plan.modified,
+            "graph": graph,
+            "keys": keys,
+            "request": _request(plan.pattern),
+        }
+        for plan, graph, keys in _served(physical)
+    ]
+
+
+def _served(physical: PhysicalPlan) -> Iterator[tuple[ServicePlan, str | None, str | None]]:
+    """Yield each clause with its graph and the text that asks for its keys, where it has them."""
+    operator = physical.operator
+    clauses = operator.clauses if isinstance(operator, ServedConfig) else ()
+    for place, plan in enumerate(physical.services):
+        if place < len(clauses):
+            keys = clauses[place].keys
+            yield plan, clauses[place].graph, None if keys is None else keys.sparql
+        else:
+            yield plan, None, None
+
+
+def _join(pattern: RemotePattern) -> str:
+    if pattern.keys:
+        return f"joined on {_variables(pattern.keys)}"
+    return "asked for as a whole, since nothing beside it tells its keys"
+
+
+def _names(pattern: RemotePattern) -> str:
+    return _variables(pattern.variables) or "nothing more"
+
+
+def _variables(names: Iterable[str]) -> str:
+    return " ".join(f"?{name}" for name in names)
+
+
+def _budget(plan: ServicePlan) -> str:
+    if not plan.policy.is_bounded:
+        return "none: all keys of the window are fetched"
+    return f"at most {plan.options.budget} keys an evaluation"
+
+
+def _limits(plan: ServicePlan) -> str:
+    limits = plan.options.limits
+    requests = "" if limits.max_requests is None else f", {limits.max_requests} requests"
+    return requests + ("" if limits.deadline_ms is None else f", {limits.deadline_ms} ms")
+
+
+def _replica(plan: ServicePlan) -> str:
+    begin = "all is loaded first" if plan.options.snapshot else "filled by what is missed"
+    most = plan.options.capacity
+    return begin if most is None else f"{begin}; at most {most} keys are held"
+
+
+def _request(pattern: RemotePattern) -> str:
+    """Return the request for one key, which is made up."""
+    if not pattern.keys:
+        return whole_text(pattern)
+    return batch_of(
+        pattern, [tuple(NamedNode(f"urn:key:{n}") for n in range(len(pattern.keys)))]
+    ).text

@@ -1,0 +1,38 @@
+"""What executors of Spark send of a stream for a query, and why that is enough."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rsp_engine.evaluators.acquatop.config import JoinedConfig
+from rsp_engine.evaluators.group_topk import AggregatedConfig
+from rsp_engine.evaluators.pairs import PairsConfig
+from rsp_engine.evaluators.topk import RankedConfig
+from rsp_engine.model.windows import CountFrame
+
+if TYPE_CHECKING:
+    from rsp_engine.evaluators.physical_plan import PhysicalPlan
+
+__all__ = ["sent_on_spark"]
+
+
+def sent_on_spark(physical: PhysicalPlan) -> str:
+    """Return what is left of a pane when executors have read it, in a sentence."""
+    if any(isinstance(scan.frame, CountFrame) for scan in physical.scans):
+        return "nothing is pruned, and the driver reads: elements are counted in their order"
+    if any(scan.blocks for scan in physical.scans):
+        return "the solutions of each element, each once a pane; not pruned, since all may count"
+    match physical.operator:
+        case RankedConfig(k=k):
+            why = "others live no longer, and so many are better"
+            return f"pruned to the {k} best of each pane: {why}"
+        case JoinedConfig(grouping=None, arrivals="latest"):
+            return "the latest arrival of each key and pane; not pruned, since remote values change"
+        case JoinedConfig(grouping=None):
+            return "every arrival; not pruned, since remote values change"
+        case JoinedConfig() | AggregatedConfig():
+            return "each solution of a pane once; not pruned, since it may come again in another"
+        case PairsConfig():
+            return "nothing is pruned, and the driver reads: any two elements may be a pair"
+        case _:
+            return "the triples of each pane, each once; not pruned, since all may count"

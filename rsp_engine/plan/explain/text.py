@@ -1,0 +1,257 @@
+"""Plans as people and as programs read them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from rsp_engine.evaluators.per_pane import PaneWiseConfig
+from rsp_engine.grammar import tree
+from rsp_engine.grammar.write.patterns import WritePatterns
+from rsp_engine.model.durations import format_duration
+from rsp_engine.model.windows import TimeFrame
+from rsp_engine.monitor.run_monitor import QueryInfo
+from rsp_engine.plan.explain.order import order_of
+from rsp_engine.plan.explain.ranking import ranking
+from rsp_engine.plan.explain.services import services_as_data, services_as_text
+from rsp_engine.plan.explain.spark import sent_on_spark
+from rsp_engine.plan.logical import algebra as logical
+from rsp_engine.plan.logical.algebra import Logical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rsp_engine.evaluators.physical_plan import WindowScan
+    from rsp_engine.plan.planner import Plan
+
+__all__ = [
+    "Describe",
+    "explain",
+    "explain_json",
+    "inputs_of",
+    "leaving",
+    "operator_of",
+    "query_info",
+    "size_of",
+]
+
+
+def explain(plan: Plan) -> str:
+    """Return the logical plan, the physical plan, and what is evaluated where and why."""
+    return "\n".join(
+        [
+            f"query {plan.physical.name}",
+            "",
+            "Logical plan",
+            *_tree(plan.logical, Describe(plan.query.prefixes)),
+            "",
+            "Physical plan",
+            *(f"  {line}" for line in _physical(plan)),
+            "",
+        ]
+    )
+
+
+def explain_json(plan: Plan) -> dict[str, Any]:
+    """Return the same as data."""
+    physical = plan.physical
+    return {
+        "query": physical.name,
+        "logical": _as_data(plan.logical, Describe(plan.query.prefixes)),
+        "physical": {
+            "operator": operator_of(plan)[0],
+            "why": physical.why,
+            "evaluated_by": "Oxigraph" if ranking(physical) is None else operator_of(plan)[0],
+            "sparql": physical.operator.sparql,
+            "windows": [
+                {
+                    "window": s.window,
+                    "stream": s.stream,
+                    "size": size_of(s),
+                    **({"match": "element"} if s.blocks else {}),
+                }
+                for s in physical.scans
+            ],
+            "graphs": [{"name": g.name, "file": str(g.path)} for g in physical.graphs],
+            "r2s": physical.r2s,
+            "report": physical.report,
+            "bounds": physical.bounds,
+            "feeds": physical.feeds,
+            "on_spark": sent_on_spark(physical),
+            **_ranking_as_data(plan),
+            **({"order": order} if (order := order_of(physical.operator)) is not None else {}),
+            **({"services": services_as_data(physical)} if physical.services else {}),
+        },
+    }
+
+
+def _physical(plan: Plan) -> Iterator[str]:
+    physical = plan.physical
+    for scan in physical.scans:
+        yield f"window   <{scan.window}> on stream <{scan.stream}>: {size_of(scan)}"
+        if scan.blocks:
+            yield f"match    <{scan.window}> element by element: no solution spans two of them"
+    for graph in physical.graphs:
+        name = "the default graph" if graph.name is None else f"graph <{graph.name}>"
+        yield f"static   {name}: {graph.path}, read once"
+    what = {"nonempty": "that hold something", "every": "from the first to the last with content"}
+    yield f"report   when a window closes; windows {what[physical.report]}"
+    yield f"operator {', '.join(operator_of(plan))}"
+    yield f"why      {physical.why}"
+    if (ranked := ranking(physical)) is not None:
+        yield from (f"{word:8} {told}" for word, told in ranked.facts.items())
+    if (order := order_of(physical.operator)) is not None:
+        yield f"order    {order}"
+    if ranked is not None:
+        yield "means    in SPARQL, with windows and services as graphs:"
+    yield from (f"         {line}" for line in physical.operator.sparql.splitlines())
+    if physical.operator.template is not None:
+        yield "then     the template is filled once per solution"
+    if not physical.operator.is_ordered and physical.operator.form == "SELECT":
+        yield f"then     rows are sorted by their terms{_cut(*physical.operator.cut)}"
+    yield from services_as_text(physical)
+    yield f"on Spark {sent_on_spark(physical)}"
+    yield f"answers  {leaving(physical.r2s)}"
+    if physical.feeds is not None:
+        yield f"feeds    stream <{physical.feeds}>"
+
+
+def _cut(offset: int, limit: int | None) -> str:
+    words = [f"OFFSET {offset}"] * (offset > 0) + ([] if limit is None else [f"LIMIT {limit}"])
+    return f", and cut: {' '.join(words)}" if words else ""
+
+
+def operator_of(plan: Plan) -> tuple[str, str]:
+    """Return the name of the operator, and who evaluates or what is kept."""
+    if (ranked := ranking(plan.physical)) is not None:
+        return ranked.operator, ranked.keeps
+    is_pane_wise = isinstance(plan.physical.operator, PaneWiseConfig)
+    return "pane by pane" if is_pane_wise else "general path", "evaluated by Oxigraph"
+
+
+def _ranking_as_data(plan: Plan) -> dict[str, Any]:
+    found = ranking(plan.physical)
+    return {} if found is None else {"ranking": {"keeps": found.keeps, **found.facts}}
+
+
+def size_of(scan: WindowScan) -> str:
+    """Return the size of a window as it is read."""
+    frame = scan.frame
+    if isinstance(frame, TimeFrame):
+        left, right = frame.bounds
+        size = f"RANGE {format_duration(frame.range)} STEP {format_duration(frame.step)}"
+        return f"{size}, {left}open, close{right} from {frame.t0}"
+    return f"{frame.unit} {frame.size} STEP {frame.step}"
+
+
+def leaving(r2s: str) -> str:
+    """Return what leaves a query, in a few words."""
+    return {
+        "RSTREAM": "RSTREAM: the whole answer",
+        "ISTREAM": "ISTREAM: what the answer before did not have",
+        "DSTREAM": "DSTREAM: what the answer before had and this one has not",
+    }[r2s]
+
+
+def inputs_of(node: Logical) -> list[Logical]:
+    """Return the nodes whose solutions a node takes."""
+    values = (getattr(node, f.name) for f in fields(node))
+    return [value for value in values if isinstance(value, Logical)]
+
+
+def _tree(node: Logical, describe: Describe, lead: str = "  ", below: str = "  ") -> Iterator[str]:
+    first, *more = describe.lines(node)
+    inputs = inputs_of(node)
+    yield f"{lead}{first}"
+    yield from (f"{below}{'│' if inputs else ' '}    {line}" for line in more)
+    for place, child in enumerate(inputs):
+        last = place == len(inputs) - 1
+        yield from _tree(
+            child, describe, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")
+        )
+
+
+def _as_data(node: Logical, describe: Describe) -> dict[str, Any]:
+    name, *details = describe.lines(node)
+    operator, _, detail = name.partition(" ")
+    data: dict[str, Any] = {"operator": operator}
+    if text := "\n".join(filter(None, [detail, *details])):
+        data["detail"] = text
+    if inputs := inputs_of(node):
+        data["inputs"] = [_as_data(child, describe) for child in inputs]
+    return data
+
+
+class Describe(WritePatterns):
+    """Writes a node of the plan in a line or a few."""
+
+    def lines(self, node: Logical) -> list[str]:
+        """Return the name of a node with its arguments, and its triples a line each."""
+        name = type(node).__name__
+        match node:
+            case logical.Bgp(triples):
+                return [f"{name} {'(empty)' * (not triples)}".rstrip(), *map(self._triple, triples)]
+            case logical.Construct(template, _):
+                return [name, *map(self._triple, template)]
+            case logical.LeftJoin(_, _, conditions) | logical.Filter(conditions, _):
+                return [" ".join([name, *map(self._bracketed, conditions)])]
+            case logical.Extend(_, variable, expression):
+                return [f"{name} {self.term(variable)} := {self.expression(expression)}"]
+            case logical.Values(data):
+                return [f"{name} {self.values(data).removeprefix('VALUES ')}"]
+            case logical.Graph(term, _) | logical.Window(term, _):
+                return [f"{name} {self.term(term)}"]
+            case logical.Service(term, _, silent):
+                return [f"{name} {'SILENT ' * silent}{self.term(term)}"]
+            case logical.Group(keys, _):
+                return [" ".join([name, *map(self._key, keys)])]
+            case logical.OrderBy(conditions, _):
+                return [" ".join([name, *map(self._order, conditions)])]
+            case logical.Project(variables, _):
+                return [" ".join([name, *(f"?{v}" for v in variables)])]
+            case logical.Slice(_, offset, limit):
+                return [f"{name} offset {offset} limit {'none' if limit is None else limit}"]
+            case logical.Stream(register, _):
+                kind = "RSTREAM" if register is None else register.r2s
+                return [f"{name} {kind}"]
+            case _:
+                return [name]
+
+    def _triple(self, triple: tuple[Any, Any, Any]) -> str:
+        subject, verb, value = triple
+        return f"{self._plain(subject)} {self.verb(verb)} {self._plain(value)}"
+
+    def _plain(self, node: tree.Var | tree.Iri | tree.Literal | tree.BlankNode) -> str:
+        if isinstance(node, tree.BlankNode) and node.label.startswith("."):
+            return f"[{node.label[1:]}]"
+        return self.term(node)
+
+    def _bracketed(self, expression: tree.Expression) -> str:
+        return f"({' '.join(self.expression(expression).split())})"
+
+    def _key(self, key: tree.GroupKey) -> str:
+        text = self.expression(key.expression)
+        return text if key.variable is None else f"({text} AS {self.term(key.variable)})"
+
+    def _order(self, condition: tree.OrderCondition) -> str:
+        word = "DESC" if condition.descending else "ASC"
+        return f"{word}({self.expression(condition.expression)})"
+
+    def sub_select(self, query: tree.SubSelect) -> str:
+        return f"SELECT ... WHERE {self.group(query.where)}"
+
+
+def query_info(plan: Plan) -> QueryInfo:
+    """Return what a monitor may know of a query."""
+    physical = plan.physical
+    bounded = [each.options.budget for each in physical.services if each.policy.is_bounded]
+    return QueryInfo(
+        physical.name,
+        physical.operator.form,
+        operator_of(plan)[0],
+        physical.r2s,
+        plan.query.prefixes,
+        {scan.window: scan.stream for scan in physical.scans},
+        {each.pattern.service: each.policy.name for each in physical.services},
+        bounded[0] if bounded else None,
+    )

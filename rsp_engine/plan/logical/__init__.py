@@ -1,0 +1,1 @@
+"""The logical plan: the algebra, its translation and its rules."""

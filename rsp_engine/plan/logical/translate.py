@@ -1,0 +1,152 @@
+"""From the syntax tree to the logical plan (SPARQL 1.1, section 18.2)."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, assert_never
+
+from rsp_engine.grammar import tree
+from rsp_engine.grammar.scope import is_grouped, projected_variables
+from rsp_engine.grammar.triples import plain_triples
+from rsp_engine.plan.logical import algebra as logical
+
+if TYPE_CHECKING:
+    from rsp_engine.grammar.triples import PlainTriple
+    from rsp_engine.plan.logical.algebra import Logical
+
+__all__ = ["translate"]
+
+
+def translate(query: tree.Query) -> Logical:
+    """Return the logical plan of a query; DESCRIBE has none."""
+    return _Translation().query(query)
+
+
+class _Translation:
+    def __init__(self) -> None:
+        self._labels = count()
+
+    def query(self, query: tree.Query) -> Logical:
+        form = query.form
+        match form:
+            case tree.Select(clause, _, where, modifiers):
+                answer = self._select(clause, where, modifiers, query.values)
+            case tree.Construct(template, _, where, modifiers):
+                triples = () if template is None else tuple(plain_triples(template, self._labels))
+                answer = logical.Construct(triples, self._solutions(where, modifiers, query.values))
+            case tree.Ask(_, where, modifiers):
+                answer = logical.Ask(self._solutions(where, modifiers, query.values))
+            case tree.Describe():
+                raise ValueError(
+                    "DESCRIBE has no logical plan: the rules of the language refuse it"
+                )
+            case _ as unreachable:
+                assert_never(unreachable)
+        return logical.Stream(query.register, answer)
+
+    def _select(
+        self,
+        clause: tree.SelectClause,
+        where: tree.Group,
+        modifiers: tree.Modifiers,
+        values: tree.InlineData | None,
+    ) -> Logical:
+        plan = self._grouped(where, modifiers, values, is_grouped(clause, modifiers))
+        for item in clause.items:
+            if isinstance(item, tree.SelectAs):
+                plan = logical.Extend(plan, item.variable, item.expression)
+        if modifiers.order_by:
+            plan = logical.OrderBy(modifiers.order_by, plan)
+        plan = logical.Project(projected_variables(clause, where, modifiers, values), plan)
+        if clause.modifier == "DISTINCT":
+            plan = logical.Distinct(plan)
+        elif clause.modifier == "REDUCED":
+            plan = logical.Reduced(plan)
+        return self._sliced(plan, modifiers)
+
+    def _solutions(
+        self, where: tree.Group, modifiers: tree.Modifiers, values: tree.InlineData | None
+    ) -> Logical:
+        grouped = is_grouped(tree.SelectClause(()), modifiers)
+        plan = self._grouped(where, modifiers, values, grouped)
+        if modifiers.order_by:
+            plan = logical.OrderBy(modifiers.order_by, plan)
+        return self._sliced(plan, modifiers)
+
+    def _grouped(
+        self,
+        where: tree.Group,
+        modifiers: tree.Modifiers,
+        values: tree.InlineData | None,
+        grouped: bool,
+    ) -> Logical:
+        plan = self._group(where)
+        if grouped:
+            plan = logical.Group(modifiers.group_by, plan)
+        if modifiers.having:
+            plan = logical.Filter(modifiers.having, plan)
+        return plan if values is None else logical.Join(plan, logical.Values(values))
+
+    def _sliced(self, plan: Logical, modifiers: tree.Modifiers) -> Logical:
+        offset = 0 if modifiers.offset is None else modifiers.offset.value
+        limit = None if modifiers.limit is None else modifiers.limit.value
+        return plan if not offset and limit is None else logical.Slice(plan, offset, limit)
+
+    def _group(self, group: tree.Group) -> Logical:
+        """Join the elements of a group in their order; its filters hold for the whole of it.
+
+        A filter does not end a basic graph pattern, so triples around it belong together.
+        """
+        plan: Logical = logical.Bgp()
+        filters: list[tree.Expression] = []
+        triples: list[PlainTriple] = []
+        for element in group.elements:
+            if triples and not isinstance(element, tree.Filter | tree.TriplesBlock):
+                plan = logical.Join(plan, logical.Bgp(tuple(triples)))
+                triples = []
+            match element:
+                case tree.Filter(condition):
+                    filters.append(condition)
+                case tree.TriplesBlock():
+                    triples += plain_triples(element, self._labels)
+                case tree.Optional(inner):
+                    right = self._group(inner)
+                    conditions: tuple[tree.Expression, ...] = ()
+                    if isinstance(right, logical.Filter):
+                        conditions, right = right.conditions, right.input
+                    plan = logical.LeftJoin(plan, right, conditions)
+                case tree.Minus(inner):
+                    plan = logical.Minus(plan, self._group(inner))
+                case tree.Bind(expression, variable):
+                    plan = logical.Extend(plan, variable, expression)
+                case _:
+                    plan = logical.Join(plan, self._element(element))
+        if triples:
+            plan = logical.Join(plan, logical.Bgp(tuple(triples)))
+        return logical.Filter(tuple(filters), plan) if filters else plan
+
+    def _element(
+        self,
+        element: tree.Group | tree.Union | tree.Graph | tree.Window
+        | tree.Service | tree.InlineData | tree.SubSelect,
+    ) -> Logical:  # fmt: skip
+        match element:
+            case tree.Group():
+                return self._group(element)
+            case tree.Union(groups):
+                first, *others = map(self._group, groups)
+                for other in others:
+                    first = logical.Union(first, other)
+                return first
+            case tree.Graph(name, inner):
+                return logical.Graph(name, self._group(inner))
+            case tree.Window(name, inner):
+                return logical.Window(name, self._group(inner))
+            case tree.Service(name, inner, silent):
+                return logical.Service(name, self._group(inner), silent)
+            case tree.InlineData():
+                return logical.Values(element)
+            case tree.SubSelect(clause, where, modifiers, values):
+                return self._select(clause, where, modifiers, values)
+            case _ as unreachable:
+                assert_never(unreachable)

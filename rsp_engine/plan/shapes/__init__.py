@@ -1,0 +1,1 @@
+"""The shapes of queries, one recogniser for each evaluator."""

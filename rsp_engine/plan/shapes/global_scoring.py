@@ -1,0 +1,175 @@
+"""Which scores of pairs are global scoring functions: a proof, or why there is none.
+
+A local score is `ABS(?x - ?y)` of one attribute of both objects, a function that is declared to be
+a distance of these, or anything that is the same both ways and goes one way with each. The score
+must be made of local scores alone, and go one way with each of them: for that there is `monotone`.
+A score that falls with a local one rises with what that one is short of.
+
+Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
+section V.B. (The terms are those of Cheema, Lin, Wang, Wang, Zhang: A unified approach for
+computing top-k pairs in multidimensional space. ICDE 2011.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from rsp_engine.operators.pairs.scoring import PairScoring, has_quotient, is_symmetric
+from rsp_engine.operators.pairs.threshold_algorithm import GlobalScoring, LocalScore
+from rsp_engine.operators.scoring.scoring_function import (
+    Absolute,
+    Call,
+    Negate,
+    Scoring,
+    Subtract,
+    Variable,
+    evaluate,
+    over_parts,
+    variables,
+)
+from rsp_engine.plan.intervals import interval
+from rsp_engine.plan.monotone import prove, written
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rsp_engine.model.arrays import Floats
+    from rsp_engine.plan.intervals import Range
+    from rsp_engine.plan.monotone import Declared
+
+__all__ = ["Global", "NotGlobal", "global_scoring"]
+
+Going = Literal["rises", "falls"]
+_AWAY: dict[Going, Going] = {"rises": "falls", "falls": "rises"}
+
+
+@dataclass(frozen=True, slots=True)
+class NotGlobal:
+    """Why a score is not known to be a global scoring function."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A local score: its column, and what it does as values of others go up and down."""
+
+    score: Scoring
+    column: int
+    above: Going
+    below: Going
+
+    def negated(self) -> Local:
+        """Return the local score that falls where this one rises."""
+        return Local(Negate(self.score), self.column, _AWAY[self.above], _AWAY[self.below])
+
+    def made(self) -> LocalScore:
+        """Return it as a kernel: the new object is the first of the pair."""
+        mine, theirs = f"a{self.column}", f"b{self.column}"
+
+        def score(values: Floats, value: float) -> Floats:
+            return evaluate(self.score, {theirs: values}, {mine: np.float64(value)})
+
+        return LocalScore(self.column, score, self.above, self.below)
+
+
+@dataclass(frozen=True, slots=True)
+class Global:
+    """A global scoring function, the smaller the better; `l0` ... in it are the local scores."""
+
+    score: Scoring
+    local: tuple[Local, ...]
+
+    def made(self) -> GlobalScoring:
+        """Return it as kernels."""
+
+        def combine(found: list[Floats]) -> Floats:
+            return evaluate(self.score, {f"l{n}": scores for n, scores in enumerate(found)})
+
+        return GlobalScoring(tuple(local.made() for local in self.local), combine)
+
+
+class _NoProofError(Exception):
+    """A part of a score is no local one."""
+
+
+def global_scoring(scoring: PairScoring, declared: Mapping[str, Declared]) -> Global | NotGlobal:
+    """Return the local scores of a score and what is made of them, or why that cannot be."""
+    if has_quotient(scoring.score):
+        return NotGlobal("what it is divided by may be zero")
+    if not scoring.is_symmetric:
+        return NotGlobal("it may be another one with the objects exchanged")
+    score = Negate(scoring.score) if scoring.descending else scoring.score
+    local: list[Local] = []
+    try:
+        combined = _Splitter(local, declared, scoring.declared).split(score)
+    except _NoProofError as error:
+        return NotGlobal(str(error))
+    ranges: dict[str, Range] = {
+        f"l{n}": (0.0, inf) if isinstance(each.score, Absolute) else interval(each.score, {})
+        for n, each in enumerate(local)
+    }
+    for n, each in enumerate(local):
+        proof = prove(combined, f"l{n}", ranges, declared)
+        if proof.direction is None:
+            return NotGlobal(f"it may rise or fall with {written(each.score)}")
+        if proof.direction == "falls":
+            local[n] = each.negated()
+    for n, each in enumerate(local):
+        if isinstance(each.score, Negate):
+            combined = _with(combined, f"l{n}", Negate(Variable(f"l{n}")))
+    return Global(combined, tuple(local))
+
+
+class _Splitter:
+    """Finds the local scores in a score, and puts variables in their places."""
+
+    def __init__(
+        self, local: list[Local], declared: Mapping[str, Declared], distances: tuple[str, ...]
+    ) -> None:
+        self._local = local
+        self._declared = declared
+        self._distances = distances
+
+    def split(self, expression: Scoring) -> Scoring:
+        """Return an expression over local scores."""
+        columns = {int(name[1:]) for name in variables(expression)}
+        if not columns:
+            return expression
+        if len(columns) == 1 and (found := self._as_local(expression, columns.pop())) is not None:
+            if found not in self._local:
+                self._local.append(found)
+            return Variable(f"l{self._local.index(found)}")
+        if isinstance(expression, Variable):
+            raise _NoProofError("one of its parts depends on one of the two objects only")
+        return over_parts(expression, self.split)
+
+    def _as_local(self, expression: Scoring, column: int) -> Local | None:
+        mine, theirs = f"a{column}", f"b{column}"
+        match expression:
+            case Absolute(Subtract(Variable(one), Variable(other))) if one != other:
+                return Local(expression, column, "rises", "rises")
+            case Call(name, _, (Variable(one), Variable(other))) if name in self._distances:
+                return Local(expression, column, "rises", "rises") if one != other else None
+        if {mine, theirs} != set(variables(expression)):
+            return None
+        if not is_symmetric(expression, self._distances):
+            return None
+        match prove(expression, theirs, None, self._declared).direction:
+            case "rises":
+                return Local(expression, column, "rises", "falls")
+            case "falls":
+                return Local(expression, column, "falls", "rises")
+            case _:
+                return None
+
+
+def _with(expression: Scoring, name: str, instead: Scoring) -> Scoring:
+    """Return an expression with another one in the place of a variable."""
+    if expression == Variable(name):
+        return instead
+    return over_parts(expression, lambda part: _with(part, name, instead))

@@ -1,0 +1,264 @@
+"""Which rankings of groups are run on pane partials, with SERVICE and without.
+
+A ranked query as of `ranked`, or as of `joined` where it has a SERVICE; grouped by variables of the
+pattern, and by remote ones if the join key is among the others; no HAVING. It has one aggregate:
+COUNT, SUM, MIN, MAX or AVG, of a variable of the pattern. The score is arithmetic over the
+aggregate and at most one remote variable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from rsp_engine.evaluators.group_topk import AggregatedConfig
+from rsp_engine.grammar import tree
+from rsp_engine.grammar.expressions import aggregates
+from rsp_engine.grammar.triples import plain_terms
+from rsp_engine.operators.aggregates.groups import Grouping
+from rsp_engine.operators.scoring.scoring_function import variables
+from rsp_engine.plan.scoring import scoring
+from rsp_engine.plan.shapes.acquatop import Scored, asked_score, joined_config, service_of, sides_of
+from rsp_engine.plan.shapes.service_rewrite import has_service
+from rsp_engine.plan.shapes.topk import (
+    StreamSide,
+    WhyNot,
+    free_variable,
+    matching_of,
+    order_expression,
+    projection,
+    refusals,
+    stream_side,
+)
+from rsp_engine.plan.sparql.general import general_path
+from rsp_engine.plan.variables import certain, visible
+
+if TYPE_CHECKING:
+    from rsp_engine.evaluators.acquatop.config import JoinedConfig
+    from rsp_engine.evaluators.service.service_plan import ServicePlan
+    from rsp_engine.operators.aggregates.pane_partials import Function
+    from rsp_engine.plan.options import Options
+    from rsp_engine.plan.shapes.acquatop import Sides
+
+__all__ = ["aggregated_path"]
+
+_SEVERAL = WhyNot("groups of solutions of several triple patterns have no pane partials")
+_FUNCTIONS: dict[str, Function] = {
+    "COUNT": "count",
+    "SUM": "sum",
+    "MIN": "min",
+    "MAX": "max",
+    "AVG": "avg",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Grouped:
+    """The groups of a query, and their aggregate; `renamed` has a variable in its place.
+
+    `keys` are the variables of the window by which solutions are grouped.
+    """
+
+    aggregate: tree.Aggregate
+    keys: tuple[str, ...]
+    value: str | None
+    variable: str
+    renamed: tree.Query
+
+    @property
+    def select(self) -> tree.Select:
+        """The SELECT that has a variable in place of the aggregate."""
+        assert isinstance(self.renamed.form, tree.Select), "only a SELECT ranks"  # noqa: S101
+        return self.renamed.form
+
+
+def aggregated_path(
+    query: tree.Query, options: Options
+) -> AggregatedConfig | tuple[JoinedConfig, ServicePlan] | WhyNot:
+    """Return the configuration of an operator for pane partials, or why there is none."""
+    if has_service(query):
+        return _joined_path(query, options)
+    select = query.form
+    if not isinstance(select, tree.Select):
+        return WhyNot("only a SELECT can rank")
+    side = stream_side(query, options.match)
+    if isinstance(side, WhyNot):
+        return side
+    if len(side.triples) > 1:
+        return _SEVERAL
+    if refusal := next(refusals(select), None):
+        return refusal
+    grouped = _grouped(query, select, side, ())
+    if isinstance(grouped, WhyNot):
+        return grouped
+    score = _score(grouped, (), options)
+    if isinstance(score, WhyNot):
+        return score
+    base = general_path(query, options.functions)
+    modifiers = select.modifiers
+    assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
+    offset = 0 if modifiers.offset is None else modifiers.offset.value
+    unsure = (grouped.variable,)
+    return AggregatedConfig(
+        **{field.name: getattr(base, field.name) for field in fields(base)},
+        matching=matching_of(query, side, _number(grouped.value), options.functions),
+        grouping=_grouping(grouped, side),
+        projected=projection(grouped.renamed, grouped.keys, base, options.functions, unsure),
+        scoring=score.scoring,
+        scored=asked_score(grouped.renamed, grouped.select, score, options.functions),
+        descending=modifiers.order_by[0].descending,
+        k=offset + modifiers.limit.value,
+        offset=offset,
+    )
+
+
+def _joined_path(query: tree.Query, options: Options) -> tuple[JoinedConfig, ServicePlan] | WhyNot:
+    sides = sides_of(query, options.match)
+    if isinstance(sides, WhyNot):
+        return sides
+    if len(sides.stream.triples) > 1:
+        return _SEVERAL
+    grouped = _grouped(query, sides.select, sides.stream, sides.remote)
+    if isinstance(grouped, WhyNot):
+        return grouped
+    if not set(sides.keys) <= set(grouped.keys):
+        return WhyNot("a group may join several remote solutions: GROUP BY lacks the join key")
+    if untold := sorted(set(sides.remote) - _group_keys(sides.select)):
+        return WhyNot(f"a group may join several remote solutions: GROUP BY lacks ?{untold[0]}")
+    if not _gives_a_set(sides.service.group):
+        return WhyNot("a group may join a remote solution that SERVICE gives several times")
+    score = _score(grouped, sides.remote, options)
+    if isinstance(score, WhyNot):
+        return score
+    one_of_key = set(grouped.keys) == set(sides.keys)
+    service = service_of(sides, score, options, one_of_key=one_of_key)
+    return _config(query, sides, grouped, score, options), service
+
+
+def _group_keys(select: tree.Select) -> set[str]:
+    keys = (key.expression for key in select.modifiers.group_by)
+    return {key.name for key in keys if isinstance(key, tree.Var)}
+
+
+def _gives_a_set(group: tree.Group) -> bool:
+    """Tell whether a group surely gives each solution once.
+
+    It has triples of its variables, filters, and OPTIONAL groups that are so too, and that have no
+    variable in common which another of them may leave without a value.
+    """
+    optional = [e.group for e in group.elements if isinstance(e, tree.Optional)]
+    others = [e for e in group.elements if not isinstance(e, tree.Filter | tree.Optional)]
+    sure = certain(tree.Group(tuple(others)))
+    unsure = [name for each in optional for name in visible(each) - sure]
+    is_apart = len(set(unsure)) == len(unsure)
+    return bool(plain_terms(others)) and is_apart and all(map(_gives_a_set, optional))
+
+
+def _config(
+    query: tree.Query, sides: Sides, grouped: _Grouped, score: Scored, options: Options
+) -> JoinedConfig:
+    config = joined_config(query, sides, score, options, grouped.value)
+    unsure = (grouped.variable, *sides.remote)
+    return replace(
+        config,
+        projected=projection(grouped.renamed, grouped.keys, config, options.functions, unsure),
+        grouping=_grouping(grouped, sides.stream),
+        scored=asked_score(grouped.renamed, grouped.select, score, options.functions),
+    )
+
+
+def _grouped(
+    query: tree.Query, select: tree.Select, side: StreamSide, remote: tuple[str, ...]
+) -> _Grouped | WhyNot:
+    modifiers = select.modifiers
+    if not modifiers.group_by:
+        return WhyNot("without GROUP BY all solutions are one group")
+    if modifiers.having:
+        return WhyNot("HAVING leaves groups out")
+    names = _keys(modifiers, side, remote)
+    if isinstance(names, WhyNot):
+        return names
+    parts = (*select.clause.items, *modifiers.order_by)
+    found = list(dict.fromkeys(a for part in parts for a in aggregates(part)))
+    if len(found) != 1 or not isinstance(aggregate := found[0], tree.Aggregate):
+        return WhyNot(f"groups are ranked by exactly one aggregate, and here are {len(found)}")
+    value = _value(aggregate, side)
+    if isinstance(value, WhyNot):
+        return value
+    keys = tuple(name for name in side.names if name in names)
+    if aggregate.distinct and aggregate.function not in {"MIN", "MAX"} and value is not None:
+        untold = set(side.names) - {*keys, value}
+        if untold:
+            return WhyNot(f"DISTINCT leaves solutions out that differ in ?{min(untold)} only")
+    variable = free_variable(query, "aggregate")
+    renamed = _renamed(query, select, aggregate, variable)
+    return _Grouped(aggregate, keys, value, variable, renamed)
+
+
+def _keys(
+    modifiers: tree.Modifiers, side: StreamSide, remote: tuple[str, ...]
+) -> set[str] | WhyNot:
+    names = set()
+    for key in modifiers.group_by:
+        if not isinstance(key.expression, tree.Var) or key.variable is not None:
+            return WhyNot("GROUP BY makes a key of an expression")
+        names.add(key.expression.name)
+    if others := sorted(names - {*side.names, *remote}):
+        return WhyNot(f"the window does not have the key ?{others[0]}")
+    if not names & set(side.names):
+        return WhyNot("GROUP BY has no key of the window")
+    return names
+
+
+def _value(aggregate: tree.Aggregate, side: StreamSide) -> str | WhyNot | None:
+    """Return the variable that is aggregated; none if solutions are counted."""
+    if aggregate.function not in _FUNCTIONS:
+        return WhyNot(f"{aggregate.function} is no number")
+    match aggregate.argument:
+        case None:
+            return None
+        case tree.Var(name) if name in side.names:
+            return name
+        case _:
+            return WhyNot("the aggregate is of more than a variable of the window")
+
+
+def _renamed(
+    query: tree.Query, select: tree.Select, aggregate: tree.Aggregate, variable: str
+) -> tree.Query:
+    """Return the query with a variable in place of the aggregate."""
+
+    def change(node: tree.Node) -> tree.Node:
+        return tree.Var(variable) if node == aggregate else node
+
+    clause: Any = tree.rewrite(select.clause, change)
+    modifiers: Any = tree.rewrite(select.modifiers, change)
+    return replace(query, form=replace(select, clause=clause, modifiers=modifiers))
+
+
+def _score(grouped: _Grouped, remote: tuple[str, ...], options: Options) -> Scored | WhyNot:
+    found = scoring(order_expression(grouped.select), options.functions, quotients=True)
+    if found is None:
+        return WhyNot("the score is more than arithmetic")
+    names = variables(found)
+    if grouped.variable not in names:
+        return WhyNot("the score does not depend on the aggregate")
+    others = [name for name in names if name != grouped.variable]
+    if keys := [name for name in others if name not in remote]:
+        return WhyNot(f"the score depends on the key ?{keys[0]}")
+    if len(others) > 1:
+        return WhyNot("the score needs more than one value of the remote side")
+    return Scored(found, grouped.variable, *others or (None,))
+
+
+def _number(value: str | None) -> tree.Expression:
+    """Return what is aggregated, for each solution."""
+    return tree.Literal("0", tree.XSD + "integer") if value is None else tree.Var(value)
+
+
+def _grouping(grouped: _Grouped, side: StreamSide) -> Grouping:
+    function, names = _FUNCTIONS[grouped.aggregate.function], side.names
+    value = None
+    if grouped.value is not None and function != "count":
+        value = names.index(grouped.value)
+    return Grouping(function, tuple(map(names.index, grouped.keys)), value, grouped.variable)

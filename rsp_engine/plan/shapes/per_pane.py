@@ -1,0 +1,85 @@
+"""Which queries can be asked pane by pane.
+
+One window over event time; in it one triple pattern, no path, all its variables projected, and
+filters on them that look at nothing else; no order, no groups, nothing that tells time or chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from rsp_engine.evaluators.per_pane import PaneWiseConfig
+from rsp_engine.grammar import tree
+from rsp_engine.operators.sparql.one_pattern import OnePattern
+from rsp_engine.plan.sparql.general import as_term, general_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["pane_wise_path"]
+
+
+def pane_wise_path(
+    query: tree.Query, functions: Mapping[str, Callable[..., Any]]
+) -> PaneWiseConfig | None:
+    """Return the configuration of the pane-wise operator, if the query allows it."""
+    match query:
+        case tree.Query(_, _, tree.Select() as select, None):
+            pattern = _pattern(select)
+        case _:
+            return None
+    if pattern is None or not _is_plain(select, pattern) or len(query.windows) != 1:
+        return None
+    if not isinstance(query.windows[0].frame, tree.TimeWindow):
+        return None
+    over_default = replace(query, form=replace(select, where=pattern))
+    config = general_path(over_default, functions)
+    made = PaneWiseConfig(**{f.name: getattr(config, f.name) for f in fields(config)})
+    return replace(made, pattern=_only(select, pattern))
+
+
+def _pattern(select: tree.Select) -> tree.Group | None:
+    """Return the group of the only WINDOW, if the WHERE clause is that and filters."""
+    filters = tuple(e for e in select.where.elements if isinstance(e, tree.Filter))
+    match [e for e in select.where.elements if not isinstance(e, tree.Filter)]:
+        case [tree.Window(tree.Iri(), group)]:
+            return tree.Group((*group.elements, *filters))
+        case _:
+            return None
+
+
+def _is_plain(select: tree.Select, pattern: tree.Group) -> bool:
+    if select.modifiers != tree.Modifiers() or select.clause.modifier is not None:
+        return False
+    terms = _terms([e for e in pattern.elements if not isinstance(e, tree.Filter)])
+    if not terms or not all(isinstance(t, tree.Var | tree.Iri | tree.Literal) for t in terms):
+        return False
+    named = {term.name for term in terms if isinstance(term, tree.Var)}
+    projected = {item.name for item in select.clause.items if isinstance(item, tree.Var)}
+    return _is_pure(select) and (not select.clause.items or named <= projected)
+
+
+def _terms(elements: Sequence[tree.Node]) -> tuple[tree.Node, ...]:
+    """Return the subject, the verb and the object, if the elements are one triple pattern."""
+    match elements:
+        case [tree.TriplesBlock((tree.SubjectTriples(subject, (tree.Property(verb, (value,)),)),))]:
+            return subject, verb, value
+        case _:
+            return ()
+
+
+def _only(select: tree.Select, pattern: tree.Group) -> OnePattern | None:
+    """Return the triple pattern, if the query asks for its solutions and nothing else."""
+    terms = _terms(pattern.elements)
+    if not terms or any(isinstance(item, tree.SelectAs) for item in select.clause.items):
+        return None
+    return OnePattern(*map(as_term, terms))
+
+
+def _is_pure(select: tree.Select) -> bool:
+    """Tell whether a query asks for nothing beyond its own solutions."""
+    kinds = (tree.Exists, tree.Aggregate, tree.NamedCall, tree.FunctionCall)
+    calls = {call.name for call in tree.find(select, tree.BuiltInCall)}
+    chance = {"NOW", "RAND", "UUID", "STRUUID", "BNODE"}
+    return not calls & chance and not any(isinstance(n, kinds) for n in tree.walk(select))

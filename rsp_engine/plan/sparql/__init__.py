@@ -1,0 +1,1 @@
+"""From RSP-QL to the SPARQL that Oxigraph is asked."""

@@ -1,0 +1,48 @@
+"""Aggregates of a query that do not depend on the order of the values.
+
+Oxigraph is asked for aggregates of the engine in place of its own:
+
+    SUM(?v)              <urn:rsp-engine:builtin:SUM>(?v)
+    AVG(DISTINCT ?v)     <urn:rsp-engine:builtin:AVG_DISTINCT>(?v)
+
+COUNT needs none, and SAMPLE and GROUP_CONCAT mean the order. What goes to a SERVICE is plain
+SPARQL: no text that Oxigraph is given has such a clause.
+"""
+
+from __future__ import annotations
+
+from rsp_engine.grammar import tree
+from rsp_engine.operators.sparql.sparql_query import BUILTINS
+
+__all__ = ["exactly_aggregated"]
+
+_SUMS = {"SUM", "AVG"}
+_EXTREMES = {"MIN", "MAX"}
+
+
+def exactly_aggregated(query: tree.Query) -> tree.Query:
+    """Return a query that asks for aggregates of the engine.
+
+    >>> from rsp_engine.grammar import parse
+    >>> from rsp_engine.grammar.write import serialise
+    >>> asked = "SELECT (AVG(DISTINCT ?v) AS ?n) WHERE { ?s ?p ?v }"
+    >>> print(serialise(exactly_aggregated(parse(asked))).splitlines()[0])
+    SELECT (<urn:rsp-engine:builtin:AVG_DISTINCT>(?v) AS ?n)
+    """
+    found = tree.rewrite(query, _exact)
+    assert isinstance(found, tree.Query), "rewriting keeps the kind of the root"  # noqa: S101
+    return found
+
+
+def _exact(node: tree.Node) -> tree.Node:
+    match node:
+        case tree.Aggregate(function, argument, distinct) if argument is not None:
+            if function in _SUMS:
+                return _call(f"{function}_DISTINCT" if distinct else function, argument)
+            return _call(function, argument) if function in _EXTREMES else node
+        case _:
+            return node
+
+
+def _call(name: str, argument: tree.Expression) -> tree.FunctionCall:
+    return tree.FunctionCall(tree.Iri(BUILTINS + name), (argument,))

@@ -1,0 +1,280 @@
+"""The general path: any query of the language, asked of Oxigraph.
+
+What the text of the query says about streams is turned into plain SPARQL here:
+
+    WINDOW :w { P }      GRAPH :w { P }
+    WINDOW ?w { P }      a UNION over the names of the windows, see `named_graphs`
+    GRAPH ?g { P }       a UNION over the names of the static graphs
+    CONSTRUCT { T } ...  SELECT the variables of T ..., and T is filled by the engine
+    NOW(), RAND(), ...   functions of the engine, which give the same in every run
+    ?s :p|:q ?o          { ?s :p ?o } UNION { ?s :q ?o }, see `paths`
+    GROUP_CONCAT(...)    STR(GROUP_CONCAT(...)): Oxigraph keeps a language that all texts share
+    SUM, MAX, ...        aggregates of the engine, which do not depend on the order of the triples
+    ORDER BY, LIMIT      with more conditions, until there are no ties
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+
+from rsp_engine.grammar import tree
+from rsp_engine.grammar.scope import group_keys, is_grouped, projected_variables
+from rsp_engine.grammar.triples import plain_triples
+from rsp_engine.grammar.write import FUNCTIONS
+from rsp_engine.operators.sparql.sparql_query import BUILTINS, GeneralConfig
+from rsp_engine.operators.sparql.template import Hole, Template, TemplateTerm
+from rsp_engine.plan.sparql.exact_aggregates import exactly_aggregated
+from rsp_engine.plan.sparql.grouped_select import with_separate_groups
+from rsp_engine.plan.sparql.named_graphs import NamedGraphs
+from rsp_engine.plan.sparql.paths import standard_paths
+from rsp_engine.plan.sparql.store_text import store_text
+from rsp_engine.plan.sparql.total_order import by_terms, totally_ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+__all__ = ["ElementGraph", "as_term", "general_path"]
+
+_BY_ORDER = {"SAMPLE", "GROUP_CONCAT"}
+_ENGINE_MADE = {"NOW", "RAND", "UUID", "STRUUID"}
+
+
+@dataclass(frozen=True, slots=True)
+class ElementGraph(tree.Graph):
+    """GRAPH with a variable that ranges over elements, each of which has a graph of its own."""
+
+
+def general_path(
+    query: tree.Query,
+    functions: Mapping[str, Callable[..., Any]],
+    ties: tuple[tree.OrderCondition, ...] = (),
+) -> GeneralConfig:
+    """Return the configuration of the general operator for a query.
+
+    `ties` are conditions that come after those of ORDER BY, and before the order of terms.
+    """
+    config = _general_path(query, functions)
+    if not ties or not isinstance(select := query.form, tree.Select):
+        return config
+    order_by = (*select.modifiers.order_by, *ties)
+    tied = replace(select, modifiers=replace(select.modifiers, order_by=order_by))
+    asked = _general_path(replace(query, form=tied), functions).asked
+    return replace(config, asked=asked, timed=_timed(query))
+
+
+def _timed(query: tree.Query) -> int:
+    """Return which of the windows a query reads: it has one pattern, or two of one window."""
+    names = {clause.name for clause in tree.find(query, tree.Window)}
+    return next(n for n, window in enumerate(query.windows) if window.window in names)
+
+
+def _general_path(query: tree.Query, functions: Mapping[str, Callable[..., Any]]) -> GeneralConfig:
+    plain = tree.rewrite(with_separate_groups(standard_paths(query)), _Plain(query).change)
+    assert isinstance(plain, tree.Query), "rewriting keeps the kind of the root"  # noqa: S101
+    called = {_function_iri(name): call for name, call in functions.items()}
+    match plain.form:
+        case tree.Select(clause, _, _, modifiers):
+            assert isinstance(query.form, tree.Select)  # noqa: S101
+            names = projected_variables(clause, query.form.where, modifiers, query.values)
+            config = _select(plain, plain.form, names, called)
+        case tree.Construct(template):
+            config = _construct(plain, plain.form, template, called)
+        case form:
+            asked_query, asked_form = _ask(plain, form)
+            text, asked = _texts(asked_query, asked_form, asked_form)
+            config = GeneralConfig(text, "ASK", asked=asked, functions=called)
+    aggregates = {aggregate.function for aggregate in tree.find(query, tree.Aggregate)}
+    calls = {call.name for call in tree.find(query, tree.BuiltInCall)}
+    needs_order = bool(aggregates & _BY_ORDER or calls & _ENGINE_MADE)
+    return replace(config, needs_order=needs_order, makes_nodes="BNODE" in calls)
+
+
+def _function_iri(name: str) -> str:
+    return name if ":" in name else FUNCTIONS + name
+
+
+def _texts(query: tree.Query, meant: tree.Form, asked: tree.Form) -> tuple[str, str]:
+    """Return what a query means, and what is asked: the same, with orders that are total."""
+    plain, ordered = (
+        replace(query, register=None, form=replace(form, dataset=())) for form in (meant, asked)
+    )
+    return store_text(plain), store_text(exactly_aggregated(totally_ordered(ordered)))
+
+
+def _select(
+    query: tree.Query,
+    form: tree.Select,
+    names: tuple[str, ...],
+    functions: Mapping[str, Callable[..., Any]],
+) -> GeneralConfig:
+    modifiers = form.modifiers
+    items: dict[str, tree.Var | tree.SelectAs] = {name: tree.Var(name) for name in names}
+    items |= {i.variable.name: i for i in form.clause.items if isinstance(i, tree.SelectAs)}
+    is_ranked = modifiers.limit is not None and bool(modifiers.order_by)
+    score = None
+    if is_ranked:
+        score, items = _scored(modifiers.order_by[0].expression, items, form)
+    clause = replace(form.clause, items=tuple(items.values()) or (_one(form),))
+    ordered, cut = _ordered(modifiers, names)
+    meant = replace(form, clause=clause)
+    text, asked = _texts(query, meant, replace(meant, modifiers=ordered))
+    return GeneralConfig(
+        text,
+        "SELECT",
+        names,
+        asked=asked,
+        is_ordered=bool(ordered.order_by),
+        cut=cut,
+        score=score,
+        is_ranked=is_ranked,
+        functions=functions,
+    )
+
+
+def _scored(
+    expression: tree.Expression,
+    items: dict[str, tree.Var | tree.SelectAs],
+    form: tree.Select,
+) -> tuple[str | None, dict[str, tree.Var | tree.SelectAs]]:
+    """Return the variable of the score, projected beside the others if it is not one of them.
+
+    With DISTINCT one more variable would change the answer, so there is no score then.
+    """
+    if isinstance(expression, tree.Var) and expression.name in items:
+        return expression.name, items
+    if form.clause.modifier is not None:
+        return None, items
+    score = _free_name(form)
+    return score, {**items, score: tree.SelectAs(expression, tree.Var(score))}
+
+
+def _one(form: tree.Form) -> tree.SelectAs:
+    """Return an item for an answer that has no variable."""
+    return tree.SelectAs(tree.ONE, tree.Var(_free_name(form)))
+
+
+def _free_name(form: tree.Form) -> str:
+    """Return a variable that the query does not have."""
+    taken = {variable.name for variable in tree.find(form, tree.Var)}
+    return next(name for n in count() if (name := f"rsp_score{n or ''}") not in taken)
+
+
+def _ordered(
+    modifiers: tree.Modifiers, names: tuple[str, ...]
+) -> tuple[tree.Modifiers, tuple[int, int | None]]:
+    """Return modifiers that leave no ties; rows without an order are cut by the engine."""
+    if modifiers.order_by or not _is_cut(modifiers):
+        return replace(modifiers, order_by=_without_ties(modifiers, names)), (0, None)
+    offset = 0 if modifiers.offset is None else modifiers.offset.value
+    limit = None if modifiers.limit is None else modifiers.limit.value
+    return replace(modifiers, offset=None, limit=None), (offset, limit)
+
+
+def _without_ties(
+    modifiers: tree.Modifiers, names: tuple[str, ...]
+) -> tuple[tree.OrderCondition, ...]:
+    """Add to an order all that can tell two rows apart. A cut without an order gets one."""
+    if not modifiers.order_by and not _is_cut(modifiers):
+        return ()
+    return (*modifiers.order_by, *by_terms(*names))
+
+
+def _is_cut(modifiers: tree.Modifiers) -> bool:
+    return modifiers.limit is not None or modifiers.offset is not None
+
+
+def _construct(
+    query: tree.Query,
+    form: tree.Construct,
+    template: tree.TriplesBlock | None,
+    functions: Mapping[str, Callable[..., Any]],
+) -> GeneralConfig:
+    triples = () if template is None else tuple(plain_triples(template))
+    holes = {node.name for triple in triples for node in triple if isinstance(node, tree.Var)}
+    if is_grouped(tree.SelectClause(()), form.modifiers):
+        holes &= group_keys(form.modifiers)  # the others have no value in a group
+    names = tuple(sorted(holes))
+    clause = tree.SelectClause(tuple(map(tree.Var, names)) or (_one(form),))
+    modifiers, cut = _ordered(form.modifiers, names)
+    meant = tree.Select(clause, (), form.where, form.modifiers)
+    text, asked = _texts(query, meant, replace(meant, modifiers=modifiers))
+    return GeneralConfig(
+        text,
+        "CONSTRUCT",
+        names,
+        asked=asked,
+        is_ordered=bool(modifiers.order_by),
+        cut=cut,
+        template=Template(tuple((as_term(s), as_term(p), as_term(o)) for s, p, o in triples)),
+        functions=functions,
+    )
+
+
+def _ask(query: tree.Query, form: tree.Form) -> tuple[tree.Query, tree.Form]:
+    """Return an ASK without groups: Oxigraph asks for those in a sub-query only."""
+    if not isinstance(form, tree.Ask) or not is_grouped(tree.SelectClause(()), form.modifiers):
+        return query, form
+    clause = tree.SelectClause((_one(form),))
+    select = tree.SubSelect(clause, form.where, form.modifiers, query.values)
+    asked = tree.Ask(form.dataset, tree.Group((select,)), tree.Modifiers())
+    return replace(query, values=None), asked
+
+
+def as_term(node: tree.Node) -> TemplateTerm:
+    """Return a term of a query as Oxigraph has it, or raise why it has none."""
+    match node:
+        case tree.Var(name):
+            return Hole(name)
+        case tree.Iri(value):
+            return ox.NamedNode(value)
+        case tree.BlankNode(label):
+            return ox.BlankNode(label.replace(".", "anon"))
+        case tree.Literal(lexical, _, str(language)):
+            return ox.Literal(lexical, language=language)
+        case tree.Literal(lexical, datatype):
+            return ox.Literal(lexical, datatype=ox.NamedNode(datatype))
+        case _:
+            raise ValueError(f"a template cannot hold {node}")
+
+
+def _keys(key: tree.GroupKey) -> Iterator[tree.GroupKey]:
+    """Yield a key as Oxigraph takes it: it forgets another name of a variable."""
+    match key:
+        case tree.GroupKey(tree.Var() as variable, tree.Var() as name):
+            yield tree.GroupKey(variable)
+            yield tree.GroupKey(tree.BuiltInCall("COALESCE", (variable,)), name)
+        case _:
+            yield key
+
+
+class _Plain:
+    """Turns what Oxigraph does not know into what it knows."""
+
+    def __init__(self, query: tree.Query) -> None:
+        self._named_graphs = NamedGraphs(query)
+
+    def change(self, node: tree.Node) -> tree.Node:
+        match node:
+            case ElementGraph(name, group):
+                return tree.Graph(name, group)
+            case tree.Window() | tree.Graph():
+                return self._named_graphs.constant(node)
+            case tree.SubSelect(clause, where, modifiers, values) if _is_cut(modifiers):
+                names = projected_variables(clause, where, modifiers, values)
+                order = _without_ties(modifiers, names)
+                return replace(node, modifiers=replace(modifiers, order_by=order))
+            case tree.Modifiers(group_by):
+                return replace(node, group_by=tuple(k for key in group_by for k in _keys(key)))
+            case tree.NamedCall(name, arguments):
+                return tree.FunctionCall(tree.Iri(FUNCTIONS + name), arguments)
+            case tree.Aggregate("GROUP_CONCAT"):
+                return tree.BuiltInCall("STR", (node,))
+            case tree.BuiltInCall(name, arguments) if name in _ENGINE_MADE:
+                return tree.FunctionCall(tree.Iri(BUILTINS + name), arguments)
+            case _:
+                return node

@@ -1,0 +1,124 @@
+"""Names of expressions: `SELECT (COUNT(?v) AS ?m) (?m * 2 AS ?k) ... ORDER BY DESC(?m + 1)`.
+
+A later expression of SELECT, HAVING and ORDER BY may use the name of an earlier one. Oxigraph
+refuses that where solutions are grouped, and HAVING does not see the names at all. So groups are
+made in a sub-query of their own, and what is computed from them stands around it: aggregates come
+first, then SELECT extends, and HAVING filters (SPARQL 1.1, section 18.2.4).
+
+    SELECT ?s (COUNT(?v) AS ?m) (?m * 2 AS ?k) WHERE { P } GROUP BY ?s HAVING (?m > 1)
+
+    SELECT ?s ?m ?k WHERE {
+      { SELECT ?s (COUNT(?v) AS ?rsp_aggregate) WHERE { P } GROUP BY ?s }
+      BIND (?rsp_aggregate AS ?m) BIND (?m * 2 AS ?k) FILTER (?m > 1)
+    }
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, cast
+
+from rsp_engine.grammar import tree
+from rsp_engine.grammar.expressions import aggregates, is_aggregate
+from rsp_engine.grammar.scope import group_keys, is_grouped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+__all__ = ["with_separate_groups"]
+
+_ONE = tree.Literal("1", tree.XSD + "integer")
+
+
+def with_separate_groups(query: tree.Query) -> tree.Query:
+    """Return a query in which no expression that needs groups uses the name of another one."""
+    taken = {variable.name for variable in tree.find(query, tree.Var)}
+    names = (f"rsp_aggregate{n or ''}" for n in count())
+    free = (name for name in names if name not in taken)
+
+    def change(node: tree.Node) -> tree.Node:
+        if isinstance(node, tree.SubSelect):
+            return _separated(node, free)
+        if isinstance(node, tree.Query) and isinstance(form := node.form, tree.Select):
+            whole = tree.SubSelect(form.clause, form.where, form.modifiers, node.values)
+            made = _separated(whole, free)
+            select = tree.Select(made.clause, form.dataset, made.where, made.modifiers)
+            return replace(node, form=replace(select, span=form.span), values=made.values)
+        return node
+
+    return cast("tree.Query", tree.rewrite(query, change))
+
+
+def _separated(select: tree.SubSelect, free: Iterator[str]) -> tree.SubSelect:
+    modifiers = select.modifiers
+    grouped = is_grouped(select.clause, modifiers)
+    named = [item for item in select.clause.items if isinstance(item, tree.SelectAs)]
+    is_moved = bool(_free(modifiers.having) & _names(named))
+    if not is_moved and not (grouped and _uses_names(named, modifiers)):
+        return select
+    conditions = modifiers.having if is_moved else ()
+    outside = (*named, *conditions, *modifiers.order_by)
+    found = dict.fromkeys(a for part in outside for a in aggregates(part))
+    variables = {aggregate: tree.Var(next(free)) for aggregate in found}
+
+    def renamed(node: tree.Node) -> tree.Node | None:
+        return node if isinstance(node, tree.Exists) else variables.get(node)
+
+    def outer(expression: tree.Expression) -> tree.Expression:
+        return cast("tree.Expression", tree.rewrite_outermost(expression, renamed))
+
+    left = replace(modifiers, having=() if is_moved else modifiers.having)
+    groups = tree.Group((_groups(select.where, left, variables, tree.Var(next(free))),))
+    values = () if select.values is None else (select.values,)
+    binds = (tree.Bind(outer(item.expression), item.variable) for item in named)
+    filters = (tree.Filter(outer(condition)) for condition in conditions)
+    order = (replace(c, expression=outer(c.expression)) for c in modifiers.order_by)
+    items = (i.variable if isinstance(i, tree.SelectAs) else i for i in select.clause.items)
+    return tree.SubSelect(
+        replace(select.clause, items=tuple(items)),
+        tree.Group((groups if grouped else select.where, *values, *binds, *filters)),
+        replace(modifiers, group_by=(), having=(), order_by=tuple(order)),
+    )
+
+
+def _groups(
+    where: tree.Group,
+    modifiers: tree.Modifiers,
+    variables: Mapping[tree.Node, tree.Var],
+    unused: tree.Var,
+) -> tree.SubSelect:
+    """Return a sub-query that gives the keys of each group, and its aggregates."""
+    keys = map(tree.Var, sorted(group_keys(modifiers)))
+    made = (tree.SelectAs(cast("tree.Expression", a), v) for a, v in variables.items())
+    items: tuple[tree.Var | tree.SelectAs, ...] = (*keys, *made)
+    clause = tree.SelectClause(items or (tree.SelectAs(_ONE, unused),))
+    return tree.SubSelect(clause, where, tree.Modifiers(modifiers.group_by, modifiers.having))
+
+
+def _uses_names(named: list[tree.SelectAs], modifiers: tree.Modifiers) -> bool:
+    """Tell whether an expression uses what is neither a key nor an aggregate.
+
+    ORDER BY may have the name of an expression alone.
+    """
+    if any(_free([item]) & _names(named[:n]) for n, item in enumerate(named)):
+        return True
+    order = [condition.expression for condition in modifiers.order_by]
+    alone = [e for e in order if isinstance(e, tree.Var) and e.name in _names(named)]
+    return bool(_free(e for e in order if e not in alone) - group_keys(modifiers))
+
+
+def _names(items: Iterable[tree.SelectAs]) -> set[str]:
+    return {item.variable.name for item in items}
+
+
+def _free(expressions: Iterable[tree.Node]) -> set[str]:
+    """Return the variables that stand outside of any aggregate, also in the patterns of EXISTS."""
+    found, waiting = set[str](), list(expressions)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tree.Var):
+            found.add(node.name)
+        elif not is_aggregate(node):
+            waiting.extend(tree.children(node))
+    return found

@@ -1,0 +1,42 @@
+"""WINDOW ?w and GRAPH ?g: a pattern is evaluated in each graph alone, and then joined to its name.
+
+`Graph(?g, P)` is the union over the names of `Join(eval(P, name), {?g -> name})` (SPARQL 1.1,
+section 18.6). So P does not see ?g unless it binds it, and a sub-query in P reads one graph.
+Oxigraph evaluates P over all graphs at once instead, and it would read the graphs of windows,
+static data and services alike. Hence the union is written out:
+
+    WINDOW ?w { P }      { GRAPH :v { P } VALUES ?w { :v } } UNION { GRAPH :w { P } VALUES ... }
+"""
+
+from __future__ import annotations
+
+from rsp_engine.grammar import tree
+
+__all__ = ["NamedGraphs"]
+
+_NO_GRAPH = tree.Iri("urn:rsp-engine:no-graph")
+
+
+class NamedGraphs:
+    """The names of a query's windows and static graphs."""
+
+    def __init__(self, query: tree.Query) -> None:
+        clauses = query.form.dataset
+        self._windows = dict.fromkeys(w.window for w in query.windows)
+        self._graphs = dict.fromkeys(c.graph for c in clauses if isinstance(c, tree.FromNamed))
+
+    def constant(self, node: tree.Window | tree.Graph) -> tree.Pattern:
+        """Return GRAPH with a constant name; a variable becomes a union over the names."""
+        variable, group = node.name, node.group
+        if isinstance(variable, tree.Iri):
+            return tree.Graph(variable, group)
+        names = self._windows if isinstance(node, tree.Window) else self._graphs
+        if not names:
+            return tree.Group((tree.InlineData((variable,), ()), tree.Graph(_NO_GRAPH, group)))
+        groups = tuple(_in_graph(variable, name, group) for name in names)
+        return tree.Union(groups) if len(groups) > 1 else groups[0]
+
+
+def _in_graph(variable: tree.Var, name: tree.Iri, group: tree.Group) -> tree.Group:
+    named = tree.InlineData((variable,), ((name,),))
+    return tree.Group((tree.Graph(name, group), named))

@@ -1,0 +1,160 @@
+"""What a query asks for and the engine cannot do: refused by name, before anything runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+import pyoxigraph as ox
+
+from rsp_engine.errors import BindingError, Diagnostic
+from rsp_engine.evaluators.service.config import ServedConfig
+from rsp_engine.grammar import tree
+from rsp_engine.grammar.expressions import is_aggregate
+from rsp_engine.operators.sparql.sparql_query import Asking
+from rsp_engine.plan.sparql.general import as_term
+from rsp_engine.plan.sparql.service_context import looked_into
+from rsp_engine.plan.sparql.silent_services import unbound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+    from rsp_engine.operators.windows.element_solutions import Block
+    from rsp_engine.plan.options import Options
+
+__all__ = ["graph_path", "refusals", "refuse_unread", "refused_by_oxigraph"]
+
+_CASTS = {
+    tree.XSD + name
+    for name in (
+        "boolean", "date", "dateTime", "dayTimeDuration", "decimal", "double", "duration", "float",
+        "integer", "string", "time", "yearMonthDuration",
+    )
+}  # fmt: skip
+
+
+def refusals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
+    """Yield what the query asks for and the engine cannot do."""
+    if not query.windows:
+        hint = "declare a window: FROM NAMED WINDOW :w ON STREAM :s [RANGE 9m STEP 3m]"
+        yield Diagnostic("semantic", "the query reads no stream", query.form.span, hint)
+    for clause, name in looked_into(query):
+        message = f"EXISTS would put ?{name} into the conditions of this SERVICE"
+        hint = f"move the condition on ?{name} out of the SERVICE, into the EXISTS"
+        yield Diagnostic("semantic", message, clause.span, hint)
+    # What stands inside of SERVICE is the business of its service.
+    services = tree.find(query, tree.Service)
+    remote = {id(inner) for service in services for inner in tree.walk(service.group)}
+    for node in tree.walk(query):
+        match node:
+            case tree.Service() if id(node) not in remote:
+                yield from filter(None, [unbound(node, options)])
+            case tree.NamedCall(name, _) if id(node) in remote:
+                message = f"{name} is a function of this engine, and SERVICE is evaluated elsewhere"
+                hint = "call it outside of the SERVICE, on the variables that come from there"
+                yield Diagnostic("semantic", message, node.span, hint)
+            case tree.NamedCall(name, _) if name not in options.functions:
+                message = f"the function {name} is not registered"
+                yield Diagnostic("semantic", message, node.span, _defined(name, node))
+            case tree.FunctionCall(function, _, _) if id(node) not in remote:
+                yield from _refused_function(node, function, options)
+            case tree.From(graph) | tree.FromNamed(graph):
+                yield from _refused_graph(graph, options)
+            case tree.Iri() | tree.Literal() | tree.BlankNode():
+                yield from _refused_term(node)
+            case _:
+                continue
+
+
+def _refused_function(
+    node: tree.FunctionCall, function: tree.Iri, options: Options
+) -> Iterator[Diagnostic]:
+    if is_aggregate(node):
+        message = f"the aggregate <{function.value}> is not known"
+        yield Diagnostic("semantic", message, node.span, "use an aggregate of SPARQL")
+    elif function.value not in options.functions and function.value not in _CASTS:
+        message = f"the function <{function.value}> is not registered"
+        yield Diagnostic("semantic", message, node.span, _defined(f"<{function.value}>", node))
+
+
+def _defined(name: str, call: tree.NamedCall | tree.FunctionCall) -> str:
+    """Return how to say what a function is."""
+    names = ", ".join(f"?{chr(ord('a') + i)}" for i in range(min(len(call.arguments), 26)))
+    return f"define it: --function '{name}({names}) = ...', or register it in Python"
+
+
+def _refused_term(node: tree.Iri | tree.Literal | tree.BlankNode) -> Iterator[Diagnostic]:
+    """Yield a term that the grammar of SPARQL admits and the standards it refers to do not."""
+    try:
+        as_term(node)
+    except ValueError as error:
+        message = f"this term cannot be evaluated: {error}"
+        yield Diagnostic("semantic", message, node.span)
+
+
+def _refused_graph(graph: tree.Iri, options: Options) -> Iterator[Diagnostic]:
+    path = graph_path(graph.value, options)
+    by_path = graph.value.startswith("file:") and not graph.value.startswith("file:/")
+    shown = graph.value.removeprefix("file:") if by_path else graph.value
+    if path is None:
+        message = f"graph <{graph.value}> has no file"
+        hint = f"say where it is: --graph {graph.value}=FILE"
+        yield Diagnostic("semantic", message, graph.span, hint)
+    elif not _may_be_read(graph.value, path, options):
+        message = f"graph <{shown}> is a file that is not in the folder of the query"
+        hint = f"a query reads no other files by itself; name this one: --graph {shown}=FILE"
+        yield Diagnostic("semantic", message, graph.span, hint)
+    elif not path.is_file():
+        message = f"graph <{shown}> should be in {path}, but there is no such file"
+        yield Diagnostic("semantic", message, graph.span, "check the path")
+
+
+def refused_by_oxigraph(config: GeneralConfig, blocks: Iterable[Block] = ()) -> str | None:
+    """Ask an empty store, so that what Oxigraph refuses is refused before anything runs."""
+    clauses = config.clauses if isinstance(config, ServedConfig) else ()
+    asked = [config, *(clause.keys for clause in clauses if clause.keys is not None)]
+    asked += (block.asked.alone for block in blocks)
+    try:
+        for each in asked:
+            Asking(each).ask(ox.Store(), now=0)
+    except (SyntaxError, RuntimeError, ValueError) as error:
+        return f"Oxigraph cannot evaluate this query: {error}"
+    return None
+
+
+def _given_path(iri: str, options: Options) -> Path | None:
+    return options.graphs.get(iri, options.graphs.get(iri.removeprefix("file:")))
+
+
+def _may_be_read(iri: str, path: Path, options: Options) -> bool:
+    """Tell whether the user named a file, or it is in the folder of the query, links resolved.
+
+    A query may come from somebody who may not read what the user may.
+    """
+    if _given_path(iri, options) is not None:
+        return True
+    try:
+        return path.resolve().is_relative_to(options.folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a ring
+        return False
+
+
+def graph_path(iri: str, options: Options) -> Path | None:
+    """Return the file of a static graph: as given, or by a `file:` IRI, beside the query."""
+    if (given := _given_path(iri, options)) is not None:
+        return given
+    parts = urlsplit(iri)
+    return options.folder / unquote(parts.path) if parts.scheme == "file" else None
+
+
+def refuse_unread(options: Options, queries: Iterable[tree.Query]) -> None:
+    """Refuse graphs that have a file, and that no query reads."""
+    clauses = (clause for query in queries for clause in query.form.dataset)
+    read = {c.graph.value for c in clauses if isinstance(c, tree.From | tree.FromNamed)}
+    for iri in sorted(options.graphs):
+        if iri not in read and f"file:{iri}" not in read:
+            named = ", ".join(f"<{name.removeprefix('file:')}>" for name in sorted(read))
+            hint = f"the queries read {named}" if read else "no query has FROM or FROM NAMED"
+            raise BindingError(f"no query reads graph <{iri}>", hint)

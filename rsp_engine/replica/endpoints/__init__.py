@@ -1,0 +1,1 @@
+"""Endpoints: where remote data come from."""

@@ -1,0 +1,185 @@
+"""A SPARQL endpoint over HTTP."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rsp_engine.errors import ServiceError
+from rsp_engine.replica.endpoints.endpoint import Fetched, Limits
+from rsp_engine.replica.sparql_client import request_text as asking
+from rsp_engine.replica.sparql_client.client import Client
+from rsp_engine.replica.sparql_client.credentials import credentials_of, variables_of
+from rsp_engine.replica.sparql_client.faults import ROWS_CUT, FaultError
+from rsp_engine.replica.sparql_client.origins import allowed_origin
+from rsp_engine.replica.sparql_client.pages import Pages, Rows
+from rsp_engine.replica.sparql_client.request_meter import Spending
+from rsp_engine.replica.sparql_client.request_text import batch_of, batches, unaskable, whole_text
+from rsp_engine.replica.sparql_client.results import read_results
+from rsp_engine.replica.sparql_client.retry_decision import Act, judge
+from rsp_engine.replica.sparql_client.rows import answers_of_batch, answers_of_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rsp_engine.replica.pattern import Key, RemotePattern
+    from rsp_engine.replica.sparql_client.request_text import Batch
+    from rsp_engine.replica.sparql_client.rows import Answers, Row
+
+__all__ = ["HttpConfig", "HttpEndpoint"]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpConfig:
+    """How an endpoint is asked.
+
+    `allowed` are the origins, or URLs of them, that requests may go to. `timeout_ms` bounds one
+    request, also where there is no deadline, and `longest_wait_ms` what a server may ask for with
+    Retry-After. `credentials` is the beginning of the names of the variables that hold them.
+    """
+
+    allowed: tuple[str, ...]
+    batch_keys: int = asking.MOST_KEYS
+    batch_bytes: int = asking.MOST_BYTES
+    page_rows: int = 20_000
+    answer_bytes: int = 32 * 1024 * 1024
+    timeout_ms: int = 30_000
+    longest_wait_ms: int = 60_000
+    retries: int = 2
+    credentials: str | None = None
+    ca_file: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("batch_keys", "batch_bytes", "page_rows", "answer_bytes", "timeout_ms"):
+            if getattr(self, name) < 1:
+                raise ServiceError(f"{name} must be positive")
+        for name in ("longest_wait_ms", "retries"):
+            if getattr(self, name) < 0:
+                raise ServiceError(f"{name} must not be negative")
+        if self.ca_file is not None and not Path(self.ca_file).is_file():
+            raise ServiceError(f"ca_file names no file: {self.ca_file}")
+
+
+class HttpEndpoint:
+    """Asks a SPARQL endpoint over HTTP, by one thread at a time.
+
+    Keys are asked for in batches. A batch that is refused, or whose answer is cut, is halved, down
+    to single keys. Everything is asked for in pages.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        pattern: RemotePattern,
+        config: HttpConfig,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._origin = allowed_origin(url, config.allowed)
+        self._pattern = pattern
+        self._config = config
+        variables = config.credentials or variables_of(self._origin)
+        credentials = credentials_of(variables, environment)
+        self._client = Client(url, credentials, config.answer_bytes, config.ca_file)
+
+    def __repr__(self) -> str:
+        return f"HttpEndpoint({self._origin})"
+
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+        spending = Spending(limits)
+        if not self._pattern.keys:
+            return self._fetch_whole(spending) if keys else Fetched()
+        askable = []
+        for key in dict.fromkeys(keys):
+            if len(key) != len(self._pattern.keys):
+                raise ValueError("a key has as many terms as the clause has join variables")
+            if cause := unaskable(key, self._config.batch_bytes):
+                spending.faults[cause] += 1
+            else:
+                askable.append(key)
+        most = self._config.batch_keys, self._config.batch_bytes
+        answers = self._ask_batches(batches(self._pattern, askable, *most), spending)
+        return Fetched(answers, spending.requests, dict(spending.faults))
+
+    def snapshot(self, limits: Limits, now: int) -> Fetched:
+        return self._read_pages(Spending(limits))
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _ask_batches(self, coming: Iterator[Batch], spending: Spending) -> Answers:
+        answers: Answers = {}
+        halves: deque[Batch] = deque()
+        alone = 0
+        while batch := halves.popleft() if halves else next(coming, None):
+            is_divisible = len(batch.keys) > 1
+            reply = self._ask(batch.text, spending, is_divisible=is_divisible)
+            if isinstance(reply, Rows):
+                new, faults = answers_of_batch(batch, reply.rows)
+                answers |= new
+                spending.faults.update(faults)
+            elif reply is Act.STOP:
+                break
+            elif is_divisible:
+                half = len(batch.keys) // 2
+                halves.appendleft(batch_of(self._pattern, batch.keys[half:]))
+                halves.appendleft(batch_of(self._pattern, batch.keys[:half]))
+            else:
+                alone += 1
+                # Two single keys are refused, and nothing was ever answered: all would be refused.
+                if alone > 1 and not answers:
+                    break
+        return answers
+
+    def _fetch_whole(self, spending: Spending) -> Fetched:
+        """Ask for a clause without keys, in one piece if it comes in one."""
+        reply = self._ask(whole_text(self._pattern), spending, is_divisible=True)
+        if reply is Act.LESS:
+            return self._read_pages(spending)
+        rows = reply.rows if isinstance(reply, Rows) else []
+        return self._whole(rows, spending, is_all=isinstance(reply, Rows))
+
+    def _read_pages(self, spending: Spending) -> Fetched:
+        def ask(text: str) -> Rows | Act:
+            return self._ask(text, spending, is_divisible=True, is_page=True)
+
+        pages = Pages(self._pattern, self._config.page_rows, self._config.retries)
+        rows, is_all = pages.read(ask, spending.faults)
+        return self._whole(rows, spending, is_all=is_all)
+
+    def _whole(self, rows: Sequence[Row], spending: Spending, *, is_all: bool) -> Fetched:
+        answers, faults = answers_of_whole(self._pattern, rows, is_all=is_all)
+        spending.faults.update(faults)
+        return Fetched(answers, spending.requests, dict(spending.faults))
+
+    def _ask(
+        self, text: str, spending: Spending, *, is_divisible: bool, is_page: bool = False
+    ) -> Rows | Act:
+        """Ask until there are rows, or say what is left to do. A page may be cut, others not."""
+        tries = 0
+        while True:
+            try:
+                until = spending.spend(self._config.timeout_ms / 1000)
+            except FaultError as fault:
+                spending.faults[fault.cause] += 1
+                return Act.STOP
+            try:
+                reply = self._client.ask(text, until)
+                if reply.is_capped and not is_page:
+                    raise FaultError(ROWS_CUT)
+                rows = read_results(reply.body, partial(spending.heed, until))
+                return Rows(rows, reply.is_capped)
+            except FaultError as fault:
+                spending.faults[fault.cause] += 1
+                tries += 1
+                verdict = judge(fault, tries, self._config.retries, is_divisible=is_divisible)
+            if verdict.act is not Act.AGAIN:
+                return verdict.act
+            longest = self._config.longest_wait_ms / 1000
+            if verdict.wait > longest or not spending.allows(verdict.wait):
+                return Act.STOP
+            time.sleep(verdict.wait)

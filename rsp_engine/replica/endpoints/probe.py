@@ -1,0 +1,35 @@
+"""Whether an endpoint answers at all, asked as a run would ask it."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from rsp_engine.errors import ServiceError
+from rsp_engine.replica.sparql_client.client import Client
+from rsp_engine.replica.sparql_client.credentials import credentials_of, variables_of
+from rsp_engine.replica.sparql_client.faults import FaultError
+from rsp_engine.replica.sparql_client.origins import origin_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["reach"]
+
+_TIMEOUT_S = 10
+_MOST_BYTES = 64 * 1024
+
+
+def reach(url: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Send `ASK {}`, and return who answered, and how fast; what goes wrong is a `ServiceError`."""
+    origin = origin_of(url)
+    client = Client(url, credentials_of(variables_of(origin), environment), _MOST_BYTES)
+    begin = time.monotonic()
+    try:
+        client.ask("ASK {}", begin + _TIMEOUT_S)
+    except FaultError as fault:
+        raise ServiceError(f"{origin} does not answer: {fault.cause}") from None
+    finally:
+        client.close()
+    return f"{origin} answers in {(time.monotonic() - begin) * 1000:.0f} ms"

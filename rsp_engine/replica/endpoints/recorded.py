@@ -1,0 +1,200 @@
+"""A history of remote values as an endpoint: what it answers depends on the time alone.
+
+The history is a table or lines of JSON, or it is made in Python. In a table (CSV), each row is a
+solution of a key from some time on; rows of one key and one time belong together, and a row with
+nothing but time and key says that from then on there is none. Terms stand as in N-Triples, numbers
+and truth values also bare.
+
+    time,user,followers
+    0,<http://example.org/ann>,10
+    60000,<http://example.org/ann>,12
+
+As lines of JSON, `solutions` are all that a key has from `time` on:
+
+    {"time": 0, "key": ["<http://example.org/ann>"], "solutions": [{"followers": "10"}]}
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+from pyoxigraph import Literal
+
+from rsp_engine.errors import SourceError
+from rsp_engine.replica.endpoints.endpoint import Fetched
+from rsp_engine.replica.endpoints.in_process import spent
+from rsp_engine.replica.store.terms import read_term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rsp_engine.replica.endpoints.endpoint import Limits
+    from rsp_engine.replica.pattern import Key, RemotePattern, Solution, Term
+
+__all__ = ["Recorded", "Value", "read_csv", "read_jsonl"]
+
+_Terms = Mapping[str, Callable[[str], "Term"]]
+_Found = defaultdict["Key", dict[int, list["Solution"]]]
+
+
+class Value(NamedTuple):
+    """All solutions of a key, from a time on."""
+
+    since: int
+    solutions: tuple[Solution, ...]
+
+
+class Recorded:
+    """Answers with the value of each key at `now`. A key without one has no solutions.
+
+    >>> from pyoxigraph import Literal
+    >>> from rsp_engine.replica.endpoints.endpoint import UNLIMITED
+    >>> ann, one = (Literal("ann"),), ({"n": Literal("1")},)
+    >>> recorded = Recorded({ann: [(10, one), (20, ())]})
+    >>> [recorded.fetch([ann], UNLIMITED, now).answers[ann] == one for now in (9, 10, 19, 20)]
+    [False, True, True, False]
+    """
+
+    def __init__(self, history: Mapping[Key, Iterable[tuple[int, tuple[Solution, ...]]]]) -> None:
+        self._history = {key: [Value(*v) for v in values] for key, values in history.items()}
+        self._times = {key: [v.since for v in values] for key, values in self._history.items()}
+        for times in self._times.values():
+            if any(later <= time for time, later in pairwise(times)):
+                raise ValueError("the values of a key must stand in the order of their times")
+
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+        if (cause := spent(limits)) is not None:
+            return Fetched(faults={cause: 1})
+        return Fetched({key: self._at(key, now) for key in keys}, int(bool(keys)))
+
+    def snapshot(self, limits: Limits, now: int) -> Fetched:
+        if (cause := spent(limits)) is not None:
+            return Fetched(faults={cause: 1})
+        found = ((key, self._at(key, now)) for key in self._history)
+        return Fetched({key: solutions for key, solutions in found if solutions}, 1)
+
+    def modified(self) -> Recorded:
+        """Return an endpoint that tells since when each key has had its value: a change signal."""
+        return Recorded(
+            {
+                key: [(value.since, ({"modified": Literal(value.since)},)) for value in values]
+                for key, values in self._history.items()
+            }
+        )
+
+    def _at(self, key: Key, now: int) -> tuple[Solution, ...]:
+        place = bisect_right(self._times.get(key, ()), now)
+        return self._history[key][place - 1].solutions if place else ()
+
+    def close(self) -> None:
+        """Hold nothing that must be given back."""
+
+
+def read_csv(
+    path: str | Path,
+    pattern: RemotePattern,
+    time: str = "time",
+    terms: _Terms | None = None,
+) -> Recorded:
+    """Read a table whose columns are the variables of a clause; other columns are left.
+
+    `terms` makes terms of the cells of columns that hold something else.
+    """
+    found: _Found = defaultdict(dict)
+    with _opened(path) as file:
+        rows = csv.DictReader(file, strict=True)
+        _check_columns(path, (time, *pattern.keys, *pattern.variables), rows.fieldnames or ())
+        while True:
+            try:
+                if (row := next(rows, None)) is None:
+                    return _recorded(found)
+                key, solution = _solution(row, pattern, terms or {})
+                solutions = found[key].setdefault(int(row[time]), [])
+            except (ValueError, LookupError, TypeError, csv.Error) as error:
+                raise _unreadable(path, rows.reader.line_num, error) from None
+            if solution or not pattern.variables:
+                solutions.append(solution)
+
+
+def _check_columns(path: str | Path, names: Iterable[str], columns: Sequence[str]) -> None:
+    for name in names:
+        if name not in columns:
+            raise SourceError(f"{path} has no column {name!r}", f"it has {', '.join(columns)}")
+
+
+def _solution(
+    row: Mapping[str, str | None],
+    pattern: RemotePattern,
+    terms: Mapping[str, Callable[[str], Term]],
+) -> tuple[Key, dict[str, Term]]:
+    """Return the key and the solution of a row; an empty cell is no value."""
+    if None in row or None in row.values():
+        raise ValueError("it has more or fewer cells than the first line")
+    names = (*pattern.keys, *pattern.variables)
+    made = {name: terms.get(name, read_term)(cell) for name in names if (cell := row[name])}
+    for name in pattern.keys:
+        if name not in made:
+            raise ValueError(f"{name} is empty")
+    return tuple(made.pop(name) for name in pattern.keys), made
+
+
+def read_jsonl(path: str | Path, pattern: RemotePattern) -> Recorded:
+    """Read lines of JSON; variables that the clause does not have are left."""
+    found: _Found = defaultdict(dict)
+    with _opened(path) as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                key, time, solutions = _entry(json.loads(line), pattern)
+                if time in found[key]:
+                    raise ValueError("the key has another line of the same time")
+            except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+                raise _unreadable(path, number, error) from None
+            found[key][time] = solutions
+    return _recorded(found)
+
+
+def _entry(entry: dict[str, Any], pattern: RemotePattern) -> tuple[Key, int, list[Solution]]:
+    key = tuple(read_term(text) for text in entry["key"])
+    if len(key) != len(pattern.keys):
+        raise ValueError(f"a key has {len(pattern.keys)} terms")
+    if type(entry["time"]) is not int:
+        raise ValueError("the time must be whole milliseconds")
+    solutions: list[Solution] = [
+        {name: read_term(solution[name]) for name in pattern.variables if name in solution}
+        for solution in entry["solutions"]
+    ]
+    return key, entry["time"], solutions
+
+
+def _recorded(found: _Found) -> Recorded:
+    return Recorded(
+        {
+            key: [(time, tuple(values[time])) for time in sorted(values)]
+            for key, values in found.items()
+        }
+    )
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[TextIO]:
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            yield file
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SourceError(f"{path} is not UTF-8") from None
+
+
+def _unreadable(path: str | Path, line: int, error: Exception) -> SourceError:
+    return SourceError(f"line {line} of {path} cannot be read: {error}")

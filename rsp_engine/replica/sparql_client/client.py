@@ -1,0 +1,168 @@
+"""One request over HTTP: sent, answered whole and in time, or a fault with its cause."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import requests
+from urllib3.exceptions import (
+    HTTPError,
+    NameResolutionError,
+    NewConnectionError,
+    ReadTimeoutError,
+)
+
+from rsp_engine.replica.sparql_client import faults
+from rsp_engine.replica.sparql_client.body import ACCEPTED_ENCODING, whole_body
+from rsp_engine.replica.sparql_client.deadline_transport import Alarm, TimedAdapter
+from rsp_engine.replica.sparql_client.faults import FaultError, status_cause
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rsp_engine.replica.sparql_client.credentials import Credentials
+
+__all__ = ["Client", "Reply", "seconds_to_wait"]
+
+_HEADERS = {
+    "Accept": "application/sparql-results+json, application/json;q=0.5",
+    "Accept-Encoding": ACCEPTED_ENCODING,
+    "User-Agent": "rsp-engine",
+}
+_CHUNK = 64 * 1024
+_MOST_ERROR_BYTES = 64 * 1024
+_PARTIAL = "S1TAT"  # Virtuoso's state of a query that ran out of time, with status 200
+# The first that fits: urllib3 counts every failure to connect among the time-outs.
+_CAUSES: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
+    ((ConnectionRefusedError,), faults.REFUSED),
+    ((NameResolutionError,), faults.UNKNOWN_HOST),
+    ((TimeoutError, ReadTimeoutError), faults.TIME_OUT),
+    ((ssl.SSLError,), faults.TLS),
+    ((NewConnectionError,), faults.UNREACHABLE),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A body that came whole. `is_capped` if the server says that it cuts at so many rows."""
+
+    body: bytes
+    is_capped: bool
+
+
+class Client:
+    """Asks one URL, by one thread at a time; one connection serves as long as it lasts."""
+
+    def __init__(
+        self, url: str, credentials: Credentials, most_bytes: int, ca_file: str | None = None
+    ) -> None:
+        self._url = url
+        self._most_bytes = most_bytes
+        self._alarm = Alarm()
+        self._session = requests.Session()
+        # The environment could name proxies and passwords that nobody configured here.
+        self._session.trust_env = False
+        self._session.auth = credentials
+        self._session.headers.clear()
+        self._session.headers.update(_HEADERS)
+        self._session.verify = True if ca_file is None else ca_file
+        self._session.adapters.clear()
+        self._session.mount(f"{urlsplit(url).scheme}://", TimedAdapter(self._alarm))
+
+    def ask(self, query: str, until: float) -> Reply:
+        """Send a query, until an instant of the monotonic clock; any failure is a `FaultError`."""
+        self._alarm.until = until
+        try:
+            with self._post(query) as response:
+                self._check_status(response)
+                return self._read(response)
+        except (OSError, HTTPError, ValueError) as error:
+            raise FaultError(_cause(error)) from None
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _post(self, query: str) -> requests.Response:
+        """Send a form, since not every server takes the text as the body."""
+        form = {"query": query}
+        return self._session.post(self._url, data=form, stream=True, allow_redirects=False)
+
+    def _read(self, response: requests.Response) -> Reply:
+        encoding = response.headers.get("Content-Encoding", "")
+        try:
+            body = whole_body(_chunks(response), encoding, self._most_bytes)
+        except (OSError, HTTPError) as error:
+            cause = _cause(error)
+            # What breaks off in the middle of a body is half an answer.
+            raise FaultError(faults.TRUNCATED if cause == faults.BROKEN else cause) from None
+        return Reply(body, "X-SPARQL-MaxRows" in response.headers)
+
+    def _check_status(self, response: requests.Response) -> None:
+        status = response.status_code
+        is_partial = status == requests.codes.partial_content
+        if is_partial or response.headers.get("X-SQL-State") == _PARTIAL:
+            raise FaultError(faults.ROWS_CUT)
+        if status == requests.codes.ok:
+            return
+        if 300 <= status < 400:
+            raise FaultError(faults.REDIRECT, status)
+        _drain(response)
+        wait = seconds_to_wait(response.headers.get("Retry-After"), time.time())
+        raise FaultError(status_cause(status), status, wait)
+
+
+def seconds_to_wait(retry_after: str | None, now: float) -> float | None:
+    """Read a Retry-After header: seconds, or a date (RFC 9110, section 10.2.3).
+
+    >>> seconds_to_wait("2", 0)
+    2.0
+    >>> seconds_to_wait("Thu, 01 Jan 1970 00:00:05 GMT", 2)
+    3.0
+    >>> seconds_to_wait("soon", 0)
+    """
+    text = (retry_after or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _chunks(response: requests.Response) -> Iterator[bytes]:
+    while chunk := response.raw.read1(_CHUNK, decode_content=False):
+        yield chunk
+
+
+def _drain(response: requests.Response) -> None:
+    """Read the little that an error says, so that its connection can serve again."""
+    try:
+        whole_body(_chunks(response), "identity", _MOST_ERROR_BYTES)
+    except (OSError, HTTPError, FaultError):
+        response.close()
+
+
+def _cause(error: BaseException) -> str:
+    """Name what lies at the bottom of a failure: each library wraps it once more."""
+    chain = list(_chain(error))
+    for kinds, cause in _CAUSES:
+        if any(isinstance(inner, kinds) for inner in chain):
+            return cause
+    return faults.BROKEN
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    waiting: list[object] = [error]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, BaseException) and id(inner) not in seen:
+            seen.add(id(inner))
+            yield inner
+            waiting += [inner.__cause__, inner.__context__, getattr(inner, "reason", None)]
+            waiting += inner.args

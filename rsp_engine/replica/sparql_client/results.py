@@ -1,0 +1,111 @@
+"""SPARQL results in JSON, read tolerantly.
+
+What is only sloppy is read: missing heads, members that nobody asked for, `typed-literal`, a byte
+order mark. What is not all there is not read at all. (SPARQL 1.1 Query Results JSON Format,
+section 3.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pyoxigraph import BlankNode, Literal, NamedNode
+
+from rsp_engine.replica.sparql_client.faults import NOT_JSON, NOT_RESULTS, TRUNCATED, FaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rsp_engine.replica.pattern import Term
+    from rsp_engine.replica.sparql_client.rows import Row
+
+__all__ = ["read_results", "rows_of"]
+
+_AT_ONCE = 1000  # rows that are read without a look at the time
+
+
+def read_results(data: bytes, heed: Callable[[], object] = bool) -> list[Row]:
+    """Read a document. `heed` is called now and then, and may put an end to it.
+
+    >>> read_results(b'{"results": {"bindings": [{"a": {"type": "literal", "value": "1"}}]}}')
+    [{'a': <Literal value=1 datatype=<NamedNode value=http://www.w3.org/2001/XMLSchema#string>>}]
+    >>> read_results(b'{"results": {"bind')
+    Traceback (most recent call last):
+    ...
+    rsp_engine.replica.sparql_client.faults.FaultError: truncated
+    """
+    try:
+        text = data.decode(json.detect_encoding(data))
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FaultError(_why(error)) from None
+    except UnicodeDecodeError as error:
+        breaks_off = error.reason == "unexpected end of data"
+        raise FaultError(TRUNCATED if breaks_off else NOT_JSON) from None
+    except (ValueError, RecursionError):
+        raise FaultError(NOT_JSON) from None
+    return rows_of(document, heed)
+
+
+def _why(error: json.JSONDecodeError) -> str:
+    """Tell a document that breaks off from one that is none."""
+    text = error.doc.strip()
+    breaks_off = error.msg.startswith("Unterminated") or error.pos >= len(error.doc.rstrip()) - 5
+    return TRUNCATED if not text or (text.startswith("{") and breaks_off) else NOT_JSON
+
+
+def rows_of(document: object, heed: Callable[[], object] = bool) -> list[Row]:
+    """Return the rows of a document that has been read as JSON."""
+    match document:
+        case {"results": {"bindings": list(bindings)}}:
+            rows: list[Row] = []
+            for start in range(0, len(bindings), _AT_ONCE):
+                heed()
+                rows += map(_row, bindings[start : start + _AT_ONCE])
+            return rows
+    raise FaultError(NOT_RESULTS)
+
+
+def _row(binding: object) -> Row:
+    if not isinstance(binding, dict):
+        raise FaultError(NOT_RESULTS)
+    return {name: _term(value) for name, value in binding.items() if value}
+
+
+def _term(value: Any) -> Term | None:  # noqa: ANN401 - whatever JSON holds
+    """Return the term, or nothing if it is none that the engine can hold."""
+    try:
+        kind, text = value["type"], value["value"]
+        if not isinstance(text, str):
+            return None
+        if kind in ("uri", "iri"):
+            return NamedNode(text)
+        if kind in ("literal", "typed-literal"):
+            return _literal(text, value)
+        if kind == "bnode":
+            # Servers use labels that are not RDF's.
+            digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+            return BlankNode(f"b{digest}")
+    except (ValueError, KeyError, TypeError):
+        pass
+    return None
+
+
+def _literal(text: str, more: dict[str, object]) -> Term | None:
+    language = more.get("xml:lang") or more.get("lang")
+    datatype = more.get("datatype")
+    if more.get("its:dir"):
+        return None
+    if isinstance(language, str):
+        return Literal(text, language=language)
+    if isinstance(datatype, str) and datatype:
+        return Literal(text, datatype=_datatype(datatype))
+    return Literal(text)
+
+
+@lru_cache(maxsize=64)
+def _datatype(iri: str) -> NamedNode:
+    return NamedNode(iri)

@@ -1,0 +1,63 @@
+"""What to do after a fault: ask again, ask for less, or stop.
+
+A query that timed out is never repeated: the server may still be at work on it. A refused batch is
+halved, since it may have been too long, or its answer too large. A server that asks for patience,
+or breaks off, is asked again. All else is for people to mend.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from rsp_engine.replica.sparql_client.faults import BROKEN, ROWS_CUT, TOO_LARGE, TRUNCATED
+
+if TYPE_CHECKING:
+    from rsp_engine.replica.sparql_client.faults import FaultError
+
+__all__ = ["Act", "Verdict", "judge"]
+
+_LESS_STATUS = frozenset({400, 408, 413, 414, 431, 500, 504})
+_LESS_CAUSES = frozenset({ROWS_CUT, TOO_LARGE})
+_AGAIN_STATUS = frozenset({429, 500, 502, 503})
+_AGAIN_CAUSES = frozenset({BROKEN, TRUNCATED})
+_FIRST_WAIT_SECONDS = 0.1
+
+
+class Act(Enum):
+    """What to do next."""
+
+    AGAIN = auto()
+    LESS = auto()
+    STOP = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to do next, and how many seconds to wait before."""
+
+    act: Act
+    wait: float = 0.0
+
+
+def judge(fault: FaultError, tries: int, retries: int, *, is_divisible: bool) -> Verdict:
+    """Judge a request that has been tried `tries` times.
+
+    >>> from rsp_engine.replica.sparql_client.faults import FaultError
+    >>> judge(FaultError("status 503", 503, 2.0), tries=1, retries=2, is_divisible=True)
+    Verdict(act=<Act.AGAIN: 1>, wait=2.0)
+    >>> judge(FaultError("status 413", 413), tries=1, retries=2, is_divisible=True)
+    Verdict(act=<Act.LESS: 2>, wait=0.0)
+    >>> judge(FaultError("time-out"), tries=1, retries=2, is_divisible=True)
+    Verdict(act=<Act.STOP: 3>, wait=0.0)
+    """
+    is_less = fault.status in _LESS_STATUS or fault.cause in _LESS_CAUSES
+    is_again = fault.status in _AGAIN_STATUS or fault.cause in _AGAIN_CAUSES
+    if is_less and is_divisible:
+        return Verdict(Act.LESS)
+    if is_again and tries <= retries:
+        wait = fault.retry_after
+        return Verdict(Act.AGAIN, _FIRST_WAIT_SECONDS * 2 ** (tries - 1) if wait is None else wait)
+    # What is refused alone is left out; the rest may still be answered.
+    return Verdict(Act.LESS if is_less else Act.STOP)

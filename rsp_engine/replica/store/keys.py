@@ -1,0 +1,142 @@
+"""The numbers of keys: terms outside, small integers inside."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rsp_engine.model.blocks import Blocks, rows_of
+from rsp_engine.model.terms.term_order import full_key
+from rsp_engine.replica.store.terms import key_text, read_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.replica.pattern import Key
+
+__all__ = ["Keys"]
+
+
+class Keys:
+    """Gives each key the smallest number that is free; a key keeps it until it is forgotten.
+
+    So tables by number are no longer than the most keys that were ever known at once. Numbers say
+    nothing about the order of keys: `in_order` and `precedence` do.
+
+    >>> from pyoxigraph import Literal
+    >>> keys = Keys()
+    >>> keys.numbers([(Literal("a"),), (Literal("b"),), (Literal("a"),)])
+    array([0, 1, 0])
+    >>> keys[1]
+    (<Literal value=b datatype=<NamedNode value=http://www.w3.org/2001/XMLSchema#string>>,)
+    >>> keys.forget([0])
+    >>> keys.number((Literal("c"),)), keys.in_order(np.array([0, 1]))
+    (0, array([1, 0]))
+    """
+
+    def __init__(self, keys: Iterable[Key] = ()) -> None:
+        self._keys: dict[int, Key] = {}
+        self._numbers: dict[Key, int] = {}
+        self._blocks = Blocks()
+        self._free: list[int] = []  # a heap
+        self._order: dict[int, tuple[str, ...]] = {}  # of those whose order was asked for
+        self.size = 0
+        """No number is as large."""
+        for key in keys:
+            self.number(key)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._numbers
+
+    def __getitem__(self, number: int) -> Key:
+        return self._keys[number]
+
+    def number(self, key: Key) -> int:
+        """Return the number of a key, a new one if it has none."""
+        number = self._numbers.get(key)
+        if number is None:
+            number = heappop(self._free) if self._free else self.size
+            self.size = max(self.size, number + 1)
+            self._numbers[key], self._keys[number] = number, key
+            self._blocks.touch_one(number)
+        return number
+
+    def numbers(self, keys: Collection[Key]) -> Integers:
+        """Return the numbers of keys, in their order."""
+        return np.fromiter(map(self.number, keys), dtype=np.int64, count=len(keys))
+
+    def every(self) -> Integers:
+        """Return the numbers of all keys."""
+        return np.array(sorted(self._keys), dtype=np.int64)
+
+    def of(self, numbers: Iterable[int] | Integers) -> list[Key]:
+        """Return the keys of numbers, in their order."""
+        return [self._keys[int(number)] for number in numbers]
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Forget keys: their numbers are given to others."""
+        for number in numbers:
+            del self._numbers[self._keys.pop(number)]
+            self._order.pop(number, None)
+            self._blocks.touch_one(number)
+            heappush(self._free, number)
+
+    def in_order(self, numbers: Integers) -> Integers:
+        """Return numbers in the term order of their keys."""
+        return np.array(sorted(numbers.tolist(), key=self._order_of), dtype=np.int64)
+
+    def precedence(self, numbers: Integers, scores: Floats) -> Integers:
+        """Return the ranks of keys by their scores, and of equal scores by term order.
+
+        A rank depends on the key and not on its number, so it may break ties.
+        """
+        order = np.argsort(scores, kind="stable")
+        rising = scores[order]
+        is_other = (rising[1:] != rising[:-1]) & ~(np.isnan(rising[1:]) & np.isnan(rising[:-1]))
+        starts = np.flatnonzero(np.concatenate(([True], is_other, [True])))
+        for run in np.flatnonzero(np.diff(starts) > 1).tolist():
+            tied = order[starts[run] : starts[run + 1]]
+            known = [self._order_of(number) for number in numbers[tied].tolist()]
+            tied[:] = tied[sorted(range(len(tied)), key=known.__getitem__)]
+        ranks = np.empty(len(numbers), dtype=np.int64)
+        ranks[order] = np.arange(len(numbers))
+        return ranks
+
+    def _order_of(self, number: int) -> tuple[str, ...]:
+        found = self._order.get(number)
+        if found is None:
+            found = self._order[number] = tuple(map(full_key, self._keys[number]))
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """Return the keys as plain data, with their numbers, and how many there are."""
+        return {"size": len(self._keys), "keys": self._blocks.state(self._keys, self._rows)}
+
+    def _rows(self, numbers: list[int]) -> list[list[Any]]:
+        return [[number, *key_text(self._keys[number])] for number in numbers]
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> Keys:
+        """Return what was saved, with the same numbers."""
+        made = cls()
+        made.restore(state)
+        return made
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up what was saved, before any key has a number here."""
+        rows: list[list[Any]] = rows_of(state["keys"], state["size"])
+        terms = iter(read_terms([text for _, *key in rows for text in key]))
+        self._keys = {number: tuple(islice(terms, len(key))) for number, *key in rows}
+        self._numbers = {key: number for number, key in self._keys.items()}
+        if len(self._numbers) != len(rows) or min(self._keys, default=0) < 0:
+            raise ValueError("a key stands twice, or has a number below 0")
+        self.size = max(self._keys, default=-1) + 1
+        self._free = [number for number in range(self.size) if number not in self._keys]
+        heapify(self._free)

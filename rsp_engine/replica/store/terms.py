@@ -1,0 +1,53 @@
+"""RDF terms as text in files and saved states: N-Triples, read back as they were."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+
+from rsp_engine.model.terms.ntriples import read_terms
+
+if TYPE_CHECKING:
+    from rsp_engine.replica.pattern import Key, Solution, Term
+
+__all__ = ["key_text", "read_term", "read_terms", "solution_text"]
+
+_BARE = {
+    "integer": re.compile(r"[+-]?[0-9]+"),
+    "decimal": re.compile(r"[+-]?[0-9]*\.[0-9]+"),
+    "double": re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+"),
+    "boolean": re.compile(r"true|false"),
+}
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def key_text(key: Key) -> list[str]:
+    """Write the terms of a key."""
+    return [str(term) for term in key]
+
+
+def solution_text(solution: Solution) -> dict[str, str]:
+    """Write the terms of a solution, its variables in order.
+
+    >>> solution_text({"n": ox.Literal("a"), "m": ox.NamedNode("urn:b")})
+    {'m': '<urn:b>', 'n': '"a"'}
+    """
+    return {name: str(solution[name]) for name in sorted(solution)}
+
+
+def read_term(text: str) -> Term:
+    """Read a term as people write it in a table: N-Triples, or a number or truth value bare.
+
+    >>> read_term("12")
+    <Literal value=12 datatype=<NamedNode value=http://www.w3.org/2001/XMLSchema#integer>>
+    >>> read_term("<urn:a>")
+    <NamedNode value=urn:a>
+    """
+    text = text.strip()
+    for kind, form in _BARE.items():
+        if form.fullmatch(text):
+            return ox.Literal(text, datatype=ox.NamedNode(_XSD + kind))
+    [term] = read_terms([text])
+    return term

@@ -1,0 +1,117 @@
+"""Runs whose sources are read in places, in this process: what the Spark driver does with Spark."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import partial
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import pyarrow as pa
+
+from rsp_engine.drivers.spark.arrow_codec import from_rows, to_rows
+from rsp_engine.drivers.splits.split_run import PlacedRun
+from rsp_engine.evaluators.step import Step
+from rsp_engine.monitor.run_monitor import Counts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from rsp_engine.drivers.replay_clock import Pace
+    from rsp_engine.drivers.splits.split_reducer import Reduced
+    from rsp_engine.io.sources import Source
+    from rsp_engine.io.sources.splits import Place
+    from rsp_engine.model.answers import Answer
+    from rsp_engine.model.streams import DeadLetter
+
+__all__ = ["InPlaces", "in_places"]
+
+
+class InPlaces:
+    """A driver that reads places of so many bytes, and a few of them in each batch.
+
+    Before the batches in `cuts`, all that is known is written, and another run goes on from there.
+    Unless they are not compared, its state must be the same: NaN is not, and SAP forgets partitions
+    that are empty.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        sources: Mapping[str, Sequence[Source]],
+        dead_letter: Callable[[DeadLetter], None],
+        max_delay: int = 0,
+        pace: Pace | None = None,
+        *,
+        size: int = 1,
+        count: int = 2,
+        at_most: int = 3,
+        cuts: Collection[int] = (),
+        are_sent: bool = True,
+        are_compared: bool = True,
+    ) -> None:
+        self.counts = Counts()
+        self.places: list[tuple[int, Place, Reduced]] = []
+        self._steps = steps
+        self._given = sources, dead_letter, max_delay, pace
+        self._run = PlacedRun(steps, *self._given)
+        self._size, self._count, self._at_most = size, count, at_most
+        self._cuts = cuts
+        self._are_sent = are_sent
+        self._are_compared = are_compared
+
+    def run(self) -> Iterator[Answer]:
+        steps, run = self._steps, self._run
+        planned: dict[int, Place] = {}
+        batch = 0
+        while not run.is_done:
+            if batch in self._cuts:
+                written = _written(run)
+                steps = [Step(step.plan) for step in steps]
+                run = PlacedRun(steps, *self._given)
+                run.restore(json.loads(written), planned)
+                assert not self._are_compared or _read(_written(run)) == _read(written), (
+                    "nothing is lost"
+                )
+            batch += 1
+            places = list(run.plan(planned, self._size, self._count))
+            given = [(number, place, run.reduce(number, place)) for number, place in places]
+            self.places += given
+            planned.update(places)
+            yield from run.take(_sent(given) if self._are_sent else given, self._at_most)
+        for field in fields(Counts):
+            setattr(self.counts, field.name, getattr(run.counts, field.name))
+
+
+def _read(text: str) -> object:
+    """Read a state; NaN is the same as itself."""
+    return json.loads(text, parse_constant=str)
+
+
+def _written(run: PlacedRun) -> str:
+    """Return the state of a run as text: no NaN is equal to another."""
+    return json.dumps(run.state(), sort_keys=True)
+
+
+def _sent(given: Sequence[tuple[int, Place, Reduced]]) -> list[tuple[int, Place, Reduced]]:
+    """Return what arrives of places if they are sent as executors send them."""
+    rows = [to_rows(seq, *each) for seq, each in enumerate(given)]
+    return from_rows(pa.Table.from_batches(rows)) if rows else []
+
+
+@contextmanager
+def in_places(
+    size: int = 1,
+    count: int = 2,
+    cuts: Collection[int] = (),
+    *,
+    are_sent: bool = True,
+    are_compared: bool = True,
+) -> Iterator[None]:
+    """Let engines read their sources in places; what is read is sent as rows, or given as it is."""
+    how = {"size": size, "count": count, "cuts": cuts}
+    made = partial(InPlaces, are_sent=are_sent, are_compared=are_compared, **how)  # type: ignore[arg-type]
+    with patch("rsp_engine.engine.LocalDriver", made):
+        yield

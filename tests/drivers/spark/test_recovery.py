@@ -1,0 +1,63 @@
+"""Recovery: a run that is killed goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from random import Random
+from typing import TYPE_CHECKING
+
+from tests.data import PROJECT
+from tests.drivers.cut import texts
+from tests.drivers.spark.recovering import made, write_stream
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RANDOM_KILLS = 20 if os.environ.get("RSP_THOROUGH") else 1
+
+
+def run(folder: Path, point: str, number: int) -> int:
+    """Run until it is killed, or to its end, in a group of processes of its own."""
+    arguments = ["-m", "tests.drivers.spark.recovering", str(folder), point, str(number)]
+    done = subprocess.run(  # noqa: S603 - our own
+        [sys.executable, *arguments],
+        cwd=PROJECT,
+        start_new_session=True,
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+    return done.returncode
+
+
+def windows(folder: Path) -> int:
+    path = folder / "answers.jsonl"
+    return len(path.read_bytes().splitlines()) if path.exists() else 0
+
+
+def test_a_run_that_is_killed_again_and_again_gives_every_answer_once(tmp_path):
+    """Killed once at each point, and some times at any: the bytes are those of a whole run."""
+    write_stream(tmp_path / "stream.nq")
+    expected = texts(made(tmp_path, None))
+    assert len(expected) > 50
+    chance = Random(11)  # noqa: S311 - a story
+    points = [("fetch", 2), ("output", 2), ("state", 2)]
+    points += [("time", chance.randrange(50, 1500)) for _ in range(RANDOM_KILLS)]
+    reached = []
+    for point, number in points:
+        if run(tmp_path, point, number) == 0:
+            break
+        reached.append(windows(tmp_path))
+    assert len(reached) >= 4, "it was killed on its way"
+    assert run(tmp_path, "never", 0) == 0
+    found = (tmp_path / "answers.jsonl").read_text(encoding="utf-8")
+    assert found == "".join(expected)
+    closes = [json.loads(line)["window"]["close"] for line in found.splitlines()]
+    assert len(set(closes)) == len(closes)
+    assert run(tmp_path, "never", 0) == 0, "nothing is left to do"
+    assert (tmp_path / "answers.jsonl").read_text(encoding="utf-8") == found

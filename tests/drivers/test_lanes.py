@@ -1,0 +1,183 @@
+"""Elements that are taken together: the same comes of them as one by one, at the same moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from rsp_engine.drivers.local import LocalDriver
+from rsp_engine.evaluators.step import Step
+from rsp_engine.grammar import check
+from rsp_engine.io.sources.files.nquads import NQuads
+from rsp_engine.plan.options import Options
+from rsp_engine.plan.planner import plan
+from tests.thoroughness import examples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rsp_engine.io.sources import BlankNodeScope, Source
+    from rsp_engine.model.streams import DeadLetter, Element
+    from rsp_engine.monitor.run_monitor import Counts
+
+EX = "http://example.org/"
+BAD = "this is no quad\n"
+NESTED = f"<{EX}a> <{EX}p> <<( <{EX}a> <{EX}p> <{EX}a> )>> <{EX}g/%d> .\n"
+PROV = f'<{EX}other> <http://www.w3.org/ns/prov#generatedAtTime> "7" .\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """An input that comes in pieces."""
+
+    pieces: tuple[bytes, ...]
+    name: str = "a.nq"
+
+    def chunks(self) -> Iterator[bytes]:
+        return iter(self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class OneByOne:
+    """The same source without batches."""
+
+    source: NQuads
+    blank_node_scope: BlankNodeScope = "stream"
+    name: str = "a.nq"
+
+    def __iter__(self) -> Iterator[Element | DeadLetter]:
+        return iter(self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came of a run: answers and dead letters in their order, and the counts at each."""
+
+    happened: list[tuple[object, int]]
+    counts: Counts
+
+
+AHEAD = (0, 1, 1, 1, 2, 2, 3)
+ANY = (*AHEAD, 12, 40, -1, -3, -9)
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> list[str]:
+    """Draw lines of N-Quads in which time goes on; or now and then stands still or goes back."""
+    steps, least = draw(st.sampled_from((AHEAD, ANY))), draw(st.sampled_from((0, 30)))
+    lines, now = [], draw(st.integers(0, 10))
+    for step in draw(st.lists(st.sampled_from(steps), min_size=least, max_size=60)):
+        now = max(0, now + step)
+        subject = draw(st.sampled_from((f"<{EX}a>", f"<{EX}b>", "_:x")))
+        value = draw(st.sampled_from(('"1"', '"01"', '"2"')))
+        number = f"{value}^^<http://www.w3.org/2001/XMLSchema#integer>"
+        lines.append(f"{subject} <{EX}p> {number} <{EX}g/{now}> .\n")
+    odd = st.tuples(st.integers(0, 60), st.sampled_from((BAD, NESTED % now, PROV, "# no quad\n")))
+    for place, line in draw(st.lists(odd, max_size=2)) if draw(st.booleans()) else ():
+        lines.insert(place, line)
+    return lines
+
+
+@st.composite
+def pieces(draw: st.DrawFn) -> tuple[bytes, ...]:
+    """Cut a text into the pieces in which it comes."""
+    whole = "".join(draw(texts())).encode()
+    cuts = sorted(draw(st.lists(st.integers(0, len(whole)), max_size=3)))
+    edges = [0, *cuts, len(whole)]
+    found = (whole[a:b] for a, b in pairwise(edges))
+    return tuple(piece for piece in found if piece)
+
+
+sizes = st.integers(1, 40)
+time_frames = st.builds("[RANGE {}ms STEP {}ms]".format, sizes, sizes)
+count_frames = st.builds("[ELEMENTS {} STEP {}]".format, st.integers(1, 3), st.integers(1, 3))
+PATTERNS = ("?s :p ?v", "?s :p ?v . ?s :p ?u")
+
+
+@st.composite
+def queries(draw: st.DrawFn, number: int) -> str:
+    """Draw a query over one window or two, mostly of time; some rank, and later arrivals first."""
+    kinds = time_frames | count_frames if draw(st.integers(0, 3)) == 0 else time_frames
+    frames = draw(st.lists(kinds, min_size=1, max_size=2))
+    windows = " ".join(
+        f"FROM NAMED WINDOW :{name} ON :s {frame}"
+        for name, frame in zip("wx", frames, strict=False)
+    )
+    pattern = draw(st.sampled_from(PATTERNS))
+    parts = " ".join(f"WINDOW :{name} {{ {pattern} }}" for name in "wx"[: len(frames)])
+    r2s = draw(st.sampled_from(("RSTREAM", "ISTREAM", "DSTREAM")))
+    order = draw(st.sampled_from(("", " ORDER BY DESC(?v) LIMIT 2")))
+    head = f"PREFIX : <{EX}> REGISTER {r2s} :q{number} AS SELECT *"
+    return f"{head} {windows} WHERE {{ {parts} }}{order}"
+
+
+options = st.builds(
+    Options,
+    st.sampled_from(("(]", "[)")),
+    st.integers(-5, 15),
+    st.sampled_from(("nonempty", "every")),
+)
+
+
+def run(asked: list[str], settings: Options, source: Source, max_delay: int) -> Run:
+    steps = [Step(plan(check(text), text, "<query>", settings).physical) for text in asked]
+    happened: list[tuple[object, int]] = []
+    driver = LocalDriver(
+        steps,
+        {f"{EX}s": [source]},
+        lambda letter: happened.append((letter, driver.counts.elements)),
+        max_delay,
+    )
+    for answer in driver.run():
+        happened.append((answer, driver.counts.elements))  # noqa: PERF401 - letters come between
+    return Run(happened, driver.counts)
+
+
+@examples(40)
+@given(st.data(), options, pieces(), st.integers(0, 12))
+def test_lanes_change_nothing(data, chosen, found, max_delay):
+    """The same answers and dead letters, after the same number of elements, and the same counts."""
+    number = data.draw(st.integers(1, 2))
+    asked = [data.draw(queries(place)) for place in range(number)]
+    taken: list[int] = []
+    together = LocalDriver._take_lane
+
+    def noted(driver, stream, batch, places, triples):
+        taken.append(len(places))
+        together(driver, stream, batch, places, triples)
+
+    with patch.object(LocalDriver, "_take_lane", noted):
+        in_lanes = run(asked, chosen, NQuads(Chunks(found)), max_delay)
+    event(f"{'some' if max(taken, default=0) > 1 else 'no'} elements were taken together")
+    assert in_lanes == run(asked, chosen, OneByOne(NQuads(Chunks(found))), max_delay)
+
+
+QUERY = f"""PREFIX : <{EX}> SELECT * FROM NAMED WINDOW :w ON :s [RANGE 10ms]
+    WHERE {{ WINDOW :w {{ ?s ?p ?o }} }}"""
+
+
+def source(times: Iterable[int]) -> NQuads:
+    lines = [f"<{EX}a> <{EX}p> <{EX}b> <{EX}g/{time}> .\n" for time in times]
+    return NQuads(Chunks(("".join(lines).encode(),)))
+
+
+def test_elements_of_a_pane_are_taken_together():
+    """0    10    20        [RANGE 10ms STEP 10ms]: of each pane all but the first two elements."""
+    with patch.object(LocalDriver, "_take_lane", autospec=True) as take:
+        run([QUERY], Options(), source(range(1, 22)), 0)
+    lanes = [(call.args[2], call.args[3]) for call in take.call_args_list]
+    assert [[batch.timestamps[place] for place in places] for batch, places in lanes] == [
+        [*range(3, 11)],
+        [*range(13, 21)],
+    ]
+
+
+def test_the_watermark_of_a_lane_is_that_of_its_latest_element():
+    """max_delay 15    read: 31 32 33 39 34 15 35    39 closes (10,20], so that 15 is late."""
+    found = run([QUERY], Options(), source([31, 32, 33, 39, 34, 15, 35]), 15)
+    assert found.counts.dead == {"late": 1}

@@ -1,0 +1,121 @@
+"""Sources that are read in places: whatever these are, the same comes of it as from the whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from rsp_engine.drivers.local import LocalDriver
+from rsp_engine.evaluators.step import Step
+from rsp_engine.grammar import check
+from rsp_engine.io.sources import open_source
+from rsp_engine.io.sources.splits import Cuttable
+from rsp_engine.model.answers import Answer
+from rsp_engine.model.streams import DeadLetter
+from rsp_engine.plan.planner import plan
+from tests.drivers import test_lanes as lanes
+from tests.drivers.placed import InPlaces, in_places
+from tests.evaluators.cases import load, run
+from tests.evaluators.test_semantics import CASES, name_of
+from tests.evaluators.test_semantics import check as compare
+
+if TYPE_CHECKING:
+    from rsp_engine.plan.options import Options
+
+EX = lanes.EX
+
+
+@pytest.mark.parametrize("path", CASES, ids=name_of)
+def test_every_case_of_the_semantics_holds_in_places(path, tmp_path):
+    case = load(path)
+    with in_places():
+        compare(case.expected, run(case, tmp_path))
+
+
+@pytest.mark.parametrize("path", CASES, ids=name_of)
+def test_every_case_of_the_semantics_can_be_cut_between_places(path, tmp_path):
+    case = load(path)
+    with in_places(cuts=range(1000)):
+        compare(case.expected, run(case, tmp_path))
+
+
+def apart(happened: list[object]) -> tuple[dict[str, list[Answer]], list[DeadLetter]]:
+    """Tell what happened apart: the answers of each query, and dead letters.
+
+    Where windows lie apart, several of a query may be due at once in places, and one by one here.
+    """
+    answers: dict[str, list[Answer]] = {}
+    for thing in happened:
+        if isinstance(thing, Answer):
+            answers.setdefault(thing.query, []).append(thing)
+    return answers, [thing for thing in happened if isinstance(thing, DeadLetter)]
+
+
+def check_places(
+    asked: list[str], chosen: Options, texts: list[str], max_delay: int, **how: object
+) -> None:
+    """Run queries over files of N-Quads, whole and in places, and compare."""
+    with TemporaryDirectory() as folder:
+        runs: list[object] = []
+        names = [str(Path(folder) / f"{number}.nq") for number in range(len(texts))]
+        for name, text in zip(names, texts, strict=True):
+            Path(name).write_text(text, encoding="utf-8")
+        for made in (LocalDriver, InPlaces):
+            steps = [Step(plan(check(text), text, "<query>", chosen).physical) for text in asked]
+            happened: list[object] = []
+            sources = {f"{EX}s": list(map(open_source, names))}
+            options = how if made is InPlaces else {}
+            driver = made(steps, sources, happened.append, max_delay, **options)  # type: ignore[arg-type]
+            happened.extend(driver.run())
+            runs.append((apart(happened), driver.counts))
+        assert isinstance(driver, InPlaces)
+        fine = sum(reduced.trouble is None for _, _, reduced in driver.places)
+        event(f"{'some' if fine else 'no'} places are fine")
+    assert runs[1] == runs[0]
+
+
+sizes = st.sampled_from((1, 50, 200, 1000, 100_000))
+manners = st.fixed_dictionaries(
+    {"size": sizes, "count": st.integers(1, 3), "cuts": st.sampled_from(((), range(1000)))}
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data(), lanes.options, lanes.texts(), st.integers(0, 12), manners)
+def test_places_change_nothing(data, chosen, lines, max_delay, how):
+    number = data.draw(st.integers(1, 2))
+    asked = [data.draw(lanes.queries(place)) for place in range(number)]
+    check_places(asked, chosen, ["".join(lines)], max_delay, **how)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.data(),
+    lanes.options,
+    st.lists(lanes.texts(), min_size=2, max_size=3),
+    st.integers(0, 12),
+    manners,
+)
+def test_several_files_of_a_stream_are_merged(data, chosen, files, max_delay, how):
+    number = data.draw(st.integers(1, 2))
+    asked = [data.draw(lanes.queries(place)) for place in range(number)]
+    check_places(asked, chosen, ["".join(lines) for lines in files], max_delay, **how)
+
+
+@settings(max_examples=200, deadline=None)
+@given(lanes.texts(), sizes)
+def test_the_places_of_a_file_hold_what_the_file_holds(lines, size):
+    with TemporaryDirectory() as folder:
+        name = str(Path(folder) / "a.nq")
+        Path(name).write_text("".join(lines), encoding="utf-8")
+        source = open_source(name)
+        assert isinstance(source, Cuttable)
+        parts = [source.part(place) for place in source.cut(size)]
+        found = [item for part in parts for item in part]
+        if not any(part.leans_on_others for part in parts):
+            assert found == list(source)

@@ -1,0 +1,124 @@
+"""Messages that can be counted, and an engine in a process of its own that lists them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tests.data import PROJECT
+from tests.io.live.listening import EX
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["A_SECOND", "Listener", "last_second", "message", "since"]
+
+A_SECOND = 1_000
+"""How many messages there are in a second of event time."""
+
+_START = 1_700_000_000
+_AFTER = 10
+"""The delay is over so many seconds later."""
+
+
+def message(number: int, *, is_last: bool = False, padding: int = 0) -> str:
+    """Return a message by its number from 0; the last one comes when no other is waited for.
+
+    It can be made longer, by bytes that say nothing.
+    """
+    second, part = divmod(number, A_SECOND)
+    time = 1000 * (_START + second + (_AFTER if is_last else 0)) + part % 999 + 1
+    graph = f"[] <{EX}says> {number} ."  # one that came twice would be listed twice
+    graph += f" # {'x' * padding}" if padding else ""
+    return json.dumps({"id": number, "timestamp": time, "graph": graph})
+
+
+def last_second(messages: int) -> int:
+    """Return when the window of the last message but one closes."""
+    return _START + (messages - 2) // A_SECOND + 1
+
+
+def since(messages: int) -> set[int]:
+    """Return the numbers that are to be listed: all but that of the last message."""
+    return set(range(messages - 1))
+
+
+class Listener:
+    """The engine, in a group of processes of its own."""
+
+    def __init__(
+        self,
+        url: str,
+        folder: Path,
+        messages: int,
+        runner: str = "local",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._folder = folder
+        self._command = [sys.executable, "-m", "tests.io.live.listening", url, str(folder)]
+        self._command += [str(last_second(messages)), runner]
+        self._environment = {**os.environ, **(environment or {})}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self._started = time.time()
+        with (self._folder / "log.txt").open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - our own engine
+                self._command,
+                cwd=PROJECT,
+                env=self._environment,
+                start_new_session=True,
+                stdout=log,
+                stderr=log,
+            )
+
+    def kill(self) -> None:
+        """End it and all that it has started, at once."""
+        assert self._process is not None
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def wait(self, seconds: float = 120) -> None:
+        assert self._process is not None
+        assert self._process.wait(timeout=seconds) == 0, self.log()
+
+    def log(self) -> str:
+        return (self._folder / "log.txt").read_text(encoding="utf-8")
+
+    def spooled(self) -> int:
+        """Return how many bytes were ever written to the spool."""
+        files = list((self._folder / "checkpoint" / "spool").glob("*/*.spool"))
+        return max((int(file.stem) + file.stat().st_size for file in files), default=0)
+
+    def wait_for_spooled(self, least: int, seconds: float = 60) -> None:
+        until = time.monotonic() + seconds
+        while self.spooled() < least:
+            assert self._process is not None
+            assert self._process.poll() is None, self.log()
+            assert time.monotonic() < until, f"only {self.spooled()} bytes came\n{self.log()}"
+            time.sleep(0.01)
+
+    def wait_for_state(self, seconds: float = 90) -> None:
+        """Wait until it has written a state since it was started."""
+        folder, until = self._folder / "checkpoint" / "state", time.monotonic() + seconds
+        while not any(path.stat().st_mtime > self._started for path in folder.glob("*.json")):
+            assert self._process is not None
+            assert self._process.poll() is None, self.log()
+            assert time.monotonic() < until, f"no state was written\n{self.log()}"
+            time.sleep(0.05)
+
+    def listed(self) -> Counter[int]:
+        """Return how often each message is in the answers."""
+        path = self._folder / "answers.jsonl"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        rows = [row for line in lines for row in json.loads(line)["rows"]]
+        return Counter(int(row["bindings"]["number"]["value"]) for row in rows)
