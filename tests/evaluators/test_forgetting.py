@@ -27,7 +27,9 @@ from tests.drivers.cut import cut, texts
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from rsp_engine.model.arrays import Booleans, Integers
 
 EX = "http://example.org/"
 MODIFIED = "http://purl.org/dc/terms/modified"
@@ -181,8 +183,16 @@ def streams(draw: st.DrawFn) -> list[tuple[int, str]]:
 
 
 def nothing_forgotten() -> Any:
-    """Let no number be given to another key."""
-    return patch.object(Refresh, "forget", lambda *_: np.empty(0, dtype=np.int64))
+    """Let no number be given to another key.
+
+    That a key has no value is dropped with its windows here too: it would take up room.
+    """
+
+    def forget(self: Refresh, left: Integers, is_used: Callable[[Integers], Booleans]) -> Integers:
+        self.replica.drop_empty(left[~is_used(left)])
+        return np.empty(0, dtype=np.int64)
+
+    return patch.object(Refresh, "forget", forget)
 
 
 def no_number_given_again() -> Any:
