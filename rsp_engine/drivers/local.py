@@ -152,8 +152,10 @@ class LocalDriver:
             yield from self._advance()
         for parcel in segment.parcels:
             self._asked[parcel.step].put(parcel.scan, parcel.pane, parcel.content)
-        if self._watermarks.see(stream, segment.high):
-            self._may_be_due()  # nothing is, but the queries learn how far the watermark has come
+        # No window closes after the first element; but those before it may be due only now, since
+        # `every` waits until it is known that windows without content lie between others.
+        if self._watermarks.see(stream, segment.high) and self._may_be_due():
+            yield from self._advance()
 
     def _take_batch(self, stream: str, batch: Batch, source: Source) -> Iterator[Answer]:
         """Take a batch: elements of one lane together, and the others one by one.

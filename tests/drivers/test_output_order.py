@@ -55,11 +55,12 @@ def files(draw: st.DrawFn) -> str:
 @st.composite
 def queries(draw: st.DrawFn) -> list[str]:
     """Draw queries of one stream or of both; windows that lie apart may be due together."""
-    sizes = st.lists(st.integers(1, 20), min_size=2, max_size=2).map(lambda two: sorted(two)[::-1])
-    asked = [HEAD + "RSTREAM :q0 AS SELECT * " + BOTH.format(*draw(sizes))]
+    sizes = st.lists(st.integers(1, 20), min_size=2, max_size=2)
+    r2s = st.sampled_from(("RSTREAM", "ISTREAM", "DSTREAM"))
+    asked = [f"{HEAD}{draw(r2s)} :q0 AS SELECT * {BOTH.format(*draw(sizes))}"]
     for number in range(1, draw(st.integers(1, 3))):
         body = ONE.format(draw(st.sampled_from("st")), *draw(sizes))
-        asked.append(f"{HEAD}RSTREAM :q{number} AS SELECT * {body}")
+        asked.append(f"{HEAD}{draw(r2s)} :q{number} AS SELECT * {body}")
     return [*asked, CHAINED, CHAIN_END] if draw(st.integers(0, 3)) == 0 else asked
 
 
@@ -87,19 +88,41 @@ def written(folder: Path, texts: Sequence[Sequence[str]]) -> dict[str, list[Path
     return found
 
 
+options = st.fixed_dictionaries(
+    {
+        "max_delay": st.sampled_from((0, 3, 12)),
+        "report": st.sampled_from(("nonempty", "every")),
+        "bounds": st.sampled_from(("(]", "[)")),
+    }
+)
 both_streams = st.tuples(*[st.lists(files(), min_size=1, max_size=2)] * 2)
 
 
 @examples(60)
-@given(queries(), both_streams, st.sampled_from((0, 3, 12)), st.data())
-def test_places_and_cuts_leave_every_byte_where_it_is(asked, texts, max_delay, data):
+@given(queries(), both_streams, options, st.data())
+def test_places_and_cuts_leave_every_byte_where_it_is(asked, texts, options, data):
     with TemporaryDirectory() as folder:
         streams = written(Path(folder), texts)
-        expected = output(asked, streams, max_delay=max_delay)
+        expected = output(asked, streams, **options)
         size = data.draw(st.sampled_from((1, 200, 1000, 100_000)))
         cuts = data.draw(st.sampled_from(((), range(1000))))
         with in_places(size, data.draw(st.integers(1, 3)), cuts):
-            assert output(asked, streams, max_delay=max_delay) == expected
+            assert output(asked, streams, **options) == expected
+
+
+@pytest.mark.parametrize("size", [1, 100, 100_000])
+def test_windows_found_to_lie_between_others_are_answered_by_all_queries_at_once(size, tmp_path):
+    """1 and 31 are in the first and the fourth window; 32 shows that two are in between."""
+    asked = [f"{HEAD}RSTREAM :q{number} AS SELECT * {ONE.format('s', 2, 10)}" for number in (0, 1)]
+    times = (1, 31, 32, 45)
+    streams = written(tmp_path, (["".join(line(at, "a", 1) for at in times)], []))
+    expected = output(asked, streams, report="every")
+    found = [json.loads(each) for each in expected[0].splitlines()]
+    closes = [(each["query"][-1], each["window"]["close"]) for each in found]
+    between = [("0", 12), ("0", 22), ("1", 12), ("1", 22)]
+    assert closes == [("0", 2), ("1", 2), *between, ("0", 32), ("1", 32)]
+    with in_places(size):
+        assert output(asked, streams, report="every") == expected
 
 
 def raws(letters: str) -> list[str]:

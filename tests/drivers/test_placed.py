@@ -15,8 +15,6 @@ from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources import open_source
 from rsp_engine.io.sources.splits import Cuttable
-from rsp_engine.model.answers import Answer
-from rsp_engine.model.streams import DeadLetter
 from rsp_engine.plan.planner import plan
 from tests.drivers import test_lanes as lanes
 from tests.drivers.placed import InPlaces, in_places
@@ -44,18 +42,6 @@ def test_every_case_of_the_semantics_can_be_cut_between_places(path, tmp_path):
         compare(case.expected, run(case, tmp_path))
 
 
-def apart(happened: list[object]) -> tuple[dict[str, list[Answer]], list[DeadLetter]]:
-    """Tell what happened apart: the answers of each query, and dead letters.
-
-    Where windows lie apart, several of a query may be due at once in places, and one by one here.
-    """
-    answers: dict[str, list[Answer]] = {}
-    for thing in happened:
-        if isinstance(thing, Answer):
-            answers.setdefault(thing.query, []).append(thing)
-    return answers, [thing for thing in happened if isinstance(thing, DeadLetter)]
-
-
 def check_places(
     asked: list[str], chosen: Options, texts: list[str], max_delay: int, **how: object
 ) -> None:
@@ -72,7 +58,7 @@ def check_places(
             options = how if made is InPlaces else {}
             driver = made(steps, sources, happened.append, max_delay, **options)  # type: ignore[arg-type]
             happened.extend(driver.run())
-            runs.append((apart(happened), driver.counts))
+            runs.append((happened, driver.counts))
         assert isinstance(driver, InPlaces)
         fine = sum(reduced.trouble is None for _, _, reduced in driver.places)
         event(f"{'some' if fine else 'no'} places are fine")
