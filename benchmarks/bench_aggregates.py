@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.aggregates.aggregate_topk import AggregateConfig, Aggregates
+from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk, AggregateTopkConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +73,7 @@ def measure(function: Function, panes: int, distinct: int) -> str:
     total = WINDOW + SLIDES * slide
     keys = (draw.pareto(0.5, total) * 10 % distinct).astype(np.int64)
     values, places = draw.random(total) * 100, np.arange(total)
-    operator = Aggregates(AggregateConfig(K, N, function))
+    operator = AggregateTopk(AggregateTopkConfig(K, N, function))
     times: dict[str, list[float]] = {"arrive": [], "close": [], "list": [], "sort": [], "dense": []}
     for pane in range(panes + SLIDES):
         new = slice(pane * slide, (pane + 1) * slide)

@@ -21,9 +21,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.experiments.datasets.incomplete import PAPER, kept, observed, of_the_paper, panes
+from rsp_engine.experiments.datasets.incomplete import (
+    PAPER_COUNTS,
+    observed,
+    of_the_paper,
+    panes,
+    stored_counts,
+)
 from rsp_engine.operators.incomplete.eaa import EAA
-from rsp_engine.operators.incomplete.observations import IncompleteConfig
+from rsp_engine.operators.incomplete.observations import IncompleteOperatorConfig
 from rsp_engine.operators.incomplete.sla import SLA
 
 if TYPE_CHECKING:
@@ -114,7 +120,7 @@ def said(ratio: float, bar: float | None) -> str:
 def against_others(size: int) -> None:
     """Measure EAA and those who add up anew on windows of a size."""
     found = observed(size + (1 + TURNS * TURN) * (size // 100), D, RHO)
-    config = IncompleteConfig(K, (1.0,) * D)
+    config = IncompleteOperatorConfig(K, (1.0,) * D)
     eaa = EAA(config)
     acts = {
         "EAA": sliding(found, size, eaa),
@@ -137,11 +143,11 @@ def against_others(size: int) -> None:
 
 def items_kept() -> None:
     """Print what is kept, beside the paper."""
-    for size in PAPER:
+    for size in PAPER_COUNTS:
         print(f"Items kept: 2 streams, k = 10, uniform values, C = 100, W = {size} (SLA keeps all)")
         for tenths in range(1, 10):
             rho = tenths / 10
-            here = kept(size, 2, rho, SEEDS)
+            here = stored_counts(size, 2, rho, SEEDS)
             bar = 1.1 * of_the_paper(size, rho)
             holds = here.approximate <= bar and here.precision >= 0.8
             verdict = "no bar" if tenths == 1 else "held" if holds else "MISSED"
@@ -151,7 +157,7 @@ def items_kept() -> None:
             )
     print(f"Items kept: 3 streams, k = 10, rho = {RHO}")
     for size in (500, 1000, 2000, 5000, 10_000):
-        here = kept(size, 3, RHO)
+        here = stored_counts(size, 3, RHO)
         share = here.eaa / size
         verdict = ""
         if size == SIZES[0]:

@@ -21,14 +21,14 @@ import numpy as np
 from rsp_engine.operators.pairs.continuous import ContinuousAnswer
 from rsp_engine.operators.pairs.naive import NaivePairs
 from rsp_engine.operators.pairs.objects import LastObjects
-from rsp_engine.operators.pairs.skyband import KSkyband, SkybandConfig
+from rsp_engine.operators.pairs.skyband import PairSkyband, SkybandConfig
 from rsp_engine.operators.pairs.threshold_algorithm import GlobalScoring, LocalScore, SortedLists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rsp_engine.model.arrays import Floats
-    from rsp_engine.operators.pairs.skyband import Score
+    from rsp_engine.operators.pairs.skyband import PairScore
 
 N, K, D = 10_000, 20, 3
 TURNS = 5
@@ -117,7 +117,7 @@ class Sliding(Protocol):
 class Supreme:
     """Keeps the objects, and scores the pairs: the lower bound."""
 
-    def __init__(self, score: Score) -> None:
+    def __init__(self, score: PairScore) -> None:
         self._score = score
         self._objects = LastObjects(D)
 
@@ -163,7 +163,7 @@ def against_others(name: str, draw: Callable[[np.random.Generator, int], Floats]
     """Measure the K-skyband, the naive algorithm and the lower bound on one distribution."""
     for score in (s1, s2, s3, s4):
         rows = draw(np.random.default_rng(7), N + TURNS * 1000)
-        skyband = KSkyband(SkybandConfig(K), D, score)
+        skyband = PairSkyband(SkybandConfig(K), D, score)
         operators: list[tuple[Sliding, int]] = [
             (skyband, 1000),
             (Supreme(score), 1000),
@@ -180,10 +180,10 @@ def against_others(name: str, draw: Callable[[np.random.Generator, int], Floats]
 def by_threshold(size: int) -> None:
     """Measure how many pairs the threshold algorithm considers."""
     rows = uniform(np.random.default_rng(8), size + TURNS * 200)
-    by_lists = KSkyband(SkybandConfig(K), D, s1, closest())
+    by_lists = PairSkyband(SkybandConfig(K), D, s1, closest())
     slide(by_lists, rows[:size], 0, size)
     state = by_lists.state()
-    by_staircase = KSkyband.restored(SkybandConfig(K), s1, state)
+    by_staircase = PairSkyband.restored(SkybandConfig(K), s1, state)
     before = by_lists.considered
     times: list[list[float]] = [[], []]
     for turn in range(TURNS):
@@ -204,7 +204,7 @@ def for_queries() -> None:
     """Measure updates of the skyband and of a query's answer, for several k and n, in turns."""
     rows = uniform(np.random.default_rng(9), N + 5000)
     asked = {
-        (k, n): (KSkyband(SkybandConfig(K), D, s1), ContinuousAnswer(k))
+        (k, n): (PairSkyband(SkybandConfig(K), D, s1), ContinuousAnswer(k))
         for k, n in ((1, N), (5, N), (10, N), (20, N), (20, 1000), (20, 3000))
     }
     for skyband, _ in asked.values():

@@ -30,7 +30,7 @@ from rsp_engine.model.windows import Pane
 from rsp_engine.operators.sap.sap import Sap, SapConfig
 from rsp_engine.operators.topk.baselines.skyband import KSkyband
 from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
-from rsp_engine.operators.topk.contract import TopkConfig
+from rsp_engine.operators.topk.contract import TopkOperatorConfig
 from rsp_engine.operators.topk.mintopk import MinTopk
 
 if TYPE_CHECKING:
@@ -182,9 +182,9 @@ def operators(names: tuple[str, ...], n: int, s: int, k: int) -> Iterator[tuple[
     for name in names:
         match name:
             case "MinTopk":
-                yield name, MinTopk(TopkConfig(k))
+                yield name, MinTopk(TopkOperatorConfig(k))
             case "k-skyband":
-                yield name, KSkyband(TopkConfig(k))
+                yield name, KSkyband(TopkOperatorConfig(k))
             case "SMA":
                 yield name, Sma(SmaConfig(k, k_max=k))
             case "ring SMA":

@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode
 
-from rsp_engine.drivers.spark.session import session
-from rsp_engine.drivers.spark.split_source import Next
+from rsp_engine.drivers.spark.session import start_session
+from rsp_engine.drivers.spark.split_source import NextBatch
 from rsp_engine.engine import Engine
 from rsp_engine.io.sources import open_source
-from rsp_engine.io.sources.splits import Cuttable
+from rsp_engine.io.sources.splits import Splittable
 from rsp_engine.replica.endpoints.endpoint import Fetched
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ def run(query: str, stream: Path, **options: Any) -> tuple[float, list[float]]: 
 def parsed(stream: Path) -> float:
     """Return the seconds in which Spark parses a file in places, and does nothing with it."""
     source = open_source(str(stream))
-    assert isinstance(source, Cuttable)
+    assert isinstance(source, Splittable)
     places = [(place.start, place.end) for place in source.cut(PLACE)]
-    spark = session()
+    spark = start_session()
 
     def parse(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -119,13 +119,13 @@ def waits(stream: Path) -> list[float]:
     engine.register(f"PREFIX : <{EX}> {TOP}")
     engine.bind(f"{EX}s", str(stream))
     started = [time.perf_counter()]
-    write = Next.write
+    write = NextBatch.write
 
-    def note(told: Next, number: int, places: Any) -> None:  # noqa: ANN401
+    def note(told: NextBatch, number: int, places: Any) -> None:  # noqa: ANN401
         write(told, number, places)
         started[0] = time.perf_counter()
 
-    with patch.object(Next, "write", note):
+    with patch.object(NextBatch, "write", note):
         found = [time.perf_counter() - started[0] for _ in engine.run()]
     return found[1:]  # the first batch waits for Spark to start the query
 

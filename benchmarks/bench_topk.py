@@ -17,7 +17,7 @@ import numpy as np
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
 from rsp_engine.operators.topk.baselines.pretopk import PreTopk
-from rsp_engine.operators.topk.contract import TopkConfig
+from rsp_engine.operators.topk.contract import TopkOperatorConfig
 from rsp_engine.operators.topk.mintopk import MinTopk
 
 if TYPE_CHECKING:
@@ -146,12 +146,12 @@ def slides() -> None:
     for panes in (10, 100, 1000):
         for k in KS:
             slide, count, turns = WINDOW // panes, 10 if panes == 10 else 200, Turns()
-            turns.add("MinTopk", Sliding(MinTopk(TopkConfig(k)), panes, slide), count)
+            turns.add("MinTopk", Sliding(MinTopk(TopkOperatorConfig(k)), panes, slide), count)
             turns.add("Topk+N", Sliding(TopkN(TopkNConfig(k), plus), panes, slide), count)
             turns.add("anew", Recomputing(k, is_filtered=False), 3)
             turns.add("filtered", Recomputing(k, is_filtered=True), 10)
             if panes <= 100:
-                turns.add("PreTopk", Sliding(PreTopk(TopkConfig(k)), panes, slide), 3)
+                turns.add("PreTopk", Sliding(PreTopk(TopkOperatorConfig(k)), panes, slide), 3)
             turns.run()
             predicted = (
                 f"{turns.ratio('PreTopk', 'MinTopk'):8.1f} x" if panes <= 100 else f"{'-':>10}"
@@ -177,7 +177,9 @@ def growth() -> None:
             turns = Turns()
             for panes in (10, 1000):
                 operator = (
-                    MinTopk(TopkConfig(k)) if name == "MinTopk" else TopkN(TopkNConfig(k), plus)
+                    MinTopk(TopkOperatorConfig(k))
+                    if name == "MinTopk"
+                    else TopkN(TopkNConfig(k), plus)
                 )
                 turns.add(str(panes), Sliding(operator, panes, slide), 300)
             turns.run()
@@ -225,7 +227,7 @@ def kept() -> None:
                 shares = [
                     average_length(operator, panes, slide, windows) / wanted
                     for operator in (
-                        MinTopk(TopkConfig(k)),
+                        MinTopk(TopkOperatorConfig(k)),
                         TopkN(TopkNConfig(k // 2, k // 2), plus),
                     )
                 ]

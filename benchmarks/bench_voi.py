@@ -18,7 +18,7 @@ import numpy as np
 
 from rsp_engine.model.candidates import Candidates, Entries
 from rsp_engine.policies.voi import AT_VOI, Learner
-from rsp_engine.policies.voi.rank_distribution import standing
+from rsp_engine.policies.voi.rank_distribution import rank_distribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,9 +95,9 @@ def main() -> None:
         run = Run(count)
         took = [milliseconds(run.evaluate) for _ in range(EVALUATIONS)]
         outlook = run.outlook()
-        ours = median(milliseconds(partial(standing, outlook, K)) for _ in range(9))
+        ours = median(milliseconds(partial(rank_distribution, outlook, K)) for _ in range(9))
         theirs = median(milliseconds(partial(pair_by_pair, outlook)) for _ in range(3))
-        assert np.allclose(standing(outlook, K).g, pair_by_pair(outlook)[1])
+        assert np.allclose(rank_distribution(outlook, K).g, pair_by_pair(outlook)[1])
         levels, middle = outlook.scores.shape[1] - 1, median(took)
         verdict = f"{middle:6.2f} ms (<= {most:g})"
         print(

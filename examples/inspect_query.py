@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rsp_engine.errors import QueryError
 from rsp_engine.grammar import check, to_sparql
-from rsp_engine.grammar.tree import Service, TimeWindow, find
+from rsp_engine.grammar.tree import ServicePattern, TimeWindow, find
 
 try:
     query = check(Path(sys.argv[1]).read_text(encoding="utf-8"), source=sys.argv[1])
@@ -22,6 +22,6 @@ for window in query.windows:
     if isinstance(window.frame, TimeWindow):
         print(f" through a window of {window.frame.range.milliseconds / 1000:g} s", end="")
     print()
-for service in find(query, Service):
+for service in find(query, ServicePattern):
     print(f"asks {getattr(service.name, 'value', 'an endpoint that the data name')}")
 print(to_sparql(query))

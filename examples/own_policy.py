@@ -18,7 +18,7 @@ from rsp_engine.policies import RankedPolicy
 
 if TYPE_CHECKING:
     from rsp_engine.model.candidates import Candidates, Entries
-    from rsp_engine.policies.policy import Places
+    from rsp_engine.policies.policy import CandidatePlaces
 
 USER = "http://example.org/user/"
 FOLLOWS = ox.NamedNode("http://example.org/hasFollowers")
@@ -35,7 +35,9 @@ ORDER BY DESC(?score) LIMIT 3
 """
 
 
-def old_at_the_top(candidates: Candidates, entries: Entries, now: int, _seed: int) -> Places:
+def old_at_the_top(
+    candidates: Candidates, entries: Entries, now: int, _seed: int
+) -> CandidatePlaces:
     """Order the candidates, which come best first, by age over place."""
     places = np.arange(1, len(candidates) + 1)
     return np.argsort(-(now - entries.last_refresh) / places, kind="stable")

@@ -21,24 +21,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from rsp_engine.drivers.checkpoint.commits import Kept
+from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
 from rsp_engine.drivers.local import LocalDriver
-from rsp_engine.drivers.micro_batch import SteadyDriver
+from rsp_engine.drivers.micro_batch import MicroBatchDriver
 from rsp_engine.drivers.registered_query import Query
-from rsp_engine.drivers.replay_clock import Pace
+from rsp_engine.drivers.replay_clock import ReplayClock
 from rsp_engine.drivers.service_binding import connect, recorded
-from rsp_engine.drivers.splits.split_run import PlacedRun
+from rsp_engine.drivers.splits.split_run import SplitRun
 from rsp_engine.drivers.stream_binding import (
+    check_bound_streams,
     check_repeatable,
-    check_streams,
-    closing,
-    opened,
+    close_sources,
+    open_sources,
     place_of,
 )
 from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.errors import BindingError, render
 from rsp_engine.evaluators.pairs import Skybands
-from rsp_engine.evaluators.plan_identity import identity
+from rsp_engine.evaluators.plan_identity import plan_identity
 from rsp_engine.evaluators.service.service_plan import ServiceOptions, changes_stream
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
@@ -46,39 +46,39 @@ from rsp_engine.grammar.definitions import USUAL, defined
 from rsp_engine.grammar.files import read_query
 from rsp_engine.grammar.iris import absolute
 from rsp_engine.io.sources.extent import extent_of
-from rsp_engine.io.sources.live.lifecycle import listening
+from rsp_engine.io.sources.live.lifecycle import live_sources
 from rsp_engine.io.sources.live.source import LiveSource
 from rsp_engine.monitor.run_monitor import Counts, Started
 from rsp_engine.plan.explain.text import explain, query_info
-from rsp_engine.plan.options import Options
-from rsp_engine.plan.planner import Plan, plan
+from rsp_engine.plan.options import QueryOptions
+from rsp_engine.plan.planner import QueryPlan, plan
 from rsp_engine.plan.services import refuse_unasked
 from rsp_engine.plan.shapes.incomplete import refuse_undeclared
 from rsp_engine.plan.unsupported import refuse_unread
 from rsp_engine.policies.registry import register as add_policy
 from rsp_engine.replica.endpoints.endpoint import Limits
-from rsp_engine.replica.store.estimator import Declared, Learned
+from rsp_engine.replica.store.estimator import DeclaredIntervals, LearnedIntervals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-    from rsp_engine.drivers.checkpoint.rewindable import Output
+    from rsp_engine.drivers.checkpoint.rewindable import RewindableOutput
     from rsp_engine.drivers.service_binding import Bindable
     from rsp_engine.drivers.spark.driver import SparkDriver
-    from rsp_engine.evaluators.acquatop.config import Arrivals
+    from rsp_engine.evaluators.acquatop.config import ArrivalRule
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
-    from rsp_engine.io.sources import Source
+    from rsp_engine.io.sources import ElementSource
     from rsp_engine.model.answers import Answer, Graph, Solutions
     from rsp_engine.model.streams import DeadLetter
     from rsp_engine.model.windows import Bounds
-    from rsp_engine.monitor.run_monitor import Watch
+    from rsp_engine.monitor.run_monitor import RunMonitor
     from rsp_engine.operators.windows.report import ReportKind
-    from rsp_engine.plan.monotone import Declared as Monotone
-    from rsp_engine.plan.options import Match, OperatorName
+    from rsp_engine.plan.monotone import DeclaredRanges as Monotone
+    from rsp_engine.plan.options import MatchRule, OperatorName
     from rsp_engine.policies.policy import Policy
-    from rsp_engine.replica.endpoints.recording import Recording
+    from rsp_engine.replica.endpoints.recording import RecordingEndpoint
 
-__all__ = ["Engine", "Query", "RunnerName"]
+__all__ = ["Engine", "RunnerName"]
 
 _LOG = logging.getLogger("rsp")
 RunnerName = Literal["local", "spark"]
@@ -106,9 +106,9 @@ class Engine:
         snapshot: bool = True,
         capacity: int | None = None,
         change_interval_ms: int | None = None,
-        arrivals: Arrivals | None = None,
+        arrivals: ArrivalRule | None = None,
         oracle: bool = False,
-        match: Match = "window",
+        match: MatchRule = "window",
         max_instances: int | None = None,
         runner: RunnerName = "local",
         master: str = "local[*]",
@@ -118,9 +118,13 @@ class Engine:
         packages: str | None = None,
     ) -> None:
         limits = Limits(max_requests, deadline_ms)
-        estimation = Learned() if change_interval_ms is None else Declared(change_interval_ms)
+        estimation = (
+            LearnedIntervals()
+            if change_interval_ms is None
+            else DeclaredIntervals(change_interval_ms)
+        )
         services = ServiceOptions(policy, budget, n, limits, seed, snapshot, capacity, estimation)
-        self._options = Options(
+        self._options = QueryOptions(
             bounds,
             t0,
             report,
@@ -137,18 +141,18 @@ class Engine:
         self._place_bytes = place_bytes
         self._speed = speed
         self._packages = packages
-        self._driver: SparkDriver | SteadyDriver | None = None
+        self._driver: SparkDriver | MicroBatchDriver | None = None
         self._answers: Generator[Answer] | None = None
-        self._paced: Pace | None = None
+        self._paced: ReplayClock | None = None
         self._max_delay = max_delay
         self._dead_letter = dead_letter or (lambda _: None)
-        self._plans: list[Plan] = []
-        self._sources: dict[str, list[Source]] = {}
-        self._feeds: dict[str, list[Source]] = {}
+        self._plans: list[QueryPlan] = []
+        self._sources: dict[str, list[ElementSource]] = {}
+        self._feeds: dict[str, list[ElementSource]] = {}
         self._places: dict[str, list[str]] = {}
         """What tells each source of a stream from others, without secrets."""
         self._steps: dict[str, Step] = {}
-        self._watch: Watch | None = None
+        self._watch: RunMonitor | None = None
         self.counts = Counts()
 
     def __enter__(self) -> Self:
@@ -214,7 +218,7 @@ class Engine:
             known[iri] = modified
         self._options = replace(self._options, services=services, modified=known)
 
-    def changes(self, iri: str, source: str | Source | Iterable[tuple[int, str]]) -> None:
+    def changes(self, iri: str, source: str | ElementSource | Iterable[tuple[int, str]]) -> None:
         """Say where a service pushes its changes, before the queries that ask for its data.
 
         Each element holds the new triples of some keys, from its time on.
@@ -273,7 +277,7 @@ class Engine:
         """The forms of the registered queries."""
         return [made.physical.operator.form for made in self._plans]
 
-    def bind(self, stream: str, source: str | Source | Iterable[tuple[int, str]]) -> None:
+    def bind(self, stream: str, source: str | ElementSource | Iterable[tuple[int, str]]) -> None:
         """Bind a stream to a source: a path, a URL, `-`, or pairs of a time and a Turtle text.
 
         A stream that is bound several times is all of its sources, merged by time.
@@ -282,16 +286,16 @@ class Engine:
 
     def _bind(
         self,
-        bound: dict[str, list[Source]],
+        bound: dict[str, list[ElementSource]],
         stream: str,
-        source: str | Source | Iterable[tuple[int, str]],
+        source: str | ElementSource | Iterable[tuple[int, str]],
     ) -> None:
         """Open a source, and note what tells it from others."""
-        found = opened(source)
+        found = open_sources(source)
         bound.setdefault(stream, []).append(found)
         self._places.setdefault(stream, []).append(place_of(source, found))
 
-    def run(self, outputs: Sequence[Output] = ()) -> Iterator[Answer]:
+    def run(self, outputs: Sequence[RewindableOutput] = ()) -> Iterator[Answer]:
         """Yield the answers of all queries until the sources end.
 
         With a checkpoint, `outputs` are where answers are written to: they go back to where they
@@ -310,7 +314,7 @@ class Engine:
                 sources, is_kept=self._checkpoint is not None, is_paced=self._speed is not None
             )
             answers = self._run_in_places(plans, sources, outputs)
-            answers = listening(self._live(), self._checkpoint, answers)
+            answers = live_sources(self._live(), self._checkpoint, answers)
         self._answers = answers
         return answers
 
@@ -355,30 +359,30 @@ class Engine:
     def _run_in_places(
         self,
         plans: Sequence[PhysicalPlan],
-        sources: Mapping[str, Sequence[Source]],
-        outputs: Sequence[Output],
+        sources: Mapping[str, Sequence[ElementSource]],
+        outputs: Sequence[RewindableOutput],
     ) -> Generator[Answer]:
         """Run what has no end, or must not be lost, or is read by many."""
         self._check_runner()
         if self.is_on_spark:
             self._start_spark()
-        recordings: list[Recording] = []
+        recordings: list[RecordingEndpoint] = []
         folder = None if self._checkpoint is None else str(self._checkpoint)
         if folder is not None:
             plans = [recorded(plan, recordings) for plan in plans]
         steps = self._made(plans)
-        run = PlacedRun(steps, sources, self._dead_letter, self._max_delay, self._pace())
-        kept = Kept(folder, self._identity(plans, sources), recordings, outputs)
+        run = SplitRun(steps, sources, self._dead_letter, self._max_delay, self._pace())
+        kept = CheckpointSpec(folder, self._identity(plans, sources), recordings, outputs)
         driver = self._on_spark(run, kept) if self.is_on_spark else self._steadily(run, kept)
         self._driver, self.counts = driver, driver.counts
         return self._begun(driver, steps, sources)
 
     def _identity(
-        self, plans: Sequence[PhysicalPlan], sources: Mapping[str, Sequence[Source]]
+        self, plans: Sequence[PhysicalPlan], sources: Mapping[str, Sequence[ElementSource]]
     ) -> dict[str, Any]:
         """Return what a checkpoint belongs to."""
         return {
-            "queries": [identity(plan) for plan in plans],
+            "queries": [plan_identity(plan) for plan in plans],
             "sources": {stream: self._places[stream] for stream in sources},
             "max_delay": self._max_delay,
             **({} if self.is_on_spark else {"runner": "local"}),
@@ -387,41 +391,41 @@ class Engine:
     def _start_spark(self) -> None:
         """Start Spark with its packages: sources that are read by it need it first."""
         if self._packages is not None or any(s.name.startswith("kafka") for s in self._live()):
-            from rsp_engine.drivers.spark.session import session
+            from rsp_engine.drivers.spark.session import start_session
 
-            session(self._master, self._packages)
+            start_session(self._master, self._packages)
 
-    def _steadily(self, run: PlacedRun, kept: Kept) -> SteadyDriver:
-        return SteadyDriver(run, kept, place_bytes=self._place_bytes)
+    def _steadily(self, run: SplitRun, kept: CheckpointSpec) -> MicroBatchDriver:
+        return MicroBatchDriver(run, kept, place_bytes=self._place_bytes)
 
-    def _on_spark(self, run: PlacedRun, kept: Kept) -> SparkDriver:
+    def _on_spark(self, run: SplitRun, kept: CheckpointSpec) -> SparkDriver:
         from rsp_engine.drivers.spark.driver import SparkDriver, SparkOptions
 
         options = SparkOptions(self._master, self._place_bytes)
         return SparkDriver(run, kept, options=options)
 
-    def watched_by(self, watch: Watch) -> None:
+    def watched_by(self, watch: RunMonitor) -> None:
         """Let somebody see the next run: how far it is, and every answer."""
         self._watch = watch
 
     def _begun(
         self,
-        driver: LocalDriver | SparkDriver | SteadyDriver,
+        driver: LocalDriver | SparkDriver | MicroBatchDriver,
         steps: list[Step],
-        sources: Mapping[str, Sequence[Source]],
+        sources: Mapping[str, Sequence[ElementSource]],
     ) -> Generator[Answer]:
         """Return the answers of a run; whoever watches is told of it."""
         if self._watch is not None:
             self._watch.begin(self._started(steps, driver, sources))
             for step in steps:
                 step.watch = self._watch
-        return closing(steps, driver.run())
+        return close_sources(steps, driver.run())
 
     def _started(
         self,
         steps: list[Step],
-        driver: LocalDriver | SparkDriver | SteadyDriver,
-        sources: Mapping[str, Sequence[Source]],
+        driver: LocalDriver | SparkDriver | MicroBatchDriver,
+        sources: Mapping[str, Sequence[ElementSource]],
     ) -> Started:
         """Return what a monitor may know of a run."""
         every = [source for found in sources.values() for source in found]
@@ -440,8 +444,8 @@ class Engine:
         self._steps = {step.plan.name: step for step in steps}
         return steps
 
-    def _pace(self) -> Pace | None:
-        self._paced = None if self._speed is None else Pace(self._speed)
+    def _pace(self) -> ReplayClock | None:
+        self._paced = None if self._speed is None else ReplayClock(self._speed)
         return self._paced
 
     def check(self) -> None:
@@ -449,7 +453,7 @@ class Engine:
 
         Nothing is read or sent for that.
         """
-        check_streams([made.physical for made in self._plans], self._sources)
+        check_bound_streams([made.physical for made in self._plans], self._sources)
         asked = (service for made in self._plans for service in made.physical.services)
         refuse_unasked(self._options.bound_services, asked)
         refuse_unread(self._options, (made.query for made in self._plans))

@@ -24,13 +24,13 @@ from rich.terminal_theme import TerminalTheme
 from rsp_engine import Engine
 from rsp_engine.cli.view_frame import Moment, frame
 from rsp_engine.experiments.datasets.generator import generate
-from rsp_engine.monitor.run_monitor import Watch
+from rsp_engine.monitor.run_monitor import RunMonitor
 from rsp_engine.plan.explain.svg import explain_svg
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from rsp_engine.engine import Query
+    from rsp_engine.drivers.registered_query import Query
     from rsp_engine.experiments.datasets.dataset import Dataset
 
 PROJECT = Path(__file__).parents[1]
@@ -112,7 +112,7 @@ def live_picture() -> str:
     """Return the picture of the live view."""
     engine, _ = growing()
     engine.register(MENTIONED)
-    watch = Watch()
+    watch = RunMonitor()
     engine.watched_by(watch)
     with tempfile.TemporaryDirectory() as folder:
         posts = Path(folder) / "posts.nq"

@@ -38,10 +38,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from rsp_engine.drivers.spark.session import session
+    from rsp_engine.drivers.spark.session import start_session
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Spark's own
-        started = session("local[2]")
+        started = start_session("local[2]")
     yield started
     started.stop()

@@ -14,11 +14,11 @@ from rsp_engine import Engine
 from rsp_engine.errors import QueryError
 from rsp_engine.grammar import parse, validate
 from rsp_engine.grammar.builtins import BUILTINS
-from rsp_engine.grammar.files import LARGEST
+from rsp_engine.grammar.files import LARGEST_QUERY
 from rsp_engine.grammar.parser import DEEPEST
 from rsp_engine.grammar.parser.tables import tables as raw_parser
 from rsp_engine.io.sinks import FORMATS as SINKS
-from rsp_engine.io.sources.formats import FORMATS as SOURCES
+from rsp_engine.io.sources.formats import SOURCE_FORMATS as SOURCES
 from rsp_engine.model.durations import parse_duration
 from rsp_engine.plan.options import OPERATORS
 from rsp_engine.policies import POLICIES
@@ -297,7 +297,7 @@ def test_every_rule_of_the_grammar_is_shown():
 
 def test_limits_of_the_language_are_those_of_the_code():
     told = " ".join(text(LANGUAGE).split())
-    assert f"of at most {LARGEST // 1024**2} MB" in told
+    assert f"of at most {LARGEST_QUERY // 1024**2} MB" in told
     assert f"nested at most {DEEPEST} deep" in told
 
 

@@ -19,12 +19,12 @@ from rsp_engine.errors import DriverError, QueryError, QueryFileError, RspError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["USERS_FAULT", "WORLDS_FAULT", "Format", "app", "failures"]
+__all__ = ["USERS_FAULT", "WORLDS_FAULT", "OutputFormat", "app", "exit_on_error"]
 
 USERS_FAULT, WORLDS_FAULT = 2, 3
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """For whom something is printed."""
 
     text = "text"
@@ -57,7 +57,7 @@ def options(
 
 
 @contextmanager
-def failures(code: int = USERS_FAULT) -> Iterator[None]:
+def exit_on_error(code: int = USERS_FAULT) -> Iterator[None]:
     """Tell what the engine refuses in a few lines, and end with an exit code."""
     from rsp_engine.monitor.redaction import Redactor
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rsp_engine.cli.app import failures
+from rsp_engine.cli.app import exit_on_error
 from rsp_engine.errors import BindingError
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _configure(context: typer.Context, value: str | None) -> str | None:
     path = Path(USUAL) if value is None else Path(value)
     params: dict[str, Any] = {param.name: param for param in context.command.params if param.name}
     has_file = value is not None or path.is_file()
-    with failures():
+    with exit_on_error():
         told = read_config(path, params, context.command.name) if has_file else {}
         said = dict(_environment(params, os.environ))
         context.default_map = {**told, **said}

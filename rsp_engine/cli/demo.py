@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rsp_engine.cli.app import WORLDS_FAULT, app, failures
+from rsp_engine.cli.app import WORLDS_FAULT, app, exit_on_error
 from rsp_engine.cli.run import Runner
 
 __all__ = ["demo"]
@@ -32,7 +32,7 @@ def demo(
     that may ask for all users judges each answer: the users, their scores, and how old is what was
     known of them.
     """
-    from rsp_engine.experiments.demonstration import Setting, demonstrate
+    from rsp_engine.experiments.demonstration import DemoSetting, demonstrate
 
-    with failures(WORLDS_FAULT):
-        demonstrate(typer.echo, Setting(policy, budget, windows, runner.value, speed))
+    with exit_on_error(WORLDS_FAULT):
+        demonstrate(typer.echo, DemoSetting(policy, budget, windows, runner.value, speed))

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rsp_engine import __version__
-from rsp_engine.cli.app import WORLDS_FAULT, Format, app
+from rsp_engine.cli.app import WORLDS_FAULT, OutputFormat, app
 from rsp_engine.cli.config import ConfigFlag  # noqa: TC001 - it is read when the word is made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Finding", "doctor", "examine"]
+__all__ = ["Check", "doctor", "examine"]
 
 _LEAST_MEMORY = 3 << 30
 _EXTRAS = {
@@ -35,7 +35,7 @@ _EXTRAS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Check:
     """One thing that was looked at. What is not `needed` may be missing."""
 
     name: str
@@ -52,8 +52,8 @@ def doctor(
         typer.Option(metavar="IRI=URL", help="An endpoint to reach, beside those of rsp.toml."),
     ] = None,
     output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for programs.")
-    ] = Format.text,
+        OutputFormat, typer.Option("--format", help="text for people, json for programs.")
+    ] = OutputFormat.text,
     config: ConfigFlag = None,
 ) -> None:
     """Look whether Java, Spark, memory and endpoints are fit for a run: exit 0 if all are, else 3.
@@ -61,7 +61,7 @@ def doctor(
     Each endpoint is sent one request: ASK {}.
     """
     found = list(examine([text.rpartition("=")[2] for text in service or []]))
-    if output is Format.json:
+    if output is OutputFormat.json:
         typer.echo(json.dumps([asdict(finding) for finding in found], indent=2))
     else:
         for finding in found:
@@ -73,12 +73,12 @@ def doctor(
         raise typer.Exit(WORLDS_FAULT)
 
 
-def examine(urls: list[str]) -> Iterator[Finding]:
+def examine(urls: list[str]) -> Iterator[Check]:
     """Yield what is found, the quick things first."""
-    yield Finding("rsp-engine", True, __version__)
-    yield Finding("Python", True, f"{platform.python_version()}, {sys.executable}")
+    yield Check("rsp-engine", True, __version__)
+    yield Check("Python", True, f"{platform.python_version()}, {sys.executable}")
     yield _java()
-    yield Finding("Spark", True, f"pyspark {version('pyspark')}")
+    yield Check("Spark", True, f"pyspark {version('pyspark')}")
     yield _memory()
     yield _temporary()
     for name, package in _EXTRAS.items():
@@ -87,7 +87,7 @@ def examine(urls: list[str]) -> Iterator[Finding]:
         yield _endpoint(url)
 
 
-def _java() -> Finding:
+def _java() -> Check:
     from rsp_engine.drivers.spark.session import OLDEST_JAVA, java_version
 
     found = java_version()
@@ -96,53 +96,51 @@ def _java() -> Finding:
         " or run with --runner local"
     )
     if found is None:
-        return Finding("Java", False, f"none; Spark needs {OLDEST_JAVA} or later", hint)
+        return Check("Java", False, f"none; Spark needs {OLDEST_JAVA} or later", hint)
     java = os.environ.get("JAVA_HOME") or shutil.which("java")
     told = f"{found}, {java}"
-    return Finding(
-        "Java", found >= OLDEST_JAVA, told, f"Spark needs {OLDEST_JAVA} or later; {hint}"
-    )
+    return Check("Java", found >= OLDEST_JAVA, told, f"Spark needs {OLDEST_JAVA} or later; {hint}")
 
 
-def _memory() -> Finding:
+def _memory() -> Check:
     try:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):
-        return Finding("memory", True, "not known here", needed=False)
+        return Check("memory", True, "not known here", needed=False)
     cores = os.cpu_count() or 1
     told = f"{free / (1 << 30):.1f} GB free, {cores} cores"
     hint = "Spark takes 2 GB and some for each core: close something, or run with --runner local"
-    return Finding("memory", free >= _LEAST_MEMORY, told, hint, needed=False)
+    return Check("memory", free >= _LEAST_MEMORY, told, hint, needed=False)
 
 
-def _temporary() -> Finding:
+def _temporary() -> Check:
     folder = tempfile.gettempdir()
     try:
         with tempfile.TemporaryFile():
             free = shutil.disk_usage(folder).free
     except OSError as error:
         hint = "name another folder in the variable TMPDIR"
-        return Finding("disk", False, f"{folder} cannot be written to: {error.strerror}", hint)
-    return Finding("disk", True, f"{free / (1 << 30):.1f} GB free in {folder}")
+        return Check("disk", False, f"{folder} cannot be written to: {error.strerror}", hint)
+    return Check("disk", True, f"{free / (1 << 30):.1f} GB free in {folder}")
 
 
-def _extra(name: str, package: str) -> Finding:
+def _extra(name: str, package: str) -> Check:
     try:
         told = f"{package} {version(package)}"
     except PackageNotFoundError:
         hint = f'install it where you need it: pip install "rsp-engine[{name}]"'
-        return Finding(f"[{name}]", False, f"{package} is not installed", hint, needed=False)
-    return Finding(f"[{name}]", True, told, needed=False)
+        return Check(f"[{name}]", False, f"{package} is not installed", hint, needed=False)
+    return Check(f"[{name}]", True, told, needed=False)
 
 
-def _endpoint(url: str) -> Finding:
+def _endpoint(url: str) -> Check:
     """Ask an endpoint for next to nothing, as a run would ask: with its limits and credentials."""
     from rsp_engine.errors import RspError
-    from rsp_engine.replica.endpoints.probe import reach
+    from rsp_engine.replica.endpoints.probe import probe_endpoint
 
     hint = "is it running, and is the path right (/sparql, /query)?"
     try:
-        told = reach(url)
+        told = probe_endpoint(url)
     except RspError as error:
-        return Finding("endpoint", False, error.message, error.hint or hint)
-    return Finding("endpoint", True, told)
+        return Check("endpoint", False, error.message, error.hint or hint)
+    return Check("endpoint", True, told)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rsp_engine.cli.app import WORLDS_FAULT, app, failures
+from rsp_engine.cli.app import WORLDS_FAULT, app, exit_on_error
 from rsp_engine.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def list_suites() -> None:
     from rsp_engine.experiments.bundled_suites import known_suites
     from rsp_engine.experiments.suite import read_suite
 
-    with failures():
+    with exit_on_error():
         for path in known_suites():
             suite = read_suite(path)
             quick = read_suite(path, quick=True)
@@ -81,7 +81,7 @@ def run_suites(
     from rsp_engine.experiments.results import run_suite
     from rsp_engine.experiments.suite import read_suite
 
-    with failures():
+    with exit_on_error():
         chosen = [
             _changed(read_suite(find_suite(name), quick=quick), data, seed) for name in suites
         ]
@@ -128,10 +128,10 @@ def report_on(
 
     A folder that is not finished is refused; name those that are to report on them alone.
     """
-    from rsp_engine.experiments.report.written import found_results, tell, write_report
+    from rsp_engine.experiments.report.written import found_results, report_progress, write_report
 
-    with failures():
-        told = tell(found_results(results, names or ()), _data(data))
+    with exit_on_error():
+        told = report_progress(found_results(results, names or ()), _data(data))
         path = output or results / "report.html"
         write_report(told, path, figures)
         typer.echo(path)

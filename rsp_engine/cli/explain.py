@@ -9,31 +9,31 @@ from typing import Annotated
 
 import typer
 
-from rsp_engine.cli.app import app, failures
+from rsp_engine.cli.app import app, exit_on_error
 from rsp_engine.cli.config import ConfigFlag, configured_queries
 from rsp_engine.cli.ranking import (
     ArrivalsFlag,
     FunctionsFlag,
-    Match,
+    MatchChoice,
     MatchFlag,
-    MaxInstances,
-    Operator,
+    MaxInstancesFlag,
+    OperatorChoice,
     OperatorFlag,
     RangesFlag,
-    ranges,
+    value_ranges,
 )
 from rsp_engine.cli.remote import (
-    Budget,
-    Capacity,
-    Changes,
-    Deadline,
-    MaxRequests,
-    Modified,
-    Policy,
+    BudgetFlag,
+    CapacityFlag,
+    ChangesFlag,
+    DeadlineFlag,
+    MaxRequestsFlag,
+    ModifiedFlag,
+    PolicyFlag,
     ReplicaFlag,
-    Seed,
-    Services,
-    StandBy,
+    SeedFlag,
+    ServicesFlag,
+    StandByFlag,
     modified_by,
     service_options,
 )
@@ -72,25 +72,25 @@ def explain_file(
         typer.Option(metavar="IRI=FILE", help="The file of a static graph (repeatable)."),
     ] = None,
     function: FunctionsFlag = None,
-    service: Services = None,
-    policy: Policy = None,
-    budget: Budget = None,
-    n: StandBy = None,
-    max_requests: MaxRequests = None,
-    deadline: Deadline = None,
-    changes: Changes = None,
-    modified: Modified = None,
-    seed: Seed = None,
+    service: ServicesFlag = None,
+    policy: PolicyFlag = None,
+    budget: BudgetFlag = None,
+    n: StandByFlag = None,
+    max_requests: MaxRequestsFlag = None,
+    deadline: DeadlineFlag = None,
+    changes: ChangesFlag = None,
+    modified: ModifiedFlag = None,
+    seed: SeedFlag = None,
     replica: ReplicaFlag = None,
-    capacity: Capacity = None,
-    operator: OperatorFlag = Operator.auto,
+    capacity: CapacityFlag = None,
+    operator: OperatorFlag = OperatorChoice.auto,
     arrivals: ArrivalsFlag = None,
-    match: MatchFlag = Match.window,
+    match: MatchFlag = MatchChoice.window,
     attribute_range: RangesFlag = None,
-    max_instances: MaxInstances = None,
+    max_instances: MaxInstancesFlag = None,
 ) -> None:
     """Print the logical and the physical plan of a query: what is evaluated where, and why."""
-    with failures():
+    with exit_on_error():
         remote = service_options(
             policy=policy,
             budget=budget,
@@ -111,7 +111,7 @@ def explain_file(
         from rsp_engine.grammar.files import read_query
         from rsp_engine.grammar.iris import absolute
         from rsp_engine.plan.explain.text import explain, explain_json
-        from rsp_engine.plan.options import Options
+        from rsp_engine.plan.options import QueryOptions
         from rsp_engine.plan.planner import plan
         from rsp_engine.plan.services import refuse_unasked
         from rsp_engine.plan.shapes.incomplete import refuse_undeclared
@@ -120,14 +120,14 @@ def explain_file(
         text = read_query(file)
         query = check(text, file)
         graphs = bound_once(graph or [], (), query.prefixes, "--graph")
-        names = [clause.name for clause in tree.find(query, tree.Service)]
+        names = [clause.name for clause in tree.find(query, tree.ServicePattern)]
         asked = {name.value for name in names if isinstance(name, tree.Iri)}
         services = bound_once(service or [], asked, query.prefixes, "--service")
         feeds = bindings(changes or [], asked, query.prefixes, "--changes")
         streams = {window.stream.value for window in query.windows}
         declared = bound_once(attribute_range or [], streams, query.prefixes, "--range")
         told = modified_by(modified, dict(services), asked, query.prefixes)
-        options = Options(
+        options = QueryOptions(
             definitions=defined(function or [], query.prefixes),
             graphs={iri: Path(path) for iri, path in graphs},
             folder=Path(file).parent,
@@ -138,7 +138,7 @@ def explain_file(
             operator=operator.value,
             arrivals=None if arrivals is None else arrivals.value,
             match=match.value,
-            ranges={absolute(iri): found for iri, found in ranges(declared).items()},
+            ranges={absolute(iri): found for iri, found in value_ranges(declared).items()},
             max_instances=max_instances,
         )
         made = plan(query, text, file, options)

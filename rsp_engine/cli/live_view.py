@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-    from rsp_engine.monitor.run_monitor import Watch
+    from rsp_engine.monitor.run_monitor import RunMonitor
 
-__all__ = ["FRAMES", "LiveView", "Rate"]
+__all__ = ["FRAMES", "EventRate", "LiveView"]
 
 FRAMES = 8
 """So many frames a second at most."""
@@ -35,10 +35,10 @@ _LATELY = 3.0
 """Over so many seconds the throughput is measured."""
 
 
-class Rate:
+class EventRate:
     """How much came in a second, lately; times are given, never asked for.
 
-    >>> rate = Rate()
+    >>> rate = EventRate()
     >>> rate(0.0, 0), rate(1.0, 500), rate(2.0, 1500)
     (0.0, 500.0, 750.0)
     >>> rate(5.0, 1500)
@@ -62,7 +62,7 @@ class LiveView:
 
     def __init__(
         self,
-        watch: Watch,
+        watch: RunMonitor,
         console: Console,
         hide: Callable[[str], str] = str,
         clock: Callable[[], float] = time.monotonic,
@@ -72,7 +72,7 @@ class LiveView:
         self._console = console
         self._clock = clock
         self._began = clock()
-        self._rate = Rate()
+        self._rate = EventRate()
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._draw, name="rsp-live-view", daemon=True)
         self._live = Live(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rsp_engine.cli.app import Format, app
+from rsp_engine.cli.app import OutputFormat, app
 
 __all__ = ["list_policies"]
 
@@ -15,14 +15,14 @@ __all__ = ["list_policies"]
 @app.command("policies")
 def list_policies(
     output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for programs.")
-    ] = Format.text,
+        OutputFormat, typer.Option("--format", help="text for people, json for programs.")
+    ] = OutputFormat.text,
 ) -> None:
     """List the refresh policies, with a line of what each does and where it comes from."""
     from rsp_engine.policies.registry import POLICIES
 
     found = list(POLICIES.values())
-    if output is Format.json:
+    if output is OutputFormat.json:
         rows = [{"name": p.name, "summary": p.summary, "section": p.section} for p in found]
         typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
         return

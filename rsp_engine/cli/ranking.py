@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
-    "Arrivals",
+    "ArrivalsChoice",
     "ArrivalsFlag",
     "FunctionsFlag",
-    "Match",
+    "MatchChoice",
     "MatchFlag",
-    "MaxInstances",
-    "Operator",
+    "MaxInstancesFlag",
+    "OperatorChoice",
     "OperatorFlag",
     "OracleFlag",
     "RangesFlag",
-    "ranges",
+    "value_ranges",
 ]
 
 
-class Operator(StrEnum):
+class OperatorChoice(StrEnum):
     """What runs a ranked query."""
 
     auto = "auto"
@@ -46,14 +46,14 @@ class Operator(StrEnum):
     general = "general"
 
 
-class Match(StrEnum):
+class MatchChoice(StrEnum):
     """Where the triples of a solution come from."""
 
     window = "window"
     element = "element"
 
 
-class Arrivals(StrEnum):
+class ArrivalsChoice(StrEnum):
     """What counts where a join key arrives several times in a window."""
 
     latest = "latest"
@@ -61,11 +61,11 @@ class Arrivals(StrEnum):
 
 
 OperatorFlag = Annotated[
-    Operator,
+    OperatorChoice,
     typer.Option(help="What runs a ranked query; the planner chooses unless one is named."),
 ]
 MatchFlag = Annotated[
-    Match,
+    MatchChoice,
     typer.Option(
         help="element: match each WINDOW block in one element at a time, so that no solution spans"
         " two elements; ranked queries of several patterns then take a top-k operator."
@@ -88,7 +88,7 @@ FunctionsFlag = Annotated[
         help="A function that queries call, as an expression over its parameters (repeatable).",
     ),
 ]
-MaxInstances = Annotated[
+MaxInstancesFlag = Annotated[
     int | None,
     typer.Option(
         min=1,
@@ -98,7 +98,7 @@ MaxInstances = Annotated[
     ),
 ]
 ArrivalsFlag = Annotated[
-    Arrivals | None,
+    ArrivalsChoice | None,
     typer.Option(help="Of several arrivals of a join key the latest counts (if left out), or all."),
 ]
 OracleFlag = Annotated[
@@ -110,10 +110,10 @@ OracleFlag = Annotated[
 ]
 
 
-def ranges(given: Iterable[tuple[str, str]]) -> dict[str, tuple[float, float]]:
+def value_ranges(given: Iterable[tuple[str, str]]) -> dict[str, tuple[float, float]]:
     """Read `LOW,HIGH` of streams.
 
-    >>> ranges([("http://e/s", "0,250")])
+    >>> value_ranges([("http://e/s", "0,250")])
     {'http://e/s': (0.0, 250.0)}
     """
     return {stream: _range(stream, text) for stream, text in given}

@@ -17,39 +17,39 @@ if TYPE_CHECKING:
     from rsp_engine.evaluators.service.service_plan import ServiceOptions
 
 __all__ = [
-    "Allow",
-    "Budget",
-    "Capacity",
-    "Changes",
-    "Deadline",
-    "MaxRequests",
-    "Modified",
-    "Policy",
-    "Replica",
+    "AllowFlag",
+    "BudgetFlag",
+    "CapacityFlag",
+    "ChangesFlag",
+    "DeadlineFlag",
+    "MaxRequestsFlag",
+    "ModifiedFlag",
+    "PolicyFlag",
+    "ReplicaChoice",
     "ReplicaFlag",
-    "Seed",
-    "Services",
-    "StandBy",
+    "SeedFlag",
+    "ServicesFlag",
+    "StandByFlag",
     "modified_by",
     "service_options",
 ]
 
 
-class Replica(StrEnum):
+class ReplicaChoice(StrEnum):
     """How the local copy of remote data begins."""
 
     snapshot = "snapshot"
     cache = "cache"
 
 
-Services = Annotated[
+ServicesFlag = Annotated[
     list[str] | None,
     typer.Option(
         metavar="IRI=URL",
         help="A SERVICE of the query and the SPARQL endpoint behind it (repeatable).",
     ),
 ]
-Allow = Annotated[
+AllowFlag = Annotated[
     list[str] | None,
     typer.Option(
         metavar="URL",
@@ -57,7 +57,7 @@ Allow = Annotated[
         " out.",
     ),
 ]
-Changes = Annotated[
+ChangesFlag = Annotated[
     list[str] | None,
     typer.Option(
         metavar="IRI=SOURCE",
@@ -65,7 +65,7 @@ Changes = Annotated[
         " (repeatable).",
     ),
 ]
-Modified = Annotated[
+ModifiedFlag = Annotated[
     list[str] | None,
     typer.Option(
         metavar="IRI=PROPERTY",
@@ -73,33 +73,37 @@ Modified = Annotated[
         " (repeatable).",
     ),
 ]
-Policy = Annotated[
+PolicyFlag = Annotated[
     str | None,
     typer.Option(
         metavar="NAME", help="What elects the keys to fetch anew: WST, WSJ-..., AT-... or EXACT."
     ),
 ]
-Budget = Annotated[
+BudgetFlag = Annotated[
     int | None,
     typer.Option(help="How many remote keys an evaluation may fetch; 10 if left out."),
 ]
-StandBy = Annotated[
+StandByFlag = Annotated[
     int | None,
     typer.Option("--n", help="How many objects stand by behind the k best; 10 if left out."),
 ]
-MaxRequests = Annotated[int | None, typer.Option(help="How many requests an evaluation may send.")]
-Deadline = Annotated[
+MaxRequestsFlag = Annotated[
+    int | None, typer.Option(help="How many requests an evaluation may send.")
+]
+DeadlineFlag = Annotated[
     str | None,
     typer.Option(
         metavar="DURATION", help="How long an evaluation may wait for remote data: 500ms."
     ),
 ]
-Seed = Annotated[int | None, typer.Option(help="Where chance begins, for policies that use it.")]
+SeedFlag = Annotated[
+    int | None, typer.Option(help="Where chance begins, for policies that use it.")
+]
 ReplicaFlag = Annotated[
-    Replica | None,
+    ReplicaChoice | None,
     typer.Option(help="Load all remote data first (snapshot), or what is missed (cache)."),
 ]
-Capacity = Annotated[
+CapacityFlag = Annotated[
     int | None, typer.Option(help="How many remote keys are held; all if left out.")
 ]
 
@@ -135,7 +139,7 @@ def service_options(
     max_requests: int | None,
     deadline: str | None,
     seed: int | None,
-    replica: Replica | None,
+    replica: ReplicaChoice | None,
     capacity: int | None,
     arrivals: str | None,
     is_bound: bool,
@@ -167,7 +171,7 @@ def service_options(
             default.n if n is None else n,
             seed=default.seed if seed is None else seed,
             limits=Limits(max_requests, within),
-            snapshot=replica is not Replica.cache,
+            snapshot=replica is not ReplicaChoice.cache,
             capacity=capacity,
         )
     except ValueError as reason:

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from rsp_engine.cli.app import WORLDS_FAULT, app, failures
+from rsp_engine.cli.app import WORLDS_FAULT, app, exit_on_error
 from rsp_engine.errors import BindingError
 
-__all__ = ["replay"]
+__all__ = ["replay_file"]
 
 
 @app.command("replay")
-def replay(
+def replay_file(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A recorded stream: a path, - or a URL.")
     ],
@@ -30,24 +30,24 @@ def replay(
     ] = None,
 ) -> None:
     """Send a recorded stream to a broker, each element as a message with its time."""
-    from rsp_engine.drivers.replay_clock import Pace
+    from rsp_engine.drivers.replay_clock import ReplayClock
     from rsp_engine.io.sources import open_source
-    from rsp_engine.io.sources.live.schemes import is_live
+    from rsp_engine.io.sources.live.schemes import is_live_url
     from rsp_engine.io.sources.spec import need, read_spec
     from rsp_engine.model.streams import DeadLetter
 
-    with failures():
+    with exit_on_error():
         if speed == 0:
             raise BindingError("--speed 0: nothing would ever come", "take more than 0")
-        if is_live(source):
+        if is_live_url(source):
             raise BindingError(f"{source} is live, not recorded", "name a file")
         need(target, "mqtt", "paho")
         from rsp_engine.io.sinks.publisher import Publisher
 
         items, publisher = open_source(source), Publisher(read_spec(target))
-        pace = None if speed is None else Pace(speed)
+        pace = None if speed is None else ReplayClock(speed)
         sent = dead = 0
-        with failures(WORLDS_FAULT), publisher:
+        with exit_on_error(WORLDS_FAULT), publisher:
             for item in items:
                 if isinstance(item, DeadLetter):
                     dead += 1

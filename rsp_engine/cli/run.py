@@ -12,46 +12,46 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from rsp_engine.cli.app import WORLDS_FAULT, app, failures
+from rsp_engine.cli.app import WORLDS_FAULT, app, exit_on_error
 from rsp_engine.cli.config import ConfigFlag, configured_queries, refuse_writing_elsewhere
 from rsp_engine.cli.output_guard import places_of, refuse_overwriting
 from rsp_engine.cli.ranking import (
     ArrivalsFlag,
     FunctionsFlag,
-    Match,
+    MatchChoice,
     MatchFlag,
-    MaxInstances,
-    Operator,
+    MaxInstancesFlag,
+    OperatorChoice,
     OperatorFlag,
     OracleFlag,
     RangesFlag,
-    ranges,
+    value_ranges,
 )
 from rsp_engine.cli.remote import (
-    Allow,
-    Budget,
-    Capacity,
-    Changes,
-    Deadline,
-    MaxRequests,
-    Modified,
-    Policy,
+    AllowFlag,
+    BudgetFlag,
+    CapacityFlag,
+    ChangesFlag,
+    DeadlineFlag,
+    MaxRequestsFlag,
+    ModifiedFlag,
+    PolicyFlag,
     ReplicaFlag,
-    Seed,
-    Services,
-    StandBy,
+    SeedFlag,
+    ServicesFlag,
+    StandByFlag,
     modified_by,
     service_options,
 )
-from rsp_engine.cli.run_summary import Faults, Verdict, tell
-from rsp_engine.cli.watching import LiveFlag, ManifestFile, MetricsPort, Watching
+from rsp_engine.cli.run_summary import FaultReporter, RunVerdict, print_summary
+from rsp_engine.cli.watching import LiveFlag, ManifestFlag, MetricsFlag, RunView
 from rsp_engine.errors import BindingError
 from rsp_engine.model.durations import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.drivers.checkpoint.rewindable import Output
+    from rsp_engine.drivers.checkpoint.rewindable import RewindableOutput
     from rsp_engine.engine import Engine
 
 __all__ = ["run_files"]
@@ -159,23 +159,23 @@ def run_files(
     max_delay: Annotated[
         str, typer.Option(metavar="DURATION", help="How late an element may come: 5s, PT5S, 5000.")
     ] = "0",
-    operator: OperatorFlag = Operator.auto,
-    service: Services = None,
-    allow: Allow = None,
-    policy: Policy = None,
-    budget: Budget = None,
-    n: StandBy = None,
-    max_requests: MaxRequests = None,
-    deadline: Deadline = None,
-    changes: Changes = None,
-    modified: Modified = None,
-    seed: Seed = None,
+    operator: OperatorFlag = OperatorChoice.auto,
+    service: ServicesFlag = None,
+    allow: AllowFlag = None,
+    policy: PolicyFlag = None,
+    budget: BudgetFlag = None,
+    n: StandByFlag = None,
+    max_requests: MaxRequestsFlag = None,
+    deadline: DeadlineFlag = None,
+    changes: ChangesFlag = None,
+    modified: ModifiedFlag = None,
+    seed: SeedFlag = None,
     replica: ReplicaFlag = None,
-    capacity: Capacity = None,
+    capacity: CapacityFlag = None,
     arrivals: ArrivalsFlag = None,
-    match: MatchFlag = Match.window,
+    match: MatchFlag = MatchChoice.window,
     attribute_range: RangesFlag = None,
-    max_instances: MaxInstances = None,
+    max_instances: MaxInstancesFlag = None,
     oracle: OracleFlag = False,
     output_format: Annotated[
         str, typer.Option("--format", help="jsonl, csv, tsv, sparql-json, sparql-xml or nquads.")
@@ -196,17 +196,17 @@ def run_files(
         ),
     ] = False,
     live: LiveFlag = None,
-    metrics_port: MetricsPort = None,
-    manifest: ManifestFile = None,
+    metrics_port: MetricsFlag = None,
+    manifest: ManifestFlag = None,
 ) -> None:
     """Run queries over streams, and print an answer for each window that closes."""
     from rsp_engine.engine import Engine
     from rsp_engine.io.sinks import FORMATS, DeadLetterFile, open_sink
 
-    with ExitStack() as opened, failures():
+    with ExitStack() as opened, exit_on_error():
         refuse_writing_elsewhere(context)
         letters: list[DeadLetterFile] = []
-        verdict, faults = Verdict(), Faults()
+        verdict, faults = RunVerdict(), FaultReporter()
         remote = service_options(
             policy=policy,
             budget=budget,
@@ -261,10 +261,10 @@ def run_files(
             engine.check()
             typer.echo(engine.explain(), nl=False)
             return
-        watching = Watching(context, live=live, metrics_port=metrics_port, manifest=manifest)
+        watching = RunView(context, live=live, metrics_port=metrics_port, manifest=manifest)
         if watching.watch is not None:
             engine.watched_by(watching.watch)
-        outputs: list[Output] = []
+        outputs: list[RewindableOutput] = []
         answers = engine.run(outputs)
         keep = checkpoint is not None
         sink = opened.enter_context(closing(open_sink(output_format, output, forms[0], keep=keep)))
@@ -277,13 +277,13 @@ def run_files(
         opened.enter_context(_ending(engine, live_for))
         gc.freeze()  # what is there by now stays: the garbage collector need not look at it
         gc.set_threshold(50_000, 20, 100)  # and a run leaves it next to nothing to find
-        with failures(WORLDS_FAULT), suppress(BrokenPipeError), watching:
+        with exit_on_error(WORLDS_FAULT), suppress(BrokenPipeError), watching:
             for answer in answers:
                 if not watching.replaces_answers:
                     sink.write(answer)
                 verdict.hear(answer.stats)
                 faults.hear(answer.stats)
-    tell(engine.counts, dead_letters)
+    print_summary(engine.counts, dead_letters)
     verdict.tell()
     faults.tell()
 
@@ -378,7 +378,7 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> list[str]:
         engine.graph(iri, path)
     for text in bound.functions or []:
         engine.define(text, prefixes)
-    clauses = (clause for query in queries for clause in tree.find(query, tree.Service))
+    clauses = (clause for query in queries for clause in tree.find(query, tree.ServicePattern))
     asked = {clause.name.value for clause in clauses if isinstance(clause.name, tree.Iri)}
     services = bound_once(bound.services or [], asked, prefixes, "--service")
     told = modified_by(bound.modified, dict(services), asked, prefixes)
@@ -391,7 +391,7 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> list[str]:
         engine.changes(iri, source)
         read += places_of(source)
     known = {window.stream.value for query in queries for window in query.windows}
-    for iri, (low, high) in ranges(
+    for iri, (low, high) in value_ranges(
         bound_once(bound.ranges or [], known, prefixes, "--range")
     ).items():
         engine.range(iri, low, high)

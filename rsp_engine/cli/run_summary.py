@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from rsp_engine.monitor.run_monitor import Counts
 
-__all__ = ["Faults", "Verdict", "tell"]
+__all__ = ["FaultReporter", "RunVerdict", "print_summary"]
 
 
-class Faults:
+class FaultReporter:
     """What services did not answer: it is told when it first happens, and at the end."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Faults:
             typer.echo(f"{self._seen.total()} faults of services ({kinds})", err=True)
 
 
-class Verdict:
+class RunVerdict:
     """What the oracle says of all answers together."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Verdict:
             typer.echo(f"{told}, mean of {self._windows} windows", err=True)
 
 
-def tell(counts: Counts, dead_letters: str | None) -> None:
+def print_summary(counts: Counts, dead_letters: str | None) -> None:
     """Say on standard error what happened, where somebody looks or something was set aside."""
     dead = sum(counts.dead.values())
     if not dead and not sys.stderr.isatty():

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rsp_engine.cli.app import USERS_FAULT, Format, app
+from rsp_engine.cli.app import USERS_FAULT, OutputFormat, app
 from rsp_engine.errors import Diagnostic, QueryError, QueryFileError, Span, position, render
 from rsp_engine.grammar import Validation, validate
 from rsp_engine.grammar.files import read_query
@@ -22,8 +22,8 @@ def validate_files(
         list[str], typer.Argument(metavar="FILE", help="RSP-QL files; - is standard input.")
     ],
     output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for editors.")
-    ] = Format.text,
+        OutputFormat, typer.Option("--format", help="text for people, json for editors.")
+    ] = OutputFormat.text,
 ) -> None:
     """Check queries without running them: exit 0 if all are good, 2 if one is not.
 
@@ -35,9 +35,9 @@ def validate_files(
     for file in files:
         text, result = _validate(file)
         rows.append(_as_json(file, text, result))
-        if output is Format.text:
+        if output is OutputFormat.text:
             _print(file, text, result)
-    if output is Format.json:
+    if output is OutputFormat.json:
         typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
     if not all(row["ok"] for row in rows):
         raise typer.Exit(USERS_FAULT)

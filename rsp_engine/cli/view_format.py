@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Interval
 
-__all__ = ["Terms", "age", "instant", "interval", "is_measure", "size", "visible"]
+__all__ = [
+    "TermFormatter",
+    "format_age",
+    "format_instant",
+    "format_size",
+    "format_window",
+    "is_measure",
+    "printable",
+]
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBERS = frozenset(
@@ -33,10 +41,10 @@ _THIS_CENTURY = 946_684_800_000
 """Times before it count from the start of a recording, and are shown as seconds."""
 
 
-def visible(text: str) -> str:
+def printable(text: str) -> str:
     r"""Return a text that moves no cursor and changes no colour, and is not too long.
 
-    >>> visible("a\x1b[2Jb")
+    >>> printable("a\x1b[2Jb")
     'a�[2Jb'
     """
     if len(text) > _LONGEST:
@@ -51,11 +59,11 @@ def is_measure(term: NamedNode | BlankNode | Literal) -> bool:
     return isinstance(term, Literal) and term.datatype.value in _NUMBERS | _TIMES
 
 
-class Terms:
+class TermFormatter:
     """Writes terms as a query would, and numbers with a few digits.
 
     >>> from pyoxigraph import Literal, NamedNode
-    >>> terms = Terms({"": "http://example.org/"})
+    >>> terms = TermFormatter({"": "http://example.org/"})
     >>> terms(NamedNode("http://example.org/user/ann")), terms(NamedNode("http://e.org/a"))
     (':user/ann', 'http://e.org/a')
     >>> terms(Literal(1234567)), terms(Literal(3.14159265)), terms(Literal("hi", language="en"))
@@ -71,15 +79,15 @@ class Terms:
         if isinstance(term, NamedNode):
             return self.iri(term.value)
         if isinstance(term, BlankNode):
-            return visible(f"_:{term.value}")
-        return visible(number(term.value) if term.datatype.value in _NUMBERS else term.value)
+            return printable(f"_:{term.value}")
+        return printable(number(term.value) if term.datatype.value in _NUMBERS else term.value)
 
     def iri(self, value: str) -> str:
         """Return an IRI with a prefix, whatever comes after it."""
         for namespace, prefix in self._namespaces:
             if value.startswith(namespace):
-                return visible(prefix + value[len(namespace) :])
-        return visible(value)
+                return printable(prefix + value[len(namespace) :])
+        return printable(value)
 
 
 def number(text: str) -> str:
@@ -94,10 +102,10 @@ def number(text: str) -> str:
         return text
 
 
-def age(milliseconds: int) -> str:
+def format_age(milliseconds: int) -> str:
     """Return an age as one reads it.
 
-    >>> [age(ms) for ms in (0, 850, 45_000, 125_000, 11_520_000, 200_000_000)]
+    >>> [format_age(ms) for ms in (0, 850, 45_000, 125_000, 11_520_000, 200_000_000)]
     ['fresh', '850 ms', '45 s', '2 m 05 s', '3 h 12 m', '2 d 7 h']
     """
     if milliseconds <= 0:
@@ -116,10 +124,10 @@ def age(milliseconds: int) -> str:
     return f"{hours // 24} d {hours % 24} h"
 
 
-def instant(milliseconds: float) -> str:
+def format_instant(milliseconds: float) -> str:
     """Return an instant of event time.
 
-    >>> instant(160_000), instant(1_709_283_550_000), instant(float("inf"))
+    >>> format_instant(160_000), format_instant(1_709_283_550_000), format_instant(float("inf"))
     ('160 s', '2024-03-01 08:59:10', 'the end')
     """
     if milliseconds == inf:
@@ -135,22 +143,22 @@ def instant(milliseconds: float) -> str:
     return when.strftime("%Y-%m-%d %H:%M:%S")
 
 
-def interval(window: Interval) -> str:
+def format_window(window: Interval) -> str:
     """Return the edges of a window; a date that is the same is told once.
 
     >>> from rsp_engine.model.answers import Interval
-    >>> interval(Interval(1_709_283_550_000, 1_709_283_610_000))
+    >>> format_window(Interval(1_709_283_550_000, 1_709_283_610_000))
     '2024-03-01 08:59:10 – 09:00:10'
     """
-    begin, end = instant(window.open), instant(window.close)
+    begin, end = format_instant(window.open), format_instant(window.close)
     day = len("2024-03-01 ")
     return f"{begin} – {end[day:] if '-' in end and begin[:day] == end[:day] else end}"
 
 
-def size(amount: int) -> str:
+def format_size(amount: int) -> str:
     """Return an amount of bytes.
 
-    >>> size(900), size(12_345), size(3_400_000_000)
+    >>> format_size(900), format_size(12_345), format_size(3_400_000_000)
     ('900 B', '12.3 kB', '3.4 GB')
     """
     value = float(amount)

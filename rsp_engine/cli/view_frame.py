@@ -11,7 +11,15 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from rsp_engine.cli.view_format import Terms, age, instant, interval, is_measure, size, visible
+from rsp_engine.cli.view_format import (
+    TermFormatter,
+    format_age,
+    format_instant,
+    format_size,
+    format_window,
+    is_measure,
+    printable,
+)
 from rsp_engine.cli.view_moves import moves
 from rsp_engine.model.answers import Boolean, Graph, Solutions
 
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rsp_engine.model.answers import Answer, Row
-    from rsp_engine.monitor.run_monitor import Extent, QuerySeen, Watch
+    from rsp_engine.monitor.run_monitor import Extent, QuerySeen, RunMonitor
 
 __all__ = ["Moment", "frame"]
 
@@ -40,7 +48,7 @@ class Moment(NamedTuple):
     ascii_only: bool = False
 
 
-def frame(watch: Watch, moment: Moment, hide: Callable[[str], str] = str) -> RenderableType:
+def frame(watch: RunMonitor, moment: Moment, hide: Callable[[str], str] = str) -> RenderableType:
     """Draw what is to be seen at a moment; names go through what hides secrets."""
     queries = watch.queries
     if not queries:
@@ -55,19 +63,19 @@ def frame(watch: Watch, moment: Moment, hide: Callable[[str], str] = str) -> Ren
 
 
 def _panel(seen: QuerySeen, name: str, watermark: float, room: int, moment: Moment) -> Panel:
-    terms = Terms(seen.info.prefixes)
+    terms = TermFormatter(seen.info.prefixes)
     title = Text(terms.iri(name), style="bold bright_white")
     parts: list[RenderableType]
     if seen.latest is None:
         parts = [Text("no window has closed yet", style="dim")]
     else:
         answer, before = seen.latest
-        title = Text.assemble(title, (_fit(f"  {interval(answer.window)}", moment), "cyan"))
+        title = Text.assemble(title, (_fit(f"  {format_window(answer.window)}", moment), "cyan"))
         is_whole = seen.info.r2s == "RSTREAM"
         parts = [_content(answer, before if is_whole else None, terms, room, moment, is_whole)]
         if seen.info.policies:
             parts += [Text(""), _remote(seen, answer)]
-    told = _fit(f"watermark {instant(watermark)} · {seen.windows:,} windows", moment)
+    told = _fit(f"watermark {format_instant(watermark)} · {seen.windows:,} windows", moment)
     return Panel(
         Group(*parts),
         title=title,
@@ -86,7 +94,12 @@ def _fit(text: str, moment: Moment) -> str:
 
 
 def _content(
-    answer: Answer, before: Answer | None, terms: Terms, room: int, moment: Moment, is_whole: bool
+    answer: Answer,
+    before: Answer | None,
+    terms: TermFormatter,
+    room: int,
+    moment: Moment,
+    is_whole: bool,
 ) -> RenderableType:
     match answer.content:
         case Solutions() as solutions:
@@ -107,7 +120,7 @@ def _content(
 def _rows(
     content: Solutions,
     moved: list[int | None] | None,
-    terms: Terms,
+    terms: TermFormatter,
     room: int,
     moment: Moment,
     *,
@@ -127,7 +140,7 @@ def _rows(
     for name in names:
         is_number = all(is_measure(row.bindings[name]) for row in rows if name in row.bindings)
         table.add_column(
-            visible(name), justify="right" if is_number else "left", no_wrap=True,
+            printable(name), justify="right" if is_number else "left", no_wrap=True,
             overflow="ellipsis",
         )  # fmt: skip
     if shows_score:
@@ -180,7 +193,7 @@ def _move(places: int | None, ascii_only: bool) -> Text:
 def _age(row: Row) -> Text:
     if row.age is None:
         return Text("")
-    return Text(age(row.age), style="green" if row.age <= 0 else "yellow")
+    return Text(format_age(row.age), style="green" if row.age <= 0 else "yellow")
 
 
 def _remote(seen: QuerySeen, answer: Answer) -> RenderableType:
@@ -190,14 +203,14 @@ def _remote(seen: QuerySeen, answer: Answer) -> RenderableType:
     policies = ", ".join(dict.fromkeys(info.policies.values()))
     of = f"{spent:,}, no limit" if info.budget is None else f"{spent:,} of {info.budget:,}"
     line = Text.assemble(
-        (f"{visible(policies)}  ", "bold"),
+        (f"{printable(policies)}  ", "bold"),
         ("budget ", "dim"), of,
         ("  in all ", "dim"), f"{seen.budget_spent:,}",
         ("  stale ", "dim"), f"{stats.get('stale', 0):,}",
         ("  cold ", "dim"), f"{stats.get('cold_misses', 0):,}",
     )  # fmt: skip
     if "oldest_ms" in stats:
-        line.append("  oldest ", style="dim").append(age(stats["oldest_ms"]))
+        line.append("  oldest ", style="dim").append(format_age(stats["oldest_ms"]))
     if faults := sum(seen.faults.values()):
         line.append(f"  {faults:,} faults", style="red")
     if stats.get("exact"):
@@ -207,7 +220,7 @@ def _remote(seen: QuerySeen, answer: Answer) -> RenderableType:
     return line
 
 
-def _input(watch: Watch, moment: Moment) -> list[RenderableType]:
+def _input(watch: RunMonitor, moment: Moment) -> list[RenderableType]:
     """Draw what was read, and how far that is."""
     dead = watch.dead
     late, others = watch.late, sum(dead.values()) - watch.late
@@ -230,7 +243,7 @@ def _bar(extent: Extent) -> RenderableType:
     table = Table.grid(padding=(0, 1))
     said = f"{100 * done / whole:3.0f} %"
     if extent.unit == "bytes":
-        said += f"  {size(done)} of {size(extent.whole)}"
+        said += f"  {format_size(done)} of {format_size(extent.whole)}"
     elif extent.unit == "files":
         said += f"  {done:,} of {extent.whole:,} files"
     bar = ProgressBar(

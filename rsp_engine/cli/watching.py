@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from rsp_engine.monitor.manifest import Manifest, State
-    from rsp_engine.monitor.run_monitor import Watch
+    from rsp_engine.monitor.manifest import Manifest, RunState
+    from rsp_engine.monitor.run_monitor import RunMonitor
 
-__all__ = ["LiveFlag", "ManifestFile", "MetricsPort", "Watching", "is_live"]
+__all__ = ["LiveFlag", "ManifestFlag", "MetricsFlag", "RunView", "wants_live_view"]
 
 LiveFlag = Annotated[
     bool | None,
@@ -32,7 +32,7 @@ LiveFlag = Annotated[
         " --format or --output says where answers go.",
     ),
 ]
-MetricsPort = Annotated[
+MetricsFlag = Annotated[
     int | None,
     typer.Option(
         metavar="PORT",
@@ -41,13 +41,13 @@ MetricsPort = Annotated[
         help="Serve metrics for Prometheus on this port of this computer; 0 takes a free one.",
     ),
 ]
-ManifestFile = Annotated[
+ManifestFlag = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Where to write, as JSON, what was run and what came of it."),
 ]
 
 
-def is_live(wanted: bool | None, context: typer.Context) -> bool:
+def wants_live_view(wanted: bool | None, context: typer.Context) -> bool:
     """Tell whether there is a live view: if it is wanted, or if nobody said where answers go."""
     if wanted is False:
         return False
@@ -65,7 +65,7 @@ def _is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name != "DEFAULT"
 
 
-class Watching:
+class RunView:
     """Watches a run, if anybody wants to: enter it around the run.
 
     What cannot be is refused when it is made, before anything runs.
@@ -81,15 +81,15 @@ class Watching:
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         from rsp_engine.monitor.redaction import Redactor
-        from rsp_engine.monitor.run_monitor import Watch
+        from rsp_engine.monitor.run_monitor import RunMonitor
 
-        self._is_live = is_live(live, context)
+        self._is_live = wants_live_view(live, context)
         self.replaces_answers = (
             self._is_live and sys.stdout.isatty() and context.params.get("output") is None
         )
         """Whether the view stands on the terminal where answers would go."""
         is_wanted = self._is_live or metrics_port is not None or manifest is not None
-        self.watch: Watch | None = Watch() if is_wanted else None
+        self.watch: RunMonitor | None = RunMonitor() if is_wanted else None
         """What a run tells, if anybody wants to know."""
         self._port = metrics_port
         self._manifest: Manifest | None = None
@@ -140,7 +140,7 @@ def _terminal() -> TextIO:
     return os.fdopen(number, "w", encoding=sys.stderr.encoding, errors="backslashreplace")
 
 
-def _ending(error: BaseException | None, *, is_stopped: bool) -> tuple[State, int]:
+def _ending(error: BaseException | None, *, is_stopped: bool) -> tuple[RunState, int]:
     """Return how a run has ended, and with which exit code."""
     match error:
         case None:

@@ -10,16 +10,16 @@ from dataclasses import asdict
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from rsp_engine.drivers.merge_sources import merged
+from rsp_engine.drivers.merge_sources import merge_sources
 from rsp_engine.drivers.splits.segments import Segment
 from rsp_engine.drivers.splits.split_merger import Silence
 from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.step import due_together
 from rsp_engine.io.blank_nodes import ElementNames, within_stream
-from rsp_engine.io.canonical_literals import TripleTermError, canonical
-from rsp_engine.io.sources.batch import Batch
+from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
+from rsp_engine.io.sources.batch import ElementBatch
 from rsp_engine.model.answers import Answer, Graph
-from rsp_engine.model.state import checked, headed, reading
+from rsp_engine.model.state import check_header, damage_guard, with_header
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.watermarks import Watermarks
 from rsp_engine.model.windows import TimeFrame
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from pyoxigraph import Triple
 
     from rsp_engine.drivers.merge_sources import Item
-    from rsp_engine.drivers.replay_clock import Pace
+    from rsp_engine.drivers.replay_clock import ReplayClock
     from rsp_engine.evaluators.step import Step
-    from rsp_engine.io.sources import Source
-    from rsp_engine.io.sources.splits import Place
-    from rsp_engine.model.state import State
+    from rsp_engine.io.sources import ElementSource
+    from rsp_engine.io.sources.splits import Split
+    from rsp_engine.model.state import StateData
 
 __all__ = ["LocalDriver"]
 
@@ -46,10 +46,10 @@ class LocalDriver:
     def __init__(
         self,
         steps: Sequence[Step],
-        sources: Mapping[str, Sequence[Source]],
+        sources: Mapping[str, Sequence[ElementSource]],
         dead_letter: Callable[[DeadLetter], None],
         max_delay: int = 0,
-        pace: Pace | None = None,
+        pace: ReplayClock | None = None,
     ) -> None:
         """Take the queries and their sources; elements come at a `pace`, if one is given."""
         self.counts = Counts()
@@ -74,10 +74,10 @@ class LocalDriver:
     def run(self) -> Iterator[Answer]:
         """Yield the answers of all queries, each query's in order."""
         in_batches = not self._has_feeds and self._pace is None
-        return self.take(merged(self._sources, in_batches=in_batches))
+        return self.take(merge_sources(self._sources, in_batches=in_batches))
 
     def take(
-        self, items: Iterable[tuple[str, Item | Silence | None, Source | None]]
+        self, items: Iterable[tuple[str, Item | Silence | None, ElementSource | None]]
     ) -> Iterator[Answer]:
         """Yield the answers that come of what merged sources hold; where it ends, it can go on."""
         for stream, item, source in items:
@@ -91,7 +91,7 @@ class LocalDriver:
                 yield from self._advance()
             elif isinstance(item, Segment):
                 yield from self._take_segment(stream, item)
-            elif isinstance(item, Batch):
+            elif isinstance(item, ElementBatch):
                 yield from self._take_batch(stream, item, source)
             elif isinstance(item, Element):
                 yield from self._take(stream, item, source)
@@ -107,23 +107,23 @@ class LocalDriver:
         """Return how far each query has come; another thread may ask."""
         return {step.plan.name: self._watermarks.seen(step.streams) for step in self._asked}
 
-    def read_to(self) -> Mapping[int, Place]:
+    def read_to(self) -> Mapping[int, Split]:
         """Return nothing: every source is read here."""
         return {}
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what is known beside the steps, as plain data, between two items."""
         content = {
             "watermarks": self._watermarks.state(),
             "names": {stream: names.state() for stream, names in self.names.items()},
             "counts": asdict(self.counts),
         }
-        return headed("LocalDriver", self._config(), content)
+        return with_header("LocalDriver", self._config(), content)
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state of the same queries and streams; the steps have their own."""
-        checked(state, "LocalDriver", self._config())
-        with reading("the driver"):
+        check_header(state, "LocalDriver", self._config())
+        with damage_guard("the driver"):
             self._watermarks.restore(state["watermarks"])
             for stream, names in self.names.items():
                 names.restore(state["names"][stream])
@@ -134,7 +134,7 @@ class LocalDriver:
         queries = [step.plan.name for step in self._steps]
         return {"queries": queries, "streams": list(self.names), "max_delay": self._max_delay}
 
-    def _take(self, stream: str, element: Element, source: Source) -> Iterator[Answer]:
+    def _take(self, stream: str, element: Element, source: ElementSource) -> Iterator[Answer]:
         yield from self._come_to(stream, element)
         try:
             triples = self._named(stream, element, source)
@@ -157,7 +157,9 @@ class LocalDriver:
         if self._watermarks.see(stream, segment.high) and self._may_be_due():
             yield from self._advance()
 
-    def _take_batch(self, stream: str, batch: Batch, source: Source) -> Iterator[Answer]:
+    def _take_batch(
+        self, stream: str, batch: ElementBatch, source: ElementSource
+    ) -> Iterator[Answer]:
         """Take a batch: elements of one lane together, and the others one by one.
 
         Elements of a lane are of one pane, in every window of every query, and their watermarks
@@ -192,7 +194,7 @@ class LocalDriver:
         return at
 
     def _take_lane(
-        self, stream: str, batch: Batch, places: range, triples: Sequence[Triple]
+        self, stream: str, batch: ElementBatch, places: range, triples: Sequence[Triple]
     ) -> None:
         timestamps = batch.timestamps[places.start : places.stop]
         self.counts.elements += len(timestamps)
@@ -218,14 +220,14 @@ class LocalDriver:
                 return True
         return self._has_feeds
 
-    def _named(self, stream: str, element: Element, source: Source) -> Sequence[Triple]:
+    def _named(self, stream: str, element: Element, source: ElementSource) -> Sequence[Triple]:
         if source.blank_node_scope == "stream":
             return self._in_stream(stream, element.triples, element.raw)
-        return self.names[stream].rename(element.timestamp, canonical(element.triples))
+        return self.names[stream].rename(element.timestamp, canonical_triples(element.triples))
 
     def _in_stream(self, stream: str, triples: Sequence[Triple], raw: bytes) -> Sequence[Triple]:
         """Return triples whose labels are of the stream; `raw` is how they were written."""
-        triples = canonical(triples)
+        triples = canonical_triples(triples)
         has_labels = b"_" in raw and b"_:" in raw  # a single byte is much quicker to look for
         return within_stream(triples, self._numbers[stream]) if has_labels else triples
 

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rsp_engine.drivers.splits.segments import Segment
-    from rsp_engine.io.sources import Source
-    from rsp_engine.io.sources.batch import Batch
+    from rsp_engine.io.sources import ElementSource
+    from rsp_engine.io.sources.batch import ElementBatch
     from rsp_engine.model.streams import DeadLetter
 
-    Item = Batch | Segment | Element | DeadLetter
+    Item = ElementBatch | Segment | Element | DeadLetter
 
-__all__ = ["merged"]
+__all__ = ["merge_sources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class _Reader:
 
     number: int
     stream: str
-    source: Source
+    source: ElementSource
     items: Iterator[Element | DeadLetter]
 
 
-def merged(
-    sources: Mapping[str, Sequence[Source]], *, in_batches: bool
-) -> Iterator[tuple[str, Item | None, Source | None]]:
+def merge_sources(
+    sources: Mapping[str, Sequence[ElementSource]], *, in_batches: bool
+) -> Iterator[tuple[str, Item | None, ElementSource | None]]:
     """Yield the name of a stream, what a source of it holds, and the source; nothing at its end.
 
     A source that is alone has nothing to be merged with, so its batches can stay whole.
@@ -54,7 +54,7 @@ def merged(
 
 def _by_time(
     readers: Sequence[_Reader],
-) -> Iterator[tuple[str, Element | DeadLetter | None, Source | None]]:
+) -> Iterator[tuple[str, Element | DeadLetter | None, ElementSource | None]]:
     left = Counter(reader.stream for reader in readers)
     heads: list[tuple[int, int, Element]] = []
     to_read = deque(readers)

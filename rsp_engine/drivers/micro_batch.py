@@ -12,17 +12,17 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from rsp_engine.drivers.split_driver import PlacedDriver
+from rsp_engine.drivers.split_driver import SplitDriver
 from rsp_engine.errors import DriverError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.drivers.checkpoint.commits import Kept
-    from rsp_engine.drivers.splits.split_run import PlacedRun
+    from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
+    from rsp_engine.drivers.splits.split_run import SplitRun
     from rsp_engine.model.answers import Answer
 
-__all__ = ["SteadyDriver"]
+__all__ = ["MicroBatchDriver"]
 
 _LOG = logging.getLogger("rsp")
 _COMMIT_S = 0.5
@@ -34,11 +34,11 @@ _PLACES = 4
 _READ_HERE = 20_000
 
 
-class SteadyDriver(PlacedDriver):
+class MicroBatchDriver(SplitDriver):
     """Runs queries over sources until these end, or somebody stops it."""
 
     def __init__(
-        self, run: PlacedRun, kept: Kept | None = None, *, place_bytes: int = 1 << 20
+        self, run: SplitRun, kept: CheckpointSpec | None = None, *, place_bytes: int = 1 << 20
     ) -> None:
         super().__init__(run, kept)
         self._place_bytes = place_bytes

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from rsp_engine.plan.explain.text import explain
-from rsp_engine.plan.planner import Plan
+from rsp_engine.plan.planner import QueryPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ __all__ = ["Query"]
 
 
 @dataclass(frozen=True, slots=True)
-class Query(Plan):
+class Query(QueryPlan):
     """A registered query."""
 
     _snapshot: Callable[[str, int | None, int | None], Solutions | Graph] = field(

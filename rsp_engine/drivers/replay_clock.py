@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Pace"]
+__all__ = ["ReplayClock"]
 
 _POLL_S = 0.2
 
 
-class Pace:
+class ReplayClock:
     """Waits until it is time for an element: the first one is there at once.
 
     >>> waited: list[float] = []
-    >>> pace = Pace(10, clock=lambda: 0.0, sleep=waited.append)
+    >>> pace = ReplayClock(10, clock=lambda: 0.0, sleep=waited.append)
     >>> pace.wait(5_000), pace.wait(7_000), pace.wait(6_000)
     (None, None, None)
     >>> waited

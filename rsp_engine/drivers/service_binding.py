@@ -9,8 +9,8 @@ import pyoxigraph as ox
 
 from rsp_engine.errors import ServiceError
 from rsp_engine.replica.change_signal import ModifiedPattern
-from rsp_engine.replica.endpoints.in_process import InProcess
-from rsp_engine.replica.endpoints.recording import Recording
+from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
+from rsp_engine.replica.endpoints.recording import RecordingEndpoint
 from rsp_engine.replica.sparql_client.origins import origin_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def connect(endpoint: Bindable) -> Connect:
         origin_of(endpoint)
         return lambda pattern: _over_http(endpoint, pattern)
     if isinstance(endpoint, ox.Store | ox.Dataset):
-        return lambda pattern: InProcess(pattern, endpoint)
+        return lambda pattern: InProcessEndpoint(pattern, endpoint)
     if any(kind.__module__.startswith("SPARQLWrapper") for kind in type(endpoint).__mro__):
         return lambda pattern: _wrapped(cast("SPARQLWrapper", endpoint), pattern)
     is_endpoint = hasattr(endpoint, "fetch") and hasattr(endpoint, "snapshot")
@@ -53,12 +53,12 @@ def connect(endpoint: Bindable) -> Connect:
     )
 
 
-def recorded(plan: PhysicalPlan, recordings: list[Recording]) -> PhysicalPlan:
+def recorded(plan: PhysicalPlan, recordings: list[RecordingEndpoint]) -> PhysicalPlan:
     """Return a plan whose services are asked through recordings, which are added to a list."""
 
     def recording(service: ServicePlan) -> ServicePlan:
-        def connected(pattern: RemotePattern) -> Recording:
-            recordings.append(Recording(service.connect(pattern)))
+        def connected(pattern: RemotePattern) -> RecordingEndpoint:
+            recordings.append(RecordingEndpoint(service.connect(pattern)))
             return recordings[-1]
 
         return replace(service, connect=connected)
@@ -86,6 +86,6 @@ def _over_http(url: str, pattern: RemotePattern) -> Endpoint:
 
 
 def _wrapped(wrapper: SPARQLWrapper, pattern: RemotePattern) -> Endpoint:
-    from rsp_engine.replica.endpoints.sparqlwrapper_endpoint import Wrapped
+    from rsp_engine.replica.endpoints.sparqlwrapper_endpoint import SparqlWrapperEndpoint
 
-    return Wrapped(wrapper, pattern)
+    return SparqlWrapperEndpoint(wrapper, pattern)

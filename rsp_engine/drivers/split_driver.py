@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rsp_engine.drivers.checkpoint.commits import Commits, Kept
+from rsp_engine.drivers.checkpoint.commits import CheckpointSpec, Commits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rsp_engine.drivers.splits.split_run import PlacedRun
-    from rsp_engine.io.sources.splits import Place
+    from rsp_engine.drivers.splits.split_run import SplitRun
+    from rsp_engine.io.sources.splits import Split
     from rsp_engine.monitor.run_monitor import Counts
 
-__all__ = ["PlacedDriver"]
+__all__ = ["SplitDriver"]
 
 
-class PlacedDriver:
+class SplitDriver:
     """Runs queries until their sources end, or somebody stops it; how, drivers say."""
 
-    def __init__(self, run: PlacedRun, kept: Kept | None = None) -> None:
+    def __init__(self, run: SplitRun, kept: CheckpointSpec | None = None) -> None:
         self._run = run
-        self._commits = Commits(run, kept or Kept())
+        self._commits = Commits(run, kept or CheckpointSpec())
         self._is_stopping = False
 
     @property
@@ -38,7 +38,7 @@ class PlacedDriver:
         """Return how far each query has come; another thread may ask."""
         return self._run.watermarks()
 
-    def read_to(self) -> Mapping[int, Place]:
+    def read_to(self) -> Mapping[int, Split]:
         """Return the last place of each source that was read in places."""
         return self._commits.planned.copy()
 

@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
     from rsp_engine.evaluators.step import Step
-    from rsp_engine.io.sources import Source
+    from rsp_engine.io.sources import ElementSource
     from rsp_engine.model.answers import Answer
 
-__all__ = ["check_repeatable", "check_streams", "closing", "opened", "place_of"]
+__all__ = ["check_bound_streams", "check_repeatable", "close_sources", "open_sources", "place_of"]
 
 
-def opened(source: str | Source | Iterable[tuple[int, str]]) -> Source:
+def open_sources(source: str | ElementSource | Iterable[tuple[int, str]]) -> ElementSource:
     """Return a source of what a user binds."""
     if isinstance(source, str):
         return open_source(source)
     if hasattr(source, "blank_node_scope"):
-        return cast("Source", source)
+        return cast("ElementSource", source)
     return MemorySource(source)
 
 
-def place_of(bound: str | Source | Iterable[tuple[int, str]], source: Source) -> str:
+def place_of(bound: str | ElementSource | Iterable[tuple[int, str]], source: ElementSource) -> str:
     """Return what tells a source from others, as a checkpoint keeps it: without secrets."""
     if isinstance(bound, str) and source.name != (place := read_spec(bound).place):
         return fingerprint(place)
     return source.name
 
 
-def check_streams(plans: Sequence[PhysicalPlan], bound: Collection[str]) -> None:
+def check_bound_streams(plans: Sequence[PhysicalPlan], bound: Collection[str]) -> None:
     """Raise what is wrong if a stream has no source, or a source no use."""
     if not plans:
         raise BindingError("no query is registered")
@@ -55,7 +55,7 @@ def check_streams(plans: Sequence[PhysicalPlan], bound: Collection[str]) -> None
 
 
 def check_repeatable(
-    sources: Mapping[str, Sequence[Source]], *, is_kept: bool, is_paced: bool
+    sources: Mapping[str, Sequence[ElementSource]], *, is_kept: bool, is_paced: bool
 ) -> None:
     """Raise what is wrong if sources cannot be read again after a crash, or have their own pace."""
     found = [source for bound in sources.values() for source in bound]
@@ -66,7 +66,7 @@ def check_repeatable(
         raise BindingError("a live stream has its own speed", "leave out the other")
 
 
-def closing(steps: list[Step], answers: Iterator[Answer]) -> Generator[Answer]:
+def close_sources(steps: list[Step], answers: Iterator[Answer]) -> Generator[Answer]:
     """Yield the answers, and give back what the endpoints of services hold."""
     try:
         yield from answers

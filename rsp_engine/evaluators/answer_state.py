@@ -10,16 +10,16 @@ from rsp_engine.model.terms.ntriples import read_rows, read_triples, row_text, t
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 
     Form = Literal["SELECT", "CONSTRUCT", "ASK"]
 
-__all__ = ["read_answer", "written_answer"]
+__all__ = ["read_answer", "write_answer"]
 
 _PLACES = ("rank", "score", "age")
 
 
-def written_answer(config: GeneralConfig, rows: Sequence[Any]) -> Any:  # noqa: ANN401 - plain data
+def write_answer(config: SparqlConfig, rows: Sequence[Any]) -> Any:  # noqa: ANN401 - plain data
     """Write what an answer of a query holds: rows, triples, or a truth value."""
     form: Form = config.form
     match form:
@@ -36,7 +36,7 @@ def written_answer(config: GeneralConfig, rows: Sequence[Any]) -> Any:  # noqa: 
             assert_never(unreachable)
 
 
-def read_answer(config: GeneralConfig, state: Any) -> Sequence[object]:  # noqa: ANN401 - plain data
+def read_answer(config: SparqlConfig, state: Any) -> Sequence[object]:  # noqa: ANN401 - plain data
     """Read what was written."""
     form: Form = config.form
     match form:

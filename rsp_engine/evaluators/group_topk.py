@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from rsp_engine.operators.aggregates.aggregate_topk import AggregateConfig, Aggregates
+from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk, AggregateTopkConfig
 from rsp_engine.operators.aggregates.group_scores import GroupScores
 from rsp_engine.operators.aggregates.groups import Grouping, Groups
 from rsp_engine.operators.sparql.pane_matcher import Matcher, Matching
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
-from rsp_engine.operators.sparql.sparql_query import GeneralConfig, content_of
+from rsp_engine.operators.sparql.sparql_query import SparqlConfig, answer_content
 from rsp_engine.operators.windows.count_windows import CountedScan
 from rsp_engine.operators.windows.time_windows import TimedScan
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Graph, Solutions
     from rsp_engine.model.arrays import Floats
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
     from rsp_engine.operators.aggregates.pane_partials import Totals
     from rsp_engine.operators.scoring.scoring_function import Scoring
     from rsp_engine.operators.windows.scan import Scan
 
-__all__ = ["Aggregated", "AggregatedConfig"]
+__all__ = ["GroupTopkConfig", "GroupTopkEvaluator"]
 
 
 @dataclass(frozen=True, slots=True)
-class AggregatedConfig(GeneralConfig):
+class GroupTopkConfig(SparqlConfig):
     """The text is that of the general path: what the query means.
 
     `scoring` is F, over the variable of the aggregate, and `scored` asks for it as a term, if it is
@@ -45,28 +45,28 @@ class AggregatedConfig(GeneralConfig):
 
     matching: Matching | None = None
     grouping: Grouping | None = None
-    projected: GeneralConfig | None = None
+    projected: SparqlConfig | None = None
     scoring: Scoring | None = None
-    scored: GeneralConfig | None = None
+    scored: SparqlConfig | None = None
     descending: bool = True
     k: int = 1
     offset: int = 0
 
 
-class Aggregated:
+class GroupTopkEvaluator:
     """Ranks window by window. Memory: the solutions of open windows, partials of their panes."""
 
-    def __init__(self, config: AggregatedConfig, store: Store) -> None:
+    def __init__(self, config: GroupTopkConfig, store: Store) -> None:
         assert config.matching is not None, "the planner says what to match"  # noqa: S101
         assert config.grouping is not None, "the planner says how to group"  # noqa: S101
         self.config = config
         self.may_give_blank_nodes = False
         self._matcher = Matcher(config.matching, store)
         self._projector = Projector(config, config.projected)
-        asked = AggregateConfig(config.k, function=config.grouping.function)
-        self._group(Aggregates(asked, streaming=self._scored))
+        asked = AggregateTopkConfig(config.k, function=config.grouping.function)
+        self._group(AggregateTopk(asked, streaming=self._scored))
 
-    def _group(self, aggregates: Aggregates) -> None:
+    def _group(self, aggregates: AggregateTopk) -> None:
         """Put an operator behind the groups."""
         config = self.config
         assert config.grouping is not None, "the planner says how to group"  # noqa: S101
@@ -95,9 +95,9 @@ class Aggregated:
         best = self._groups.bindings(ranking.keys[self.config.offset :].tolist())
         rows = self._projector.rows(best, now)
         self.may_give_blank_nodes |= holds_blank_nodes(rows)
-        return content_of(self.config, rows)
+        return answer_content(self.config, rows)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know, as plain data, to be restored from."""
         return {
             "aggregates": self._aggregates.state(),
@@ -105,9 +105,9 @@ class Aggregated:
             "may_give_blank_nodes": self.may_give_blank_nodes,
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state."""
         config = self._aggregates.config
-        self._group(Aggregates.restored(config, state["aggregates"], streaming=self._scored))
+        self._group(AggregateTopk.restored(config, state["aggregates"], streaming=self._scored))
         self._groups.restore(state["groups"])
         self.may_give_blank_nodes = state["may_give_blank_nodes"]

@@ -21,20 +21,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.evaluators.sparql import General
+from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.model.terms.ntriples import row_text
 from rsp_engine.model.terms.numerals import SURE
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.incomplete.approximate import Approximate
 from rsp_engine.operators.incomplete.eaa import EAA
 from rsp_engine.operators.incomplete.hashing import text_hash
-from rsp_engine.operators.incomplete.observation_store import Held, Observation, Part
-from rsp_engine.operators.incomplete.observations import IncompleteConfig, as_observations
+from rsp_engine.operators.incomplete.observation_store import (
+    Observation,
+    ObservationStore,
+    ObservedPart,
+)
+from rsp_engine.operators.incomplete.observations import IncompleteOperatorConfig, as_observations
 from rsp_engine.operators.incomplete.oracle import IncompleteOracle
 from rsp_engine.operators.incomplete.sla import SLA
 from rsp_engine.operators.scoring.term_scores import are_numbers
 from rsp_engine.operators.sparql.pane_matcher import Matcher
-from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 from rsp_engine.operators.windows.count_windows import CountScan
 from rsp_engine.operators.windows.time_windows import TimeScan
 
@@ -42,12 +46,12 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from rsp_engine.model.answers import Boolean, Graph, Solutions
-    from rsp_engine.model.state import State
-    from rsp_engine.operators.incomplete.observations import Aggregate, IncompleteOperator
-    from rsp_engine.operators.sparql.pane_matcher import Matching, Solution
+    from rsp_engine.model.state import StateData
+    from rsp_engine.operators.incomplete.observations import IncompleteOperator, ScoreAggregate
+    from rsp_engine.operators.sparql.pane_matcher import Matching, SolutionTuple
     from rsp_engine.operators.windows.scan import Scan
 
-__all__ = ["Algorithm", "Attribute", "Collected", "CollectedConfig"]
+__all__ = ["Algorithm", "Attribute", "IncompleteConfig", "IncompleteEvaluator"]
 
 Algorithm = Literal["EAA", "SLA", "approximate", "Oracle"]
 _ROUNDING = 1e-9  # of the largest score: so much may float64 and SPARQL differ
@@ -72,7 +76,7 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
-class CollectedConfig(GeneralConfig):
+class IncompleteConfig(SparqlConfig):
     """The text is that of the general path: what the query means.
 
     The k best objects are found by an `algorithm`, the approximate one with at most `bound`
@@ -85,8 +89,8 @@ class CollectedConfig(GeneralConfig):
     windows: tuple[str, ...] = ()
     streams: tuple[str, ...] = ()
     attributes: tuple[Attribute, ...] = ()
-    function: Aggregate = "sum"
-    repeats: Aggregate = "sum"
+    function: ScoreAggregate = "sum"
+    repeats: ScoreAggregate = "sum"
     k: int = 1
     algorithm: Algorithm = "EAA"
     bound: int | None = None
@@ -107,19 +111,19 @@ class _Shown(NamedTuple):
         return self.parts
 
 
-class Collected:
+class IncompleteEvaluator:
     """Ranks window by window. Memory: the triples and the observations of open windows."""
 
-    def __init__(self, config: CollectedConfig) -> None:
+    def __init__(self, config: IncompleteConfig) -> None:
         self.config = config
         self.may_give_blank_nodes = config.template is not None
         self._matchers = [Matcher(each.matching, ox.Store()) for each in config.attributes]
-        self._general: General | None = None
+        self._general: SparqlEvaluator | None = None
         self._highs = [each.high for each in config.attributes]
         self._most = [1 for _ in config.attributes]
-        self._held = Held()
-        self._taken: set[tuple[int, Part]] = set()
-        self._odd: dict[tuple[int, Part], int] = {}
+        self._held = ObservationStore()
+        self._taken: set[tuple[int, ObservedPart]] = set()
+        self._odd: dict[tuple[int, ObservedPart], int] = {}
         self._count = 0
         self._operator: IncompleteOperator = self._made()
         self._is_exact = True
@@ -155,12 +159,12 @@ class Collected:
         return made
 
     @property
-    def _operator_config(self) -> IncompleteConfig:
+    def _operator_config(self) -> IncompleteOperatorConfig:
         config, highs = self.config, self._highs
         required = tuple(n for n, each in enumerate(config.attributes) if each.required)
         by_window = bool(required) or not config.is_approximate
         scale = sum(high * most for high, most in zip(highs, self._most, strict=True))
-        return IncompleteConfig(
+        return IncompleteOperatorConfig(
             config.k,
             tuple(highs),
             tuple(self._most),
@@ -185,7 +189,7 @@ class Collected:
             self._start_again(_clock(scans, now))
 
     def _take_part(
-        self, scan: int, part: Part, life: Pane, triples: Sequence[ox.Triple], now: int
+        self, scan: int, part: ObservedPart, life: Pane, triples: Sequence[ox.Triple], now: int
     ) -> bool:
         """Take a part of a window, and tell whether it breaks what was guessed."""
         rows: list[tuple[int, int, int, float, int, int]] = []
@@ -213,7 +217,7 @@ class Collected:
 
     def _values(
         self, number: int, triples: Sequence[ox.Triple], now: int
-    ) -> Iterator[tuple[Solution, float | None]]:
+    ) -> Iterator[tuple[SolutionTuple, float | None]]:
         """Yield the solutions of an attribute, each once, and its weighted value; none if odd."""
         attribute = self.config.attributes[number]
         matched = self._matchers[number].match(triples, np.zeros(len(triples), np.int64), now)
@@ -264,7 +268,7 @@ class Collected:
                 for part in each.parts:
                     if part in contents[attribute.scan]:
                         shown[attribute.scan].setdefault(part, []).extend(triples)
-        general = General(self.config, ox.Store(), self.config.windows)
+        general = SparqlEvaluator(self.config, ox.Store(), self.config.windows)
         found = general.answer([_Shown(sorted(each.items())) for each in shown], now)
         self.may_give_blank_nodes |= general.may_give_blank_nodes
         return found
@@ -272,7 +276,7 @@ class Collected:
     def _whole(self, scans: Sequence[Scan], now: int) -> Solutions | Graph | Boolean:
         """Ask the whole content of the windows."""
         if self._general is None:
-            self._general = General(self.config, ox.Store(), self.config.windows)
+            self._general = SparqlEvaluator(self.config, ox.Store(), self.config.windows)
         found = self._general.answer(scans, now)
         self.may_give_blank_nodes |= self._general.may_give_blank_nodes
         return found
@@ -290,9 +294,9 @@ class Collected:
             if isinstance(scan, TimeScan) and isinstance(part, Pane):
                 scan.release(part)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what the windows do not tell; of the approximate operator, everything."""
-        found: State = {
+        found: StateData = {
             "highs": list(self._highs),
             "most": list(self._most),
             "may_give_blank_nodes": self.may_give_blank_nodes,
@@ -307,11 +311,11 @@ class Collected:
             found["count"] = self._count
         return found
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state. The first answer takes the whole windows, unless approximate."""
         self._highs, self._most = list(state["highs"]), list(state["most"])
         self.may_give_blank_nodes = state["may_give_blank_nodes"]
-        self._held, self._taken, self._odd = Held(), set(), {}
+        self._held, self._taken, self._odd = ObservationStore(), set(), {}
         self._operator = self._made()
         if self.config.is_approximate:
             self._operator = Approximate.restored(
@@ -322,7 +326,7 @@ class Collected:
             self._count = state["count"]
 
 
-def _in_time(taken: tuple[int, Part]) -> tuple[Any, int]:
+def _in_time(taken: tuple[int, ObservedPart]) -> tuple[Any, int]:
     number, part = taken
     return part, number
 
@@ -338,7 +342,7 @@ def _clock(scans: Sequence[Scan], now: int) -> int:
     return first.closed
 
 
-def _life(scan: Scan, part: Part) -> Pane:
+def _life(scan: Scan, part: ObservedPart) -> Pane:
     """Return from when to when a part is in the window, as the operator knows evaluations."""
     if isinstance(part, Pane):
         assert isinstance(scan, TimeScan), "panes are of windows over time"  # noqa: S101

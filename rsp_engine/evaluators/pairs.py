@@ -19,29 +19,29 @@ import numpy as np
 import pyoxigraph as ox
 
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.sparql import General
+from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.pairs.continuous import ContinuousAnswer
-from rsp_engine.operators.pairs.shared_skyband import Gathered, PairShape
+from rsp_engine.operators.pairs.shared_skyband import PairShape, SharedSkyband
 from rsp_engine.operators.sparql.pane_matcher import Matcher
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
-from rsp_engine.operators.sparql.sparql_query import GeneralConfig, content_of
-from rsp_engine.operators.windows.element_solutions import Block, Describing
+from rsp_engine.operators.sparql.sparql_query import SparqlConfig, answer_content
+from rsp_engine.operators.windows.element_solutions import Describing, ElementBlock
 from rsp_engine.operators.windows.time_windows import TimedScan
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     from rsp_engine.model.answers import Boolean, Graph, Row, Solutions
-    from rsp_engine.model.state import State
-    from rsp_engine.operators.sparql.pane_matcher import Solution
+    from rsp_engine.model.state import StateData
+    from rsp_engine.operators.sparql.pane_matcher import SolutionTuple
     from rsp_engine.operators.windows.scan import Scan
 
-__all__ = ["Paired", "PairsConfig", "Skybands"]
+__all__ = ["PairsConfig", "PairsEvaluator", "Skybands"]
 
 
 @dataclass(frozen=True, slots=True)
-class PairsConfig(GeneralConfig):
+class PairsConfig(SparqlConfig):
     """The text is that of the general path: what the query means.
 
     Of each window, which is of a `size`, the k best pairs are found, and the first `offset` of them
@@ -54,8 +54,8 @@ class PairsConfig(GeneralConfig):
 
     shape: PairShape | None = None
     names: tuple[str, ...] = ()
-    projected: GeneralConfig | None = None
-    blocks: tuple[Block, ...] = ()
+    projected: SparqlConfig | None = None
+    blocks: tuple[ElementBlock, ...] = ()
     k: int = 1
     offset: int = 0
     size: int = 1
@@ -66,20 +66,20 @@ class Skybands:
     """The skybands of several queries: one for each shape."""
 
     def __init__(self) -> None:
-        self._gathered: list[Gathered] = []
+        self._gathered: list[SharedSkyband] = []
 
-    def of(self, config: PairsConfig) -> Gathered:
+    def of(self, config: PairsConfig) -> SharedSkyband:
         """Return the skyband of a query, and let it be large enough for it."""
         assert config.shape is not None, "the planner says what a pair is"  # noqa: S101
         found = next((each for each in self._gathered if each.shape == config.shape), None)
         if found is None:
-            found = Gathered(config.shape)
+            found = SharedSkyband(config.shape)
             self._gathered.append(found)
         found.want(config.k, config.size)
         return found
 
 
-class Paired:
+class PairsEvaluator:
     """Ranks window by window. Memory: the triples and the objects of open windows."""
 
     def __init__(
@@ -95,7 +95,7 @@ class Paired:
         self._matcher = Matcher(config.shape.matching, store)
         self._projector = Projector(config, config.projected)
         self._answer = ContinuousAnswer(config.k)
-        self._general: General | None = None
+        self._general: SparqlEvaluator | None = None
         self._described = _Described(Describing(config.blocks, store)) if config.blocks else None
         self._taken: set[object] = set()
         self._now = 0
@@ -108,7 +108,7 @@ class Paired:
         best = self.gathered.best(self._answer, low, high)
         if best is None:
             return self._whole(scans, now)
-        return content_of(self.config, self._rows(best[self.config.offset :], now))
+        return answer_content(self.config, self._rows(best[self.config.offset :], now))
 
     def stats(self) -> dict[str, int | bool]:
         """Return what an answer says of itself."""
@@ -128,7 +128,7 @@ class Paired:
             numbers = [part for part in parts if isinstance(part, int)]
             low, high = min(numbers), max(numbers)
             marks = [np.full(len(triples), part) for part, triples in new.items()]
-        found: list[tuple[int, Solution]] = []
+        found: list[tuple[int, SolutionTuple]] = []
         if new:
             triples = [triple for part in new.values() for triple in part]
             sizes = [size for part, held in new.items() for size in _sizes(scan, part, held)]
@@ -142,13 +142,13 @@ class Paired:
         if self._general is None:
             store = ox.Store()
             store.extend(list(self._store.quads_for_pattern(None, None, None, None)))
-            self._general = General(self.config, store, [self._window])
+            self._general = SparqlEvaluator(self.config, store, [self._window])
         shown = scans if self._described is None else list(map(self._described.of, scans))
         found = self._general.answer(shown, now)
         self.may_give_blank_nodes |= self._general.may_give_blank_nodes
         return found
 
-    def _rows(self, pairs: list[Solution], now: int) -> list[Row]:
+    def _rows(self, pairs: list[SolutionTuple], now: int) -> list[Row]:
         names = self.config.names
         rows = self._projector.rows([dict(zip(names, p, strict=True)) for p in pairs], now)
         self.may_give_blank_nodes |= holds_blank_nodes(rows)
@@ -170,20 +170,20 @@ class Paired:
                     "register a query with the same pairs and score that asks for more",
                 )
         if held.latest == -np.inf:
-            return content_of(self.config, [])
+            return answer_content(self.config, [])
         pairs = held.snapshot(k, int(held.latest) - size + 1)
         if pairs is None:
             raise BindingError(
                 "the window holds a value that a snapshot cannot calculate with",
                 "wait for the answers of the query, which ask for all that SPARQL means",
             )
-        return content_of(self.config, self._rows(pairs, self._now))
+        return answer_content(self.config, self._rows(pairs, self._now))
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what the windows do not tell: the objects are gathered again from the scans."""
         return {"may_give_blank_nodes": self.may_give_blank_nodes}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state. The first answer takes the whole window, and as long as that."""
         self.may_give_blank_nodes = state["may_give_blank_nodes"]
 

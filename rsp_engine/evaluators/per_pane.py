@@ -12,29 +12,29 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyoxigraph as ox
 
+from rsp_engine.model.terms.ntriples import row_text
 from rsp_engine.operators.sparql.sparql_query import (
-    Asking,
-    GeneralConfig,
+    SparqlConfig,
+    SparqlQuery,
+    answer_content,
     as_row,
-    content_of,
-    row_text,
 )
-from rsp_engine.operators.windows.window_content import Content
+from rsp_engine.operators.windows.window_content import WindowContent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rsp_engine.model.answers import Graph, Row, Solutions
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.sparql.one_pattern import OnePattern
-    from rsp_engine.operators.sparql.sparql_query import Term
     from rsp_engine.operators.windows.scan import Scan
 
-__all__ = ["PaneWise", "PaneWiseConfig"]
+__all__ = ["PerPaneConfig", "PerPaneEvaluator"]
 
 
 @dataclass(frozen=True, slots=True)
-class PaneWiseConfig(GeneralConfig):
+class PerPaneConfig(SparqlConfig):
     """As for the general path; the text is asked of the default graph, and orders nothing.
 
     A query that asks for nothing beyond the solutions of its `pattern` has it here, and the text
@@ -46,19 +46,19 @@ class PaneWiseConfig(GeneralConfig):
     pattern: OnePattern | None = None
 
 
-class PaneWise:
+class PerPaneEvaluator:
     """Evaluates a query once per pane. Memory: the triples and rows of the panes of open windows.
 
     The rows of the window before are kept by their text, which tells them apart and orders them:
     only those of panes that come and go are touched.
     """
 
-    def __init__(self, config: PaneWiseConfig) -> None:
+    def __init__(self, config: PerPaneConfig) -> None:
         self.config = config
         self.may_give_blank_nodes = config.template is not None
-        self._asking = Asking(config)
-        self._others = Content[ox.Triple]()
-        self._texts = Content[str]()
+        self._asking = SparqlQuery(config)
+        self._others = WindowContent[ox.Triple]()
+        self._texts = WindowContent[str]()
         self._rows: dict[str, Row] = {}
 
     def stats(self) -> dict[str, int | bool]:
@@ -81,13 +81,13 @@ class PaneWise:
             # What is in order pane by pane is quick to sort.
             for text in self._texts.add(key, sorted(found)):
                 rows[text] = found[text]
-        return content_of(self.config, [rows[text] for text in sorted(rows)])
+        return answer_content(self.config, [rows[text] for text in sorted(rows)])
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what the window does not tell: its panes are asked again."""
         return {"may_give_blank_nodes": self.may_give_blank_nodes}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state."""
         self.may_give_blank_nodes = state["may_give_blank_nodes"]
 

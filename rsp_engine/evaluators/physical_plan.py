@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rsp_engine.evaluators.service.service_plan import ServicePlan
-    from rsp_engine.grammar.tree import R2S
+    from rsp_engine.grammar.tree import RegisteredR2S
     from rsp_engine.model.windows import Bounds, CountFrame, TimeFrame
-    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
-    from rsp_engine.operators.windows.element_solutions import Block
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
+    from rsp_engine.operators.windows.element_solutions import ElementBlock
     from rsp_engine.operators.windows.report import ReportKind
 
 __all__ = ["PhysicalPlan", "StaticGraph", "WindowScan"]
@@ -25,7 +25,7 @@ class WindowScan:
     window: str
     stream: str
     frame: TimeFrame | CountFrame
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[ElementBlock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class PhysicalPlan:
     name: str
     scans: tuple[WindowScan, ...]
     graphs: tuple[StaticGraph, ...]
-    operator: GeneralConfig
+    operator: SparqlConfig
     why: str
-    r2s: R2S
+    r2s: RegisteredR2S
     report: ReportKind
     bounds: Bounds
     feeds: str | None = None

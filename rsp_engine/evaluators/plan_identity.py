@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
     from rsp_engine.evaluators.service.service_plan import ServicePlan
-    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 
-__all__ = ["identity"]
+__all__ = ["plan_identity"]
 
 _TEXTS = ("sparql", "asked")
 
 
-def identity(plan: PhysicalPlan) -> dict[str, Any]:
+def plan_identity(plan: PhysicalPlan) -> dict[str, Any]:
     """Return, as plain data, all that a state of the plan depends on."""
     operator = plan.operator
     return {
@@ -44,7 +44,7 @@ def _window(scan: WindowScan) -> list[Any]:
     return [scan.window, scan.stream, asdict(scan.frame), *([asked] if asked else [])]
 
 
-def _options(operator: GeneralConfig) -> dict[str, Any]:
+def _options(operator: SparqlConfig) -> dict[str, Any]:
     """Return the numbers, names and truth values of a configuration."""
     values = {field.name: getattr(operator, field.name) for field in fields(operator)}
     plain = (str, int, float, type(None))

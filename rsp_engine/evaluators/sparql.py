@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph as ox
 
 from rsp_engine.model.answers import Boolean, Graph, Row, Solutions
+from rsp_engine.model.terms.ntriples import row_text
 from rsp_engine.operators.sparql.latest_solutions import LatestSolutions
 from rsp_engine.operators.sparql.sparql_query import (
     CAME,
     LATEST,
-    Asking,
-    GeneralConfig,
+    SparqlConfig,
+    SparqlQuery,
+    answer_content,
     as_row,
-    content_of,
-    row_text,
 )
 from rsp_engine.operators.windows.arrival_times import ArrivalTimes
 from rsp_engine.operators.windows.window_graph import WindowGraph
@@ -32,25 +32,25 @@ from rsp_engine.operators.windows.window_graph import WindowGraph
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rsp_engine.model.state import State
-    from rsp_engine.operators.sparql.sparql_query import Term
-    from rsp_engine.operators.windows.insertion_order import HeldGraph
+    from rsp_engine.model.state import StateData
+    from rsp_engine.model.terms.term import Term
+    from rsp_engine.operators.windows.insertion_order import OrderedGraph
     from rsp_engine.operators.windows.scan import Contents
 
-__all__ = ["General"]
+__all__ = ["SparqlEvaluator"]
 
 _MANY = 10_000  # quads that are gone: before that, a new store is not worth its while
 _MADE_NAME = re.compile(r"(?<![^\t])_:made[0-9a-f]{16}x[0-9]+x[0-9]+(?![^\t])")
 _MADE_NODE = re.compile(r"(?<![^\t])_:[0-9a-f]{1,32}(?![^\t])")
 
 
-class General:
+class SparqlEvaluator:
     """Evaluates a query over the windows as named graphs of a store, beside the static ones.
 
     Where the answer depends on the order of triples, those of static graphs are in term order.
     """
 
-    def __init__(self, config: GeneralConfig, store: ox.Store, windows: Sequence[str]) -> None:
+    def __init__(self, config: SparqlConfig, store: ox.Store, windows: Sequence[str]) -> None:
         self.config = config
         self.may_give_blank_nodes = config.template is not None
         self._static = [ox.DefaultGraph(), *store.named_graphs()]
@@ -62,9 +62,9 @@ class General:
         self._latest = (
             None if config.latest is None else LatestSolutions(config.latest, self._times)
         )
-        self._asking = Asking(config, {CAME: self._came, LATEST: self._is_latest})
+        self._asking = SparqlQuery(config, {CAME: self._came, LATEST: self._is_latest})
         self._graphs = [WindowGraph(self.store, name, in_order=order) for name in windows]
-        self._held: list[HeldGraph] = [*self._graphs]
+        self._held: list[OrderedGraph] = [*self._graphs]
         self._known: dict[str, tuple[str, Row]] = {}
 
     def stats(self) -> dict[str, int | bool]:
@@ -84,7 +84,7 @@ class General:
             self._times.move(scans[self.config.timed])
         self.tidy()
 
-    def hold(self, graph: HeldGraph) -> None:
+    def hold(self, graph: OrderedGraph) -> None:
         """Let another graph stand beside the windows; it has its data from elsewhere."""
         self._held.append(graph)
 
@@ -117,7 +117,7 @@ class General:
         result = self._asking.ask(self.store, now)
         if isinstance(result, ox.QueryBoolean):
             return Boolean(bool(result))
-        return content_of(self.config, self._rows(result))
+        return answer_content(self.config, self._rows(result))
 
     def _came(self, *terms: Any) -> ox.Literal | None:  # noqa: ANN401 - of a triple, or a node
         came = self._times.of([ox.Triple(*terms) if len(terms) > 1 else terms[0]])
@@ -126,11 +126,11 @@ class General:
     def _is_latest(self, *terms: Term) -> ox.Literal:
         return ox.Literal(self._latest is None or self._latest.holds(terms))
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what the windows do not tell: they are filled again from the scans."""
         return {"may_give_blank_nodes": self.may_give_blank_nodes}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state."""
         self.may_give_blank_nodes = state["may_give_blank_nodes"]
 

@@ -8,13 +8,13 @@ import pyoxigraph as ox
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.blank_nodes import ElementNames
-from rsp_engine.io.canonical_literals import canonical
+from rsp_engine.io.canonical_literals import canonical_triples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rsp_engine.evaluators.physical_plan import StaticGraph
-    from rsp_engine.operators.windows.element_solutions import Block
+    from rsp_engine.operators.windows.element_solutions import ElementBlock
 
 __all__ = ["block_graphs", "load_graphs"]
 
@@ -29,14 +29,14 @@ def load_graphs(store: ox.Store, graphs: Iterable[StaticGraph]) -> None:
             raise SourceError(f"{graph.path}: the format of this graph is not known", hint)
         try:
             quads = ox.parse(path=graph.path, base_iri=graph.base, without_named_graphs=True)
-            triples = names.rename(number, canonical([quad.triple for quad in quads]))
+            triples = names.rename(number, canonical_triples([quad.triple for quad in quads]))
         except (OSError, SyntaxError, ValueError) as error:
             raise SourceError(f"{graph.path}: this graph cannot be read: {error}") from None
         store.add_graph(name)
         store.extend(ox.Quad(t.subject, t.predicate, t.object, name) for t in triples)
 
 
-def block_graphs(blocks: Iterable[Block], graphs: Iterable[StaticGraph]) -> ox.Store:
+def block_graphs(blocks: Iterable[ElementBlock], graphs: Iterable[StaticGraph]) -> ox.Store:
     """Return a store that holds static graphs if some blocks look into them, else an empty one."""
     store = ox.Store()
     if any(block.reads_graphs for block in blocks):

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any, assert_never
 import pyoxigraph as ox
 
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.acquatop.config import JoinedConfig
-from rsp_engine.evaluators.acquatop.evaluator import Joined
-from rsp_engine.evaluators.answer_state import read_answer, written_answer
-from rsp_engine.evaluators.group_topk import Aggregated, AggregatedConfig
-from rsp_engine.evaluators.incomplete import Collected, CollectedConfig
-from rsp_engine.evaluators.pairs import Paired, PairsConfig, Skybands
-from rsp_engine.evaluators.per_pane import PaneWise, PaneWiseConfig
-from rsp_engine.evaluators.plan_identity import identity
-from rsp_engine.evaluators.service.config import ServedConfig
-from rsp_engine.evaluators.service.evaluator import Served
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.evaluator import AcquaTopEvaluator
+from rsp_engine.evaluators.answer_state import read_answer, write_answer
+from rsp_engine.evaluators.group_topk import GroupTopkConfig, GroupTopkEvaluator
+from rsp_engine.evaluators.incomplete import IncompleteConfig, IncompleteEvaluator
+from rsp_engine.evaluators.pairs import PairsConfig, PairsEvaluator, Skybands
+from rsp_engine.evaluators.per_pane import PerPaneConfig, PerPaneEvaluator
+from rsp_engine.evaluators.plan_identity import plan_identity
+from rsp_engine.evaluators.service.config import ServiceConfig
+from rsp_engine.evaluators.service.evaluator import ServiceEvaluator
 from rsp_engine.evaluators.service.refresh import Refresh
 from rsp_engine.evaluators.service.service_plan import changes_stream
-from rsp_engine.evaluators.sparql import General
+from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.evaluators.static_graphs import block_graphs, load_graphs
-from rsp_engine.evaluators.topk import Ranked, RankedConfig
+from rsp_engine.evaluators.topk import TopkConfig, TopkEvaluator
 from rsp_engine.io.blank_nodes import numbered
 from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Solutions
-from rsp_engine.model.state import checked, headed, reading
+from rsp_engine.model.state import check_header, damage_guard, with_header
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.operators.sparql.pane_matcher import Matched
 from rsp_engine.operators.windows.count_windows import CountedScan, CountScan, DescribedCountScan
@@ -47,16 +47,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
     from rsp_engine.model.streams import Lane
     from rsp_engine.model.windows import Pane
-    from rsp_engine.monitor.run_monitor import Watch
-    from rsp_engine.operators.pairs.shared_skyband import Gathered
+    from rsp_engine.monitor.run_monitor import RunMonitor
+    from rsp_engine.operators.pairs.shared_skyband import SharedSkyband
     from rsp_engine.operators.windows.scan import Refusal, Scan
 
 __all__ = ["Step", "due_together"]
 
-_TIMED = RankedConfig | AggregatedConfig | JoinedConfig | PairsConfig
+_TIMED = TopkConfig | GroupTopkConfig | AcquaTopConfig | PairsConfig
 """For these it matters when each triple came."""
 
 
@@ -68,7 +68,7 @@ class Step:
 
     def __init__(self, plan: PhysicalPlan, skybands: Skybands | None = None) -> None:
         self.plan = plan
-        self.watch: Watch | None = None
+        self.watch: RunMonitor | None = None
         """Who is told of answers, and of how long they took."""
         self._scans = [_scan(plan, scan) for scan in plan.scans]
         self._refreshes = [Refresh(service) for service in plan.services]
@@ -151,13 +151,13 @@ class Step:
             yield self._evaluate(instant)
 
     @property
-    def shares(self) -> Gathered | None:
+    def shares(self) -> SharedSkyband | None:
         """What this query may share with others: the skyband of its pairs."""
-        return self._operator.gathered if isinstance(self._operator, Paired) else None
+        return self._operator.gathered if isinstance(self._operator, PairsEvaluator) else None
 
     def now(self, k: int | None = None, size: int | None = None) -> Solutions | Graph:
         """Return a snapshot of the best pairs of the last so many milliseconds, or elements."""
-        if not isinstance(self._operator, Paired):
+        if not isinstance(self._operator, PairsEvaluator):
             raise BindingError(
                 f"{self.plan.name} has no snapshots: its answers are not those of a skyband",
                 "snapshots are for ranked queries of pairs; `explain` tells whether it is one",
@@ -192,7 +192,7 @@ class Step:
         """The name of the query."""
         return self.plan.name
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all that the query knows, as plain data, between two elements or evaluations.
 
         What can be found again from the rest is left out: a restored step is slower at first.
@@ -203,17 +203,17 @@ class Step:
             "report": self._report.state(),
             "services": {str(n): refresh.state() for n, refresh in enumerate(self._refreshes)},
             "evaluation": self._operator.state(),
-            "before": self._r2s.state(partial(written_answer, config)),
+            "before": self._r2s.state(partial(write_answer, config)),
         }
-        return headed("Step", identity(self.plan), content)
+        return with_header("Step", plan_identity(self.plan), content)
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state of the same plan, before anything is taken.
 
         A state that does not fit, or is damaged, is a `StateError`; then this step is of no use.
         """
-        checked(state, "Step", identity(self.plan))
-        with reading(self.plan.name):
+        check_header(state, "Step", plan_identity(self.plan))
+        with damage_guard(self.plan.name):
             scans, services = state["scans"], state["services"]
             for number, scan in enumerate(self._scans):
                 scan.restore(scans[str(number)])
@@ -303,28 +303,37 @@ def _scan(plan: PhysicalPlan, scan: WindowScan) -> Scan:
     if isinstance(frame, TimeFrame):
         is_timed = isinstance(plan.operator, _TIMED) or plan.operator.is_timed
         return (TimedScan if is_timed else TimeScan)(frame)
-    looks_once = isinstance(plan.operator, RankedConfig | AggregatedConfig)
+    looks_once = isinstance(plan.operator, TopkConfig | GroupTopkConfig)
     return (CountedScan if looks_once else CountScan)(frame, closes_partial=is_alone)
 
 
 def _operator(
     plan: PhysicalPlan, refreshes: Sequence[Refresh], skybands: Skybands
-) -> Aggregated | Collected | General | Joined | Paired | PaneWise | Ranked | Served:
+) -> (
+    GroupTopkEvaluator
+    | IncompleteEvaluator
+    | SparqlEvaluator
+    | AcquaTopEvaluator
+    | PairsEvaluator
+    | PerPaneEvaluator
+    | TopkEvaluator
+    | ServiceEvaluator
+):
     """Return the operator that a plan is for."""
-    if isinstance(plan.operator, PaneWiseConfig):
-        return PaneWise(plan.operator)
+    if isinstance(plan.operator, PerPaneConfig):
+        return PerPaneEvaluator(plan.operator)
     store = ox.Store()
     load_graphs(store, plan.graphs)
-    if isinstance(plan.operator, RankedConfig):
-        return Ranked(plan.operator, store)
+    if isinstance(plan.operator, TopkConfig):
+        return TopkEvaluator(plan.operator, store)
     if isinstance(plan.operator, PairsConfig):
-        return Paired(plan.operator, store, plan.scans[0].window, skybands)
-    if isinstance(plan.operator, CollectedConfig):
-        return Collected(plan.operator)
-    if isinstance(plan.operator, AggregatedConfig):
-        return Aggregated(plan.operator, store)
-    if isinstance(plan.operator, JoinedConfig):
-        return Joined(plan.operator, store, refreshes[0])
-    if isinstance(plan.operator, ServedConfig):
-        return Served(plan.operator, store, plan, refreshes)
-    return General(plan.operator, store, [scan.window for scan in plan.scans])
+        return PairsEvaluator(plan.operator, store, plan.scans[0].window, skybands)
+    if isinstance(plan.operator, IncompleteConfig):
+        return IncompleteEvaluator(plan.operator)
+    if isinstance(plan.operator, GroupTopkConfig):
+        return GroupTopkEvaluator(plan.operator, store)
+    if isinstance(plan.operator, AcquaTopConfig):
+        return AcquaTopEvaluator(plan.operator, store, refreshes[0])
+    if isinstance(plan.operator, ServiceConfig):
+        return ServiceEvaluator(plan.operator, store, plan, refreshes)
+    return SparqlEvaluator(plan.operator, store, [scan.window for scan in plan.scans])

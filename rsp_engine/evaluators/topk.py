@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rsp_engine.model.blocks import Blocks, rows_of
+from rsp_engine.model.blocks import RowBlocks, rows_of
 from rsp_engine.model.terms.ntriples import read_rows, row_text
 from rsp_engine.model.terms.term_order import number_key
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.scoring.positions import LatestPositions, Positions
-from rsp_engine.operators.sparql.pane_matcher import Matched, Matcher, Matching, Solution
+from rsp_engine.operators.sparql.pane_matcher import Matched, Matcher, Matching, SolutionTuple
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
-from rsp_engine.operators.sparql.sparql_query import GeneralConfig, content_of
+from rsp_engine.operators.sparql.sparql_query import SparqlConfig, answer_content
 from rsp_engine.operators.topk.keyed_topk import KeyedTopk, best_of
 from rsp_engine.operators.topk.rankers import RANKERS, RankerName, ranker_config
 from rsp_engine.operators.topk.score_threshold import Border
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Graph, Row, Solutions
     from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.model.state import State
-    from rsp_engine.operators.topk.contract import TopkConfig, TopkOperator
-    from rsp_engine.operators.topk.keyed_topk import Place
+    from rsp_engine.model.state import StateData
+    from rsp_engine.operators.topk.contract import TopkOperator, TopkOperatorConfig
+    from rsp_engine.operators.topk.keyed_topk import KeyedPlace
     from rsp_engine.operators.windows.scan import Scan
 
-__all__ = ["RANKERS", "Ranked", "RankedConfig", "RankerName"]
+__all__ = ["TopkConfig", "TopkEvaluator"]
 
 
 @dataclass(frozen=True, slots=True)
-class RankedConfig(GeneralConfig):
+class TopkConfig(SparqlConfig):
     """The text is that of the general path: what the query means.
 
     Of each window the k best are found by `ranker`, and the first `offset` of them are left out.
@@ -56,7 +56,7 @@ class RankedConfig(GeneralConfig):
     tag: ClassVar[str] = "Ranked"
 
     matching: Matching | None = None
-    projected: GeneralConfig | None = None
+    projected: SparqlConfig | None = None
     descending: bool = True
     k: int = 1
     offset: int = 0
@@ -64,10 +64,10 @@ class RankedConfig(GeneralConfig):
     slides: int = 1
 
 
-class Ranked:
+class TopkEvaluator:
     """Ranks window by window. Memory: the best k solutions of each pane of open windows."""
 
-    def __init__(self, config: RankedConfig, store: Store) -> None:
+    def __init__(self, config: TopkConfig, store: Store) -> None:
         assert config.matching is not None, "the planner says what to match"  # noqa: S101
         self.config = config
         self.may_give_blank_nodes = False
@@ -80,7 +80,7 @@ class Ranked:
         self._positions = Positions()
 
     @property
-    def _ranker_config(self) -> TopkConfig:
+    def _ranker_config(self) -> TopkOperatorConfig:
         return ranker_config(self.config.ranker, self.config.k, self.config.slides)
 
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph:
@@ -95,7 +95,7 @@ class Ranked:
             best = self._keyed.close(scan.closed)
         self._objects.expire(scan.closed)
         objects = [self._objects[key] for key in best[self.config.offset :]]
-        return content_of(self.config, self._rows(objects, now))
+        return answer_content(self.config, self._rows(objects, now))
 
     def stats(self) -> dict[str, int | bool]:
         """Return what an answer says of itself."""
@@ -146,14 +146,14 @@ class Ranked:
             return list(range(len(scores)))  # the same few objects again and again
         return near
 
-    def _rows(self, objects: list[Solution], now: int) -> list[Row]:
+    def _rows(self, objects: list[SolutionTuple], now: int) -> list[Row]:
         """Return the rows of objects, in their order."""
         names = self._matcher.config.names
         rows = self._projector.rows([dict(zip(names, o, strict=True)) for o in objects], now)
         self.may_give_blank_nodes |= holds_blank_nodes(rows)
         return rows
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know, as plain data, to be restored from."""
         return {
             "ranker": self._ranker.state(),
@@ -163,7 +163,7 @@ class Ranked:
             "may_give_blank_nodes": self.may_give_blank_nodes,
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state. Where to look for the best is guessed anew."""
         ranker = RANKERS[self.config.ranker]
         self._ranker = ranker.restored(self._ranker_config, state["ranker"])
@@ -179,15 +179,15 @@ class Objects:
     """Numbers of solutions, kept as long as a window holds them, with what orders them."""
 
     def __init__(self) -> None:
-        self._solutions: dict[int, Solution] = {}
+        self._solutions: dict[int, SolutionTuple] = {}
         self._scores: dict[int, tuple[float, int]] = {}
         self.came = LatestPositions()  # of those that are not ranked by terms
-        self._numbers: dict[Solution, tuple[int, int]] = {}
-        self._ends: dict[int, list[Solution]] = {}
+        self._numbers: dict[SolutionTuple, tuple[int, int]] = {}
+        self._ends: dict[int, list[SolutionTuple]] = {}
         self._next = 0
-        self._blocks = Blocks()
+        self._blocks = RowBlocks()
 
-    def __getitem__(self, number: int) -> Solution:
+    def __getitem__(self, number: int) -> SolutionTuple:
         return self._solutions[number]
 
     def numbers(self, end: int, matched: Matched) -> Integers:
@@ -224,7 +224,7 @@ class Objects:
         """Yield the texts and the positions of objects that came last at some instants."""
         return ((row_text(self[number]), position) for number, position in self.came.at(times))
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> KeyedPlace:
         """Return what orders an object whose score is a number."""
         score, time = self._scores[number]
         return number_key(score), time, row_text(self._solutions[number])
@@ -246,7 +246,7 @@ class Objects:
                     self._blocks.touch_one(number)
                     self.came.forget(number)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return the solutions with their numbers and their last windows, as plain data."""
         return {
             "next": self._next,
@@ -262,11 +262,11 @@ class Objects:
             for number, solution in zip(numbers, solutions, strict=True)
         ]
 
-    def restore(self, state: State, width: int) -> None:
+    def restore(self, state: StateData, width: int) -> None:
         """Go on from a state; a solution has so many terms."""
         rows = rows_of(state["rows"], state["size"])
         solutions: list[Any] = read_rows([row[2] for row in rows], width)
-        self._next, self._ends, self._blocks = state["next"], {}, Blocks()
+        self._next, self._ends, self._blocks = state["next"], {}, RowBlocks()
         self._solutions, self._scores, self._numbers = {}, {}, {}
         self.came.restore(state["came"])
         for (number, end, _, score, time), solution in zip(rows, solutions, strict=True):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyoxigraph import NamedNode
 
 from rsp_engine.engine import Engine
-from rsp_engine.experiments.datasets.dataset import DFC, MENTIONS, RANGE, STEP, USER
+from rsp_engine.experiments.datasets.dataset import DFC, MENTIONS_PREDICATE, RANGE, STEP, USER
 from rsp_engine.experiments.simulated_replica import variant
 from rsp_engine.experiments.windows import WEIGHTS
 from rsp_engine.model.answers import Solutions
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     from rsp_engine.engine import RunnerName
     from rsp_engine.experiments.datasets.dataset import Dataset
-    from rsp_engine.experiments.simulation import Setting
+    from rsp_engine.experiments.simulation import SimulationSetting
     from rsp_engine.experiments.windows import Linear
     from rsp_engine.model.answers import Answer
 
-__all__ = ["MODIFIED", "SERVICE", "STREAM", "Answered", "query", "through_engine"]
+__all__ = ["MODIFIED", "SERVICE", "STREAM", "QueryAnswers", "query_text", "run_through_engine"]
 
 STREAM = "http://example.org/mentions"
 SERVICE = "http://example.org/users/sparql"
 MODIFIED = "http://purl.org/dc/terms/modified"
 
 
-class Answered(NamedTuple):
+class QueryAnswers(NamedTuple):
     """What the engine says of a window; the users by the numbers in their names, best first."""
 
     close: int
@@ -42,7 +42,7 @@ class Answered(NamedTuple):
     precision: float
 
 
-def query(score: Linear, k: int) -> str:
+def query_text(score: Linear, k: int) -> str:
     """Return the experiment in RSP-QL: the k users with the best scores of each window."""
     (first, most), (least, largest) = score.mn, score.dfc
     mn = f"(COUNT(?post) - {first}) / {max(most - first, 1)}e0"
@@ -52,7 +52,7 @@ REGISTER RSTREAM :best AS
 SELECT ?user ({WEIGHTS[0]}e0 * {mn} + {WEIGHTS[1]}e0 * {dfc} AS ?score)
 FROM NAMED WINDOW :recent ON STREAM <{STREAM}> [RANGE {RANGE}ms STEP {STEP}ms]
 WHERE {{
-  WINDOW :recent {{ ?post <{MENTIONS}> ?user }}
+  WINDOW :recent {{ ?post <{MENTIONS_PREDICATE}> ?user }}
   SERVICE <{SERVICE}> {{ ?user <{DFC}> ?dfc }}
 }}
 GROUP BY ?user ?dfc
@@ -61,14 +61,14 @@ LIMIT {k}
 """  # noqa: S608 - RSP-QL, of numbers and constants
 
 
-def through_engine(
+def run_through_engine(
     dataset: Dataset,
     score: Linear,
-    setting: Setting,
+    setting: SimulationSetting,
     *,
     runner: RunnerName = "local",
     stream: str | None = None,
-) -> Iterator[Answered]:
+) -> Iterator[QueryAnswers]:
     """Yield what the engine answers for each window of a dataset that the paper evaluates.
 
     The mentions are those of the dataset, or of a `stream` that holds the same.
@@ -84,7 +84,7 @@ def through_engine(
         runner=runner,
     )
     engine.service(SERVICE, dataset.endpoint(), modified=MODIFIED if chosen.is_told else None)
-    engine.register(query(score, setting.k))
+    engine.register(query_text(score, setting.k))
     engine.bind(STREAM, dataset.elements() if stream is None else stream)
     last = dataset.start + dataset.windows[-1][1]
     for answer in engine.run():
@@ -92,12 +92,12 @@ def through_engine(
             yield _answered(answer, dataset.start)
 
 
-def _answered(answer: Answer, start: int) -> Answered:
+def _answered(answer: Answer, start: int) -> QueryAnswers:
     assert isinstance(answer.content, Solutions), "the query is a SELECT"  # noqa: S101
     users = [row.bindings["user"] for row in answer.content.rows]
     names = [int(u.value.removeprefix(USER)) for u in users if isinstance(u, NamedNode)]
     stats = answer.stats
-    return Answered(
+    return QueryAnswers(
         answer.window.close - start,
         tuple(names),
         stats["budget_spent"],

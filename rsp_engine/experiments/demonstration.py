@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.model.answers import Answer
 
-__all__ = ["Setting", "demonstrate"]
+__all__ = ["DemoSetting", "demonstrate"]
 
 _HINT = "install it: pip install oxigraph"
 QUERY = Path(__file__).with_name("growing_users.rspql")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class DemoSetting:
     """What can be chosen. `speed` is how many times faster than it happened."""
 
     policy: str = "AT-TSM"
@@ -52,7 +52,7 @@ class Setting:
     speed: float = 60
 
 
-def demonstrate(tell: Callable[[str], None], given: Setting) -> None:
+def demonstrate(tell: Callable[[str], None], given: DemoSetting) -> None:
     """Run for some windows, and tell the best of each, and how good they were."""
     dataset = generate(seed=1)
     with server() as url, tempfile.TemporaryDirectory() as folder:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Spread", "in_turn", "over_processes"]
+__all__ = ["PoolSize", "in_turn", "over_processes"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Spread(Protocol):
+class PoolSize(Protocol):
     """A way to work on tasks."""
 
     def __call__(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
@@ -36,7 +36,7 @@ def in_turn(work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]
         yield task, work(task)
 
 
-def over_processes(workers: int) -> Spread:
+def over_processes(workers: int) -> PoolSize:
     """Return a way to work on tasks in so many processes, which know nothing of this one."""
     if workers < 1:
         raise ValueError("there must be at least 1 worker")

@@ -29,30 +29,30 @@ from rich.console import Console
 from rich.table import Table
 
 from rsp_engine.errors import RspError, SourceError
-from rsp_engine.experiments.datasets.recording import Recording, read, rows_of
-from rsp_engine.experiments.simulated_replica import Held, Listed, variant
+from rsp_engine.experiments.datasets.recording import RecordedReplay, read_recording, recorded_rows
+from rsp_engine.experiments.simulated_replica import Listed, SimulatedReplica, variant
 from rsp_engine.operators.scoring.ranking_measures import Cumulated, Measures, measure
 from rsp_engine.policies import POLICIES
-from rsp_engine.replica.store.estimator import Learned
+from rsp_engine.replica.store.estimator import LearnedIntervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rsp_engine.experiments.datasets.recording import RecordedWindow
     from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.policies.policy import Places
+    from rsp_engine.policies.policy import CandidatePlaces
 
 __all__ = [
     "Compared",
-    "Outcome",
     "Reference",
-    "Setting",
+    "ReplayOutcome",
+    "ReplaySetting",
     "Total",
     "compare",
     "mean",
     "read_reference",
-    "replay",
-    "table",
+    "replay_recording",
+    "replay_summary",
     "total",
 ]
 
@@ -61,7 +61,7 @@ SEEDS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ReplaySetting:
     """K and N of AcquaTop, and how deep nDCG looks; the defaults are of the recorded run."""
 
     k: int = 5
@@ -69,11 +69,11 @@ class Setting:
     depth: int = 5
 
 
-DEFAULT = Setting()
+DEFAULT = ReplaySetting()
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReplayOutcome:
     """What became of a window.
 
     `has_true_scores`: the answer has the scores of the oracle's, even if not the same of equals.
@@ -84,13 +84,19 @@ class Outcome:
     has_true_scores: bool
 
 
-def replay(
-    recording: Recording, policy: str, budget: int, seed: int = 0, setting: Setting = DEFAULT
-) -> Iterator[Outcome]:
+def replay_recording(
+    recording: RecordedReplay,
+    policy: str,
+    budget: int,
+    seed: int = 0,
+    setting: ReplaySetting = DEFAULT,
+) -> Iterator[ReplayOutcome]:
     """Yield the outcome of every window under a policy, which is named as `variant` reads it."""
     chosen = variant(policy)
     start = recording.windows[0].close - recording.step
-    held = Held(recording.snapshot, start, Learned(recording.step), chosen, seed)
+    held = SimulatedReplica(
+        recording.snapshot, start, LearnedIntervals(recording.step), chosen, seed
+    )
     size = 2 * (setting.k + setting.n) if chosen.proposer == "list" else None
     truth = recording.snapshot.astype(np.float64)
     for window in recording.windows:
@@ -103,7 +109,7 @@ def replay(
         best = held.best(ranked)
         keys = ranked.keys[best]
         true = recording.score(window.streamed, window.remote)[: setting.k]
-        yield Outcome(
+        yield ReplayOutcome(
             measure(keys.tolist(), window.keys.tolist(), setting.k, setting.depth),
             fetched,
             np.array_equal(recording.score(ranked.streamed[best], held.values[keys]), true),
@@ -111,7 +117,11 @@ def replay(
 
 
 def _listed(
-    recording: Recording, window: RecordedWindow, held: Held, places: Places, k: int
+    recording: RecordedReplay,
+    window: RecordedWindow,
+    held: SimulatedReplica,
+    places: CandidatePlaces,
+    k: int,
 ) -> Listed:
     """Return objects of a window, given by their places, best first by what is held now."""
     keys = window.keys[places]
@@ -122,7 +132,7 @@ def _listed(
     return Listed(keys, seen, streamed, keys, recording.score, k, recording.step)
 
 
-def _best_first(scores: Floats, keys: Integers) -> Places:
+def _best_first(scores: Floats, keys: Integers) -> CandidatePlaces:
     """Return places by score; of equals, the larger key comes first, as with the oracle."""
     return np.lexsort((-keys, -scores))
 
@@ -136,7 +146,7 @@ class Total:
     true_windows: float
 
 
-def total(outcomes: Iterable[Outcome]) -> Total:
+def total(outcomes: Iterable[ReplayOutcome]) -> Total:
     """Return the sums over the windows of a run."""
     sums, fetched, true_windows = Cumulated(), 0, 0
     for one in outcomes:
@@ -177,14 +187,14 @@ def read_reference(path: Path) -> dict[tuple[str, int], Reference]:
     try:
         return {
             (row["policy"], int(row["budget"])): Reference(*(float(row[name]) for name in names))
-            for row in rows_of(path, ("policy", "budget", *names))
+            for row in recorded_rows(path, ("policy", "budget", *names))
         }
     except (TypeError, ValueError) as error:
         raise SourceError(f"{path}: a number is missing or wrong: {error}") from error
 
 
 def compare(
-    recording: Recording, reference: Mapping[tuple[str, int], Reference]
+    recording: RecordedReplay, reference: Mapping[tuple[str, int], Reference]
 ) -> Iterator[Compared]:
     """Yield every policy under every budget of the reference, and AT-VOI with the change signal.
 
@@ -193,13 +203,13 @@ def compare(
     for budget in sorted({budget for _, budget in reference}):
         for name in (*POLICIES, "AT-VOI+signal"):
             seeds = range(SEEDS if name.endswith("-RND") else 1)
-            runs = [total(replay(recording, name, budget, seed)) for seed in seeds]
+            runs = [total(replay_recording(recording, name, budget, seed)) for seed in seeds]
             yield Compared(name, budget, mean(runs), reference.get((name, budget)))
-        less = total(replay(recording, "AT-TSM", max(budget - 1, 0)))
+        less = total(replay_recording(recording, "AT-TSM", max(budget - 1, 0)))
         yield Compared("AT-TSM, B-1", budget, less, reference.get(("AT-TSM", budget)))
 
 
-def table(rows: Iterable[Compared], windows: int) -> Table:
+def replay_summary(rows: Iterable[Compared], windows: int) -> Table:
     """Return a table of our measures, each beside the reference."""
     shown = Table(title=f"Cumulated over {windows} windows: ours / the authors' run")
     shown.caption = f"RND: means of {SEEDS} seeds. B-1: with one key less than the budget."
@@ -230,12 +240,12 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     folder = Path(arguments[0])
     try:
-        recording = read(folder / "replay_ch20.csv")
+        recording = read_recording(folder / "replay_ch20.csv")
         reference = read_reference(folder / "reference_metrics_ch20.csv")
     except RspError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    Console(width=100).print(table(compare(recording, reference), len(recording.windows)))
+    Console(width=100).print(replay_summary(compare(recording, reference), len(recording.windows)))
     return 0
 
 

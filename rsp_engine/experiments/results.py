@@ -22,14 +22,14 @@ import numpy as np
 
 from rsp_engine import __version__
 from rsp_engine.errors import SourceError, StateError
-from rsp_engine.experiments.datasets.traces import FOLLOWERS, MENTIONS
-from rsp_engine.experiments.suite import Grid
-from rsp_engine.experiments.tasks import COLUMNS, tasks_of, work
+from rsp_engine.experiments.datasets.traces import FOLLOWERS_FILE, MENTIONS_FILE
+from rsp_engine.experiments.suite import ParameterGrid
+from rsp_engine.experiments.tasks import RESULT_COLUMNS, tasks_of, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rsp_engine.experiments.process_pool import Spread
+    from rsp_engine.experiments.process_pool import PoolSize
     from rsp_engine.experiments.suite import Suite
     from rsp_engine.experiments.tasks import Task
 
@@ -38,7 +38,7 @@ __all__ = [
     "folder_name",
     "is_result_folder",
     "manifest_of",
-    "read_results",
+    "read_result_folder",
     "run_suite",
 ]
 
@@ -79,10 +79,12 @@ def manifest_of(suite: Suite) -> dict[str, Any]:
 def _digests(folder: Path) -> dict[str, str]:
     """Return the digests of recorded traces, or raise that they are not there."""
     if not folder.is_dir():
-        hint = f"it must hold {MENTIONS} and {FOLLOWERS}"
+        hint = f"it must hold {MENTIONS_FILE} and {FOLLOWERS_FILE}"
         raise SourceError(f"the data folder {folder} is not there", hint)
     try:
-        return {name: _digest((folder / name).read_bytes()) for name in (MENTIONS, FOLLOWERS)}
+        return {
+            name: _digest((folder / name).read_bytes()) for name in (MENTIONS_FILE, FOLLOWERS_FILE)
+        }
     except OSError as error:
         raise SourceError(f"{error.filename} cannot be read: {error.strerror}") from None
 
@@ -94,7 +96,7 @@ def _digest(content: bytes) -> str:
 def run_suite(
     suite: Suite,
     root: Path,
-    spread: Spread,
+    spread: PoolSize,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Path:
     """Run what is missing of a suite, and return its folder.
@@ -183,7 +185,7 @@ def _is_there(path: Path, task: Task) -> bool:
     lines = file.read_text(encoding="utf-8").splitlines()
     most = len(task.settings) * task.data.windows + 1
     rows, left = divmod(len(lines) - 1, len(task.settings))
-    if not lines or lines[0] != ",".join(COLUMNS) or left or not rows or len(lines) > most:
+    if not lines or lines[0] != ",".join(RESULT_COLUMNS) or left or not rows or len(lines) > most:
         raise StateError(f"{file} is half-written", "delete this file, and run the suite again")
     return True
 
@@ -215,19 +217,19 @@ class Results:
         return self.path.name
 
     @property
-    def grids(self) -> list[Grid]:
+    def grids(self) -> list[ParameterGrid]:
         """The grids that were run."""
         return [_grid(grid) for grid in self.manifest["grids"]]
 
-    def parts(self, grid: Grid) -> list[Path]:
+    def parts(self, grid: ParameterGrid) -> list[Path]:
         """Return the files that hold the rows of a grid."""
         names = [part for part in self.manifest["parts"] if part.startswith(f"{grid.slug}.")]
         return [self.path / _ROWS / name for name in names]
 
 
-def _grid(content: dict[str, Any]) -> Grid:
+def _grid(content: dict[str, Any]) -> ParameterGrid:
     lists = {name: tuple(v) for name, v in content.items() if isinstance(v, list)}
-    return Grid(**{**content, **lists})
+    return ParameterGrid(**{**content, **lists})
 
 
 def is_result_folder(path: Path) -> bool:
@@ -235,7 +237,7 @@ def is_result_folder(path: Path) -> bool:
     return (path / _MANIFEST).exists() or (path / _ROWS).is_dir()
 
 
-def read_results(path: Path) -> Results:
+def read_result_folder(path: Path) -> Results:
     """Return a finished result folder; one that is not finished, or damaged, is refused."""
     if not path.is_dir():
         raise StateError(f"{path} is not there", "run the suite first: rsp experiment run")

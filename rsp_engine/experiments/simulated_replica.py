@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rsp_engine.model.candidates import Candidates
-from rsp_engine.policies import elected_set, named
+from rsp_engine.policies import elected_set, policy_named
 from rsp_engine.policies.voi import Learner, Voi
-from rsp_engine.replica.store.estimator import Declared, Learned, estimator
-from rsp_engine.replica.store.freshness_table import Facts
+from rsp_engine.replica.store.estimator import DeclaredIntervals, LearnedIntervals, estimator
+from rsp_engine.replica.store.freshness_table import FreshnessTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.policies import Policy, Proposer
-    from rsp_engine.policies.policy import Places
+    from rsp_engine.policies.policy import CandidatePlaces
 
-__all__ = ["Held", "Listed", "Variant", "variant"]
+__all__ = ["Listed", "SimulatedReplica", "Variant", "variant"]
 
 _SIGNAL = "+signal"
 _NEED_INTERVALS = frozenset({"WSJ-WBM", "AT-WBM"})
@@ -51,7 +51,7 @@ def variant(text: str) -> Variant:
     >>> variant("AT-VOI+wp=4+signal").is_told
     True
     """
-    return Variant(named(text.removesuffix(_SIGNAL)), text.endswith(_SIGNAL))
+    return Variant(policy_named(text.removesuffix(_SIGNAL)), text.endswith(_SIGNAL))
 
 
 class Listed(NamedTuple):
@@ -69,18 +69,23 @@ class Listed(NamedTuple):
     step: int
 
 
-class Held:
+class SimulatedReplica:
     """The values, with what a policy sees of them."""
 
     def __init__(
-        self, initial: Floats | Integers, now: int, learned: Learned, chosen: Variant, seed: int
+        self,
+        initial: Floats | Integers,
+        now: int,
+        learned: LearnedIntervals,
+        chosen: Variant,
+        seed: int,
     ) -> None:
         self.values: Floats = initial.astype(np.float64)
         self.learner = Learner() if isinstance(chosen.policy, Voi) else None
-        self._facts = Facts()
+        self._facts = FreshnessTable()
         self._facts.grow(len(initial))
         learns = chosen.policy.name in _NEED_INTERVALS
-        self._estimator = estimator(learned if learns else Declared(learned.initial))
+        self._estimator = estimator(learned if learns else DeclaredIntervals(learned.initial))
         self._chosen, self._seed = chosen, seed
         every = np.arange(len(initial))
         self._renew(every, np.ones(len(every), dtype=np.bool_), now)
@@ -120,7 +125,7 @@ class Held:
             )
         return Candidates(listed.keys, scores, listed.lives, listed.k, listed.step, outlook)
 
-    def best(self, listed: Listed) -> Places:
+    def best(self, listed: Listed) -> CandidatePlaces:
         """Return the places of the answer in the list, in its order."""
         policy = self._chosen.policy
         if isinstance(policy, Voi):

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rsp_engine.experiments.datasets.dataset import STEP
-from rsp_engine.experiments.simulated_replica import Held, Listed, variant
-from rsp_engine.experiments.windows import best_first
+from rsp_engine.experiments.simulated_replica import Listed, SimulatedReplica, variant
+from rsp_engine.experiments.windows import ranked_users
 from rsp_engine.operators.scoring.ranking_measures import ndcg, ndcg_by_place, precision
-from rsp_engine.replica.store.estimator import Learned
+from rsp_engine.replica.store.estimator import LearnedIntervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.experiments.windows import Window, Windows
+    from rsp_engine.experiments.windows import DatasetWindow, DatasetWindows
 
-__all__ = ["Outcome", "Setting", "run"]
+__all__ = ["SimulationOutcome", "SimulationSetting", "simulate"]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SimulationSetting:
     """The parameters of a run, named as in Table 4 of AcquaTop; for the policy see `variant`."""
 
     policy: str
@@ -39,7 +39,7 @@ class Setting:
     seed: int = 0
 
 
-class Outcome(NamedTuple):
+class SimulationOutcome(NamedTuple):
     """What became of a window. The answer is best first; the measures are from 0 to 1."""
 
     answer: tuple[int, ...]
@@ -49,10 +49,10 @@ class Outcome(NamedTuple):
     precision: float
 
 
-def run(windows: Windows, setting: Setting) -> Iterator[Outcome]:
+def simulate(windows: DatasetWindows, setting: SimulationSetting) -> Iterator[SimulationOutcome]:
     """Yield the outcome of every window."""
     chosen, k = variant(setting.policy), setting.k
-    held = Held(windows.initial, 0, Learned(), chosen, setting.seed)
+    held = SimulatedReplica(windows.initial, 0, LearnedIntervals(), chosen, setting.seed)
     size = k + setting.n if chosen.proposer == "list" else None
     for window in windows.windows:
         listed = partial(_listed, windows, window, held, k, size)
@@ -60,7 +60,7 @@ def run(windows: Windows, setting: Setting) -> Iterator[Outcome]:
         ranked = listed()
         answer = ranked.keys[held.best(ranked)].tolist()
         oracle = window.oracle[: 2 * k]  # deeper, no measure looks
-        yield Outcome(
+        yield SimulationOutcome(
             tuple(answer),
             fetched,
             ndcg(answer, oracle, k),
@@ -69,18 +69,20 @@ def run(windows: Windows, setting: Setting) -> Iterator[Outcome]:
         )
 
 
-def _listed(windows: Windows, window: Window, held: Held, k: int, size: int | None) -> Listed:
+def _listed(
+    windows: DatasetWindows, window: DatasetWindow, held: SimulatedReplica, k: int, size: int | None
+) -> Listed:
     """Return the list: the best of each active window, or all of them where no size is given.
 
     They stand in the order of the window at hand. Each lives until the last window among whose
     best it is.
     """
     known = held.values[window.users]
-    order = best_first(windows.score(window.mn, known))
+    order = ranked_users(windows.score(window.mn, known))
     lives = np.zeros(len(order), dtype=np.int64)
     lives[order[:size]] = 1
     for life, (places, mn) in enumerate(window.later, 2):
-        best = best_first(windows.score(mn, known[places]))[:size]
+        best = ranked_users(windows.score(mn, known[places]))[:size]
         lives[places[best]] = life
     order = order[lives[order] > 0]
     return Listed(

@@ -49,17 +49,17 @@ if TYPE_CHECKING:
 __all__ = [
     "NINE",
     "PARAMETERS",
-    "Counting",
+    "CountedParameter",
     "Data",
-    "Grid",
+    "DataSource",
     "Parameter",
-    "Source",
+    "ParameterGrid",
     "Suite",
     "read_suite",
 ]
 
-Source = Literal["generated", "recorded"]
-Counting = Literal["slides", "mentions"]
+DataSource = Literal["generated", "recorded"]
+CountedParameter = Literal["slides", "mentions"]
 Parameter = Literal["ch", "budget", "k", "n"]
 PARAMETERS: tuple[Parameter, ...] = get_args(Parameter)
 
@@ -74,16 +74,16 @@ _RANGES = {"ch": (1, max(CHS)), "budget": (0, _MOST), "k": (1, _MOST), "n": (0, 
 class Data:
     """The datasets of a suite. A folder is given for recorded traces, and only for them."""
 
-    source: Source = "generated"
+    source: DataSource = "generated"
     folder: str | None = None
     seed: int = 0
     datasets: int = DATASETS
     windows: int = EVALUATIONS
-    counting: Counting = "slides"
+    counting: CountedParameter = "slides"
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class ParameterGrid:
     """One run for each dataset and each combination of the values."""
 
     name: str
@@ -97,7 +97,7 @@ class Grid:
     def slug(self) -> str:
         """The name as part of a file name.
 
-        >>> Grid("Table 5", NINE, (20,), (7,), (5,), (10,)).slug
+        >>> ParameterGrid("Table 5", NINE, (20,), (7,), (5,), (10,)).slug
         'table-5'
         """
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "grid"
@@ -111,7 +111,7 @@ class Suite:
     title: str
     varied: Parameter
     data: Data
-    grids: tuple[Grid, ...]
+    grids: tuple[ParameterGrid, ...]
     section: str = ""
     is_quick: bool = False
 
@@ -156,12 +156,12 @@ def _data(given: _Table, default: Data) -> Data:
     given.only(*(field.name for field in fields(Data)))
     made = replace(
         default,
-        source=given.one_of("source", get_args(Source), default.source),
+        source=given.one_of("source", get_args(DataSource), default.source),
         folder=given.text("folder", default.folder or "") or None,
         seed=given.number("seed", 0, _MOST, default.seed),
         datasets=given.number("datasets", 1, 1000, default.datasets),
         windows=given.number("windows", 1, EVALUATIONS, default.windows),
-        counting=given.one_of("counting", get_args(Counting), default.counting),
+        counting=given.one_of("counting", get_args(CountedParameter), default.counting),
     )
     if (made.source == "recorded") != (made.folder is not None):
         told = "recorded traces have a folder" if made.folder is None else "it is for recorded data"
@@ -169,7 +169,7 @@ def _data(given: _Table, default: Data) -> Data:
     return made
 
 
-def _grid(given: _Table, *, quick: bool) -> Grid:
+def _grid(given: _Table, *, quick: bool) -> ParameterGrid:
     given.only("name", "policies", "quick", *PARAMETERS)
     other = given.table("quick")
     other.only("policies", *PARAMETERS)
@@ -177,7 +177,7 @@ def _grid(given: _Table, *, quick: bool) -> Grid:
         other if quick and name in other.content else given for name in ("policies", *PARAMETERS)
     ]
     values = zip(PARAMETERS, chosen[1:], strict=True)
-    return Grid(
+    return ParameterGrid(
         given.text("name"),
         _policies(chosen[0]),
         *(table.numbers(name, *_RANGES[name]) for name, table in values),

@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING
 from rsp_engine.experiments.datasets.generator import generate
 from rsp_engine.experiments.datasets.traces import derive, read_trace
 from rsp_engine.experiments.simulated_replica import variant
-from rsp_engine.experiments.simulation import Setting, run
+from rsp_engine.experiments.simulation import SimulationSetting, simulate
 from rsp_engine.experiments.windows import prepare
 
 if TYPE_CHECKING:
     from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.experiments.datasets.traces import Trace
     from rsp_engine.experiments.suite import Data, Suite
-    from rsp_engine.experiments.windows import Windows
+    from rsp_engine.experiments.windows import DatasetWindows
 
-__all__ = ["COLUMNS", "Task", "canonical", "dataset_of", "tasks_of", "work"]
+__all__ = ["RESULT_COLUMNS", "Task", "canonical_rows", "dataset_of", "tasks_of", "work"]
 
-COLUMNS = (
+RESULT_COLUMNS = (
     *("ch", "dataset", "policy", "budget", "k", "n"),
     *("window", "close", "fetched", "ndcg", "ndcg_by_place", "precision"),
 )
@@ -44,7 +44,7 @@ class Task:
     data: Data
     ch: int
     number: int
-    settings: tuple[Setting, ...]
+    settings: tuple[SimulationSetting, ...]
 
 
 def tasks_of(suite: Suite) -> list[Task]:
@@ -55,7 +55,9 @@ def tasks_of(suite: Suite) -> list[Task]:
         for ch, number, policy in product(grid.ch, numbers, grid.policies):
             # Datasets differ in chance too: else RND would do much the same in all of them.
             seed = 1000 * suite.data.seed + number
-            settings = (Setting(policy, *s, seed) for s in product(grid.budget, grid.k, grid.n))
+            settings = (
+                SimulationSetting(policy, *s, seed) for s in product(grid.budget, grid.k, grid.n)
+            )
             part = f"{grid.slug}.ch{ch}.{number}.{policy}.csv"
             found.append(Task(part, suite.data, ch, number, tuple(settings)))
     return found
@@ -64,10 +66,10 @@ def tasks_of(suite: Suite) -> list[Task]:
 def work(task: Task) -> str:
     """Return the rows of a task as CSV, one for each setting and window."""
     windows = _windows(task.data, task.ch, task.number)
-    known: dict[Setting, list[str]] = {}
-    lines = [",".join(COLUMNS)]
+    known: dict[SimulationSetting, list[str]] = {}
+    lines = [",".join(RESULT_COLUMNS)]
     for setting in task.settings:
-        asked = canonical(setting)
+        asked = canonical_rows(setting)
         if asked not in known:
             known[asked] = _measured(windows, asked)
         of = (task.ch, task.number, setting.policy, setting.budget, setting.k, setting.n)
@@ -76,13 +78,13 @@ def work(task: Task) -> str:
     return "\n".join(lines) + "\n"
 
 
-def canonical(setting: Setting) -> Setting:
+def canonical_rows(setting: SimulationSetting) -> SimulationSetting:
     """Return the same run with 0 for all that makes no difference to it.
 
-    >>> canonical(Setting("AT-ASM", 7, 5, 10))
-    Setting(policy='AT-ASM', budget=0, k=5, n=10, seed=0)
-    >>> canonical(Setting("WST", 7, 5, 10))
-    Setting(policy='WST', budget=0, k=5, n=0, seed=0)
+    >>> canonical_rows(SimulationSetting("AT-ASM", 7, 5, 10))
+    SimulationSetting(policy='AT-ASM', budget=0, k=5, n=10, seed=0)
+    >>> canonical_rows(SimulationSetting("WST", 7, 5, 10))
+    SimulationSetting(policy='WST', budget=0, k=5, n=0, seed=0)
     """
     policy = variant(setting.policy).policy
     fetches_by_budget = policy.is_bounded and policy.proposer is not None
@@ -93,8 +95,8 @@ def canonical(setting: Setting) -> Setting:
     )
 
 
-def _measured(windows: Windows, setting: Setting) -> list[str]:
-    outcomes = zip(windows.windows, run(windows, setting), strict=True)
+def _measured(windows: DatasetWindows, setting: SimulationSetting) -> list[str]:
+    outcomes = zip(windows.windows, simulate(windows, setting), strict=True)
     return [
         f"{index},{window.close},{o.fetched},{o.ndcg:.6f},{o.ndcg_by_place:.6f},{o.precision:.6f}"
         for index, (window, o) in enumerate(outcomes)
@@ -111,7 +113,7 @@ def dataset_of(data: Data, ch: int, number: int) -> Dataset:
 
 
 @lru_cache(maxsize=4)
-def _windows(data: Data, ch: int, number: int) -> Windows:
+def _windows(data: Data, ch: int, number: int) -> DatasetWindows:
     return prepare(dataset_of(data, ch, number), data.windows)
 
 

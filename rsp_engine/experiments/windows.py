@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.model.arrays import Floats, Integers
 
-__all__ = ["WEIGHTS", "Linear", "Part", "Window", "Windows", "best_first", "prepare"]
+__all__ = [
+    "WEIGHTS",
+    "DatasetWindow",
+    "DatasetWindows",
+    "Linear",
+    "WindowPart",
+    "prepare",
+    "ranked_users",
+]
 
 WEIGHTS = (0.7, 0.3)
 """Of mn and of dfc."""
@@ -53,14 +61,14 @@ def _norm(values: Floats, least: float, largest: float) -> Floats:
     return (values - least) / max(largest - least, 1e-9)
 
 
-class Part(NamedTuple):
+class WindowPart(NamedTuple):
     """Users of a window, as places among them, with their mentions in a part of it."""
 
     places: NDArray[np.intp]
     mn: Floats
 
 
-class Window(NamedTuple):
+class DatasetWindow(NamedTuple):
     """A window: its users, their mentions, their dfc at its close, and who is best.
 
     `latest` says when each was mentioned last, as a place in the stream. `later` are the windows to
@@ -72,25 +80,25 @@ class Window(NamedTuple):
     users: Integers
     mn: Floats
     latest: Integers
-    later: tuple[Part, ...]
+    later: tuple[WindowPart, ...]
     dfc: Floats
     oracle: tuple[int, ...]
 
 
-class Windows(NamedTuple):
+class DatasetWindows(NamedTuple):
     """The windows of a dataset, in order; the dfc that the replica begins with; and F."""
 
     initial: Floats
-    windows: tuple[Window, ...]
+    windows: tuple[DatasetWindow, ...]
     score: Linear
 
 
-def best_first(scores: Floats) -> NDArray[np.intp]:
+def ranked_users(scores: Floats) -> NDArray[np.intp]:
     """Return places by their scores, the largest first."""
     return np.argsort(-scores, kind="stable")
 
 
-def prepare(dataset: Dataset, most: int | None = None) -> Windows:
+def prepare(dataset: Dataset, most: int | None = None) -> DatasetWindows:
     """Return the windows of a dataset, at most so many."""
     edges = dataset.windows[:most]
     counts = [dataset.mentioned(*window) for window in edges]
@@ -106,12 +114,14 @@ def prepare(dataset: Dataset, most: int | None = None) -> Windows:
             _part(dataset.mentioned(begun, close)[users])
             for begun in range(opened + STEP, close, STEP)
         )
-        order = best_first(score(mn, dfc[users]))
+        order = ranked_users(score(mn, dfc[users]))
         latest = dataset.last_mention(close)[users]
-        made.append(Window(close, users, mn, latest, later, dfc, tuple(users[order].tolist())))
-    return Windows(dataset.initial, tuple(made), score)
+        made.append(
+            DatasetWindow(close, users, mn, latest, later, dfc, tuple(users[order].tolist()))
+        )
+    return DatasetWindows(dataset.initial, tuple(made), score)
 
 
-def _part(mentioned: Integers) -> Part:
+def _part(mentioned: Integers) -> WindowPart:
     places = np.flatnonzero(mentioned)
-    return Part(places, mentioned[places].astype(np.float64))
+    return WindowPart(places, mentioned[places].astype(np.float64))

@@ -24,6 +24,7 @@ from rsp_engine.grammar import tree
 from rsp_engine.grammar.builtins import BUILTINS
 from rsp_engine.grammar.expressions import aggregates, parts
 from rsp_engine.grammar.validate import validate
+from rsp_engine.model.terms.term import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -76,12 +77,12 @@ def _name(text: str, head: re.Match[str], prefixes: Mapping[str, str]) -> str:
     """Return the name of what is called like this, as a call of it has it."""
     span = Span(*head.span("name"))
     of_sparql = f"{head['name']} is a function of SPARQL"
-    if head["name"].upper() in (*BUILTINS, *tree.AGGREGATES):
+    if head["name"].upper() in (*BUILTINS, *tree.AGGREGATE_NAMES):
         raise _wrong(text, of_sparql, span, "take another name")
     match _expression(text, span, prefixes, after="()"):
         case tree.NamedCall(name, ()):
             return name
-        case tree.FunctionCall(tree.Iri(iri), (), False) if iri.startswith(tree.XSD):
+        case tree.FunctionCall(tree.Iri(iri), (), False) if iri.startswith(XSD):
             raise _wrong(text, of_sparql, span, "take another name")
         case tree.FunctionCall(tree.Iri(iri), (), False):
             return iri
@@ -130,7 +131,7 @@ def _expression(
 
 def _placed(expression: tree.Expression, place: Callable[[Span], Span]) -> tree.Expression:
     """Return an expression whose nodes stand elsewhere."""
-    moved = tree.rewrite(expression, lambda node: replace(node, span=place(node.span)))
+    moved = tree.rewrite_tree(expression, lambda node: replace(node, span=place(node.span)))
     return cast("tree.Expression", moved)
 
 
@@ -144,7 +145,7 @@ USUAL: Mapping[str, Definition] = {
         # A double, since a decimal of many digits times another one would have too many of them.
         read_definition(
             "norm(?value, ?least, ?largest) = xsd:double(?value - ?least) / (?largest - ?least)",
-            {"xsd": tree.XSD},
+            {"xsd": XSD},
         ),
     )
 }
@@ -167,8 +168,8 @@ def defined(
 
 
 def expand(
-    query: tree.Query, definitions: Mapping[str, Definition]
-) -> tuple[tree.Query, list[Diagnostic]]:
+    query: tree.QueryUnit, definitions: Mapping[str, Definition]
+) -> tuple[tree.QueryUnit, list[Diagnostic]]:
     """Return a query with every call of a defined function replaced, and which calls are wrong."""
     wrong: list[Diagnostic] = []
 
@@ -191,10 +192,10 @@ def expand(
         if told is None:
             put_in = dict(zip(found.parameters, arguments, strict=True))
             within = (*inside, name)
-            body = tree.rewrite(
+            body = tree.rewrite_tree(
                 _placed(found.body, lambda _: node.span), lambda inner: put(inner, within)
             )
-            made = tree.rewrite(
+            made = tree.rewrite_tree(
                 body, lambda inner: put_in[inner.name] if isinstance(inner, tree.Var) else inner
             )
             if not _is_too_large(made):
@@ -204,8 +205,8 @@ def expand(
             wrong.append(Diagnostic("semantic", told, node.span))
         return node
 
-    made = tree.rewrite(query, lambda node: put(node, ()))
-    return cast("tree.Query", made), wrong
+    made = tree.rewrite_tree(query, lambda node: put(node, ()))
+    return cast("tree.QueryUnit", made), wrong
 
 
 def _is_too_large(expression: tree.Node) -> bool:

@@ -7,17 +7,17 @@ from pathlib import Path
 
 from rsp_engine.errors import Diagnostic, QueryFileError, QuerySyntaxError, Span
 
-__all__ = ["LARGEST", "read_query"]
+__all__ = ["LARGEST_QUERY", "read_query"]
 
-LARGEST = 2 * 1024 * 1024
+LARGEST_QUERY = 2 * 1024 * 1024
 """The largest query, in bytes."""
 
 
 def read_query(path: str) -> str:
     """Return the text of a query file, or of the standard input for `-`."""
     data = _read(path)
-    if len(data) > LARGEST:
-        size = f"{LARGEST // 1024 // 1024} MB"
+    if len(data) > LARGEST_QUERY:
+        size = f"{LARGEST_QUERY // 1024 // 1024} MB"
         raise QueryFileError(
             f"it is larger than {size}", "a query this long is probably data", path
         )
@@ -34,11 +34,11 @@ def read_query(path: str) -> str:
 
 def _read(path: str) -> bytes:
     if path == "-":
-        return sys.stdin.buffer.read(LARGEST + 1)
+        return sys.stdin.buffer.read(LARGEST_QUERY + 1)
     file = Path(path)
     try:
         with file.open("rb") as stream:
-            return stream.read(LARGEST + 1)
+            return stream.read(LARGEST_QUERY + 1)
     except FileNotFoundError:
         raise QueryFileError("there is no such file", "check the path", path) from None
     except IsADirectoryError:

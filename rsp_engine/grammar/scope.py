@@ -13,32 +13,32 @@ from typing import assert_never
 from rsp_engine.errors import Diagnostic
 from rsp_engine.grammar.expressions import aggregates, is_aggregate, parts, ungrouped_variables
 from rsp_engine.grammar.tree import (
-    Ask,
+    AskForm,
     Bind,
     BlankNode,
-    Construct,
-    Describe,
+    ConstructForm,
+    DescribeForm,
     Exists,
     Expression,
-    Filter,
-    Graph,
-    Group,
+    FilterClause,
+    GraphPattern,
+    GroupPattern,
     InlineData,
-    Minus,
+    MinusPattern,
     Modifiers,
     Node,
-    Optional,
+    OptionalPattern,
     Pattern,
-    Query,
-    Select,
+    QueryUnit,
     SelectAs,
     SelectClause,
-    Service,
+    SelectForm,
+    ServicePattern,
     SubSelect,
     TriplesBlock,
-    Union,
+    UnionPattern,
     Var,
-    Window,
+    WindowPattern,
     children,
     walk,
 )
@@ -49,7 +49,7 @@ __all__ = ["Scopes", "group_keys", "is_grouped", "projected_variables"]
 class Scopes:
     """The scopes of one query: what is visible where, and what breaks the notes."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: QueryUnit) -> None:
         self.diagnostics: list[Diagnostic] = []
         self._labels: dict[str, object] = {}
         self.visible: set[str] = self._form(query)
@@ -58,21 +58,21 @@ class Scopes:
     def _refuse(self, message: str, node: Node, hint: str | None = None) -> None:
         self.diagnostics.append(Diagnostic("syntax", message, node.span, hint))
 
-    def _form(self, query: Query) -> set[str]:
+    def _form(self, query: QueryUnit) -> set[str]:
         match query.form:
-            case Select(clause, _, where, modifiers):
+            case SelectForm(clause, _, where, modifiers):
                 return self._select(clause, where, modifiers, query.values)
-            case Construct(_, _, where, modifiers) | Ask(_, where, modifiers):
+            case ConstructForm(_, _, where, modifiers) | AskForm(_, where, modifiers):
                 return self._solutions(where, modifiers, query.values)
-            case Describe(_, _, where, modifiers):
-                return self._solutions(where or Group(()), modifiers, query.values)
+            case DescribeForm(_, _, where, modifiers):
+                return self._solutions(where or GroupPattern(()), modifiers, query.values)
             case _ as unreachable:
                 assert_never(unreachable)
 
     def _select(
         self,
         clause: SelectClause,
-        where: Group,
+        where: GroupPattern,
         modifiers: Modifiers,
         values: InlineData | None,
     ) -> set[str]:
@@ -123,7 +123,9 @@ class Scopes:
                 "choose another name",
             )
 
-    def _solutions(self, where: Group, modifiers: Modifiers, values: InlineData | None) -> set[str]:
+    def _solutions(
+        self, where: GroupPattern, modifiers: Modifiers, values: InlineData | None
+    ) -> set[str]:
         """Check a pattern and its modifiers, and return what is visible after them."""
         visible = self._group(where)
         for key in modifiers.group_by:
@@ -139,14 +141,14 @@ class Scopes:
             visible |= {variable.name for variable in values.variables}
         return visible
 
-    def _group(self, group: Group) -> set[str]:
+    def _group(self, group: GroupPattern) -> set[str]:
         """Check a group, and return the variables in scope at its end."""
         visible: set[str] = set()
         basic_pattern = object()
         for element in group.elements:
             if isinstance(element, TriplesBlock):
                 self._check_labels(element, basic_pattern)
-            elif not isinstance(element, Filter):
+            elif not isinstance(element, FilterClause):
                 basic_pattern = object()
             if isinstance(element, Bind):
                 self._check_new(element.variable, visible)
@@ -158,18 +160,20 @@ class Scopes:
         match element:
             case TriplesBlock():
                 return {node.name for node in walk(element) if isinstance(node, Var)}
-            case Group():
+            case GroupPattern():
                 return self._group(element)
-            case Union(groups):
+            case UnionPattern(groups):
                 return set().union(*map(self._group, groups))
-            case Optional(group):
+            case OptionalPattern(group):
                 return self._group(group)
-            case Minus(group):
+            case MinusPattern(group):
                 self._group(group)
                 return set()
-            case Graph(name, group) | Window(name, group) | Service(name, group):
+            case (
+                GraphPattern(name, group) | WindowPattern(name, group) | ServicePattern(name, group)
+            ):
                 return self._group(group) | ({name.name} if isinstance(name, Var) else set())
-            case Filter(condition):
+            case FilterClause(condition):
                 self._patterns_of(condition)
                 self._forbid_aggregates(condition, "FILTER")
                 return set()
@@ -220,13 +224,16 @@ class Scopes:
 
 
 def projected_variables(
-    clause: SelectClause, where: Group, modifiers: Modifiers, values: InlineData | None = None
+    clause: SelectClause,
+    where: GroupPattern,
+    modifiers: Modifiers,
+    values: InlineData | None = None,
 ) -> tuple[str, ...]:
     """Return the variables of an answer, each once; those of `SELECT *` by name."""
     if clause.items:
         named = ((i.variable if isinstance(i, SelectAs) else i).name for i in clause.items)
         return tuple(dict.fromkeys(named))
-    query = Query((), None, Select(clause, (), where, modifiers), values)
+    query = QueryUnit((), None, SelectForm(clause, (), where, modifiers), values)
     return tuple(sorted(Scopes(query).visible))
 
 

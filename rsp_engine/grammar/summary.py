@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rsp_engine.grammar.tree import NamedCall, Service, find
+from rsp_engine.grammar.tree import NamedCall, ServicePattern, find
 from rsp_engine.grammar.write.queries import WriteQueries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.grammar.tree import Query
+    from rsp_engine.grammar.tree import QueryUnit
 
 __all__ = ["summary"]
 
 
-def summary(query: Query) -> str:
+def summary(query: QueryUnit) -> str:
     """Say what a query does in one line.
 
     >>> from rsp_engine.grammar import parse
@@ -28,14 +28,14 @@ def summary(query: Query) -> str:
     return ", ".join(_parts(query))
 
 
-def _parts(query: Query) -> Iterator[str]:
-    form = type(query.form).__name__.upper()
+def _parts(query: QueryUnit) -> Iterator[str]:
+    form = query.form.keyword
     article = "an" if form == "ASK" else "a"
     yield form if query.register is None else f"{query.register.r2s} of {article} {form}"
     if windows := query.windows:
         streams = len({window.stream for window in windows})
         yield f"{_count(len(windows), 'window')} on {_count(streams, 'stream')}"
-    if services := len(list(find(query, Service))):
+    if services := len(list(find(query, ServicePattern))):
         yield _count(services, "service")
     modifiers = query.form.modifiers
     if modifiers.limit is not None and modifiers.order_by:

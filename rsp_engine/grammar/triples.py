@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from rsp_engine.grammar.tree import Node as Construct
 
-    Terms = tuple[Construct, Construct, Construct]
+    PlainTerms = tuple[Construct, Construct, Construct]
 
-__all__ = ["Node", "PlainTriple", "Terms", "plain_terms", "plain_triples"]
+__all__ = ["PlainTerms", "PlainTriple", "TripleNode", "plain_terms", "plain_triples"]
 
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-Node = Var | Iri | Literal | BlankNode
-PlainTriple = tuple[Node, Var | Path, Node]
+TripleNode = Var | Iri | Literal | BlankNode
+PlainTriple = tuple[TripleNode, Var | Path, TripleNode]
 
 
 def plain_triples(block: TriplesBlock, labels: Iterator[int] | None = None) -> list[PlainTriple]:
@@ -45,7 +45,7 @@ def plain_triples(block: TriplesBlock, labels: Iterator[int] | None = None) -> l
     return _Spelling(count() if labels is None else labels).block(block)
 
 
-def plain_terms(elements: Sequence[Construct]) -> tuple[Terms, ...]:
+def plain_terms(elements: Sequence[Construct]) -> tuple[PlainTerms, ...]:
     """Return the subject, the verb and the object of each pattern, if there is nothing else."""
     blocks = [element for element in elements if isinstance(element, TriplesBlock)]
     if len(blocks) < len(elements):
@@ -65,22 +65,22 @@ class _Spelling:
             self._properties(self._node(subject.subject), subject.properties)
         return self._triples
 
-    def _properties(self, subject: Node, properties: tuple[Property, ...]) -> None:
+    def _properties(self, subject: TripleNode, properties: tuple[Property, ...]) -> None:
         for pattern in properties:
             for value in pattern.objects:
                 place = len(self._triples)
                 node = self._node(value)
                 self._triples.insert(place, (subject, pattern.verb, node))
 
-    def _node(self, node: TriplesNode) -> Node:
+    def _node(self, node: TriplesNode) -> TripleNode:
         if isinstance(node, BlankNodeProperties):
             fresh = self._fresh()
             self._properties(fresh, node.properties)
             return fresh
         return self._list(node.items) if isinstance(node, Collection) else node
 
-    def _list(self, items: tuple[TriplesNode, ...]) -> Node:
-        cells: list[Node] = [self._fresh() for _ in items]
+    def _list(self, items: tuple[TriplesNode, ...]) -> TripleNode:
+        cells: list[TripleNode] = [self._fresh() for _ in items]
         cells.append(Iri(_RDF + "nil"))
         for cell, item, rest in zip(cells, items, cells[1:], strict=False):
             self._triples.append((cell, Iri(_RDF + "first"), self._node(item)))

@@ -13,7 +13,7 @@ from rsp_engine.grammar.scope import Scopes
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rsp_engine.grammar.tree import Query
+    from rsp_engine.grammar.tree import QueryUnit
 
 __all__ = ["Validation", "check", "parse", "validate"]
 
@@ -22,16 +22,16 @@ __all__ = ["Validation", "check", "parse", "validate"]
 class Validation:
     """What there is to say about a text. The query is there if it parses, rules kept or not."""
 
-    query: Query | None
+    query: QueryUnit | None
     errors: tuple[Diagnostic, ...]
     warnings: tuple[Diagnostic, ...] = ()
 
 
-def parse(text: str, source: str = "<query>") -> Query:
+def parse(text: str, source: str = "<query>") -> QueryUnit:
     """Return the syntax tree of an RSP-QL text, or raise a `QuerySyntaxError`.
 
     >>> parse("ASK { }").form
-    Ask(dataset=(), where=Group(elements=()), modifiers=Modifiers(group_by=(), having=(), ...
+    AskForm(dataset=(), where=GroupPattern(elements=()), modifiers=Modifiers(group_by=(), ...
     """
     query, diagnostics = _syntax(text)
     if query is None or diagnostics:
@@ -56,7 +56,7 @@ def validate(text: str) -> Validation:
     )
 
 
-def check(text: str, source: str = "<query>") -> Query:
+def check(text: str, source: str = "<query>") -> QueryUnit:
     """Return the tree of a text that keeps all rules, or raise what is wrong with it."""
     result = validate(text)
     if result.query is None:
@@ -66,7 +66,7 @@ def check(text: str, source: str = "<query>") -> Query:
     return result.query
 
 
-def _syntax(text: str) -> tuple[Query | None, list[Diagnostic]]:
+def _syntax(text: str) -> tuple[QueryUnit | None, list[Diagnostic]]:
     query, diagnostics = read(text)
     if query is not None:
         diagnostics += Scopes(query).diagnostics

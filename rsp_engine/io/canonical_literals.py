@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rsp_engine.model.terms.stored_literal import stored
+from rsp_engine.model.terms.stored_literal import stored_literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["TripleTermError", "canonical"]
+__all__ = ["TripleTermError", "canonical_triples"]
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _INTEGER = ox.NamedNode(_XSD + "integer")
@@ -37,10 +37,11 @@ class TripleTermError(ValueError):
     """A triple stands inside another, which SPARQL 1.1 cannot ask for."""
 
 
-def canonical(triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
+def canonical_triples(triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
     """Return triples whose literals are as a store would give them back.
 
-    >>> [triple] = canonical([ox.Triple(_SUBJECT, _SUBJECT, ox.Literal("01", datatype=_INTEGER))])
+    >>> written = ox.Literal("01", datatype=_INTEGER)
+    >>> [triple] = canonical_triples([ox.Triple(_SUBJECT, _SUBJECT, written)])
     >>> triple.object.value
     '1'
     """
@@ -51,7 +52,7 @@ def canonical(triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
             kind = value.datatype.value
             form = _CANONICAL.get(kind)
             if form is None or form.fullmatch(value.value) is None:
-                kept = stored(value)
+                kept = stored_literal(value)
                 if kept != value:
                     changed = changed or list(triples)
                     changed[place] = ox.Triple(triple.subject, triple.predicate, kept)

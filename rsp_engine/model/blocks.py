@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Integers
 
-__all__ = ["Blocks", "Texts", "rows_of"]
+__all__ = ["RowBlocks", "TextBlocks", "rows_of"]
 
 _BITS = 7
 
 
-class Blocks:
+class RowBlocks:
     """The blocks of rows that are known by numbers, each block of 128 numbers.
 
-    >>> blocks, values = Blocks(), {1: "a", 2: "b", 200: "c"}
+    >>> blocks, values = RowBlocks(), {1: "a", 2: "b", 200: "c"}
     >>> def written(numbers):
     ...     return [[number, values[number]] for number in numbers]
     >>> first = blocks.state(values, written)
@@ -69,10 +69,10 @@ class Blocks:
         return {str(block): written for block, written in self._written.items()}
 
 
-class Texts:
+class TextBlocks:
     """The blocks of a list that only grows: what is written of an item is written once.
 
-    >>> texts, items = Texts(), [1, 2]
+    >>> texts, items = TextBlocks(), [1, 2]
     >>> texts.state(items, str)
     {'size': 2, 'rows': {'0': ('1', '2')}}
     """

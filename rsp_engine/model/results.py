@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rdflib.term import Node
 
     from rsp_engine.model.answers import Answer, Row
+    from rsp_engine.model.terms.term import Term
 
-    Term = ox.NamedNode | ox.BlankNode | ox.Literal
 
 __all__ = ["as_arrow", "as_html", "as_rdflib"]
 

@@ -10,20 +10,20 @@ from rsp_engine.errors import StateError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["State", "checked", "headed", "reading"]
+__all__ = ["StateData", "check_header", "damage_guard", "with_header"]
 
-State = dict[str, Any]
+StateData = dict[str, Any]
 """Dictionaries, lists, numbers, texts and truth values: what JSON can hold."""
 
 _VERSION = 1
 
 
-def headed(operator: str, config: dict[str, Any], content: State) -> State:
+def with_header(operator: str, config: dict[str, Any], content: StateData) -> StateData:
     """Return a state that says what it is of."""
     return {"operator": operator, "version": _VERSION, "config": config, **content}
 
 
-def checked(state: State, operator: str, config: dict[str, Any]) -> State:
+def check_header(state: StateData, operator: str, config: dict[str, Any]) -> StateData:
     """Return a state, or raise what it is of instead."""
     if state.get("operator") != operator:
         raise StateError(f"this is a state of {state.get('operator')}, not of {operator}")
@@ -42,7 +42,7 @@ def checked(state: State, operator: str, config: dict[str, Any]) -> State:
 
 
 @contextmanager
-def reading(what: str) -> Iterator[None]:
+def damage_guard(what: str) -> Iterator[None]:
     """Say of anything that goes wrong when a state is read that the state is damaged."""
     try:
         yield

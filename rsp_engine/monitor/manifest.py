@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from rsp_engine.monitor.histogram import Histogram
     from rsp_engine.monitor.redaction import Redactor
-    from rsp_engine.monitor.run_monitor import QuerySeen, Watch
+    from rsp_engine.monitor.run_monitor import QuerySeen, RunMonitor
 
-__all__ = ["Manifest", "State"]
+__all__ = ["Manifest", "RunState"]
 
-State = Literal["running", "finished", "stopped", "output closed", "interrupted", "failed"]
+RunState = Literal["running", "finished", "stopped", "output closed", "interrupted", "failed"]
 """How a run is, or how it ended: by itself, after Ctrl-C, with what reads its answers, or badly."""
 
 _PACKAGES = ("pyspark", "pyarrow", "pyoxigraph", "numpy", "requests")
@@ -44,7 +44,7 @@ class Manifest:
     options: Mapping[str, Any]
     """What was given, as plain data: what streams and services are bound to, too."""
     version: str
-    watch: Watch
+    watch: RunMonitor
     hide: Redactor
     clock: Callable[[], datetime] = _now
     started: datetime | None = None
@@ -54,11 +54,11 @@ class Manifest:
         self.started = self.clock()
         self._write("running", None, None)
 
-    def end(self, state: State, exit_code: int, error: str | None = None) -> None:
+    def end(self, state: RunState, exit_code: int, error: str | None = None) -> None:
         """Write how the run ended."""
         self._write(state, exit_code, error)
 
-    def _write(self, state: State, exit_code: int | None, error: str | None) -> None:
+    def _write(self, state: RunState, exit_code: int | None, error: str | None) -> None:
         whole = {
             "state": state,
             "exit_code": exit_code,
@@ -79,7 +79,7 @@ class Manifest:
         text = json.dumps(self.hide.data(whole), ensure_ascii=False, indent=2) + "\n"
         _replace(self.path, text)
 
-    def _times(self, state: State) -> dict[str, Any]:
+    def _times(self, state: RunState) -> dict[str, Any]:
         assert self.started is not None, "it has begun"  # noqa: S101
         now = None if state == "running" else self.clock()
         return {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
     from rsp_engine.monitor.histogram import Histogram
-    from rsp_engine.monitor.run_monitor import QuerySeen, Watch
+    from rsp_engine.monitor.run_monitor import QuerySeen, RunMonitor
 
 __all__ = ["COUNTERS", "GAUGES", "HISTOGRAMS", "Counted", "families", "served"]
 
@@ -31,7 +31,7 @@ class Number(NamedTuple):
 
     help: str
     labels: tuple[str, ...]
-    read: Callable[[Watch], Counted]
+    read: Callable[[RunMonitor], Counted]
 
 
 class Spread(NamedTuple):
@@ -41,19 +41,19 @@ class Spread(NamedTuple):
     read: Callable[[QuerySeen], Histogram]
 
 
-def _alone(read: Callable[[Watch], float]) -> Callable[[Watch], Counted]:
+def _alone(read: Callable[[RunMonitor], float]) -> Callable[[RunMonitor], Counted]:
     return lambda watch: {(): read(watch)}
 
 
-def _each(read: Callable[[QuerySeen], float]) -> Callable[[Watch], Counted]:
+def _each(read: Callable[[QuerySeen], float]) -> Callable[[RunMonitor], Counted]:
     return lambda watch: {(name,): read(seen) for name, seen in watch.queries.items()}
 
 
-def _dead(watch: Watch) -> Counted:
+def _dead(watch: RunMonitor) -> Counted:
     return {(kind,): number for kind, number in watch.dead.items()}
 
 
-def _faults(watch: Watch) -> Counted:
+def _faults(watch: RunMonitor) -> Counted:
     return {
         (name, cause): number
         for name, seen in watch.queries.items()
@@ -61,7 +61,7 @@ def _faults(watch: Watch) -> Counted:
     }
 
 
-def _refreshed(watch: Watch) -> Counted:
+def _refreshed(watch: RunMonitor) -> Counted:
     return {
         (*where, outcome): number
         for where, outcomes in watch.refreshed().items()
@@ -69,13 +69,13 @@ def _refreshed(watch: Watch) -> Counted:
     }
 
 
-def _watermarks(watch: Watch) -> Counted:
+def _watermarks(watch: RunMonitor) -> Counted:
     marks = watch.watermarks().items()
     return {(name,): mark / 1000 for name, mark in marks if abs(mark) < inf}
 
 
-def _input(place: int) -> Callable[[Watch], Counted]:
-    def read(watch: Watch) -> Counted:
+def _input(place: int) -> Callable[[RunMonitor], Counted]:
+    def read(watch: RunMonitor) -> Counted:
         extent = watch.extent()
         return {} if extent is None else {(extent.unit,): cast("int", extent[place])}
 
@@ -131,7 +131,7 @@ HISTOGRAMS = {
 }
 
 
-def families(watch: Watch, hide: Callable[[str], str]) -> Iterator[Metric]:
+def families(watch: RunMonitor, hide: Callable[[str], str]) -> Iterator[Metric]:
     """Yield all metrics as they are now; labels go through what hides secrets."""
     from prometheus_client.core import (
         CounterMetricFamily,
@@ -165,7 +165,7 @@ def families(watch: Watch, hide: Callable[[str], str]) -> Iterator[Metric]:
 class _Collector:
     """What the client asks for the metrics."""
 
-    def __init__(self, watch: Watch, hide: Callable[[str], str]) -> None:
+    def __init__(self, watch: RunMonitor, hide: Callable[[str], str]) -> None:
         self._watch, self._hide = watch, hide
 
     def collect(self) -> Iterator[Metric]:
@@ -174,7 +174,7 @@ class _Collector:
 
 
 @contextmanager
-def served(port: int, watch: Watch, hide: Callable[[str], str]) -> Iterator[int]:
+def served(port: int, watch: RunMonitor, hide: Callable[[str], str]) -> Iterator[int]:
     """Serve the metrics on a port that only this computer reaches; give the port.
 
     0 takes any that is free. What is missing or taken is told as a `BindingError`.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Answer
 
-__all__ = ["Counts", "Extent", "QueryInfo", "QuerySeen", "Running", "Started", "Watch"]
+__all__ = ["Counts", "Extent", "QueryInfo", "QuerySeen", "RunMonitor", "Running", "Started"]
 
 _LATE = "late"
 _KINDS = (_LATE, "before t0", "unsupported")
@@ -143,7 +143,7 @@ class QuerySeen:
         self.latest = answer, None if self.latest is None else self.latest[0]
 
 
-class Watch:
+class RunMonitor:
     """Sees a run. Before one begins there is nothing to see."""
 
     def __init__(self) -> None:

@@ -23,8 +23,14 @@ from typing import TYPE_CHECKING
 from rsp_engine.errors import Diagnostic
 from rsp_engine.grammar import tree
 from rsp_engine.operators.sparql.latest_solutions import LatestConfig
-from rsp_engine.operators.sparql.sparql_query import BUILTINS, CAME, LATEST, PAIR, ROW
-from rsp_engine.plan.shapes.pair_pattern import Halves, NotPairsError, with_names
+from rsp_engine.operators.sparql.sparql_query import (
+    BUILTIN_NAMESPACE,
+    CAME,
+    LATEST,
+    PAIR,
+    ROW,
+)
+from rsp_engine.plan.shapes.pair_pattern import NotPairsError, PairPattern, with_names
 from rsp_engine.plan.shapes.topk import (
     StreamSide,
     asked_of,
@@ -32,13 +38,13 @@ from rsp_engine.plan.shapes.topk import (
     is_ranking_of_groups,
     stream_side,
 )
-from rsp_engine.plan.variables import certain, named, visible
+from rsp_engine.plan.variables import certain_variables, named_variables, visible_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rsp_engine.evaluators.acquatop.config import Arrivals
-    from rsp_engine.plan.options import Options
+    from rsp_engine.evaluators.acquatop.config import ArrivalRule
+    from rsp_engine.plan.options import QueryOptions
     from rsp_engine.plan.sparql.element_blocks import ByElement
 
 __all__ = [
@@ -51,12 +57,12 @@ __all__ = [
 ]
 
 
-def arrivals_of(query: tree.Query, options: Options) -> Arrivals:
+def arrivals_of(query: tree.QueryUnit, options: QueryOptions) -> ArrivalRule:
     """Return which arrivals of a join key count: the latest, unless all do."""
     return options.arrivals or ("latest" if _join_key(query) else "all")
 
 
-def refused_arrivals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
+def refused_arrivals(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
     """Yield why `latest` means nothing here, if the user asks for it."""
     if options.arrivals == "latest" and not _join_key(query):
         message = (
@@ -67,14 +73,14 @@ def refused_arrivals(query: tree.Query, options: Options) -> Iterator[Diagnostic
         yield Diagnostic("semantic", message, query.form.span, hint)
 
 
-def has_time(query: tree.Query) -> bool:
+def has_time(query: tree.QueryUnit) -> bool:
     """Tell whether a solution of one element, or each object of a pair, has a time that counts."""
     if is_ranking_of_groups(query):
         return False
     return _stream(query) is not None or _halves(query) is not None
 
 
-def ties(query: tree.Query, nodes: tuple[str, ...] = ()) -> tuple[tree.OrderCondition, ...]:
+def ties(query: tree.QueryUnit, nodes: tuple[str, ...] = ()) -> tuple[tree.OrderCondition, ...]:
     """Return the conditions that tell apart what ORDER BY finds equal, by the time of arrival.
 
     `nodes` are the variables of the solutions of elements, or of both objects of pairs.
@@ -89,7 +95,9 @@ def ties(query: tree.Query, nodes: tuple[str, ...] = ()) -> tuple[tree.OrderCond
         return ()
     names = side.names
     if is_ranking_of_groups(query):
-        keys = {name for key in select.modifiers.group_by for name in named(key.expression)}
+        keys = {
+            name for key in select.modifiers.group_by for name in named_variables(key.expression)
+        }
         came = tree.Aggregate("MAX", came)
         names = tuple(name for name in names if name in keys)
     conditions = [came, _call(ROW, *map(tree.Var, names))] if names else [came]
@@ -106,15 +114,15 @@ def _came(
     return _call(CAME, *triples[0]) if len(triples) == 1 else None
 
 
-def _halves(query: tree.Query) -> Halves | None:
+def _halves(query: tree.QueryUnit) -> PairPattern | None:
     try:
-        return Halves.of(query)
+        return PairPattern.of(query)
     except NotPairsError:
         return None
 
 
 def _ties_of_pairs(
-    query: tree.Query, nodes: tuple[str, ...] = ()
+    query: tree.QueryUnit, nodes: tuple[str, ...] = ()
 ) -> tuple[tree.OrderCondition, ...]:
     """Return the condition for two objects that are alike, without a variable in common."""
     halves = _halves(query)
@@ -134,7 +142,9 @@ def _ties_of_pairs(
     return (tree.OrderCondition(_call(PAIR, *marks), descending=True),)
 
 
-def latest_of(query: tree.Query, options: Options, meant: ByElement) -> LatestConfig | None:
+def latest_of(
+    query: tree.QueryUnit, options: QueryOptions, meant: ByElement
+) -> LatestConfig | None:
     """Return how the latest arrivals of join keys are found, if only these count.
 
     `meant` is the query over what its windows hold.
@@ -144,12 +154,12 @@ def latest_of(query: tree.Query, options: Options, meant: ByElement) -> LatestCo
         return None
     stream = set(side.names)
     both = zip(_select(query).where.elements, _select(meant.query).where.elements, strict=True)
-    where = tree.Group(
+    where = tree.GroupPattern(
         tuple(
             asked
             for element, asked in both
-            if isinstance(element, tree.Window)
-            or (isinstance(element, tree.Filter) and named(element) <= stream)
+            if isinstance(element, tree.WindowPattern)
+            or (isinstance(element, tree.FilterClause) and named_variables(element) <= stream)
         )
     )
     items = tuple(map(tree.Var, (*side.names, *meant.nodes)))
@@ -160,54 +170,54 @@ def latest_of(query: tree.Query, options: Options, meant: ByElement) -> LatestCo
     return LatestConfig(asked, side.names, patterns, places, scan)
 
 
-def with_latest(query: tree.Query, latest: LatestConfig) -> tree.Query:
+def with_latest(query: tree.QueryUnit, latest: LatestConfig) -> tree.QueryUnit:
     """Return a query that leaves out solutions that are not the latest of their key."""
-    call = tree.Filter(_call(LATEST, *map(tree.Var, latest.names)))
+    call = tree.FilterClause(_call(LATEST, *map(tree.Var, latest.names)))
     select = _select(query)
-    where = tree.Group((*select.where.elements, call))
+    where = tree.GroupPattern((*select.where.elements, call))
     return replace(query, form=replace(select, where=where))
 
 
-def _select(query: tree.Query) -> tree.Select:
-    assert isinstance(query.form, tree.Select), "only a SELECT ranks"  # noqa: S101
+def _select(query: tree.QueryUnit) -> tree.SelectForm:
+    assert isinstance(query.form, tree.SelectForm), "only a SELECT ranks"  # noqa: S101
     return query.form
 
 
-def _stream(query: tree.Query) -> StreamSide | None:
+def _stream(query: tree.QueryUnit) -> StreamSide | None:
     """Return the window of a ranked query, if it has plain triple patterns, filters and SERVICE."""
     if not is_ranking(query):
         return None
     select = _select(query)
-    others = (e for e in select.where.elements if not isinstance(e, tree.Service))
-    where = tree.Group(tuple(others))
+    others = (e for e in select.where.elements if not isinstance(e, tree.ServicePattern))
+    where = tree.GroupPattern(tuple(others))
     alone = replace(query, form=replace(select, where=where, dataset=tuple(_read(select))))
     side = stream_side(alone, "element")
     return side if isinstance(side, StreamSide) else None
 
 
-def _read(select: tree.Select) -> Iterator[tree.DatasetClause]:
+def _read(select: tree.SelectForm) -> Iterator[tree.DatasetClause]:
     """Yield the graphs and the windows of a query, but for windows that no pattern reads."""
-    named = {clause.name for clause in tree.find(select.where, tree.Window)}
+    named = {clause.name for clause in tree.find(select.where, tree.WindowPattern)}
     is_any = any(isinstance(name, tree.Var) for name in named)
     for clause in select.dataset:
         if not isinstance(clause, tree.FromWindow) or is_any or clause.window in named:
             yield clause
 
 
-def _join_key(query: tree.Query) -> tuple[str, ...]:
+def _join_key(query: tree.QueryUnit) -> tuple[str, ...]:
     """Return the variables by which the window of a ranked query is joined with its SERVICE."""
     side = _stream(query)
-    services = list(tree.find(query, tree.Service))
+    services = list(tree.find(query, tree.ServicePattern))
     if side is None or len(services) != 1 or is_ranking_of_groups(query):
         return ()
     [service] = services
     is_beside = any(element is service for element in _select(query).where.elements)
     if not is_beside or not isinstance(service.name, tree.Iri):
         return ()
-    sure = certain(service.group)
+    sure = certain_variables(service.group)
     keys = tuple(name for name in side.names if name in sure)
-    return keys if visible(service.group) & set(side.names) == set(keys) else ()
+    return keys if visible_variables(service.group) & set(side.names) == set(keys) else ()
 
 
 def _call(name: str, *arguments: tree.Node) -> tree.Expression:
-    return tree.FunctionCall(tree.Iri(BUILTINS + name), arguments)  # type: ignore[arg-type]
+    return tree.FunctionCall(tree.Iri(BUILTIN_NAMESPACE + name), arguments)  # type: ignore[arg-type]

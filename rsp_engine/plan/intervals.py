@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, assert_never
 from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
-    Call,
     Divide,
     Multiply,
     Negate,
     Number,
     Quotient,
     Scoring,
+    ScoringCall,
     Subtract,
     Variable,
 )
@@ -28,16 +28,16 @@ from rsp_engine.operators.scoring.scoring_function import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Range", "interval"]
+__all__ = ["ValueRange", "value_interval"]
 
-Range = tuple[float, float]
-_ANY: Range = (-inf, inf)
+ValueRange = tuple[float, float]
+_ANY: ValueRange = (-inf, inf)
 
 
-def interval(expression: Scoring, ranges: Mapping[str, Range]) -> Range:
+def value_interval(expression: Scoring, ranges: Mapping[str, ValueRange]) -> ValueRange:
     """Return an interval in which all values of an expression are.
 
-    >>> interval(Add(Variable("a"), Number(1)), {"a": (0, 5)})
+    >>> value_interval(Add(Variable("a"), Number(1)), {"a": (0, 5)})
     (1.0, 6.0)
     """
     match expression:
@@ -46,37 +46,37 @@ def interval(expression: Scoring, ranges: Mapping[str, Range]) -> Range:
         case Variable(name):
             return ranges.get(name, _ANY)
         case Add(left, right):
-            (a, b), (c, d) = interval(left, ranges), interval(right, ranges)
+            (a, b), (c, d) = value_interval(left, ranges), value_interval(right, ranges)
             return _spanned((a + c, b + d))
         case Subtract(left, right):
-            (a, b), (c, d) = interval(left, ranges), interval(right, ranges)
+            (a, b), (c, d) = value_interval(left, ranges), value_interval(right, ranges)
             return _spanned((a - d, b - c))
         case Multiply(left, right):
-            ends = product(interval(left, ranges), interval(right, ranges))
+            ends = product(value_interval(left, ranges), value_interval(right, ranges))
             return _spanned(x * y if x and y else 0.0 for x, y in ends)  # an end at inf is not met
         case Divide(left, divisor):
-            return _spanned(end / divisor for end in interval(left, ranges))
+            return _spanned(end / divisor for end in value_interval(left, ranges))
         case Quotient(left, right):
-            (a, b), (c, d) = interval(left, ranges), interval(right, ranges)
+            (a, b), (c, d) = value_interval(left, ranges), value_interval(right, ranges)
             if c <= 0 <= d or isinf(c) or isinf(d):
                 return _ANY
             return _spanned(x / y for x, y in product((a, b), (c, d)))
         case Negate(operand):
-            return _spanned(-end for end in interval(operand, ranges))
+            return _spanned(-end for end in value_interval(operand, ranges))
         case Absolute(operand):
-            low, high = interval(operand, ranges)
+            low, high = value_interval(operand, ranges)
             least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
             return _spanned((least, max(abs(low), abs(high))))
-        case Call(_, function, arguments):
+        case ScoringCall(_, function, arguments):
             choose = unwrap(function)
             if choose not in (min, max) or not arguments:
                 return _ANY
-            lows, highs = zip(*(interval(a, ranges) for a in arguments), strict=True)
+            lows, highs = zip(*(value_interval(a, ranges) for a in arguments), strict=True)
             return choose(lows), choose(highs)
         case _:
             assert_never(expression)
 
 
-def _spanned(ends: Iterable[float]) -> Range:
+def _spanned(ends: Iterable[float]) -> ValueRange:
     ends = [float(end) for end in ends]
     return _ANY if any(map(isnan, ends)) else (min(ends), max(ends))

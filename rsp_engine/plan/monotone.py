@@ -25,27 +25,27 @@ from rsp_engine.operators.scoring.monotonicity import Direction, Proof
 from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
-    Call,
     Divide,
     Multiply,
     Negate,
     Number,
     Quotient,
     Scoring,
+    ScoringCall,
     Subtract,
     Variable,
     variables,
 )
-from rsp_engine.plan.intervals import interval
+from rsp_engine.plan.intervals import value_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rsp_engine.plan.intervals import Range
+    from rsp_engine.plan.intervals import ValueRange
 
-__all__ = ["Declared", "prove", "written"]
+__all__ = ["DeclaredRanges", "prove", "scoring_text"]
 
-Declared = Direction | Literal["distance"] | tuple[Direction | None, ...]
+DeclaredRanges = Direction | Literal["distance"] | tuple[Direction | None, ...]
 """What a function does when an argument rises: for all of them, or one by one.
 
 A distance has two arguments, is the same both ways, and never falls as they move apart.
@@ -59,14 +59,14 @@ _FLIPPED: dict[Direction, Direction] = {
 def prove(
     expression: Scoring,
     variable: str | None,
-    ranges: Mapping[str, Range] | None = None,
-    declared: Mapping[str, Declared] | None = None,
+    ranges: Mapping[str, ValueRange] | None = None,
+    declared: Mapping[str, DeclaredRanges] | None = None,
 ) -> Proof:
     """Return what a score does when a variable rises; no variable changes nothing."""
     for name, (low, high) in (ranges or {}).items():
         if not low <= high or low == inf or high == -inf:
             raise ValueError(f"the range of ?{name} goes from {low} to {high}, which holds nothing")
-    text = written(expression)
+    text = scoring_text(expression)
     if variable is None:
         return Proof("constant", f"{text} needs nothing that could rise")
     direction, why = _Prover(variable, ranges or {}, declared or {}).look(expression)
@@ -84,7 +84,10 @@ class _Prover:
     """Looks at an expression from the inside out."""
 
     def __init__(
-        self, variable: str, ranges: Mapping[str, Range], declared: Mapping[str, Declared]
+        self,
+        variable: str,
+        ranges: Mapping[str, ValueRange],
+        declared: Mapping[str, DeclaredRanges],
     ) -> None:
         self._variable = variable
         self._ranges = ranges
@@ -109,13 +112,13 @@ class _Prover:
                 return found if divisor > 0 else _flipped(found)
             case Quotient(left, right):
                 if self._variable in variables(right):
-                    return None, f"{written(right)} may be zero"
+                    return None, f"{scoring_text(right)} may be zero"
                 return self._product(expression, (left, Quotient(Number(1), right)))
             case Negate(operand):
                 return _flipped(self._of(operand, "the sign turns it"))
             case Absolute(operand):
                 return self._absolute(operand)
-            case Call():
+            case ScoringCall():
                 return self._call(expression)
             case _:
                 assert_never(expression)
@@ -125,7 +128,7 @@ class _Prover:
         direction, why = self.look(part)
         if direction in (None, "constant"):
             return direction, why
-        return direction, f"{written(part)} {direction} and {more}"
+        return direction, f"{scoring_text(part)} {direction} and {more}"
 
     def _sum(self, whole: Scoring, parts: Iterable[_Found]) -> _Found:
         parts = list(parts)
@@ -141,34 +144,34 @@ class _Prover:
             case ["falls"]:
                 return "falls", "no part of the sum rises"
             case _:
-                return None, f"in {written(whole)} one part rises and one falls"
+                return None, f"in {scoring_text(whole)} one part rises and one falls"
 
     def _product(self, whole: Scoring, *factors: tuple[Scoring, Scoring]) -> _Found:
         """Each factor that changes moves the product by its direction and the other's sign."""
         moves: list[_Found] = []
         for factor, other in factors:
             direction, why = self.look(factor)
-            low, high = interval(other, self._ranges)
+            low, high = value_interval(other, self._ranges)
             if direction is None:
                 return None, why
             if direction == "constant":
                 continue
             if low == inf or high == -inf:
-                return None, f"{written(other)} is infinite"
+                return None, f"{scoring_text(other)} is infinite"
             if low == high == 0:
                 moves.append(("constant", "a factor is always 0"))
             elif low >= 0:
-                moves.append((direction, f"{written(other)} is never negative"))
+                moves.append((direction, f"{scoring_text(other)} is never negative"))
             elif high <= 0:
-                moves.append((_FLIPPED[direction], f"{written(other)} is never positive"))
+                moves.append((_FLIPPED[direction], f"{scoring_text(other)} is never positive"))
             else:
-                return None, f"{written(other)} may be negative or positive"
+                return None, f"{scoring_text(other)} may be negative or positive"
         direction, why = self._sum(whole, moves)
         told = dict.fromkeys(why for move, why in moves if move == direction)
         return direction, " and ".join(told) if direction is not None else why
 
     def _absolute(self, operand: Scoring) -> _Found:
-        low, high = interval(operand, self._ranges)
+        low, high = value_interval(operand, self._ranges)
         if low >= 0:
             return self._of(operand, "is never negative")
         if high <= 0:
@@ -176,9 +179,9 @@ class _Prover:
         direction, why = self.look(operand)
         if direction == "constant":
             return direction, why
-        return None, f"{written(operand)} may be negative or positive"
+        return None, f"{scoring_text(operand)} may be negative or positive"
 
-    def _call(self, call: Call) -> _Found:
+    def _call(self, call: ScoringCall) -> _Found:
         told = _told(call, self._declared)
         if told is None:
             return None, f"the function {call.name} does not declare whether it rises"
@@ -188,7 +191,7 @@ class _Prover:
             if found[0] == "constant" or does == "constant":
                 moves.append(("constant", ""))
             elif does is None:
-                return None, f"{call.name} declares nothing of {written(argument)}"
+                return None, f"{call.name} declares nothing of {scoring_text(argument)}"
             else:
                 moves.append(found if does == "rises" else _flipped(found))
         direction, why = self._sum(call, moves)
@@ -200,7 +203,9 @@ def _flipped(found: _Found) -> _Found:
     return (None if direction is None else _FLIPPED[direction]), why
 
 
-def _told(call: Call, declared: Mapping[str, Declared]) -> tuple[Direction | None, ...] | None:
+def _told(
+    call: ScoringCall, declared: Mapping[str, DeclaredRanges]
+) -> tuple[Direction | None, ...] | None:
     """Return what a function declares for each argument."""
     function = unwrap(call.function)
     told = declared.get(call.name, getattr(function, "monotone", None))
@@ -224,10 +229,10 @@ def _told(call: Call, declared: Mapping[str, Declared]) -> tuple[Direction | Non
 _COMPOUND = (Add, Subtract, Multiply, Divide, Quotient)
 
 
-def written(expression: Scoring) -> str:
+def scoring_text(expression: Scoring) -> str:
     """Return a scoring function as it is written in SPARQL.
 
-    >>> written(Multiply(Add(Variable("a"), Number(1)), Variable("b")))
+    >>> scoring_text(Multiply(Add(Variable("a"), Number(1)), Variable("b")))
     '(?a + 1) * ?b'
     """
     match expression:
@@ -236,11 +241,11 @@ def written(expression: Scoring) -> str:
         case Variable(name):
             return f"?{name}"
         case Add(left, right):
-            return f"{written(left)} + {_part(right, Subtract)}"
+            return f"{scoring_text(left)} + {_part(right, Subtract)}"
         case Subtract(left, right):
-            return f"{written(left)} - {_part(right, Add, Subtract)}"
+            return f"{scoring_text(left)} - {_part(right, Add, Subtract)}"
         case Multiply(left, Number(1.0, True)):  # a cast to xsd:double
-            return written(left)
+            return scoring_text(left)
         case Multiply(left, right):
             return f"{_part(left, Add, Subtract)} * {_part(right, Add, Subtract, Divide, Quotient)}"
         case Divide(left, divisor):
@@ -250,15 +255,15 @@ def written(expression: Scoring) -> str:
         case Negate(operand):
             return f"-{_part(operand, *_COMPOUND, Negate, Number)}"
         case Absolute(operand):
-            return f"ABS({written(operand)})"
-        case Call(name, _, arguments):
-            return f"{name}({', '.join(map(written, arguments))})"
+            return f"ABS({scoring_text(operand)})"
+        case ScoringCall(name, _, arguments):
+            return f"{name}({', '.join(map(scoring_text, arguments))})"
         case _:
             assert_never(expression)
 
 
 def _part(expression: Scoring, *bracketed: type[Scoring]) -> str:
-    text = written(expression)
+    text = scoring_text(expression)
     if isinstance(expression, Multiply) and expression.right == Number(1.0, is_double=True):
         return _part(expression.left, *bracketed)
     return f"({text})" if isinstance(expression, bracketed) else text

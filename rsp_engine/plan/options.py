@@ -15,17 +15,17 @@ from rsp_engine.policies.registry import POLICIES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rsp_engine.evaluators.acquatop.config import Arrivals
+    from rsp_engine.evaluators.acquatop.config import ArrivalRule
     from rsp_engine.evaluators.service.service_plan import Connect
     from rsp_engine.grammar.definitions import Definition
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.windows.report import ReportKind
-    from rsp_engine.plan.monotone import Declared
+    from rsp_engine.plan.monotone import DeclaredRanges
     from rsp_engine.policies.policy import Policy
 
-__all__ = ["OPERATORS", "Match", "OperatorName", "Options"]
+__all__ = ["OPERATORS", "MatchRule", "OperatorName", "QueryOptions"]
 
-Match = Literal["window", "element"]
+MatchRule = Literal["window", "element"]
 """Over what a WINDOW block is matched: the whole window, or each of its elements by itself."""
 
 OperatorName = Literal[
@@ -36,7 +36,7 @@ OPERATORS: tuple[OperatorName, ...] = get_args(OperatorName)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class QueryOptions:
     """The options of a query.
 
     `bounds` and `t0` say what a window is, `report` which windows are evaluated. `functions` are
@@ -55,7 +55,7 @@ class Options:
     t0: int = 0
     report: ReportKind = "nonempty"
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    monotone: Mapping[str, Declared] = field(default_factory=dict)
+    monotone: Mapping[str, DeclaredRanges] = field(default_factory=dict)
     definitions: Mapping[str, Definition] = field(default_factory=lambda: USUAL)
     graphs: Mapping[str, Path] = field(default_factory=dict)
     folder: Path = Path()
@@ -65,9 +65,9 @@ class Options:
     feeds: frozenset[str] = frozenset()
     modified: Mapping[str, str] = field(default_factory=dict)
     operator: OperatorName = "auto"
-    arrivals: Arrivals | None = None
+    arrivals: ArrivalRule | None = None
     oracle: bool = False
-    match: Match = "window"
+    match: MatchRule = "window"
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     max_instances: int | None = None
 

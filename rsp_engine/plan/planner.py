@@ -17,36 +17,38 @@ from rsp_engine.grammar import tree
 from rsp_engine.grammar.definitions import expand
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.plan.arrivals import has_time, refused_arrivals, ties
-from rsp_engine.plan.logical.rules import rewrite
+from rsp_engine.plan.logical.rules import apply_rules
 from rsp_engine.plan.logical.translate import translate
-from rsp_engine.plan.options import OperatorName, Options
+from rsp_engine.plan.options import OperatorName, QueryOptions
 from rsp_engine.plan.services import chosen_policy
-from rsp_engine.plan.shapes.acquatop import joined_path
-from rsp_engine.plan.shapes.group_topk import aggregated_path
-from rsp_engine.plan.shapes.incomplete import ALGORITHMS, incomplete_path, is_of_streams
+from rsp_engine.plan.shapes.acquatop import acquatop_path
+from rsp_engine.plan.shapes.attributes import has_optional_windows
+from rsp_engine.plan.shapes.group_topk import group_topk_path
+from rsp_engine.plan.shapes.incomplete import ALGORITHMS, incomplete_path
 from rsp_engine.plan.shapes.pairs import is_of_pairs, pairs_path
-from rsp_engine.plan.shapes.per_pane import pane_wise_path
+from rsp_engine.plan.shapes.per_pane import per_pane_path
 from rsp_engine.plan.shapes.ranker_choice import chosen_ranker
-from rsp_engine.plan.shapes.service_rewrite import DEFAULT_POLICY, has_service, served_path
-from rsp_engine.plan.shapes.topk import WhyNot, is_ranking, is_ranking_of_groups, ranked_path
+from rsp_engine.plan.shapes.service_rewrite import DEFAULT_WINDOW_POLICY, has_service, service_path
+from rsp_engine.plan.shapes.topk import WhyNot, is_ranking, is_ranking_of_groups, topk_path
 from rsp_engine.plan.sparql.absolute_iris import with_absolute_iris
 from rsp_engine.plan.sparql.element_blocks import by_element, refused_blocks
-from rsp_engine.plan.sparql.general import general_path
+from rsp_engine.plan.sparql.general import sparql_path
 from rsp_engine.plan.sparql.silent_services import without_silent
-from rsp_engine.plan.unsupported import graph_path, refusals, refused_by_oxigraph
+from rsp_engine.plan.unsupported import graph_path, refused_by_oxigraph, unsupported_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rsp_engine.evaluators.acquatop.config import JoinedConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.incomplete import Algorithm
     from rsp_engine.evaluators.service.service_plan import ServicePlan
-    from rsp_engine.evaluators.topk import RankedConfig, RankerName
-    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+    from rsp_engine.evaluators.topk import TopkConfig
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
+    from rsp_engine.operators.topk.rankers import RankerName
     from rsp_engine.plan.logical.algebra import Logical
-    from rsp_engine.plan.sparql.element_blocks import Blocks
+    from rsp_engine.plan.sparql.element_blocks import ElementBlocks
 
-__all__ = ["CHOICES", "Plan", "plan"]
+__all__ = ["CHOICES", "QueryPlan", "plan"]
 
 
 class Choice(NamedTuple):
@@ -55,25 +57,27 @@ class Choice(NamedTuple):
     It reads the solutions of `blocks` in place of the triples of their windows.
     """
 
-    operator: GeneralConfig
+    operator: SparqlConfig
     why: str
     services: tuple[ServicePlan, ...] = ()
-    blocks: Blocks = MappingProxyType({})
+    blocks: ElementBlocks = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class QueryPlan:
     """A query, what it means, and how it is run."""
 
-    query: tree.Query
+    query: tree.QueryUnit
     logical: Logical
     physical: PhysicalPlan
     warnings: tuple[Diagnostic, ...]
 
 
-def plan(query: tree.Query, text: str, source: str, options: Options | None = None) -> Plan:
+def plan(
+    query: tree.QueryUnit, text: str, source: str, options: QueryOptions | None = None
+) -> QueryPlan:
     """Plan a query that keeps all rules of the language, or raise why there is no way to run it."""
-    options = options or Options()
+    options = options or QueryOptions()
     query, wrong = expand(query, options.definitions)
     if wrong:
         raise PlanError(wrong, text, source)
@@ -82,14 +86,16 @@ def plan(query: tree.Query, text: str, source: str, options: Options | None = No
     query, warnings = without_silent(query, options)
     wrong = [
         *_refused_operator(query, options),
-        *refusals(query, options),
+        *unsupported_features(query, options),
         *refused_arrivals(query, options),
         *refused_blocks(query, options),
     ]
     if wrong := wrong or list(_refused_oracle(query, options)):
         raise PlanError(wrong, text, source)
-    logical = rewrite(translate(whole))
-    chosen_policy(options, DEFAULT_POLICY)  # a name that is none is refused, whatever the query
+    logical = apply_rules(translate(whole))
+    chosen_policy(
+        options, DEFAULT_WINDOW_POLICY
+    )  # a name that is none is refused, whatever the query
     operator, why, services, blocks = next(
         found for choice in CHOICES if (found := choice(query, logical, options)) is not None
     )
@@ -108,10 +114,10 @@ def plan(query: tree.Query, text: str, source: str, options: Options | None = No
         feeds=feeds if operator.form == "CONSTRUCT" else None,
         services=services,
     )
-    return Plan(query, logical, physical, warnings)
+    return QueryPlan(query, logical, physical, warnings)
 
 
-def by_oxigraph(query: tree.Query, _: Logical, options: Options) -> Choice:
+def by_oxigraph(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice:
     """Ask Oxigraph, over the whole content of the windows."""
     why = "the content of the windows is asked in full SPARQL 1.1, window by window"
     if is_ranking(query):
@@ -122,20 +128,20 @@ def by_oxigraph(query: tree.Query, _: Logical, options: Options) -> Choice:
         why += "; each WINDOW block is matched in one element at a time"
     if has_service(query):
         why += "; SERVICE is answered from a replica"
-        text = served_path(query, options)[0].sparql
-        served, services = served_path(query, options, meant)
+        text = service_path(query, options)[0].sparql
+        served, services = service_path(query, options, meant)
         return Choice(replace(served, sparql=text), why, services, meant.blocks)
-    text = general_path(query, options.functions).sparql
-    config = general_path(meant.query, options.functions, ties(query, meant.nodes))
+    text = sparql_path(query, options.functions).sparql
+    config = sparql_path(meant.query, options.functions, ties(query, meant.nodes))
     return Choice(replace(config, sparql=text), why, (), meant.blocks)
 
 
-def by_aggregating(query: tree.Query, _: Logical, options: Options) -> Choice | None:
+def by_aggregating(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
     """Rank groups by an aggregate that is put together from panes."""
     if options.operator != "auto" or not is_ranking_of_groups(query):
         return None
     why = "groups of solutions of one triple pattern, ranked by one aggregate"
-    match aggregated_path(query, options):
+    match group_topk_path(query, options):
         case WhyNot():
             return None
         case (config, service):
@@ -144,11 +150,11 @@ def by_aggregating(query: tree.Query, _: Logical, options: Options) -> Choice | 
             return Choice(config, f"{why}: each pane is aggregated once")
 
 
-def by_joining(query: tree.Query, _: Logical, options: Options) -> Choice | None:
+def by_joining(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
     """Rank a join with remote data from a list that holds what can still reach an answer."""
     if options.operator != "auto" or not is_ranking(query) or not has_service(query):
         return None
-    found = joined_path(query, options)
+    found = acquatop_path(query, options)
     if isinstance(found, WhyNot):
         return None
     config, service = found
@@ -156,13 +162,13 @@ def by_joining(query: tree.Query, _: Logical, options: Options) -> Choice | None
     return Choice(config, why, (service,))
 
 
-def _patterns(config: RankedConfig | JoinedConfig) -> str:
+def _patterns(config: TopkConfig | AcquaTopConfig) -> str:
     assert config.matching is not None, "the planner says what to match"  # noqa: S101
     is_one = len(config.matching.patterns) == 1
     return "one triple pattern" if is_one else "triple patterns that one element matches"
 
 
-def by_collecting(query: tree.Query, _: Logical, options: Options) -> Choice | None:
+def by_collecting(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
     """Rank objects whose attributes come in several streams, which do not wait for each other."""
     is_asked = options.operator == "auto" or options.operator in ALGORITHMS
     if not is_asked or not is_ranking(query) or has_service(query):
@@ -173,7 +179,7 @@ def by_collecting(query: tree.Query, _: Logical, options: Options) -> Choice | N
         return None
     why = "attributes of the same key from several blocks, put together; what is missing is zero"
     why += f": {_WHY_COLLECTED[config.algorithm]}"
-    text = general_path(query, options.functions).sparql
+    text = sparql_path(query, options.functions).sparql
     return Choice(replace(config, sparql=text), why, (), meant.blocks)
 
 
@@ -185,7 +191,7 @@ _WHY_COLLECTED: dict[Algorithm, str] = {
 }
 
 
-def by_pairs(query: tree.Query, _: Logical, options: Options) -> Choice | None:
+def by_pairs(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
     """Rank pairs of objects from a skyband, which queries with the same score share."""
     if options.operator != "auto" or not is_ranking(query) or has_service(query):
         return None
@@ -196,12 +202,12 @@ def by_pairs(query: tree.Query, _: Logical, options: Options) -> Choice | None:
     return Choice(config, f"{why}: only pairs that can still reach an answer are kept")
 
 
-def by_ranking(query: tree.Query, _: Logical, options: Options) -> Choice | None:
+def by_ranking(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
     """Rank with a top-k operator, where a score is known on arrival."""
     if options.operator == "general" or not is_ranking(query):
         return None
     forced = _RANKERS.get(options.operator)
-    config = ranked_path(query, options.functions, forced, options.match)
+    config = topk_path(query, options.functions, forced, options.match)
     if isinstance(config, WhyNot):
         return None
     why = f"{_patterns(config)} over one window, ranked by one score: {_WHY[config.ranker]}"
@@ -236,35 +242,35 @@ _WHY: dict[RankerName, str] = {
 }
 
 
-def _why_not_ranked(query: tree.Query, options: Options) -> str:
+def _why_not_ranked(query: tree.QueryUnit, options: QueryOptions) -> str:
     if options.operator == "general":
         return "the general path was asked for"
     found = _ranking_path(query, options)
     return found.reason if isinstance(found, WhyNot) else ""
 
 
-def _ranking_path(query: tree.Query, options: Options) -> object:
+def _ranking_path(query: tree.QueryUnit, options: QueryOptions) -> object:
     """Return how a query is ranked by the operator for its shape, or why not."""
-    if is_of_streams(query) and not has_service(query):
+    if has_optional_windows(query) and not has_service(query):
         return incomplete_path(query, options)
     if is_ranking_of_groups(query):
-        return aggregated_path(query, options)
+        return group_topk_path(query, options)
     if has_service(query):
-        return joined_path(query, options)
+        return acquatop_path(query, options)
     if is_of_pairs(query):
         return pairs_path(query, options)
-    return ranked_path(query, options.functions, match=options.match)
+    return topk_path(query, options.functions, match=options.match)
 
 
-def by_panes(query: tree.Query, _: Logical, options: Options) -> Choice | None:
+def by_panes(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
     """Ask each pane once, where a solution never spans two of them."""
-    config = pane_wise_path(query, options.functions)
+    config = per_pane_path(query, options.functions)
     if config is None:
         return None
     return Choice(config, "one triple pattern over one window: each pane is asked once")
 
 
-CHOICES: tuple[Callable[[tree.Query, Logical, Options], Choice | None], ...] = (
+CHOICES: tuple[Callable[[tree.QueryUnit, Logical, QueryOptions], Choice | None], ...] = (
     by_aggregating,
     by_joining,
     by_collecting,
@@ -275,7 +281,7 @@ CHOICES: tuple[Callable[[tree.Query, Logical, Options], Choice | None], ...] = (
 )
 
 
-def _name(query: tree.Query) -> tuple[str, str | None]:
+def _name(query: tree.QueryUnit) -> tuple[str, str | None]:
     """Return the name of a query, and the IRI of the stream of its answers if it has one."""
     match query.register:
         case tree.Register(tree.Iri(value)):
@@ -286,7 +292,7 @@ def _name(query: tree.Query) -> tuple[str, str | None]:
             return "query", None
 
 
-def _scan(clause: tree.FromWindow, options: Options, blocks: Blocks) -> WindowScan:
+def _scan(clause: tree.FromWindow, options: QueryOptions, blocks: ElementBlocks) -> WindowScan:
     frame = clause.frame
     made: TimeFrame | CountFrame
     if isinstance(frame, tree.TimeWindow):
@@ -298,7 +304,7 @@ def _scan(clause: tree.FromWindow, options: Options, blocks: Blocks) -> WindowSc
     return WindowScan(name, clause.stream.value, made, blocks.get(name, ()))
 
 
-def _static_graphs(query: tree.Query, options: Options) -> Iterator[StaticGraph]:
+def _static_graphs(query: tree.QueryUnit, options: QueryOptions) -> Iterator[StaticGraph]:
     for clause in query.form.dataset:
         if not isinstance(clause, tree.FromWindow):
             iri = clause.graph.value
@@ -307,21 +313,21 @@ def _static_graphs(query: tree.Query, options: Options) -> Iterator[StaticGraph]
             yield StaticGraph(iri if isinstance(clause, tree.FromNamed) else None, path, iri)
 
 
-def _refused_operator(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
+def _refused_operator(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
     """Yield why the operator that was asked for cannot run the query."""
     found: object = None
     if options.operator in ALGORITHMS and (
-        is_of_streams(query) or options.operator not in _RANKERS
+        has_optional_windows(query) or options.operator not in _RANKERS
     ):
         found = incomplete_path(query, options)
     elif options.operator in _RANKERS:
-        found = ranked_path(query, options.functions, match=options.match)
+        found = topk_path(query, options.functions, match=options.match)
     if isinstance(found, WhyNot):
         message = f"the operator {options.operator} cannot run this query: {found.reason}"
         yield Diagnostic("semantic", message, query.form.span, "leave the choice to the planner")
 
 
-def _refused_oracle(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
+def _refused_oracle(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
     """Yield why an oracle that was asked for has nothing to judge."""
     if not options.oracle:
         return

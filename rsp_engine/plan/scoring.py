@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.write import FUNCTIONS
 from rsp_engine.model.terms.numerals import DECIMAL, DOUBLE, SURE
+from rsp_engine.model.terms.term import XSD
 from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
-    Call,
     Divide,
     Multiply,
     Negate,
     Number,
     Quotient,
     Scoring,
+    ScoringCall,
     Subtract,
     Variable,
 )
@@ -34,13 +35,13 @@ from rsp_engine.plan.sparql.general import as_term
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["scoring"]
+__all__ = ["scoring_of"]
 
 _AS_DOUBLE = Number(1.0, is_double=True)
-_NUMBERS = {tree.XSD + "integer", DECIMAL, DOUBLE}
+_NUMBERS = {XSD + "integer", DECIMAL, DOUBLE}
 
 
-def scoring(
+def scoring_of(
     expression: tree.Expression,
     functions: Mapping[str, Callable[..., Any]],
     *,
@@ -48,7 +49,7 @@ def scoring(
 ) -> Scoring | None:
     """Return an expression as a scoring function, if float64 has its meaning.
 
-    >>> scoring(tree.Unary("-", tree.Var("a")), {})
+    >>> scoring_of(tree.Unary("-", tree.Var("a")), {})
     Negate(operand=Variable(name='a'))
     """
     found = _Reader(functions, quotients=quotients).read(expression)
@@ -74,7 +75,9 @@ class _Reader:
                 return self._product(first, rest)
             case tree.Unary("+", operand):
                 found = self.read(operand)  # of a text it is an error
-                return Add(found, Number(0.0)) if isinstance(found, Variable | Call) else found
+                return (
+                    Add(found, Number(0.0)) if isinstance(found, Variable | ScoringCall) else found
+                )
             case tree.Unary("-", operand):
                 found = self.read(operand)
                 return None if found is None else Negate(found)
@@ -123,7 +126,7 @@ class _Reader:
         A variable or a function may give a text, of which the cast makes a number.
         """
         found = self.read(arguments[0]) if len(arguments) == 1 else None
-        if found is None or isinstance(found, Variable | Call):
+        if found is None or isinstance(found, Variable | ScoringCall):
             return None
         return Multiply(found, _AS_DOUBLE)
 
@@ -136,7 +139,9 @@ class _Reader:
         found = tuple(map(self.read, arguments))
         if function is None or None in found:
             return None
-        return Call(name, function, tuple(argument for argument in found if argument is not None))
+        return ScoringCall(
+            name, function, tuple(argument for argument in found if argument is not None)
+        )
 
 
 def _number(literal: tree.Literal) -> Number | None:

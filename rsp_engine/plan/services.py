@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.service.service_plan import ServicePlan
-from rsp_engine.policies.registry import named
+from rsp_engine.policies.registry import policy_named
 from rsp_engine.replica.change_signal import modified_pattern
-from rsp_engine.replica.changes import Changes
+from rsp_engine.replica.changes import ChangeFeed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from rsp_engine.plan.options import Options
+    from rsp_engine.plan.options import QueryOptions
     from rsp_engine.policies.policy import Policy
     from rsp_engine.replica.pattern import RemotePattern
 
@@ -26,11 +26,11 @@ __all__ = [
 ]
 
 
-def chosen_policy(options: Options, default: str) -> Policy:
+def chosen_policy(options: QueryOptions, default: str) -> Policy:
     """Return the policy that the user names, or the default; a name that is none is refused."""
     name = options.service_options.policy or default
     try:
-        return named(name, options.policies)
+        return policy_named(name, options.policies)
     except ValueError as reason:
         close = get_close_matches(name.upper(), list(options.policies), n=1)
         hint = f"did you mean {close[0]}? " if close else ""
@@ -39,7 +39,7 @@ def chosen_policy(options: Options, default: str) -> Policy:
 
 
 def service_plan(
-    pattern: RemotePattern, options: Options, policy: Policy, instead: str | None = None
+    pattern: RemotePattern, options: QueryOptions, policy: Policy, instead: str | None = None
 ) -> ServicePlan:
     """Plan a clause whose service is bound to an endpoint, to a feed, or to both.
 
@@ -51,7 +51,7 @@ def service_plan(
     connect = options.services.get(pattern.service)
     if connect is None:
         chosen = replace(chosen, budget=0, snapshot=False)
-        connect = Changes
+        connect = ChangeFeed
     modified = options.modified.get(pattern.service)
     if modified is not None:
         modified_pattern(pattern, modified)  # refused here, if it cannot be asked

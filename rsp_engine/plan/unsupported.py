@@ -8,10 +8,11 @@ from urllib.parse import unquote, urlsplit
 import pyoxigraph as ox
 
 from rsp_engine.errors import BindingError, Diagnostic
-from rsp_engine.evaluators.service.config import ServedConfig
+from rsp_engine.evaluators.service.config import ServiceConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import is_aggregate
-from rsp_engine.operators.sparql.sparql_query import Asking
+from rsp_engine.model.terms.term import XSD
+from rsp_engine.operators.sparql.sparql_query import SparqlQuery
 from rsp_engine.plan.sparql.general import as_term
 from rsp_engine.plan.sparql.service_context import looked_into
 from rsp_engine.plan.sparql.silent_services import unbound
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
-    from rsp_engine.operators.windows.element_solutions import Block
-    from rsp_engine.plan.options import Options
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
+    from rsp_engine.operators.windows.element_solutions import ElementBlock
+    from rsp_engine.plan.options import QueryOptions
 
-__all__ = ["graph_path", "refusals", "refuse_unread", "refused_by_oxigraph"]
+__all__ = ["graph_path", "refuse_unread", "refused_by_oxigraph", "unsupported_features"]
 
 _CASTS = {
-    tree.XSD + name
+    XSD + name
     for name in (
         "boolean", "date", "dateTime", "dayTimeDuration", "decimal", "double", "duration", "float",
         "integer", "string", "time", "yearMonthDuration",
@@ -35,7 +36,7 @@ _CASTS = {
 }  # fmt: skip
 
 
-def refusals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
+def unsupported_features(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
     """Yield what the query asks for and the engine cannot do."""
     if not query.windows:
         hint = "declare a window: FROM NAMED WINDOW :w ON STREAM :s [RANGE 9m STEP 3m]"
@@ -45,11 +46,11 @@ def refusals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
         hint = f"move the condition on ?{name} out of the SERVICE, into the EXISTS"
         yield Diagnostic("semantic", message, clause.span, hint)
     # What stands inside of SERVICE is the business of its service.
-    services = tree.find(query, tree.Service)
+    services = tree.find(query, tree.ServicePattern)
     remote = {id(inner) for service in services for inner in tree.walk(service.group)}
     for node in tree.walk(query):
         match node:
-            case tree.Service() if id(node) not in remote:
+            case tree.ServicePattern() if id(node) not in remote:
                 yield from filter(None, [unbound(node, options)])
             case tree.NamedCall(name, _) if id(node) in remote:
                 message = f"{name} is a function of this engine, and SERVICE is evaluated elsewhere"
@@ -69,7 +70,7 @@ def refusals(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
 
 
 def _refused_function(
-    node: tree.FunctionCall, function: tree.Iri, options: Options
+    node: tree.FunctionCall, function: tree.Iri, options: QueryOptions
 ) -> Iterator[Diagnostic]:
     if is_aggregate(node):
         message = f"the aggregate <{function.value}> is not known"
@@ -94,7 +95,7 @@ def _refused_term(node: tree.Iri | tree.Literal | tree.BlankNode) -> Iterator[Di
         yield Diagnostic("semantic", message, node.span)
 
 
-def _refused_graph(graph: tree.Iri, options: Options) -> Iterator[Diagnostic]:
+def _refused_graph(graph: tree.Iri, options: QueryOptions) -> Iterator[Diagnostic]:
     path = graph_path(graph.value, options)
     by_path = graph.value.startswith("file:") and not graph.value.startswith("file:/")
     shown = graph.value.removeprefix("file:") if by_path else graph.value
@@ -111,24 +112,24 @@ def _refused_graph(graph: tree.Iri, options: Options) -> Iterator[Diagnostic]:
         yield Diagnostic("semantic", message, graph.span, "check the path")
 
 
-def refused_by_oxigraph(config: GeneralConfig, blocks: Iterable[Block] = ()) -> str | None:
+def refused_by_oxigraph(config: SparqlConfig, blocks: Iterable[ElementBlock] = ()) -> str | None:
     """Ask an empty store, so that what Oxigraph refuses is refused before anything runs."""
-    clauses = config.clauses if isinstance(config, ServedConfig) else ()
+    clauses = config.clauses if isinstance(config, ServiceConfig) else ()
     asked = [config, *(clause.keys for clause in clauses if clause.keys is not None)]
     asked += (block.asked.alone for block in blocks)
     try:
         for each in asked:
-            Asking(each).ask(ox.Store(), now=0)
+            SparqlQuery(each).ask(ox.Store(), now=0)
     except (SyntaxError, RuntimeError, ValueError) as error:
         return f"Oxigraph cannot evaluate this query: {error}"
     return None
 
 
-def _given_path(iri: str, options: Options) -> Path | None:
+def _given_path(iri: str, options: QueryOptions) -> Path | None:
     return options.graphs.get(iri, options.graphs.get(iri.removeprefix("file:")))
 
 
-def _may_be_read(iri: str, path: Path, options: Options) -> bool:
+def _may_be_read(iri: str, path: Path, options: QueryOptions) -> bool:
     """Tell whether the user named a file, or it is in the folder of the query, links resolved.
 
     A query may come from somebody who may not read what the user may.
@@ -141,7 +142,7 @@ def _may_be_read(iri: str, path: Path, options: Options) -> bool:
         return False
 
 
-def graph_path(iri: str, options: Options) -> Path | None:
+def graph_path(iri: str, options: QueryOptions) -> Path | None:
     """Return the file of a static graph: as given, or by a `file:` IRI, beside the query."""
     if (given := _given_path(iri, options)) is not None:
         return given
@@ -149,7 +150,7 @@ def graph_path(iri: str, options: Options) -> Path | None:
     return options.folder / unquote(parts.path) if parts.scheme == "file" else None
 
 
-def refuse_unread(options: Options, queries: Iterable[tree.Query]) -> None:
+def refuse_unread(options: QueryOptions, queries: Iterable[tree.QueryUnit]) -> None:
     """Refuse graphs that have a file, and that no query reads."""
     clauses = (clause for query in queries for clause in query.form.dataset)
     read = {c.graph.value for c in clauses if isinstance(c, tree.From | tree.FromNamed)}

@@ -8,23 +8,23 @@ from typing import assert_never
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.scope import group_keys, is_grouped, projected_variables
 
-__all__ = ["certain", "named", "visible"]
+__all__ = ["certain_variables", "named_variables", "visible_variables"]
 
 Element = tree.Pattern | tree.SubSelect
 
 
-def named(node: tree.Node) -> set[str]:
+def named_variables(node: tree.Node) -> set[str]:
     """Return all variables that are named in a node."""
     return {variable.name for variable in tree.find(node, tree.Var)}
 
 
-def visible(*elements: Element) -> set[str]:
+def visible_variables(*elements: Element) -> set[str]:
     """Return the variables that elements of a group bring into scope."""
     everything = tree.SelectClause(())
-    return set(projected_variables(everything, tree.Group(elements), tree.Modifiers()))
+    return set(projected_variables(everything, tree.GroupPattern(elements), tree.Modifiers()))
 
 
-def certain(*elements: Element) -> set[str]:
+def certain_variables(*elements: Element) -> set[str]:
     """Return the variables that have a value in every solution of elements of a group.
 
     In doubt a variable is not among them: an expression may fail, say.
@@ -35,19 +35,23 @@ def certain(*elements: Element) -> set[str]:
 def _certain(element: Element) -> set[str]:
     match element:
         case tree.TriplesBlock():
-            return named(element)
-        case tree.Group(elements):
-            return certain(*elements)
-        case tree.Union(groups):
+            return named_variables(element)
+        case tree.GroupPattern(elements):
+            return certain_variables(*elements)
+        case tree.UnionPattern(groups):
             return reduce(set.intersection, map(_certain, groups))
-        case tree.Graph(name, group) | tree.Window(name, group) | tree.Service(name, group):
-            return _certain(group) | named(name)
+        case (
+            tree.GraphPattern(name, group)
+            | tree.WindowPattern(name, group)
+            | tree.ServicePattern(name, group)
+        ):
+            return _certain(group) | named_variables(name)
         case tree.InlineData(variables, rows):
             columns = range(len(variables))
             return {variables[c].name for c in columns if all(row[c] is not None for row in rows)}
         case tree.SubSelect():
             return _certain_of_select(element)
-        case tree.Optional() | tree.Minus() | tree.Filter() | tree.Bind():
+        case tree.OptionalPattern() | tree.MinusPattern() | tree.FilterClause() | tree.Bind():
             return set()
         case _ as unreachable:
             assert_never(unreachable)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rsp_engine.policies.policy import Policy, Proposer, RankedPolicy, elected_set, in_order
-from rsp_engine.policies.registry import POLICIES, named, register
+from rsp_engine.policies.registry import POLICIES, policy_named, register
 
 __all__ = [
     "POLICIES",
@@ -12,6 +12,6 @@ __all__ = [
     "RankedPolicy",
     "elected_set",
     "in_order",
-    "named",
+    "policy_named",
     "register",
 ]

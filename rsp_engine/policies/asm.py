@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.policies.policy import Places, RankedPolicy
+from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy
 
 if TYPE_CHECKING:
     from rsp_engine.model.candidates import Candidates, Entries
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["AT_ASM", "EXACT", "everything"]
 
 
-def everything(candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> Places:
+def everything(candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> CandidatePlaces:
     """Choose every candidate, the best first."""
     return np.arange(len(candidates))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.policies.policy import Places, RankedPolicy
+from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy
 
 if TYPE_CHECKING:
     from rsp_engine.model.candidates import Candidates, Entries
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["AT_BSM", "bsm"]
 
 
-def bsm(candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> Places:
+def bsm(candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> CandidatePlaces:
     """Order candidates by their distance from the border: K+1, K, K+2, K-1 and so on.
 
     The first gamma of this order are always the run of neighbours described above.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rsp_engine.policies.policy import Places, RankedPolicy, in_order
+from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy, in_order
 
 if TYPE_CHECKING:
     from rsp_engine.model.candidates import Candidates, Entries
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["AT_LRU", "WSJ_LRU", "lru"]
 
 
-def lru(candidates: Candidates, entries: Entries, _now: int, _seed: int) -> Places:
+def lru(candidates: Candidates, entries: Entries, _now: int, _seed: int) -> CandidatePlaces:
     """Order candidates by their last refresh, the oldest first."""
     return in_order(candidates, entries.last_refresh)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Booleans, Integers
 
 __all__ = [
-    "Places",
+    "CandidatePlaces",
     "Policy",
     "Proposer",
     "RankedPolicy",
@@ -39,10 +39,10 @@ __all__ = [
 Proposer = Literal["window", "list"]
 """`window`: all objects of the window (WSJ in ACQUA). `list`: those of the Super-MTK+N list."""
 
-Places = NDArray[np.intp]
+CandidatePlaces = NDArray[np.intp]
 """Where in the candidates the chosen ones are."""
 
-Ranker = Callable[[Candidates, Entries, int, int], Places]
+Ranker = Callable[[Candidates, Entries, int, int], CandidatePlaces]
 """From candidates, entries, now and seed to places, in order of preference."""
 
 
@@ -128,7 +128,7 @@ def elected_set(  # noqa: PLR0913, PLR0917 - a policy, and what it is asked
     return keys.astype(np.int64)
 
 
-def in_order(candidates: Candidates, first: NDArray[Any]) -> Places:
+def in_order(candidates: Candidates, first: NDArray[Any]) -> CandidatePlaces:
     """Return the places of candidates by a number of each, smaller first.
 
     Among equals, the one with the larger score comes first, then the one with the larger key.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.policies.policy import Policy
 
-__all__ = ["POLICIES", "named", "register"]
+__all__ = ["POLICIES", "policy_named", "register"]
 
 _ALL: tuple[Policy, ...] = (
     WST,
@@ -41,14 +41,14 @@ POLICIES: Mapping[str, Policy] = MappingProxyType({policy.name: policy for polic
 """The policies of the engine. They never change: `register` returns another mapping."""
 
 
-def named(text: str, among: Mapping[str, Policy] = POLICIES) -> Policy:
+def policy_named(text: str, among: Mapping[str, Policy] = POLICIES) -> Policy:
     """Return the policy of a name; parameters may follow it. What cannot be is a `ValueError`.
 
-    >>> named("AT-TSM").summary
+    >>> policy_named("AT-TSM").summary
     'the top of the list'
-    >>> named("AT-VOI+wp=4+answer=replica").wp
+    >>> policy_named("AT-VOI+wp=4+answer=replica").wp
     4.0
-    >>> named("AT-TSM+wp=4")
+    >>> policy_named("AT-TSM+wp=4")
     Traceback (most recent call last):
     ValueError: AT-TSM has no parameters
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.policies.policy import Places, RankedPolicy
+from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy
 
 if TYPE_CHECKING:
     from rsp_engine.model.candidates import Candidates, Entries
@@ -19,7 +19,7 @@ __all__ = ["AT_RND", "WSJ_RND", "rnd"]
 _WORD = 2**64
 
 
-def rnd(candidates: Candidates, _entries: Entries, now: int, seed: int) -> Places:
+def rnd(candidates: Candidates, _entries: Entries, now: int, seed: int) -> CandidatePlaces:
     """Shuffle the candidates; the seed and the time decide, not the order they are given in."""
     chance = np.random.default_rng([seed % _WORD, now % _WORD])
     return chance.permutation(np.lexsort((candidates.keys, candidates.scores)))

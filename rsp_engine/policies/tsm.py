@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.policies.policy import Places, RankedPolicy
+from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy
 
 if TYPE_CHECKING:
     from rsp_engine.model.candidates import Candidates, Entries
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["AT_TSM", "tsm"]
 
 
-def tsm(candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> Places:
+def tsm(candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> CandidatePlaces:
     """Leave candidates as they are, the best first."""
     return np.arange(len(candidates))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.policies.policy import Places, RankedPolicy, in_order
+from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy, in_order
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats
@@ -33,7 +33,7 @@ def renewed_life(entries: Entries, now: int, step: int) -> Floats:
     return np.ceil((interval - late % interval) / step)
 
 
-def wbm(candidates: Candidates, entries: Entries, now: int, _seed: int) -> Places:
+def wbm(candidates: Candidates, entries: Entries, now: int, _seed: int) -> CandidatePlaces:
     """Order the stale candidates by min(L, V), the largest first."""
     score = np.minimum(candidates.lives, renewed_life(entries, now, candidates.step))
     order = in_order(candidates, -score)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.policies.policy import Places, RankedPolicy
+from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy
 
 if TYPE_CHECKING:
     from rsp_engine.model.candidates import Candidates, Entries
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["WST", "nothing"]
 
 
-def nothing(_candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> Places:
+def nothing(_candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> CandidatePlaces:
     """Choose no candidate."""
     return np.empty(0, dtype=np.intp)
 

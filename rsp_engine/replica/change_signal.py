@@ -19,7 +19,7 @@ import numpy as np
 from pyoxigraph import NamedNode, Variable
 
 from rsp_engine.errors import BindingError
-from rsp_engine.model.blocks import Blocks, rows_of
+from rsp_engine.model.blocks import RowBlocks, rows_of
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED
 from rsp_engine.replica.pattern import RemotePattern
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Booleans, Integers
     from rsp_engine.replica.endpoints.endpoint import Endpoint, Fetched, Limits
-    from rsp_engine.replica.pattern import Solution
+    from rsp_engine.replica.pattern import RemoteSolution
     from rsp_engine.replica.store.keys import Keys
 
-__all__ = ["ModifiedPattern", "Signal", "Told", "modified_pattern"]
+__all__ = ["ChangeSignal", "ModifiedPattern", "SignalReply", "modified_pattern"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def modified_pattern(pattern: RemotePattern, modified: str) -> ModifiedPattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SignalReply:
     """What was told of some keys: of which something, and which of them have changed."""
 
     is_told: Booleans
@@ -78,7 +78,7 @@ class Told:
         return self.is_told & ~self.changed
 
 
-class Signal:
+class ChangeSignal:
     """Memory: for each key the stamp of the value that is held."""
 
     def __init__(self, endpoint: Endpoint, keys: Keys) -> None:
@@ -86,7 +86,7 @@ class Signal:
         self._keys = keys
         self._held: dict[int, str] = {}
         self._heard: dict[int, str] = {}
-        self._blocks = Blocks()
+        self._blocks = RowBlocks()
 
     def snapshot(self, now: int) -> Fetched:
         """Return the stamps of everything, to be asked for before all values are."""
@@ -97,7 +97,7 @@ class Signal:
         self._hear(snapshot)
         self.took(self._heard)
 
-    def ask(self, numbers: Integers, limits: Limits, now: int) -> Told:
+    def ask(self, numbers: Integers, limits: Limits, now: int) -> SignalReply:
         """Ask which keys have changed since they were last taken in."""
         fetched = self._endpoint.fetch(self._keys.of(numbers.tolist()), limits, now)
         self._hear(fetched)
@@ -105,7 +105,7 @@ class Signal:
         heard = [self._heard.get(number) for number in numbers.tolist()]
         is_told = np.array([None not in pair for pair in zip(held, heard, strict=True)], dtype=bool)
         differ = [old != new for old, new in zip(held, heard, strict=True)]
-        return Told(
+        return SignalReply(
             is_told, np.array(differ, dtype=bool) & is_told, fetched.requests, fetched.faults
         )
 
@@ -142,13 +142,13 @@ class Signal:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take up what was saved."""
         self._held = dict(rows_of(state["rows"], state["size"]))
-        self._blocks = Blocks()
+        self._blocks = RowBlocks()
 
     def close(self) -> None:
         """Give back what the endpoint holds."""
         self._endpoint.close()
 
 
-def _stamp(solutions: Iterable[Solution]) -> str:
+def _stamp(solutions: Iterable[RemoteSolution]) -> str:
     """Return all stamps of a key as one text; none is no stamp."""
     return " ".join(sorted(str(term) for solution in solutions for term in solution.values()))

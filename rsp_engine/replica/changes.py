@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from rsp_engine.replica.endpoints.endpoint import Limits
     from rsp_engine.replica.pattern import Key, RemotePattern
 
-__all__ = ["NOTHING_TO_ASK", "Change", "Changes"]
+__all__ = ["NOTHING_TO_ASK", "ChangeFeed", "PushedChange"]
 
 NOTHING_TO_ASK = "nothing to ask"
 """The cause where a snapshot is asked of a feed."""
 
 
-class Change(NamedTuple):
+class PushedChange(NamedTuple):
     """What an element of the feed says, and since when it holds."""
 
     time: int
     fetched: Fetched
 
 
-class Changes:
+class ChangeFeed:
     """Holds what was pushed until it is due. There is nothing behind it that could be asked.
 
     Each change that is due goes to `Replica.apply` with its own time.
@@ -53,17 +53,17 @@ class Changes:
         refuse_unreadable(pattern)
         self._pattern = pattern
         self._text = whole_text(pattern)
-        self._waiting: list[tuple[int, tuple[str, ...], Change]] = []
+        self._waiting: list[tuple[int, tuple[str, ...], PushedChange]] = []
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def push(self, time: int, triples: Iterable[ox.Triple]) -> Change:
+    def push(self, time: int, triples: Iterable[ox.Triple]) -> PushedChange:
         """Take in an element; return what it says."""
         # In term order, whatever the order in which they came; so are elements of one time.
         held = sorted(set(triples), key=str)
         graph = ox.Dataset(ox.Quad(t.subject, t.predicate, t.object) for t in held)
-        change = Change(time, self._fetched(graph))
+        change = PushedChange(time, self._fetched(graph))
         self._waiting.append((time, tuple(map(str, held)), change))
         return change
 
@@ -76,7 +76,7 @@ class Changes:
         answers, faults = answers_of_whole(self._pattern, rows)
         return Fetched(answers, 0, faults)
 
-    def due(self, now: int) -> list[Change]:
+    def due(self, now: int) -> list[PushedChange]:
         """Give out the changes up to an instant, in the order of their times."""
         waiting = sorted(self._waiting, key=itemgetter(0, 1))
         self._waiting = [entry for entry in waiting if entry[0] > now]

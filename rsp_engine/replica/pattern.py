@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyoxigraph import BlankNode, Literal, NamedNode
+from rsp_engine.model.terms.term import Term
 
-__all__ = ["Key", "RemotePattern", "Solution", "Term"]
+__all__ = [
+    "Key",
+    "RemotePattern",
+    "RemoteSolution",
+]
 
-Term = NamedNode | BlankNode | Literal
 Key = tuple[Term, ...]
 """The terms of the join variables, in their order; empty where the clause joins nothing."""
-Solution = Mapping[str, Term]
+RemoteSolution = Mapping[str, Term]
 """A remote solution without its key; a variable without a value is absent."""
 
 

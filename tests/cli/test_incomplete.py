@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rsp_engine.cli import app
-from rsp_engine.experiments.datasets.incomplete import write
+from rsp_engine.experiments.datasets.incomplete import write_streams
 from tests.data import PROJECT, real_data
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def told(found: list[dict[str, Any]]) -> list[tuple[Any, Any]]:
 
 @pytest.fixture
 def flows(tmp_path) -> Asked:
-    write(tmp_path, 2000)
+    write_streams(tmp_path, 2000)
     routers = ("router1", "router2", "router3")
     streams = {name: f"{tmp_path / name}.csv?template={tmp_path}/flows.ttl" for name in routers}
     return Asked("flows", streams, dict.fromkeys(routers, "0,1000001"))
@@ -52,7 +52,7 @@ def flows(tmp_path) -> Asked:
 @pytest.fixture
 def cameras(tmp_path) -> Asked:
     """Ranges are not told: that speeds are above 1 is found out."""
-    write(tmp_path, 2000)
+    write_streams(tmp_path, 2000)
     names = ("northCamera", "southCamera", "bridgeCamera")
     streams = {name: f"{tmp_path / name}.csv?template={tmp_path}/cameras.ttl" for name in names}
     return Asked("cameras", streams, {})

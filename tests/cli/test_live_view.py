@@ -19,7 +19,7 @@ from rsp_engine.cli.live_view import FRAMES, LiveView
 from rsp_engine.cli.view_frame import Moment, frame
 from rsp_engine.cli.view_moves import moves
 from rsp_engine.model.answers import Answer, Interval, Row, Solutions
-from rsp_engine.monitor.run_monitor import Watch
+from rsp_engine.monitor.run_monitor import RunMonitor
 from tests.cli.terminals import ESCAPE, HIDE, SHOW, on_a_terminal
 
 HOT = """PREFIX : <http://example.org/>
@@ -153,9 +153,9 @@ def test_an_error_is_told_below_the_last_frame_and_the_cursor_is_back(here):
     assert "error: /dev/full cannot be written" in after.decode()
 
 
-def watched(*queries: str, service: Store | None = None) -> Watch:
+def watched(*queries: str, service: Store | None = None) -> RunMonitor:
     """Return a watch that has seen a whole run."""
-    engine, watch = Engine(policy=None if service is None else "EXACT"), Watch()
+    engine, watch = Engine(policy=None if service is None else "EXACT"), RunMonitor()
     engine.watched_by(watch)
     if service is not None:
         engine.service("http://example.org/plan", service)
@@ -168,7 +168,7 @@ def watched(*queries: str, service: Store | None = None) -> Watch:
     return watch
 
 
-def drawn(watch: Watch, height: int = 60, *, ascii_only: bool = False) -> str:
+def drawn(watch: RunMonitor, height: int = 60, *, ascii_only: bool = False) -> str:
     console = Console(file=StringIO(), width=100, force_terminal=False)
     console.print(frame(watch, Moment(65.0, 1234.4, height, ascii_only)))
     assert isinstance(console.file, StringIO)
@@ -177,7 +177,7 @@ def drawn(watch: Watch, height: int = 60, *, ascii_only: bool = False) -> str:
 
 def test_ranks_that_moved_are_marked():
     #   close 10:  b a        close 20:  a b
-    engine, watch = Engine(), Watch()
+    engine, watch = Engine(), RunMonitor()
     engine.watched_by(watch)
     engine.register(HOT)
     engine.bind("http://example.org/readings", [(t, turtle(r, x)) for t, r, x in ELEMENTS])
@@ -230,7 +230,7 @@ def test_every_query_has_a_panel_and_the_input_a_line():
 
 
 def test_a_small_terminal_gets_fewer_rows():
-    watch = Watch()
+    watch = RunMonitor()
     engine = Engine()
     engine.watched_by(watch)
     engine.register(HOT)
@@ -245,7 +245,7 @@ def test_where_letters_are_ascii_the_frame_is():
 
 
 def test_what_a_stream_holds_cannot_move_the_cursor():
-    engine, watch = Engine(), Watch()
+    engine, watch = Engine(), RunMonitor()
     engine.watched_by(watch)
     engine.register(HOT)
     evil = '<http://example.org/a> <http://example.org/temperature> "\\u001B[2J\\u0007\\u202E" .'
@@ -268,7 +268,7 @@ def test_there_are_no_more_frames_than_promised():
 
 
 def test_a_frame_that_cannot_be_drawn_does_not_break_the_run():
-    class Broken(Watch):
+    class Broken(RunMonitor):
         @property
         def elements(self) -> int:
             return 7

@@ -65,7 +65,7 @@ class _Answering:
 
 
 def test_what_is_missing_but_not_needed_does_no_harm(monkeypatch):
-    finding = doctor.Finding("[x]", False, "not there", needed=False)
+    finding = doctor.Check("[x]", False, "not there", needed=False)
     monkeypatch.setattr(doctor, "examine", lambda urls: [finding])
     result = rsp("doctor")
     assert result.exit_code == 0

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from rsp_engine.drivers.local import LocalDriver
-from rsp_engine.drivers.merge_sources import merged
+from rsp_engine.drivers.merge_sources import merge_sources
 from rsp_engine.evaluators.step import Step
-from rsp_engine.io.sinks.jsonl import FORMAT
+from rsp_engine.io.sinks.jsonl import JSONL
 from rsp_engine.monitor.run_monitor import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from rsp_engine.drivers.replay_clock import Pace
+    from rsp_engine.drivers.replay_clock import ReplayClock
     from rsp_engine.engine import Engine
-    from rsp_engine.io.sources import Source
+    from rsp_engine.io.sources import ElementSource
     from rsp_engine.model.answers import Answer
     from rsp_engine.model.streams import DeadLetter
 
@@ -40,10 +40,10 @@ class CutDriver(LocalDriver):
     def __init__(
         self,
         steps: Sequence[Step],
-        sources: Mapping[str, Sequence[Source]],
+        sources: Mapping[str, Sequence[ElementSource]],
         dead_letter: Callable[[DeadLetter], None],
         max_delay: int = 0,
-        pace: Pace | None = None,
+        pace: ReplayClock | None = None,
         *,
         cuts: Collection[int] = ALWAYS,
     ) -> None:
@@ -55,7 +55,7 @@ class CutDriver(LocalDriver):
     def run(self) -> Iterator[Answer]:
         sources, dead_letter, max_delay = self._given
         steps, driver = self._asked, LocalDriver(self._asked, sources, dead_letter, max_delay)
-        for number, item in enumerate(merged(sources, in_batches=not self._has_feeds)):
+        for number, item in enumerate(merge_sources(sources, in_batches=not self._has_feeds)):
             if number in self._cuts:
                 text = written(driver, steps)
                 known, *states = json.loads(text)
@@ -80,5 +80,5 @@ def cut(cuts: Collection[int] = ALWAYS) -> Iterator[None]:
 
 def texts(engine: Engine) -> list[str]:
     """Run an engine, and return its answers as they are written."""
-    writer = FORMAT.writer()
+    writer = JSONL.writer()
     return [str(writer(answer)) for answer in engine.run()]

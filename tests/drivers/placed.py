@@ -12,17 +12,17 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from rsp_engine.drivers.spark.arrow_codec import from_rows, to_rows
-from rsp_engine.drivers.splits.split_run import PlacedRun
+from rsp_engine.drivers.splits.split_run import SplitRun
 from rsp_engine.evaluators.step import Step
 from rsp_engine.monitor.run_monitor import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from rsp_engine.drivers.replay_clock import Pace
-    from rsp_engine.drivers.splits.split_reducer import Reduced
-    from rsp_engine.io.sources import Source
-    from rsp_engine.io.sources.splits import Place
+    from rsp_engine.drivers.replay_clock import ReplayClock
+    from rsp_engine.drivers.splits.split_reducer import ReducedSplit
+    from rsp_engine.io.sources import ElementSource
+    from rsp_engine.io.sources.splits import Split
     from rsp_engine.model.answers import Answer
     from rsp_engine.model.streams import DeadLetter
 
@@ -40,10 +40,10 @@ class InPlaces:
     def __init__(
         self,
         steps: Sequence[Step],
-        sources: Mapping[str, Sequence[Source]],
+        sources: Mapping[str, Sequence[ElementSource]],
         dead_letter: Callable[[DeadLetter], None],
         max_delay: int = 0,
-        pace: Pace | None = None,
+        pace: ReplayClock | None = None,
         *,
         size: int = 1,
         count: int = 2,
@@ -53,10 +53,10 @@ class InPlaces:
         are_compared: bool = True,
     ) -> None:
         self.counts = Counts()
-        self.places: list[tuple[int, Place, Reduced]] = []
+        self.places: list[tuple[int, Split, ReducedSplit]] = []
         self._steps = steps
         self._given = sources, dead_letter, max_delay, pace
-        self._run = PlacedRun(steps, *self._given)
+        self._run = SplitRun(steps, *self._given)
         self._size, self._count, self._at_most = size, count, at_most
         self._cuts = cuts
         self._are_sent = are_sent
@@ -64,13 +64,13 @@ class InPlaces:
 
     def run(self) -> Iterator[Answer]:
         steps, run = self._steps, self._run
-        planned: dict[int, Place] = {}
+        planned: dict[int, Split] = {}
         batch = 0
         while not run.is_done:
             if batch in self._cuts:
                 written = _written(run)
                 steps = [Step(step.plan) for step in steps]
-                run = PlacedRun(steps, *self._given)
+                run = SplitRun(steps, *self._given)
                 run.restore(json.loads(written), planned)
                 assert not self._are_compared or _read(_written(run)) == _read(written), (
                     "nothing is lost"
@@ -90,12 +90,14 @@ def _read(text: str) -> object:
     return json.loads(text, parse_constant=str)
 
 
-def _written(run: PlacedRun) -> str:
+def _written(run: SplitRun) -> str:
     """Return the state of a run as text: no NaN is equal to another."""
     return json.dumps(run.state(), sort_keys=True)
 
 
-def _sent(given: Sequence[tuple[int, Place, Reduced]]) -> list[tuple[int, Place, Reduced]]:
+def _sent(
+    given: Sequence[tuple[int, Split, ReducedSplit]],
+) -> list[tuple[int, Split, ReducedSplit]]:
     """Return what arrives of places if they are sent as executors send them."""
     rows = [to_rows(seq, *each) for seq, each in enumerate(given)]
     return from_rows(pa.Table.from_batches(rows)) if rows else []

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyoxigraph import Literal
 
-from rsp_engine.drivers.checkpoint.commits import Commits, Kept, Plan
-from rsp_engine.drivers.checkpoint.store import Checkpoint, Saved
+from rsp_engine.drivers.checkpoint.commits import BatchPlan, CheckpointSpec, Commits
+from rsp_engine.drivers.checkpoint.store import Checkpoint
 from rsp_engine.errors import DriverError, StateError
-from rsp_engine.io.sources.splits import Place
+from rsp_engine.io.sources.splits import Split
 from rsp_engine.replica.endpoints.endpoint import Fetched, Limits
-from rsp_engine.replica.endpoints.recording import Recording
+from rsp_engine.replica.endpoints.recording import RecordingEndpoint
+
+if TYPE_CHECKING:
+    from rsp_engine.drivers.checkpoint.state_log import LoggedState
 
 KEY = (Literal("a"),)
 
@@ -27,10 +30,10 @@ class Run:
     def state(self) -> dict[str, Any]:
         return {"count": self.count}
 
-    def restore(self, state: dict[str, Any], planned: dict[int, Place]) -> None:
+    def restore(self, state: dict[str, Any], planned: dict[int, Split]) -> None:
         self.count = state["count"]
 
-    def needed(self, planned: dict[int, Place]) -> dict[int, int]:
+    def needed(self, planned: dict[int, Split]) -> dict[int, int]:
         return {number: place.end or 0 for number, place in planned.items()}
 
     def release(self, needed: dict[int, int]) -> None:
@@ -73,9 +76,9 @@ class Story:
 
     def __init__(self, folder: Any) -> None:
         self.run, self.lines, self.remote = Run(), Lines(), Counting()
-        self.service = Recording(self.remote)
+        self.service = RecordingEndpoint(self.remote)
         where = None if folder is None else str(folder)
-        kept = Kept(where, {"queries": ["a"]}, [self.service], [self.lines])
+        kept = CheckpointSpec(where, {"queries": ["a"]}, [self.service], [self.lines])
         self.commits = Commits(self.run, kept)  # type: ignore[arg-type]
 
     def restored(self, *, is_strict: bool = True) -> Story:
@@ -95,11 +98,11 @@ class Story:
     def take(self, until: int) -> None:
         """Read a place, and write a line that comes of it."""
         self.run.count += 1
-        self.commits.planned[0] = Place(0, until)
+        self.commits.planned[0] = Split(0, until)
         self.lines.lines.append(f"until {until}")
 
 
-def saved(story: Story, folder: Any) -> Saved:
+def saved(story: Story, folder: Any) -> LoggedState:
     """Return what another process finds."""
     story.commits.close()
     checkpoint = Checkpoint(folder, {"queries": ["a"]})
@@ -116,7 +119,7 @@ def test_a_commit_holds_the_state_the_places_and_the_positions_together(tmp_path
     expected = {"run": {"count": 1}, "planned": {"0": [0, 10, 1]}, "outputs": [1]}
     assert saved(story, tmp_path) == (0, expected, ())
     again = story.again(tmp_path)
-    assert (again.commits.last, again.commits.planned) == (0, {0: Place(0, 10)})
+    assert (again.commits.last, again.commits.planned) == (0, {0: Split(0, 10)})
     assert again.run.count == 1
     assert again.lines.went_back == [1]
 
@@ -180,7 +183,7 @@ def test_sources_forget_what_the_last_state_does_not_need_also_when_it_is_restor
 def test_what_a_batch_reads_is_the_same_when_it_is_run_again(tmp_path):
     story = Story(tmp_path).restored()
     story.commits.commit()
-    plan = Plan([(0, Place(10, 20)), (1, Place(0, None, 3))], [2])
+    plan = BatchPlan([(0, Split(10, 20)), (1, Split(0, None, 3))], [2])
     story.commits.plan(plan)
     again = story.again(tmp_path)
     assert again.commits.broken == plan

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
-from rsp_engine.evaluators.acquatop.config import JoinedConfig
-from rsp_engine.evaluators.group_topk import AggregatedConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources.files.nquads import NQuads
@@ -23,7 +23,7 @@ from rsp_engine.model.windows import Pane
 from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
 from rsp_engine.plan.planner import plan
 from rsp_engine.policies.registry import POLICIES
-from rsp_engine.replica.endpoints.in_process import InProcess
+from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from tests.drivers import test_lanes as lanes
 from tests.drivers.cut import ALWAYS, CutDriver, cut, texts
 from tests.evaluators.cases import load, run
@@ -170,9 +170,9 @@ class Evolving:
     """A remote dataset that is another one from some times on."""
 
     def __init__(self, pattern: RemotePattern, data: dict[int, ox.Store]) -> None:
-        self._endpoints = {since: InProcess(pattern, held) for since, held in data.items()}
+        self._endpoints = {since: InProcessEndpoint(pattern, held) for since, held in data.items()}
 
-    def _at(self, now: int) -> InProcess:
+    def _at(self, now: int) -> InProcessEndpoint:
         return self._endpoints[max((s for s in self._endpoints if s <= now), default=0)]
 
     def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
@@ -269,7 +269,7 @@ def test_ranked_groups_can_be_cut_anywhere(aggregate, data, stream, where):
         if is_joined:
             engine.service(SERVICE, lambda pattern: Evolving(pattern, evolving))
         operator = engine.register(joined if is_joined else text).physical.operator
-        assert isinstance(operator, JoinedConfig if is_joined else AggregatedConfig)
+        assert isinstance(operator, AcquaTopConfig if is_joined else GroupTopkConfig)
         engine.bind(f"{EX}s", [(at, f"@prefix : <{EX}> . {text}") for at, text in stream])
         return engine
 

@@ -14,14 +14,14 @@ from rsp_engine.drivers.local import LocalDriver
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources.files.nquads import NQuads
-from rsp_engine.plan.options import Options
+from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rsp_engine.io.sources import BlankNodeScope, Source
+    from rsp_engine.io.sources import BlankNodeScope, ElementSource
     from rsp_engine.model.streams import DeadLetter, Element
     from rsp_engine.monitor.run_monitor import Counts
 
@@ -117,14 +117,14 @@ def queries(draw: st.DrawFn, number: int) -> str:
 
 
 options = st.builds(
-    Options,
+    QueryOptions,
     st.sampled_from(("(]", "[)")),
     st.integers(-5, 15),
     st.sampled_from(("nonempty", "every")),
 )
 
 
-def run(asked: list[str], settings: Options, source: Source, max_delay: int) -> Run:
+def run(asked: list[str], settings: QueryOptions, source: ElementSource, max_delay: int) -> Run:
     steps = [Step(plan(check(text), text, "<query>", settings).physical) for text in asked]
     happened: list[tuple[object, int]] = []
     driver = LocalDriver(
@@ -169,7 +169,7 @@ def source(times: Iterable[int]) -> NQuads:
 def test_elements_of_a_pane_are_taken_together():
     """0    10    20        [RANGE 10ms STEP 10ms]: of each pane all but the first two elements."""
     with patch.object(LocalDriver, "_take_lane", autospec=True) as take:
-        run([QUERY], Options(), source(range(1, 22)), 0)
+        run([QUERY], QueryOptions(), source(range(1, 22)), 0)
     lanes = [(call.args[2], call.args[3]) for call in take.call_args_list]
     assert [[batch.timestamps[place] for place in places] for batch, places in lanes] == [
         [*range(3, 11)],
@@ -179,5 +179,5 @@ def test_elements_of_a_pane_are_taken_together():
 
 def test_the_watermark_of_a_lane_is_that_of_its_latest_element():
     """max_delay 15    read: 31 32 33 39 34 15 35    39 closes (10,20], so that 15 is late."""
-    found = run([QUERY], Options(), source([31, 32, 33, 39, 34, 15, 35]), 15)
+    found = run([QUERY], QueryOptions(), source([31, 32, 33, 39, 34, 15, 35]), 15)
     assert found.counts.dead == {"late": 1}

@@ -20,7 +20,7 @@ from rsp_engine import Engine
 from rsp_engine.model.answers import Solutions
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.plan.options import OPERATORS
-from rsp_engine.replica.endpoints.recorded import Recorded
+from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 from tests.drivers.cut import ALWAYS, cut
 from tests.drivers.placed import in_places
 from tests.thoroughness import examples
@@ -152,12 +152,12 @@ def remote(key: str) -> int:
     return (ord(key[1]) - ord("a")) // 2
 
 
-def far() -> Recorded:
+def far() -> RecordedEndpoint:
     keys = ["ka", "kb", "kc", "kd"]
     told: dict[Any, Any] = {
         (ox.NamedNode(EX + key),): [(-1000, ({"r": ox.Literal(remote(key))},))] for key in keys
     }
-    return Recorded(told)
+    return RecordedEndpoint(told)
 
 
 def answers(run: Run, text: str, path: Path | None = None, **options: Any) -> dict[int, list[str]]:

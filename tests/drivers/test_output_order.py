@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
 from rsp_engine.io.sinks.dead_letters import dead_letter_json
-from rsp_engine.io.sinks.jsonl import FORMAT
+from rsp_engine.io.sinks.jsonl import JSONL
 from tests.drivers.placed import in_places
 from tests.thoroughness import examples
 
@@ -73,7 +73,7 @@ def output(asked: Sequence[str], streams: dict[str, list[Path]], **options: Any)
     for stream, paths in streams.items():
         for path in paths:
             engine.bind(stream, str(path))
-    writer = FORMAT.writer()
+    writer = JSONL.writer()
     return "".join(str(writer(answer)) for answer in engine.run()), "".join(letters)
 
 

@@ -14,7 +14,7 @@ from rsp_engine.drivers.local import LocalDriver
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources import open_source
-from rsp_engine.io.sources.splits import Cuttable
+from rsp_engine.io.sources.splits import Splittable
 from rsp_engine.plan.planner import plan
 from tests.drivers import test_lanes as lanes
 from tests.drivers.placed import InPlaces, in_places
@@ -23,7 +23,7 @@ from tests.evaluators.test_semantics import CASES, name_of
 from tests.evaluators.test_semantics import check as compare
 
 if TYPE_CHECKING:
-    from rsp_engine.plan.options import Options
+    from rsp_engine.plan.options import QueryOptions
 
 EX = lanes.EX
 
@@ -43,7 +43,7 @@ def test_every_case_of_the_semantics_can_be_cut_between_places(path, tmp_path):
 
 
 def check_places(
-    asked: list[str], chosen: Options, texts: list[str], max_delay: int, **how: object
+    asked: list[str], chosen: QueryOptions, texts: list[str], max_delay: int, **how: object
 ) -> None:
     """Run queries over files of N-Quads, whole and in places, and compare."""
     with TemporaryDirectory() as folder:
@@ -100,7 +100,7 @@ def test_the_places_of_a_file_hold_what_the_file_holds(lines, size):
         name = str(Path(folder) / "a.nq")
         Path(name).write_text("".join(lines), encoding="utf-8")
         source = open_source(name)
-        assert isinstance(source, Cuttable)
+        assert isinstance(source, Splittable)
         parts = [source.part(place) for place in source.cut(size)]
         found = [item for part in parts for item in part]
         if not any(part.leans_on_others for part in parts):

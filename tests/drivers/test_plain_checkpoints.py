@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rsp_engine import Engine
 from rsp_engine.plan.options import OPERATORS
-from rsp_engine.replica.endpoints.recorded import Recorded
+from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 from tests.drivers.cut import texts
 from tests.drivers.placed import in_places
 from tests.thoroughness import examples
@@ -49,11 +49,11 @@ CASES: list[tuple[OperatorName, str]] = [
 ]
 
 
-def far() -> Recorded:
+def far() -> RecordedEndpoint:
     told: dict[Any, Any] = {
         (ox.NamedNode(f"{EX}o{n}"),): [(0, ({"r": ox.Literal(n)},))] for n in range(6)
     }
-    return Recorded(told)
+    return RecordedEndpoint(told)
 
 
 def engine(folder: Path, text: str, **options: object) -> Engine:

@@ -16,7 +16,7 @@ from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources.memory import MemorySource
 from rsp_engine.model.answers import Answer, Graph, Solutions
-from rsp_engine.plan.options import Options
+from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from tests.differential.windows import Setting, Time
 from tests.thoroughness import examples
@@ -155,7 +155,7 @@ pair_queries = st.builds(
 
 
 def step(setting: Setting, text: str) -> Step:
-    options = Options(setting.bounds, setting.t0, setting.report)
+    options = QueryOptions(setting.bounds, setting.t0, setting.report)
     return Step(plan(check(text), text, "<query>", options).physical)
 
 

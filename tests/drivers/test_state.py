@@ -17,10 +17,10 @@ from rsp_engine.evaluators.service.service_plan import ServiceOptions
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources.memory import MemorySource
-from rsp_engine.plan.options import Options
+from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
-from rsp_engine.replica.endpoints.in_process import InProcess
-from rsp_engine.replica.store.estimator import Declared
+from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
+from rsp_engine.replica.store.estimator import DeclaredIntervals
 from tests.evaluators.served_shapes import EX, SERVICE
 from tests.evaluators.test_served import store
 
@@ -54,10 +54,12 @@ FRAMES = {
 
 def step_of(text: str, **options: Any) -> Step:
     """Return a step that has taken elements and answered once or twice."""
-    services: Any = {SERVICE: lambda pattern: InProcess(pattern, store(":a :followers 1 ."))}
+    services: Any = {
+        SERVICE: lambda pattern: InProcessEndpoint(pattern, store(":a :followers 1 ."))
+    }
     feeds = frozenset({SERVICE}) if "SERVICE" in text else frozenset()
     text = f"PREFIX : <{EX}> {text.format(**FRAMES)}"
-    chosen = Options(**{"services": services, "feeds": feeds, **options})
+    chosen = QueryOptions(**{"services": services, "feeds": feeds, **options})
     return Step(plan(check(text), text, "<query>", chosen).physical)
 
 
@@ -90,7 +92,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "without a feed": {"feeds": frozenset()},
     "judged": {"oracle": True},
     "of few keys": {"service_options": ServiceOptions(capacity=1)},
-    "of keys that change as is said": {"service_options": ServiceOptions(estimation=Declared(9))},
+    "of keys that change as is said": {
+        "service_options": ServiceOptions(estimation=DeclaredIntervals(9))
+    },
     "that learns": {
         "service_options": ServiceOptions("AT-VOI"),
         "modified": {SERVICE: f"{EX}modified"},

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rsp_engine.drivers.checkpoint import state_log
 from rsp_engine.drivers.checkpoint.record_log import RecordLog
 from rsp_engine.drivers.checkpoint.state_log import StateLog
-from rsp_engine.drivers.checkpoint.text_delta import delta, patched
+from rsp_engine.drivers.checkpoint.text_delta import patched_text, text_delta
 from rsp_engine.errors import StateError
 from tests.thoroughness import examples
 
@@ -59,8 +59,8 @@ def test_a_text_is_made_of_the_one_before(edits):
     new = old
     for start, size, text in edits:
         new = new[:start] + text.encode() + new[start + size :]
-    assert patched(old, delta(old, new)) == new
-    assert patched(new, delta(new, old)) == old
+    assert patched_text(old, text_delta(old, new)) == new
+    assert patched_text(new, text_delta(new, old)) == old
 
 
 def test_a_commit_is_as_large_as_what_changed_whatever_the_state_is(tmp_path):

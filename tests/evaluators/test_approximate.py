@@ -9,10 +9,16 @@ import pytest
 from pyoxigraph import Literal, NamedNode, Triple
 
 from rsp_engine.evaluators.step import Step
-from rsp_engine.experiments.datasets.incomplete import FEW, SLIDES, kept, observed, of_the_paper
+from rsp_engine.experiments.datasets.incomplete import (
+    FEW,
+    SLIDES,
+    observed,
+    of_the_paper,
+    stored_counts,
+)
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Solutions
-from rsp_engine.plan.options import Options
+from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 
 if TYPE_CHECKING:
@@ -41,7 +47,7 @@ def evaluations(size: int, rho: float, operator: OperatorName) -> Iterator[Seen]
     text = f"""PREFIX : <{EX}> REGISTER RSTREAM :q AS SELECT ?o (SUM(?v) AS ?score) {windows}
     WHERE {{ {{ WINDOW :w0 {{ ?o :p0 ?v }} }} UNION {{ WINDOW :w1 {{ ?o :p1 ?v }} }} }}
     GROUP BY ?o ORDER BY DESC(?score) LIMIT {K}"""
-    query = Step(plan(check(text), text, "q", Options(operator=operator)).physical)
+    query = Step(plan(check(text), text, "q", QueryOptions(operator=operator)).physical)
     found = observed(2 * size + FEW * step, 2, rho)
     columns = (column.tolist() for column in found)
     for now, (stream, key, value) in enumerate(zip(*columns, strict=True), 1):
@@ -86,7 +92,7 @@ def test_it_keeps_as_few_as_the_operator_by_itself_and_is_as_precise(size, rho):
         answers.append(seen.best)
     exact = [seen.best for seen in evaluations(size, rho, "eaa")]
     precision = mean(len(a & b) / K for a, b in zip(answers, exact, strict=True))
-    alone = kept(size, 2, rho, seeds=(0,))
+    alone = stored_counts(size, 2, rho, seeds=(0,))
     assert precision >= max(0.80, alone.precision - 0.05)
     assert mean(instances) <= 1.1 * min(of_the_paper(size, rho), alone.approximate)
     assert mean(objects) <= 1.2 * mean(instances)

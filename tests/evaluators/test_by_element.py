@@ -15,7 +15,7 @@ from rsp_engine.errors import PlanError, QueryError
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Answer, Boolean, Graph, Solutions
 from rsp_engine.plan.explain.text import explain
-from rsp_engine.plan.options import Options
+from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from tests.drivers.cut import cut
 from tests.thoroughness import examples
@@ -109,7 +109,7 @@ def short(term: Any) -> str | None:
 
 def explained(text: str, **options: Any) -> str:
     text = f"PREFIX : <{EX}> {text}"
-    return explain(plan(check(text), text, "q", Options(match="element", **options)))
+    return explain(plan(check(text), text, "q", QueryOptions(match="element", **options)))
 
 
 OPERATORS = ("auto", "mintopk", "sap", "pretopk", "skyband", "sma", "oracle", "general")

@@ -14,14 +14,14 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from rsp_engine.drivers.local import LocalDriver
-from rsp_engine.evaluators.group_topk import AggregatedConfig
+from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.evaluators.step import Step
-from rsp_engine.evaluators.topk import RankedConfig
+from rsp_engine.evaluators.topk import TopkConfig
 from rsp_engine.grammar import check
 from rsp_engine.io.sources.memory import MemorySource
 from rsp_engine.model.answers import Answer, Solutions
 from rsp_engine.model.windows import CountFrame
-from rsp_engine.plan.options import OPERATORS, Options
+from rsp_engine.plan.options import OPERATORS, QueryOptions
 from rsp_engine.plan.planner import plan
 from tests.thoroughness import examples
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Interval
     from rsp_engine.model.streams import DeadLetter
-    from rsp_engine.plan.options import Match, OperatorName
+    from rsp_engine.plan.options import MatchRule, OperatorName
 
 EX = "http://example.org/"
 RANKERS = sorted({*OPERATORS} - {"auto", "general", "eaa", "sla", "approximate"})
@@ -122,19 +122,19 @@ untied = st.lists(st.integers(0, 11), max_size=3).map(
 """A value is of one subject and one verb only, so that no two solutions tie."""
 
 
-def planned(asked: str, story: Story, operator: OperatorName, match: Match = "window") -> Step:
+def planned(asked: str, story: Story, operator: OperatorName, match: MatchRule = "window") -> Step:
     size, step, unit = story.frame.size, story.frame.step, story.frame.unit
     window = f"FROM NAMED WINDOW :w ON :s [{unit} {size} STEP {step}]"
     text = f"PREFIX : <{EX}> REGISTER {story.r2s} :q AS {asked.format(window, story.k)}"
-    options = Options(report=story.report, operator=operator, match=match)  # type: ignore[arg-type]
+    options = QueryOptions(report=story.report, operator=operator, match=match)  # type: ignore[arg-type]
     return Step(plan(check(text), text, "<query>", options).physical)
 
 
-def run(asked: str, story: Story, operator: OperatorName, match: Match = "window") -> Run:
+def run(asked: str, story: Story, operator: OperatorName, match: MatchRule = "window") -> Run:
     letters: list[DeadLetter] = []
     step = planned(asked, story, operator, match)
     if operator != "general":
-        assert isinstance(step.plan.operator, RankedConfig | AggregatedConfig), step.plan.why
+        assert isinstance(step.plan.operator, TopkConfig | GroupTopkConfig), step.plan.why
     sources = {f"{EX}s": [MemorySource(source) for source in story.sources]}
     driver = LocalDriver([step], sources, letters.append, story.max_delay)
     return Run([told(answer) for answer in driver.run()], [letter.reason for letter in letters])

@@ -9,8 +9,8 @@ import pytest
 
 from rsp_engine.engine import Engine
 from rsp_engine.errors import QueryError
-from rsp_engine.evaluators.acquatop.config import JoinedConfig
-from rsp_engine.evaluators.group_topk import AggregatedConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Answer, Boolean, Graph, Solutions
 
@@ -188,7 +188,7 @@ def test_a_name_means_its_expression(name, operator):
 def test_a_score_over_the_name_of_an_aggregate_is_ranked_on_pane_partials():
     text, _ = ROWS["a score of names of names"]
     [query] = engine_of(text)._plans
-    assert isinstance(query.physical.operator, AggregatedConfig)
+    assert isinstance(query.physical.operator, GroupTopkConfig)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_so_is_a_score_over_a_service_and_it_means_the_same_on_the_general_path(
     where = "WINDOW :w { ?s :p ?v } SERVICE :svc { ?s :followers ?f }"
     text = select(clause, f"GROUP BY ?s ?f ORDER BY {order} LIMIT 2", where)
     [query] = engine_of(text)._plans
-    assert isinstance(query.physical.operator, JoinedConfig)
+    assert isinstance(query.physical.operator, AcquaTopConfig)
     assert table(text) == table(text, "general") == rows
 
 

@@ -16,7 +16,7 @@ from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Answer, Solutions
 from rsp_engine.plan.explain.text import explain
-from rsp_engine.plan.options import Options
+from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from tests.drivers.cut import ALWAYS, cut, texts
 from tests.thoroughness import examples
@@ -95,7 +95,7 @@ def rows_of(answers: list[Answer]) -> list[Any]:
 
 
 def explained(text: str, **options: Any) -> str:
-    return explain(plan(check(text), text, "q", Options(**options)))
+    return explain(plan(check(text), text, "q", QueryOptions(**options)))
 
 
 tails = st.builds(
@@ -210,7 +210,7 @@ def test_a_bound_of_instances_makes_the_answer_approximate():
 def test_the_approximate_operator_gives_back_what_it_does_not_keep():
     """Of 300 objects, of which a few count, the windows and the operator hold a few."""
     text = union(("RANGE 1s STEP 100ms",) * 2, "ORDER BY DESC(?score) LIMIT 2")
-    made = plan(check(text), text, "q", Options(operator="approximate"))
+    made = plan(check(text), text, "q", QueryOptions(operator="approximate"))
     step = Step(made.physical)
     for time in range(1, 951):
         for number in (0, 1):

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from rsp_engine.engine import Engine
 from rsp_engine.model.answers import Answer, Solutions
 from rsp_engine.policies.registry import POLICIES
-from rsp_engine.replica.changes import Changes
+from rsp_engine.replica.changes import ChangeFeed
 from rsp_engine.replica.endpoints.endpoint import Fetched, Limits
-from rsp_engine.replica.endpoints.recorded import Recorded
+from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 from tests.replica.servers import OxigraphServer
 from tests.thoroughness import examples
 
@@ -55,12 +55,12 @@ def followers(number: int) -> tuple[dict[str, ox.Literal], ...]:
     return ({"followers": ox.Literal(number)},)
 
 
-def history(*changes: tuple[int, str, int]) -> Recorded:
+def history(*changes: tuple[int, str, int]) -> RecordedEndpoint:
     """Every user has no followers at first; then come the changes: when, who, how many."""
     told: dict[Any, list[Any]] = {key(user): [(0, followers(0))] for user in "ABCDEFG"}
     for at, user, number in changes:
         told[key(user)].append((at, followers(number)))
-    return Recorded(told)
+    return RecordedEndpoint(told)
 
 
 def ranked(answer: Answer) -> str:
@@ -132,7 +132,7 @@ class TestTheRunningExample:
         assert answers[0].stats["exact"]
 
 
-class Counting(Recorded):
+class Counting(RecordedEndpoint):
     """A recorded history that notes which keys it was asked for."""
 
     def __init__(self, told: Any) -> None:
@@ -166,13 +166,13 @@ def test_what_is_known_is_not_asked_for_where_changes_are_pushed(policy):
 
 def test_after_a_change_that_could_not_be_read_no_answer_is_sure(monkeypatch):
     """Whom it was about nobody knows: the answers after the next are no surer."""
-    read = Changes._fetched
+    read = ChangeFeed._fetched
 
-    def fails_once(self: Changes, graph: Any) -> Fetched:
-        monkeypatch.setattr(Changes, "_fetched", read)
+    def fails_once(self: ChangeFeed, graph: Any) -> Fetched:
+        monkeypatch.setattr(ChangeFeed, "_fetched", read)
         return Fetched(faults={"evaluation": 1})
 
-    monkeypatch.setattr(Changes, "_fetched", fails_once)
+    monkeypatch.setattr(ChangeFeed, "_fetched", fails_once)
     changes = [(11_500, f"<{EX}E> <{EX}hasFollowers> 3 ."), (11_600, f"<{EX}A> <{EX}p> 3 .")]
     answers = pushed(changes, history())
     assert [answer.stats["exact"] for answer in answers] == [True, False, False, False]
@@ -247,12 +247,12 @@ def test_a_budget_of_one_fills_a_replica_that_is_empty():
     assert {answer.stats["budget_spent"] for answer in answers} == {1}
 
 
-def nobody_at_first(*changes: tuple[int, str, int | None]) -> Recorded:
+def nobody_at_first(*changes: tuple[int, str, int | None]) -> RecordedEndpoint:
     """Nobody has a value at first; then come the changes, of which one may be that it is gone."""
     told: dict[Any, list[Any]] = {key(user): [(0, ())] for user in "AB"}
     for at, user, number in changes:
         told[key(user)].append((at, () if number is None else followers(number)))
-    return Recorded(told)
+    return RecordedEndpoint(told)
 
 
 @pytest.mark.parametrize("snapshot", [True, False])
@@ -330,7 +330,9 @@ def test_an_endpoint_that_fails_leaves_the_answer_to_the_replica_and_says_so():
     ],
 )
 def test_each_of_several_remote_solutions_of_a_key_is_a_row(operator, score, tail, expected):
-    both = Recorded({key("C"): [(0, (followers(1) + followers(4)))], key("E"): [(0, followers(0))]})
+    both = RecordedEndpoint(
+        {key("C"): [(0, (followers(1) + followers(4)))], key("E"): [(0, followers(0))]}
+    )
     text = QUERY.replace("?mentions + ?followers AS", f"{score} AS").replace("LIMIT 3", tail)
     [first, *_] = run(both, text, policy="EXACT", operator=operator)
     assert ranked(first) == expected
@@ -340,7 +342,7 @@ def test_each_of_several_remote_solutions_of_a_key_is_a_row(operator, score, tai
 def test_equal_rows_of_a_key_are_in_the_order_of_their_terms():
     """The last of them is cut off by LIMIT: which one that is does not depend on the path."""
     names = tuple({"followers": ox.Literal(1), "name": ox.Literal(name)} for name in "zax")
-    endpoint = Recorded({key("C"): [(0, names)], key("E"): [(0, names[:1])]})
+    endpoint = RecordedEndpoint({key("C"): [(0, names)], key("E"): [(0, names[:1])]})
     text = QUERY.replace("SELECT ?user", "SELECT ?user (CONCAT(?name, '!') AS ?called)").replace(
         ":hasFollowers ?followers", ":hasFollowers ?followers ; :name ?name"
     )
@@ -351,7 +353,9 @@ def test_equal_rows_of_a_key_are_in_the_order_of_their_terms():
 
 
 def test_groups_that_may_join_several_remote_solutions_are_counted_as_sparql_does():
-    both = Recorded({key("C"): [(0, (followers(1) + followers(4)))], key("E"): [(0, followers(0))]})
+    both = RecordedEndpoint(
+        {key("C"): [(0, (followers(1) + followers(4)))], key("E"): [(0, followers(0))]}
+    )
     text = QUERY.replace("(?mentions + ?followers AS ?score)", "(COUNT(?mentions) AS ?score)")
     for operator in ("auto", "general"):
         options = {"policy": "EXACT", "operator": operator}

@@ -18,7 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
-from rsp_engine.model.terms.stored_literal import stored
+from rsp_engine.model.terms.stored_literal import stored_literal
 from rsp_engine.policies.registry import POLICIES
 from tests.differential import terms
 from tests.differential.aggregates import aggregated
@@ -83,7 +83,7 @@ def group_stories(draw: st.DrawFn, *, is_still: bool = False) -> Story:
 
 def as_plain(found: Any) -> terms.Term | None:
     if isinstance(found, ox.Literal):
-        kept = stored(found)
+        kept = stored_literal(found)
         return terms.Literal(kept.value, kept.datatype.value, kept.language or "")
     return None if found is None else terms.Iri(found.value)
 

@@ -22,7 +22,7 @@ from rsp_engine.engine import Engine
 from rsp_engine.model.answers import Answer, Solutions
 from rsp_engine.model.terms.term_order import order_key
 from rsp_engine.policies.registry import POLICIES
-from rsp_engine.replica.endpoints.recorded import Recorded
+from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 from tests.drivers.placed import in_places
 from tests.thoroughness import examples
 
@@ -142,11 +142,11 @@ def read(text: str) -> Any:
     return triple.object
 
 
-def endpoint(story: Story) -> Recorded:
+def endpoint(story: Story) -> RecordedEndpoint:
     def solutions(text: str | None) -> Any:
         return () if text is None else ({"b": read(text)} if text else {},)
 
-    return Recorded(
+    return RecordedEndpoint(
         {
             (ox.NamedNode(EX + subject),): [(at, solutions(text)) for at, text in values]
             for subject, values in story.remote.items()

@@ -22,7 +22,7 @@ from rsp_engine.evaluators.pairs import PairsConfig
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Answer, Solutions
 from rsp_engine.plan.explain.text import explain
-from rsp_engine.plan.options import Options
+from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from tests.drivers.cut import ALWAYS, cut, texts
 
@@ -257,7 +257,7 @@ def test_keys_may_come_ever_closer_to_each_other():
 
 
 def explained(text: str, **options: Any) -> str:
-    made = Options(functions={"F": as_sparql(f)}, **options)
+    made = QueryOptions(functions={"F": as_sparql(f)}, **options)
     return explain(plan(check(text), text, "q", made))
 
 
@@ -304,7 +304,7 @@ def test_queries_with_one_score_share_one_skyband_whatever_their_variables_are_c
     second = second.replace("RSTREAM :one", "RSTREAM :two").replace("LIMIT 2", "LIMIT 5")
     shapes = []
     for text in (first, second):
-        config = plan(check(text), text, "q", Options()).physical.operator
+        config = plan(check(text), text, "q", QueryOptions()).physical.operator
         assert isinstance(config, PairsConfig)
         shapes.append(config.shape)
     assert shapes[0] == shapes[1]

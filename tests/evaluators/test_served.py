@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
-from rsp_engine.evaluators.service.config import ServedClause
-from rsp_engine.evaluators.service.evaluator import ServedGraph
+from rsp_engine.evaluators.service.config import ServiceClause
+from rsp_engine.evaluators.service.evaluator import ServiceGraph
 from rsp_engine.model.answers import Answer, Boolean, Solutions
-from rsp_engine.replica.endpoints.in_process import InProcess
-from rsp_engine.replica.endpoints.recorded import Recorded
+from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
+from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 from rsp_engine.replica.pattern import RemotePattern
 from tests.evaluators.served_shapes import (
     EX,
@@ -148,7 +148,7 @@ def test_no_more_keys_are_fetched_than_the_budget_allows_for_all_clauses_togethe
         asked.clear()
 
 
-class _Counting(InProcess):
+class _Counting(InProcessEndpoint):
     """Counts the keys that it is asked for."""
 
     def __init__(self, pattern: RemotePattern, data: ox.Store, asked: list[int]) -> None:
@@ -181,9 +181,9 @@ def test_a_key_that_was_never_seen_is_absent_and_counted_until_it_is_fetched():
     assert [answer.stats["exact"] for answer in answers] == [False, False, False]
 
 
-def history(**values: list[tuple[int, int]]) -> Recorded:
+def history(**values: list[tuple[int, int]]) -> RecordedEndpoint:
     """Return numbers of followers since some times."""
-    return Recorded(
+    return RecordedEndpoint(
         {
             (ox.NamedNode(EX + name),): [(t, ({"f": ox.Literal(f)},)) for t, f in found]
             for name, found in values.items()
@@ -309,9 +309,9 @@ def test_windows_of_so_many_elements_are_served_too():
 
 def test_only_what_comes_goes_or_changes_is_touched_in_the_store():
     held = ox.Store()
-    clause = ServedClause("urn:rsp-engine:service:0", None, is_marked=False)
+    clause = ServiceClause("urn:rsp-engine:service:0", None, is_marked=False)
     pattern = RemotePattern(SERVICE, "{ ?u ?p ?f }", ("u",), ("f",))
-    graph = ServedGraph(clause, pattern, held)
+    graph = ServiceGraph(clause, pattern, held)
     keys = [(ox.NamedNode(EX + name),) for name in "abc"]
     one, two = ({"f": ox.Literal(1)},), ({"f": ox.Literal(2)}, {"f": ox.Literal(3)})
     graph.hold([0, 1], keys[:2], [one, two])

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from rsp_engine.cli import app
 from rsp_engine.engine import Engine
 from rsp_engine.errors import PlanError
-from rsp_engine.evaluators.acquatop.config import JoinedConfig
-from rsp_engine.evaluators.topk import RankedConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.evaluators.topk import TopkConfig
 from rsp_engine.model.answers import Boolean, Solutions
 
 EX = "http://example.org/"
@@ -91,11 +91,11 @@ def test_a_ranking_is_run_as_if_the_clause_were_not_there():
     where = f"WINDOW :w {{ ?s :p ?v }} {NONE}"
     engine = Engine()
     text = f"{PREFIX} SELECT ?s ?f {WINDOW} WHERE {{ {where} }} ORDER BY DESC(?v) LIMIT 1"
-    assert isinstance(engine.register(text).physical.operator, RankedConfig)
+    assert isinstance(engine.register(text).physical.operator, TopkConfig)
     engine.service(f"{EX}svc", ox.Store())
     joined = text.replace(NONE, f"{NONE} SERVICE :svc {{ ?s :likes ?l }}")
     named = joined.replace("SELECT", "REGISTER STREAM :other AS SELECT")
-    assert isinstance(engine.register(named).physical.operator, JoinedConfig)
+    assert isinstance(engine.register(named).physical.operator, AcquaTopConfig)
 
 
 def test_the_user_is_warned_at_the_place(caplog):

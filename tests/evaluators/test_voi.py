@@ -16,11 +16,11 @@ from rsp_engine.evaluators.service.service_plan import ServiceOptions
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources.memory import MemorySource
-from rsp_engine.plan.options import Options
+from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from rsp_engine.policies.registry import POLICIES
 from rsp_engine.replica.endpoints.endpoint import Fetched, Limits
-from rsp_engine.replica.endpoints.in_process import InProcess
+from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from tests.replica.servers import OxigraphServer
 
 EX = "http://example.org/"
@@ -233,7 +233,7 @@ def test_parameters_that_cannot_be_are_refused():
 
 
 def step_of(source: Changing) -> Step:
-    options = Options(
+    options = QueryOptions(
         services={f"{EX}BKG": source.of},
         modified={f"{EX}BKG": MODIFIED},
         service_options=ServiceOptions("AT-VOI", budget=4, n=3),
@@ -328,7 +328,7 @@ def test_changes_of_a_store_are_found_by_their_stamps():
     for user in USERS:
         put(user, 1, 1)
     engine = Engine(policy="AT-LRU", budget=1, n=9)
-    engine.service(f"{EX}BKG", lambda pattern: InProcess(pattern, store), modified=MODIFIED)
+    engine.service(f"{EX}BKG", lambda pattern: InProcessEndpoint(pattern, store), modified=MODIFIED)
     engine.register(QUERY)
     engine.bind(f"{EX}s", stream())
     answers = engine.run()

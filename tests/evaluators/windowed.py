@@ -58,7 +58,7 @@ class Question:
     services: Mapping[str, Sequence[ox.Triple]] = field(default_factory=dict)
 
     @property
-    def query(self) -> tree.Query:
+    def query(self) -> tree.QueryUnit:
         """The query as a syntax tree."""
         return parse(self.text, self.name)
 
@@ -78,7 +78,7 @@ Found = bool | Table | tuple[ox.Triple, ...]
 # The query, through a window.
 
 
-def through_window(question: Question, way: Way) -> tree.Query:
+def through_window(question: Question, way: Way) -> tree.QueryUnit:
     """Return the query as a continuous one."""
     query = question.query
     register = tree.Register(tree.Iri(_name(question)), "RSTREAM")
@@ -86,7 +86,7 @@ def through_window(question: Question, way: Way) -> tree.Query:
     return replace(query, register=register, form=form)
 
 
-def _over(form: tree.Form, question: Question, way: Way) -> Any:
+def _over(form: tree.QueryForm, question: Question, way: Way) -> Any:
     """Return a query whose default graph is a window."""
     assert form.where is not None, "DESCRIBE alone may have no pattern"
     named = [c.graph.value for c in form.dataset if isinstance(c, tree.FromNamed)]
@@ -95,22 +95,28 @@ def _over(form: tree.Form, question: Question, way: Way) -> Any:
         *(tree.FromNamed(tree.Iri(iri)) for iri in named or question.graphs),
         tree.FromWindow(window, tree.Iri(_stream(question)), _TEN_SECONDS),
     )
-    where = tree.Group((tree.Window(window, form.where),)) if way == "around" else form.where
+    where = (
+        tree.GroupPattern((tree.WindowPattern(window, form.where),))
+        if way == "around"
+        else form.where
+    )
     return _within(replace(form, dataset=dataset, where=where), window)
 
 
-def _instead(form: tree.Form, question: Question) -> Any:
+def _instead(form: tree.QueryForm, question: Question) -> Any:
     """Return a query whose named graphs are windows."""
     windows = (
         tree.FromWindow(tree.Iri(iri), tree.Iri(_stream(question, iri)), _TEN_SECONDS)
         for iri in question.graphs
     )
     dataset: tuple[tree.DatasetClause, ...] = (tree.From(tree.Iri(_default(question))), *windows)
-    return tree.rewrite(replace(form, dataset=dataset), _window_instead)
+    return tree.rewrite_tree(replace(form, dataset=dataset), _window_instead)
 
 
 def _window_instead(node: tree.Node) -> tree.Node:
-    return tree.Window(node.name, node.group) if isinstance(node, tree.Graph) else node
+    return (
+        tree.WindowPattern(node.name, node.group) if isinstance(node, tree.GraphPattern) else node
+    )
 
 
 def _name(question: Question) -> str:
@@ -128,10 +134,10 @@ def _default(question: Question) -> str:
 def _within(value: Any, window: tree.Iri) -> Any:
     """Put each basic graph pattern that reads the default graph into a WINDOW."""
     match value:
-        case tree.Graph() | tree.Service() | tree.Window():
+        case tree.GraphPattern() | tree.ServicePattern() | tree.WindowPattern():
             return value
-        case tree.Group(elements):
-            return tree.Group(tuple(_within(e, window) for e in _joined(elements, window)))
+        case tree.GroupPattern(elements):
+            return tree.GroupPattern(tuple(_within(e, window) for e in _joined(elements, window)))
         case tree.Node():
             names: tuple[str, ...] = type(value).__match_args__
             parts = (_within(getattr(value, name), window) for name in names)
@@ -145,17 +151,17 @@ def _within(value: Any, window: tree.Iri) -> Any:
 def _joined(elements: Sequence[tree.Node], window: tree.Iri) -> Iterator[tree.Node]:
     """Join triples that only filters keep apart: they are one basic graph pattern."""
     triples: list[tree.SubjectTriples] = []
-    for element in (*(e for e in elements if not isinstance(e, tree.Filter)), None):
+    for element in (*(e for e in elements if not isinstance(e, tree.FilterClause)), None):
         if isinstance(element, tree.TriplesBlock):
             triples += element.subjects
             continue
         if triples:
             block = tree.TriplesBlock(tuple(triples))
-            yield tree.Window(window, tree.Group((block,)))
+            yield tree.WindowPattern(window, tree.GroupPattern((block,)))
             triples = []
         if element is not None:
             yield element
-    yield from (e for e in elements if isinstance(e, tree.Filter))
+    yield from (e for e in elements if isinstance(e, tree.FilterClause))
 
 
 # The engine's answers.
@@ -209,10 +215,10 @@ def _text(data: Iterable[ox.Triple]) -> str:
     return "".join(f"{triple} .\n" for triple in data)
 
 
-def _inner_services(query: tree.Query) -> Iterator[str]:
+def _inner_services(query: tree.QueryUnit) -> Iterator[str]:
     """Yield the services inside of others: a server calls them, so they have an address."""
-    for outer in tree.find(query, tree.Service):
-        for inner in tree.find(outer.group, tree.Service):
+    for outer in tree.find(query, tree.ServicePattern):
+        for inner in tree.find(outer.group, tree.ServicePattern):
             assert isinstance(inner.name, tree.Iri)
             yield inner.name.value
 
@@ -224,12 +230,12 @@ def _served(triples: Iterable[ox.Triple], stack: ExitStack) -> str:
     return server.query_url
 
 
-def _renamed(query: tree.Query, old: str, new: str) -> tree.Query:
+def _renamed(query: tree.QueryUnit, old: str, new: str) -> tree.QueryUnit:
     def change(node: tree.Node) -> tree.Node:
         return tree.Iri(new) if node == tree.Iri(old) else node
 
-    changed = tree.rewrite(query, change)
-    assert isinstance(changed, tree.Query)
+    changed = tree.rewrite_tree(query, change)
+    assert isinstance(changed, tree.QueryUnit)
     return changed
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rsp_engine.experiments.report.measured import Measured, Point
 from rsp_engine.experiments.results import Results
-from rsp_engine.experiments.suite import Grid
+from rsp_engine.experiments.suite import ParameterGrid
 
 if TYPE_CHECKING:
     from rsp_engine.experiments.suite import Parameter
@@ -39,7 +39,7 @@ def made_grid(
             found[3] = fetched
             rows[policy, point] = found
     columns = [tuple(sorted({getattr(p, name) for p in points})) for name in Point._fields]
-    grid = Grid("made up", tuple(values), *columns)
+    grid = ParameterGrid("made up", tuple(values), *columns)
     manifest = {
         "suite": suite,
         "title": "Made <up>",

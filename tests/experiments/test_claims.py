@@ -6,13 +6,13 @@ import pytest
 
 from rsp_engine.experiments import simulation as direct
 from rsp_engine.experiments.datasets.generator import generate
-from rsp_engine.experiments.report.claims import CLAIMS, judge, leaders, verdicts
+from rsp_engine.experiments.report.claims import CLAIMS, judge_claim, leaders, verdicts
 from rsp_engine.experiments.report.improvement import improvements
 from rsp_engine.experiments.report.measured import Point
 from rsp_engine.experiments.report.published import TABLE_6
 from rsp_engine.experiments.report.reasons import UNKNOWN, reasons
-from rsp_engine.experiments.simulated_replica import Held
-from rsp_engine.experiments.simulation import Setting, run
+from rsp_engine.experiments.simulated_replica import SimulatedReplica
+from rsp_engine.experiments.simulation import SimulationSetting, simulate
 from rsp_engine.experiments.windows import prepare
 from tests.experiments.grids import by_budget, made_grid
 
@@ -24,7 +24,7 @@ LOWER = BY_TEXT["Bounds", "WST is never ahead"]
 
 
 def told(claim, grid):
-    verdict = judge(claim, grid)
+    verdict = judge_claim(claim, grid)
     assert verdict is not None
     return verdict.outcome, verdict.told
 
@@ -66,12 +66,12 @@ def test_who_keeps_to_no_budget_is_no_rival_but_bounds_the_others():
 def test_nothing_is_said_where_a_grid_cannot_tell():
     values = {"AT-TSM": [80.0], "WSJ-LRU": [90.0]}
     one_point = made_grid(by_budget(7), values)
-    assert judge(LEADS, one_point) is None
+    assert judge_claim(LEADS, one_point) is None
     other = made_grid([Point(10, 7, 5, n) for n in (0, 10)], {"AT-TSM": [1.0, 2.0]}, "n")
-    assert judge(LEADS, other) is None
+    assert judge_claim(LEADS, other) is None
     without = made_grid(by_budget(5, 7), {"WSJ-LRU": [1.0, 2.0]})
-    assert judge(LEADS, without) is None
-    assert judge(LOWER, without) is None
+    assert judge_claim(LEADS, without) is None
+    assert judge_claim(LOWER, without) is None
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def reason_at(point, rival, fetched=20.0, counting="slides"):
     """Return why AT-BSM does not lead in precision at the second of two points."""
     values = {"AT-BSM": [90.0, 50.0], rival: [10.0, 90.0], "AT-ASM": [99.0, 99.0]}
     grid = made_grid([by_budget(0)[0], point], values, fetched=fetched, counting=counting)
-    verdict = judge(BORDER, grid)
+    verdict = judge_claim(BORDER, grid)
     assert verdict is not None
     [(reason, [place])] = reasons(verdict).items()
     return reason, place
@@ -183,7 +183,10 @@ def test_from_a_budget_of_2k_on_bsm_and_tsm_do_the_same():
     """What the report gives as a reason is so."""
     windows = prepare(generate(0, 10, 1).once_a_slide())
     for budget, are_same in ((9, False), (10, True), (15, True)):
-        both = [list(run(windows, Setting(p, budget, 5, 10))) for p in ("AT-TSM", "AT-BSM")]
+        both = [
+            list(simulate(windows, SimulationSetting(p, budget, 5, 10)))
+            for p in ("AT-TSM", "AT-BSM")
+        ]
         assert (both[0] == both[1]) == are_same
 
 
@@ -191,13 +194,13 @@ def missed(windows, setting, monkeypatch):
     """Yield what the replica holds of each user that is missed, and what is true."""
     made = []
 
-    class Kept(Held):
+    class Kept(SimulatedReplica):
         def __init__(self, *given, **named):
             super().__init__(*given, **named)
             made.append(self)
 
-    monkeypatch.setattr(direct, "Held", Kept)
-    for window, outcome in zip(windows.windows, run(windows, setting), strict=True):
+    monkeypatch.setattr(direct, "SimulatedReplica", Kept)
+    for window, outcome in zip(windows.windows, simulate(windows, setting), strict=True):
         for user in set(window.oracle[: setting.k]) - set(outcome.answer):
             yield made[-1].values[user], window.dfc[user]
 
@@ -206,9 +209,9 @@ def test_whom_tsm_misses_for_a_large_k_stands_too_low_by_an_old_value(monkeypatc
     """What the report gives as a reason is so. LRU misses some whom it knows well, too."""
     windows = prepare(generate(0, 10, 1).once_a_slide())
     assert 5 < sum((window.mn == 2).sum() for window in windows.windows) / 150 < 7
-    by_tsm = list(missed(windows, Setting("AT-TSM", 15, 10, 10), monkeypatch))
+    by_tsm = list(missed(windows, SimulationSetting("AT-TSM", 15, 10, 10), monkeypatch))
     assert len(by_tsm) > 200
     assert all(held < true for held, true in by_tsm)
-    by_lru = list(missed(windows, Setting("WSJ-LRU", 15, 10, 10), monkeypatch))
+    by_lru = list(missed(windows, SimulationSetting("WSJ-LRU", 15, 10, 10), monkeypatch))
     assert len(by_lru) < len(by_tsm) / 2
     assert not all(held < true for held, true in by_lru)

@@ -10,23 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
-from rsp_engine.experiments.as_query import SERVICE, query, through_engine
+from rsp_engine.experiments.as_query import SERVICE, query_text, run_through_engine
 from rsp_engine.experiments.datasets.dataset import RANGE, STEP
 from rsp_engine.experiments.datasets.generator import Scale, generate
 from rsp_engine.experiments.datasets.traces import derive, read_trace
-from rsp_engine.experiments.simulation import Outcome, Setting, run
+from rsp_engine.experiments.simulation import SimulationOutcome, SimulationSetting, simulate
 from rsp_engine.experiments.suite import NINE
-from rsp_engine.experiments.tasks import canonical
+from rsp_engine.experiments.tasks import canonical_rows
 from rsp_engine.experiments.windows import prepare
 from rsp_engine.model.candidates import Candidates
 from rsp_engine.model.windows import TimeFrame
-from rsp_engine.operators.aggregates.aggregate_topk import AggregateConfig, Aggregates
+from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk, AggregateTopkConfig
 from rsp_engine.operators.scoring.ranking_measures import measure
 from rsp_engine.operators.topk.contract import in_panes
 from rsp_engine.policies import POLICIES, elected_set
 from rsp_engine.policies.voi import Learner, Voi
-from rsp_engine.replica.store.estimator import Learned, estimator
-from rsp_engine.replica.store.freshness_table import Facts
+from rsp_engine.replica.store.estimator import LearnedIntervals, estimator
+from rsp_engine.replica.store.freshness_table import FreshnessTable
 from tests.data import real_data
 
 SMALL = Scale(users=60, duration=1_500_000, mentions=900)
@@ -36,8 +36,8 @@ def by_operator(dataset, windows, setting):
     """The same run on the engine's own list, with every policy held to what it promises."""
     policy, learner = POLICIES[setting.policy], Learner()
     n = setting.n if policy.proposer == "list" else 1 << 62
-    objects = Aggregates(AggregateConfig(setting.k, n), windows.score)
-    values, facts, learned = dataset.initial.copy(), Facts(), estimator(Learned())
+    objects = AggregateTopk(AggregateTopkConfig(setting.k, n), windows.score)
+    values, facts, learned = dataset.initial.copy(), FreshnessTable(), estimator(LearnedIntervals())
     every = np.arange(len(values))
     objects.change(every, values)
     facts.grow(len(values))
@@ -74,7 +74,7 @@ def by_operator(dataset, windows, setting):
         scores = windows.score(mn[users].astype(float), truth[users])
         found = measure(answer, users[np.argsort(-scores)].tolist(), setting.k)
         measures = found.ndcg, found.ndcg_by_place, found.precision
-        yield Outcome(tuple(answer), count, *measures)
+        yield SimulationOutcome(tuple(answer), count, *measures)
 
 
 def candidates(objects, index, learner, score, setting):
@@ -104,16 +104,16 @@ def test_a_run_is_that_of_the_operator(policy, *, seed, ch, budget, sizes, once)
     dataset = generate(seed, ch, 1, SMALL)
     dataset = dataset.once_a_slide() if once else dataset
     windows = prepare(dataset)
-    setting = Setting(policy, budget, sizes[0], sizes[1], seed)
-    assert list(run(windows, setting)) == list(by_operator(dataset, windows, setting))
+    setting = SimulationSetting(policy, budget, sizes[0], sizes[1], seed)
+    assert list(simulate(windows, setting)) == list(by_operator(dataset, windows, setting))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_run_is_that_of_the_operator_at_full_size(policy):
     dataset = generate(0, 20, 1).once_a_slide()
     windows = prepare(dataset)
-    setting = Setting(policy, 7, 5, 10)
-    found = list(run(windows, setting))
+    setting = SimulationSetting(policy, 7, 5, 10)
+    found = list(simulate(windows, setting))
     assert len(found) == 150
     assert found == list(by_operator(dataset, windows, setting))
 
@@ -127,9 +127,9 @@ def test_a_run_is_what_the_engine_answers_to_the_query(policy, counting):
     dataset = generate(0, 20, 1, replace(SMALL, users=400, duration=3_000_000, mentions=1_450))
     dataset = dataset.once_a_slide() if counting == "slides" else dataset
     windows = prepare(dataset)
-    setting = Setting(policy, 7, 5, 10, seed=3)
-    answered = list(through_engine(dataset, windows.score, setting))
-    found = list(run(windows, setting))
+    setting = SimulationSetting(policy, 7, 5, 10, seed=3)
+    answered = list(run_through_engine(dataset, windows.score, setting))
+    found = list(simulate(windows, setting))
     assert len(found) == len(dataset.windows) == 49
     assert [(a.users, a.fetched) for a in answered] == [(o.answer, o.fetched) for o in found]
     assert [a.close for a in answered] == [window.close for window in windows.windows]
@@ -140,17 +140,17 @@ def test_a_run_is_what_the_engine_answers_to_the_query(policy, counting):
 def test_a_run_over_the_recorded_traces_is_what_the_engine_answers():
     dataset = derive(read_trace(real_data("acquatop")), 0, 20, 1).once_a_slide()
     windows = prepare(dataset)
-    setting = Setting("AT-TSM", 7, 5, 10)
-    answered = [a.users for a in through_engine(dataset, windows.score, setting)]
+    setting = SimulationSetting("AT-TSM", 7, 5, 10)
+    answered = [a.users for a in run_through_engine(dataset, windows.score, setting)]
     names = dataset.names.tolist()
-    assert answered == [tuple(names[u] for u in o.answer) for o in run(windows, setting)]
+    assert answered == [tuple(names[u] for u in o.answer) for o in simulate(windows, setting)]
 
 
 def test_the_query_is_ranked_by_the_engine_and_not_by_the_general_path():
     dataset = generate(0, 20, 1, SMALL)
     engine = Engine(policy="AT-BSM")
     engine.service(SERVICE, dataset.endpoint())
-    engine.register(query(prepare(dataset).score, 5))
+    engine.register(query_text(prepare(dataset).score, 5))
     plan = engine.explain()
     assert "operator pane partials (COUNT), the best 5; and 10 that stand by" in plan
     assert "policy   AT-BSM" in plan
@@ -159,16 +159,18 @@ def test_the_query_is_ranked_by_the_engine_and_not_by_the_general_path():
 @pytest.mark.parametrize("policy", POLICIES)
 def test_settings_that_make_no_difference_make_none(policy):
     windows = prepare(generate(1, 20, 1, SMALL))
-    given = Setting(policy, 4, 3, 5, seed=1)
-    outcomes = list(run(windows, given))
-    assert outcomes == list(run(windows, canonical(given)))
+    given = SimulationSetting(policy, 4, 3, 5, seed=1)
+    outcomes = list(simulate(windows, given))
+    assert outcomes == list(simulate(windows, canonical_rows(given)))
     is_bounded = policy not in {"WST", "AT-ASM", "EXACT"}
-    assert (canonical(given).budget == given.budget) == is_bounded
-    assert (canonical(given).n == given.n) == policy.startswith("AT-")
+    assert (canonical_rows(given).budget == given.budget) == is_bounded
+    assert (canonical_rows(given).n == given.n) == policy.startswith("AT-")
 
 
 def test_to_know_everything_is_to_be_right():
-    outcomes = list(run(prepare(generate(0, 80, 1, SMALL)), Setting("EXACT", 0, 7, 0)))
+    outcomes = list(
+        simulate(prepare(generate(0, 80, 1, SMALL)), SimulationSetting("EXACT", 0, 7, 0))
+    )
     assert {(o.ndcg, o.precision) for o in outcomes} == {(1.0, 1.0)}
 
 

@@ -11,9 +11,9 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
-from rsp_engine.experiments.datasets.dataset import DFC, MENTIONS, USER, Dataset
+from rsp_engine.experiments.datasets.dataset import DFC, MENTIONS_PREDICATE, USER, Dataset
 from rsp_engine.experiments.datasets.dfc import Dice, evolve
-from rsp_engine.experiments.datasets.generator import Scale, generate, main, suite
+from rsp_engine.experiments.datasets.generator import Scale, generate, generated_suite, main
 from rsp_engine.experiments.datasets.profile import (
     CHS,
     INVOCATIONS,
@@ -180,7 +180,7 @@ def test_the_stream_is_read_back_mention_by_mention(tmp_path, form, name):
     elements = [one for one in open_source(str(path)) if isinstance(one, Element)]
     found = [(element.timestamp, triple) for element in elements for triple in element.triples]
     assert [time for time, _ in found] == made.mention_times.tolist()
-    assert {triple.predicate for _, triple in found} == {NamedNode(MENTIONS)}
+    assert {triple.predicate for _, triple in found} == {NamedNode(MENTIONS_PREDICATE)}
     users = [NamedNode(f"{USER}{user}") for user in made.mention_users.tolist()]
     assert [triple.object for _, triple in found] == users
     assert len({triple.subject for _, triple in found}) == SMALL.mentions
@@ -248,7 +248,7 @@ def test_few_users_have_many_mentions_and_most_have_few():
 
 
 def test_a_suite_has_five_datasets_of_each_ch():
-    made = dict(suite(0, SMALL))
+    made = dict(generated_suite(0, SMALL))
     assert tuple(made) == (5, 10, 20, 40, 80)
     assert all(len({digest(one) for one in datasets}) == 5 for datasets in made.values())
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from rsp_engine.experiments.datasets.incomplete import (
-    PAPER,
-    kept,
+    PAPER_COUNTS,
     main,
     observed,
     of_the_paper,
     slides,
-    write,
+    stored_counts,
+    write_streams,
 )
-from rsp_engine.operators.incomplete.observations import IncompleteConfig
+from rsp_engine.operators.incomplete.observations import IncompleteOperatorConfig
 from rsp_engine.operators.incomplete.sla import SLA
 
 
@@ -50,24 +50,24 @@ def test_a_stream_tells_an_object_once_fresh_or_among_the_last_of_the_others(d, 
     assert abs(found.values.mean() - 0.5) < 0.03
 
 
-@pytest.mark.parametrize("size", PAPER)
+@pytest.mark.parametrize("size", PAPER_COUNTS)
 @pytest.mark.parametrize("rho", [0.2, 0.3, 0.4, 0.5, 0.7, 0.9])
 def test_the_approximate_operator_keeps_as_few_as_in_the_paper_and_is_as_precise(size, rho):
-    found = kept(size, 2, rho, seeds=(0,))
+    found = stored_counts(size, 2, rho, seeds=(0,))
     assert found.precision >= 0.80
     assert found.approximate <= 1.1 * of_the_paper(size, rho)
     assert found.approximate <= found.eaa + 1
 
 
 def test_sla_keeps_the_whole_window():
-    operator = SLA(IncompleteConfig(10, (1.0, 1.0)))
+    operator = SLA(IncompleteOperatorConfig(10, (1.0, 1.0)))
     for _ in slides(500, 50, observed(1500, 2, 0.5), [operator]):
         pass
     assert len(operator) == 500
 
 
 def test_eaa_keeps_more_of_a_larger_window_and_the_approximate_operator_hardly_does():
-    small, large = (kept(size, 3, 0.5) for size in (2000, 10_000))
+    small, large = (stored_counts(size, 3, 0.5) for size in (2000, 10_000))
     assert large.eaa <= 0.45 * 10_000
     assert large.eaa > 1.5 * small.eaa
     assert large.approximate < 1.25 * small.approximate
@@ -75,7 +75,7 @@ def test_eaa_keeps_more_of_a_larger_window_and_the_approximate_operator_hardly_d
 
 
 def test_streams_are_written_as_tables(tmp_path):
-    write(tmp_path, 300)
+    write_streams(tmp_path, 300)
     names = ["router1", "router2", "router3", "northCamera", "southCamera", "bridgeCamera"]
     texts = {name: (tmp_path / f"{name}.csv").read_text() for name in names}
     tables = {name: list(csv.DictReader(text.splitlines())) for name, text in texts.items()}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rsp_engine.experiments.as_query import through_engine
+from rsp_engine.experiments.as_query import run_through_engine
 from rsp_engine.experiments.datasets.generator import Scale, generate
-from rsp_engine.experiments.simulation import Setting, run
+from rsp_engine.experiments.simulation import SimulationSetting, simulate
 from rsp_engine.experiments.suite import NINE
 from rsp_engine.experiments.windows import prepare
 
@@ -16,12 +16,12 @@ from rsp_engine.experiments.windows import prepare
 def test_a_run_is_what_the_engine_answers_on_spark(policy, tmp_path):
     dataset = generate(0, 20, 1, Scale(users=400, duration=1_500_000, mentions=725))
     windows = prepare(dataset)
-    setting = Setting(policy, 7, 5, 10, seed=3)
+    setting = SimulationSetting(policy, 7, 5, 10, seed=3)
     path = tmp_path / "mentions.nq"
     path.write_text("".join(dataset.nquads()), encoding="utf-8")
     how = {"runner": "spark", "stream": str(path)}
-    answered = list(through_engine(dataset, windows.score, setting, **how))  # type: ignore[arg-type]
-    found = list(run(windows, setting))
+    answered = list(run_through_engine(dataset, windows.score, setting, **how))  # type: ignore[arg-type]
+    found = list(simulate(windows, setting))
     assert len(found) > 20
     assert [(a.users, a.fetched) for a in answered] == [(o.answer, o.fetched) for o in found]
     assert [a.ndcg for a in answered] == [round(o.ndcg, 6) for o in found]

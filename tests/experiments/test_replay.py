@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from rsp_engine.errors import SourceError
-from rsp_engine.experiments.datasets.recording import Recording, read, rows_of
+from rsp_engine.experiments.datasets.recording import RecordedReplay, read_recording, recorded_rows
 from rsp_engine.experiments.replay import (
     SEEDS,
     Reference,
-    Setting,
+    ReplaySetting,
     Total,
     main,
     mean,
     read_reference,
-    replay,
+    replay_recording,
     total,
 )
 from rsp_engine.policies import POLICIES
@@ -41,10 +41,10 @@ SMALL = HEADING + (
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Recording:
+def small(tmp_path: Path) -> RecordedReplay:
     path = tmp_path / "small.csv"
     path.write_text(SMALL)
-    return read(path)
+    return read_recording(path)
 
 
 def test_a_recording_is_read_window_by_window_in_the_order_of_the_oracle(small):
@@ -72,7 +72,7 @@ def test_a_recording_is_read_window_by_window_in_the_order_of_the_oracle(small):
 )
 def test_a_policy_changes_the_answer_by_what_it_fetches(small, policy, budget, fetched, is_right):
     """K = 1, and a list that holds the whole window."""
-    first, second = replay(small, policy, budget, setting=Setting(1, 1, 1))
+    first, second = replay_recording(small, policy, budget, setting=ReplaySetting(1, 1, 1))
     assert first.measures.precision == 1
     assert second.measures.precision == float(is_right)
     assert second.fetched == fetched
@@ -81,15 +81,15 @@ def test_a_policy_changes_the_answer_by_what_it_fetches(small, policy, budget, f
 
 def test_only_policies_of_the_list_look_at_a_part_of_the_window(small):
     """A list of 2(1+0) holds 30 and 20, so that 10 is never fetched."""
-    setting = Setting(1, 0, 1)
+    setting = ReplaySetting(1, 0, 1)
     for name, precision, fetched in [("AT-ASM", 0, 2), ("EXACT", 1, 3)]:
-        _, second = replay(small, name, 3, setting=setting)
+        _, second = replay_recording(small, name, 3, setting=setting)
         assert (second.measures.precision, second.fetched) == (precision, fetched)
 
 
 def test_a_run_repeats_itself_under_one_seed(small):
     def run(seed):
-        return tuple(replay(small, "WSJ-RND", 1, seed, Setting(1, 1, 1)))
+        return tuple(replay_recording(small, "WSJ-RND", 1, seed, ReplaySetting(1, 1, 1)))
 
     assert run(3) == run(3)
     assert len({run(seed) for seed in range(20)}) > 1
@@ -109,14 +109,14 @@ def test_a_recording_that_cannot_be_read_is_refused_with_the_reason(tmp_path, te
     path = tmp_path / "bad.csv"
     path.write_text(text)
     with pytest.raises(SourceError, match=reason):
-        read(path)
+        read_recording(path)
 
 
 def test_what_is_no_text_is_refused(tmp_path):
     path = tmp_path / "bad.csv"
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(SourceError, match="is no CSV file"):
-        read(path)
+        read_recording(path)
 
 
 @pytest.mark.parametrize("row", ["2,WST,1,many,1\n", "two,WST,1,1,1\n", "2,WST,1\n"])
@@ -159,8 +159,8 @@ def folder() -> Path:
 
 
 @pytest.fixture(scope="module")
-def recording(folder: Path) -> Recording:
-    return read(folder / "replay_ch20.csv")
+def recording(folder: Path) -> RecordedReplay:
+    return read_recording(folder / "replay_ch20.csv")
 
 
 @pytest.fixture(scope="module")
@@ -168,8 +168,8 @@ def reference(folder: Path) -> dict[tuple[str, int], Reference]:
     return read_reference(folder / "reference_metrics_ch20.csv")
 
 
-def run(recording: Recording, policy: str, budget: int, seeds: int = 1) -> Total:
-    runs = (replay(recording, policy, budget, seed) for seed in range(seeds))
+def run(recording: RecordedReplay, policy: str, budget: int, seeds: int = 1) -> Total:
+    runs = (replay_recording(recording, policy, budget, seed) for seed in range(seeds))
     return mean([total(outcomes) for outcomes in runs])
 
 
@@ -182,7 +182,7 @@ def test_the_order_of_the_recorded_oracle_is_ours(folder, recording):
 
 
 def test_the_recorded_scores_are_those_of_the_query(folder, recording):
-    rows = rows_of(folder / "replay_ch20.csv", ("mn", "dfc_true", "oracle_score"))
+    rows = recorded_rows(folder / "replay_ch20.csv", ("mn", "dfc_true", "oracle_score"))
     numbers = np.array([[float(r[c]) for c in ("mn", "dfc_true", "oracle_score")] for r in rows])
     ours = recording.score(numbers[:, 0].astype(int), numbers[:, 1].astype(int))
     assert len(numbers) == 4785

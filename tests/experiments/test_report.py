@@ -14,19 +14,19 @@ from rsp_engine.errors import RspError, SinkError, StateError
 from rsp_engine.experiments.process_pool import in_turn
 from rsp_engine.experiments.report.figures import Bars, Curves, Labels, Lines, varied_figure
 from rsp_engine.experiments.report.measured import Median, Point, measured
-from rsp_engine.experiments.report.page import Told, figures_of, page
+from rsp_engine.experiments.report.page import PageContent, figures_of, page
 from rsp_engine.experiments.report.plots import write_figures
 from rsp_engine.experiments.report.svg import draw
-from rsp_engine.experiments.report.written import found_results, tell, write_report
-from rsp_engine.experiments.results import read_results, run_suite
-from rsp_engine.experiments.suite import Data, Grid, Suite
+from rsp_engine.experiments.report.written import found_results, report_progress, write_report
+from rsp_engine.experiments.results import read_result_folder, run_suite
+from rsp_engine.experiments.suite import Data, ParameterGrid, Suite
 from tests.data import real_data
 from tests.experiments.grids import by_budget, made_grid
 
 POLICIES = ("WST", "WSJ-LRU", "WSJ-WBM", "AT-TSM", "AT-BSM", "AT-ASM")
 GRIDS = (
-    Grid("one point", POLICIES, (20,), (7,), (5,), (10,)),
-    Grid("text", POLICIES, (20,), (1, 7), (5,), (10,)),
+    ParameterGrid("one point", POLICIES, (20,), (7,), (5,), (10,)),
+    ParameterGrid("text", POLICIES, (20,), (1, 7), (5,), (10,)),
 )
 VOID = {"meta", "br", "line", "rect", "circle", "polyline", "polygon", "path"}
 
@@ -72,7 +72,7 @@ def parsed(text):
 
 def test_the_rows_of_a_folder_are_summed_as_they_stand(results):
     path = results / "experiment-1"
-    _, grid = measured(read_results(path))
+    _, grid = measured(read_result_folder(path))
     point = Point(20, 7, 5, 10)
     sums = []
     for number in (1, 2, 3):
@@ -90,7 +90,7 @@ def test_the_rows_of_a_folder_are_summed_as_they_stand(results):
 
 
 def test_a_report_is_one_whole_file_that_needs_no_network(results):
-    text = page(tell(found_results(results, ()), None))
+    text = page(report_progress(found_results(results, ()), None))
     checked = parsed(text)
     assert {link[1:] for link in checked.links} <= set(checked.ids)
     assert all(link.startswith("#") for link in checked.links)
@@ -103,7 +103,7 @@ def test_a_report_is_one_whole_file_that_needs_no_network(results):
 
 
 def test_a_report_says_what_was_measured(results):
-    told = tell(found_results(results, ()), None)
+    told = report_progress(found_results(results, ()), None)
     text = page(told)
     _, grid = told.grids
     value = grid.median("AT-BSM", Point(20, 1, 5, 10), "ndcg").value
@@ -122,27 +122,29 @@ def test_a_report_says_what_was_measured(results):
 
 def test_the_same_results_give_the_same_report(results):
     folders = found_results(results, ())
-    assert page(tell(folders, None)) == page(tell(folders, None))
+    assert page(report_progress(folders, None)) == page(report_progress(folders, None))
 
 
 def test_a_report_tells_that_mentions_can_be_counted_otherwise():
     values = {"AT-TSM": [90.0, 90.0], "WST": [10.0, 10.0]}
     mine = made_grid(by_budget(5, 7), values)
-    assert "The suite <code>every-mention</code> shows the other way" in page(Told([mine], {}))
+    assert "The suite <code>every-mention</code> shows the other way" in page(
+        PageContent([mine], {})
+    )
     other = made_grid(by_budget(5, 7), values, suite="mine", counting="mentions")
-    text = page(Told([mine, other], {}))
+    text = page(PageContent([mine, other], {}))
     assert re.search(r"With every mention counted, 3 of 3 verdicts are “confirmed”", text)
 
 
 def test_a_report_on_what_cannot_tell_says_so():
     grid = made_grid(by_budget(7), {"WSJ-LRU": [50.0]}, suite="mine")
-    text = page(Told([grid], {}))
+    text = page(PageContent([grid], {}))
     parsed(text)
     assert "Nothing that was run can tell" in text
 
 
 def test_the_replay_stands_in_the_report_where_the_data_are(results):
-    told = tell(found_results(results, ()), real_data("acquatop"))
+    told = report_progress(found_results(results, ()), real_data("acquatop"))
     text = page(told)
     parsed(text)
     assert "The authors' run, replayed" in text
@@ -212,7 +214,7 @@ def test_a_figure_has_a_pair_of_panels_for_each_budget():
 
 def test_figures_are_written_as_files_of_the_same_bytes(results, tmp_path):
     pytest.importorskip("matplotlib", reason="figures as files need the extra plots")
-    figures = figures_of(tell(found_results(results, ()), None))
+    figures = figures_of(report_progress(found_results(results, ()), None))
     written = [write_figures(figures, tmp_path / name) for name in ("a", "b")]
     names = [path.name for path in written[0]]
     assert len(names) == 2 * len(figures)
@@ -228,7 +230,7 @@ def test_figures_as_files_name_the_extra_they_need_and_the_report_needs_none(
     results, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    told = tell(found_results(results, ()), None)
+    told = report_progress(found_results(results, ()), None)
     with pytest.raises(RspError, match="the extra `plots`") as found:
         write_report(told, tmp_path / "a.html", tmp_path / "figures")
     assert "pip install 'rsp-engine[plots]'" in (found.value.hint or "")
@@ -239,4 +241,4 @@ def test_figures_as_files_name_the_extra_they_need_and_the_report_needs_none(
 
 def test_a_report_that_cannot_be_written_is_refused(results, tmp_path):
     with pytest.raises(SinkError, match="cannot be written"):
-        write_report(tell(found_results(results, ()), None), tmp_path)
+        write_report(report_progress(found_results(results, ()), None), tmp_path)

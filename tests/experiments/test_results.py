@@ -9,10 +9,10 @@ import pytest
 
 from rsp_engine.errors import SourceError, StateError
 from rsp_engine.experiments.process_pool import in_turn, over_processes
-from rsp_engine.experiments.results import folder_name, read_results, run_suite
-from rsp_engine.experiments.suite import Data, Grid, Suite
+from rsp_engine.experiments.results import folder_name, read_result_folder, run_suite
+from rsp_engine.experiments.suite import Data, ParameterGrid, Suite
 
-GRID = Grid("small grid", ("WST", "AT-TSM", "WSJ-RND"), (20,), (1, 7), (5,), (10,))
+GRID = ParameterGrid("small grid", ("WST", "AT-TSM", "WSJ-RND"), (20,), (1, 7), (5,), (10,))
 SUITE = Suite("small", "Small", "budget", Data(datasets=2, windows=6), (GRID,))
 
 
@@ -117,7 +117,7 @@ def test_a_folder_that_is_something_else_is_refused_and_not_touched(tmp_path):
 def test_a_damaged_manifest_is_refused(tmp_path, text, message):
     path = run_suite(SUITE, tmp_path, in_turn)
     (path / "manifest.json").write_text(text)
-    for act in (lambda: run_suite(SUITE, tmp_path, in_turn), lambda: read_results(path)):
+    for act in (lambda: run_suite(SUITE, tmp_path, in_turn), lambda: read_result_folder(path)):
         with pytest.raises(StateError, match=message):
             act()
 
@@ -130,7 +130,7 @@ def test_a_part_that_is_cut_is_refused_by_its_name(tmp_path):
     with pytest.raises(StateError, match=rf"{part.name} is half-written"):
         run_suite(SUITE, tmp_path, in_turn)
     part.unlink()
-    assert len(read_results(run_suite(SUITE, tmp_path, in_turn)).manifest["parts"]) == 6
+    assert len(read_result_folder(run_suite(SUITE, tmp_path, in_turn)).manifest["parts"]) == 6
 
 
 def test_what_a_crash_left_half_written_does_not_count(tmp_path):
@@ -145,10 +145,10 @@ def test_a_report_needs_finished_results(tmp_path):
     with pytest.raises(StopError):
         run_suite(SUITE, tmp_path, stops_after(2, []))
     with pytest.raises(StateError, match="half-written: parts: 2 are there") as found:
-        read_results(tmp_path / "small")
+        read_result_folder(tmp_path / "small")
     assert found.value.hint == "`rsp experiment run small` goes on with it"
     with pytest.raises(StateError, match="is not there"):
-        read_results(tmp_path / "none")
+        read_result_folder(tmp_path / "none")
 
 
 @pytest.mark.parametrize("harm", ["change", "remove"])
@@ -160,7 +160,7 @@ def test_finished_results_that_were_changed_are_refused(tmp_path, harm):
     else:
         part.unlink()
     with pytest.raises(StateError, match=rf"parts: {part.name}"):
-        read_results(path)
+        read_result_folder(path)
     with pytest.raises(StateError, match=rf"parts: {part.name}"):
         run_suite(SUITE, tmp_path, in_turn)
 

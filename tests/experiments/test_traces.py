@@ -19,8 +19,8 @@ from rsp_engine.experiments.datasets.profile import (
     summary_of,
 )
 from rsp_engine.experiments.datasets.traces import (
-    FOLLOWERS,
-    MENTIONS,
+    FOLLOWERS_FILE,
+    MENTIONS_FILE,
     Trace,
     derive,
     main,
@@ -47,8 +47,8 @@ SMALL_FOLLOWERS = (
 def write(
     folder: Path, of_mentions: str = SMALL_MENTIONS, followers: str = SMALL_FOLLOWERS
 ) -> Path:
-    (folder / MENTIONS).write_text(of_mentions)
-    (folder / FOLLOWERS).write_text(followers)
+    (folder / MENTIONS_FILE).write_text(of_mentions)
+    (folder / FOLLOWERS_FILE).write_text(followers)
     return folder
 
 

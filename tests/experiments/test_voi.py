@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from rsp_engine.experiments.datasets.generator import generate
-from rsp_engine.experiments.datasets.recording import Recording, read
-from rsp_engine.experiments.replay import Setting, replay, total
+from rsp_engine.experiments.datasets.recording import RecordedReplay, read_recording
+from rsp_engine.experiments.replay import ReplaySetting, replay_recording, total
 from rsp_engine.experiments.simulated_replica import variant
-from rsp_engine.experiments.simulation import Setting as Direct
-from rsp_engine.experiments.simulation import run
+from rsp_engine.experiments.simulation import SimulationSetting as Direct
+from rsp_engine.experiments.simulation import simulate
 from rsp_engine.experiments.windows import prepare
 from tests.data import real_data
 from tests.thoroughness import TIMES
@@ -33,12 +33,12 @@ CELLS = ALL if TIMES > 1 else ((1, 5), (7, 10), (15, 20), (20, 30))
 
 
 @pytest.fixture(scope="module")
-def recording() -> Recording:
-    return read(real_data("acquatop") / "replay_ch20.csv")
+def recording() -> RecordedReplay:
+    return read_recording(real_data("acquatop") / "replay_ch20.csv")
 
 
 @pytest.fixture(scope="module")
-def others(recording: Recording) -> dict[tuple[int, int], np.ndarray]:
+def others(recording: RecordedReplay) -> dict[tuple[int, int], np.ndarray]:
     """nDCG and precision of the other policies by cell, with ties that chance breaks."""
     renamed = [recording.renamed(seed) for seed in range(SEEDS)]
     return {
@@ -52,8 +52,10 @@ def others(recording: Recording) -> dict[tuple[int, int], np.ndarray]:
     }
 
 
-def sums(recording: Recording, policy: str, budget: int, k: int, seed: int = 0) -> np.ndarray:
-    found = total(replay(recording, policy, budget, seed, Setting(k, 10, k))).measures
+def sums(recording: RecordedReplay, policy: str, budget: int, k: int, seed: int = 0) -> np.ndarray:
+    found = total(
+        replay_recording(recording, policy, budget, seed, ReplaySetting(k, 10, k))
+    ).measures
     return np.array((found.ndcg, found.precision))
 
 
@@ -98,7 +100,7 @@ def on_generated(ch: int, number: int) -> np.ndarray:
 
     def measured(policy: str, budget: int, k: int) -> np.ndarray:
         seeds = range(SEEDS if policy == "WSJ-RND" else 1)
-        runs = [run(windows, Direct(policy, budget, k, 40, seed)) for seed in seeds]
+        runs = [simulate(windows, Direct(policy, budget, k, 40, seed)) for seed in seeds]
         sums = [np.sum([(o.ndcg, o.precision) for o in outcomes], axis=0) for outcomes in runs]
         return np.array(np.mean(sums, axis=0))
 
@@ -135,7 +137,7 @@ def test_a_policy_may_be_told_what_has_changed(text, name, is_told):
 @pytest.mark.parametrize("policy", ["AT-TSM", "WSJ-LRU", "WSJ-WBM", "AT-VOI"])
 def test_who_is_told_what_has_changed_fetches_no_other_and_is_not_worse(policy):
     windows = prepare(generate(0, 5, 1).once_a_slide(), 60)
-    alone = list(run(windows, Direct(policy, 7, 5, 10)))
-    told = list(run(windows, Direct(f"{policy}+signal", 7, 5, 10)))
+    alone = list(simulate(windows, Direct(policy, 7, 5, 10)))
+    told = list(simulate(windows, Direct(f"{policy}+signal", 7, 5, 10)))
     assert sum(o.fetched for o in told) < sum(o.fetched for o in alone)
     assert sum(o.ndcg for o in told) > sum(o.ndcg for o in alone)

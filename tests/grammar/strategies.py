@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.builtins import BUILTINS
+from rsp_engine.model.terms.term import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ LABEL_STEMS = ("b", "x.y", "1a", "é-", "_", "a..b")
 PREFIXES = ("", "ex", "a.b", "é1", "a-", "select")
 NAMESPACES = (
     "http://example.org/", "http://example.org/ns#", "http://example.org/ns#abc",
-    "http://é.example?q=", "urn:a.b:", tree.XSD,
+    "http://é.example?q=", "urn:a.b:", XSD,
 )  # fmt: skip
 LOCALS = (
     "abc", "a.b", "12", "A_1", "x-y", "é", "a:b", "𝒳", "%41", "a%C3%A9", "", "a.", ".a", "a..b",
@@ -72,8 +73,8 @@ IRIS = (
 ) | st.just(tree.Iri(tree.RDF_TYPE))
 _TEXTS = st.sampled_from(TEXTS) | st.text("\"'\\u0041nU\n\r\t😀", max_size=8) | st.text(max_size=6)
 LITERALS: st.SearchStrategy[tree.Literal] = st.one_of(
-    st.sampled_from([tree.Literal(x, tree.XSD + kind) for kind in WRITTEN for x in WRITTEN[kind]]),
-    st.sampled_from([tree.Literal(x, tree.XSD + kind) for kind in WRITTEN for x in ILL_TYPED]),
+    st.sampled_from([tree.Literal(x, XSD + kind) for kind in WRITTEN for x in WRITTEN[kind]]),
+    st.sampled_from([tree.Literal(x, XSD + kind) for kind in WRITTEN for x in ILL_TYPED]),
     st.builds(tree.Literal, _TEXTS),
     st.builds(tree.Literal, _TEXTS, st.just(tree.RDF_LANG_STRING), st.sampled_from(LANGUAGES)),
     st.builds(tree.Literal, _TEXTS, IRIS.map(lambda iri: iri.value)),
@@ -257,34 +258,34 @@ class _Author:
         return tree.Aggregate(function, counted, self.flag(), separator)
 
     # Graph patterns
-    def group(self, depth: int) -> tree.Group:
+    def group(self, depth: int) -> tree.GroupPattern:
         if depth and self.one_in(8):
-            return tree.Group((self.sub_select(depth - 1),))
+            return tree.GroupPattern((self.sub_select(depth - 1),))
         elements: list[tree.Pattern] = []
         for element in self.some(lambda: self.pattern(depth), 0, 3):
             if not (elements and type(element) is type(elements[-1]) is tree.TriplesBlock):
                 elements.append(element)
-        return tree.Group(tuple(elements))
+        return tree.GroupPattern(tuple(elements))
 
     def pattern(self, depth: int) -> tree.Pattern:
-        def group() -> tree.Group:
+        def group() -> tree.GroupPattern:
             return self.group(depth - 1)
 
         kinds: list[Callable[[], tree.Pattern]] = [self.triples_block] * 3
         kinds += [
             self.inline_data,
-            lambda: tree.Filter(self.expression(depth)),
+            lambda: tree.FilterClause(self.expression(depth)),
             lambda: tree.Bind(self.expression(depth), self.fresh_variable()),
         ]
         if depth:
             kinds += [
                 group,
-                lambda: tree.Union(self.some(group, 2, 3)),
-                lambda: tree.Optional(group()),
-                lambda: tree.Minus(group()),
-                lambda: tree.Graph(self.variable_or_iri(), group()),
-                lambda: tree.Window(self.variable_or_iri(), group()),
-                lambda: tree.Service(self.variable_or_iri(), group(), self.flag()),
+                lambda: tree.UnionPattern(self.some(group, 2, 3)),
+                lambda: tree.OptionalPattern(group()),
+                lambda: tree.MinusPattern(group()),
+                lambda: tree.GraphPattern(self.variable_or_iri(), group()),
+                lambda: tree.WindowPattern(self.variable_or_iri(), group()),
+                lambda: tree.ServicePattern(self.variable_or_iri(), group(), self.flag()),
             ]
         return self.one_of(kinds)
 
@@ -348,9 +349,9 @@ class _Author:
         return tree.Modifiers(scope.keys, having, order_by, limit, offset)
 
     # Queries
-    def query(self, depth: int) -> tree.Query:
+    def query(self, depth: int) -> tree.QueryUnit:
         prologue, register = self.prologue(), self.draw(st.none() | _REGISTERS)
-        return tree.Query(prologue, register, self.form(depth), self.maybe(self.inline_data))
+        return tree.QueryUnit(prologue, register, self.form(depth), self.maybe(self.inline_data))
 
     def prologue(self) -> tuple[tree.BaseDecl | tree.PrefixDecl, ...]:
         prefixes = dict.fromkeys(self.some(lambda: self.pick(PREFIXES), 0, 3))
@@ -361,22 +362,22 @@ class _Author:
             lines.insert(self.draw(st.integers(0, len(lines))), base)
         return tuple(lines)
 
-    def form(self, depth: int) -> tree.Form:
-        kind = self.pick((tree.Select, tree.Ask, tree.Construct, tree.Describe))
+    def form(self, depth: int) -> tree.QueryForm:
+        kind = self.pick((tree.SelectForm, tree.AskForm, tree.ConstructForm, tree.DescribeForm))
         where, dataset = self.group(depth), self.some(lambda: self.draw(_DATASET_CLAUSES), 0, 2)
-        if kind is tree.Select:
+        if kind is tree.SelectForm:
             clause, modifiers = self.selection(depth)
-            return tree.Select(clause, dataset, where, modifiers)
-        if kind is tree.Describe:
+            return tree.SelectForm(clause, dataset, where, modifiers)
+        if kind is tree.DescribeForm:
             targets, pattern = self.some(self.variable_or_iri, 0, 2), where if self.flag() else None
-            return tree.Describe(targets, dataset, pattern, self.modifiers(depth, _ANYWHERE))
+            return tree.DescribeForm(targets, dataset, pattern, self.modifiers(depth, _ANYWHERE))
         modifiers = self.modifiers(depth, self.scope(depth))
-        if kind is tree.Ask:
-            return tree.Ask(dataset, where, modifiers)
+        if kind is tree.AskForm:
+            return tree.AskForm(dataset, where, modifiers)
         template = self.maybe(lambda: self.triples_block(template=True))
         if self.one_in(4):  # what CONSTRUCT WHERE { ... } stands for
-            where = tree.Group((template,) if template else ())
-        return tree.Construct(template, dataset, where, modifiers)
+            where = tree.GroupPattern((template,) if template else ())
+        return tree.ConstructForm(template, dataset, where, modifiers)
 
 
 # ── Strategies ──────────────────────────────────────────────────────────────────────────────
@@ -387,12 +388,12 @@ def expressions(draw: st.DrawFn) -> tree.Expression:
 
 
 @st.composite
-def groups(draw: st.DrawFn) -> tree.Group:
+def groups(draw: st.DrawFn) -> tree.GroupPattern:
     """Graph patterns in their braces."""
     return _Author(draw).group(2)
 
 
 @st.composite
-def queries(draw: st.DrawFn) -> tree.Query:
+def queries(draw: st.DrawFn) -> tree.QueryUnit:
     """Whole queries."""
     return _Author(draw).query(3)

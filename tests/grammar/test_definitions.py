@@ -13,7 +13,7 @@ from rsp_engine.drivers.service_binding import connect
 from rsp_engine.errors import BindingError, PlanError, QuerySyntaxError
 from rsp_engine.grammar import check, serialise
 from rsp_engine.grammar.definitions import USUAL, expand, read_definition
-from rsp_engine.plan.options import Options
+from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from tests.cli.test_run import here, rsp
 from tests.data import PROJECT
@@ -172,9 +172,9 @@ def test_listing_1_of_acquatop_ranks_by_a_function_that_is_proved_to_rise():
     text = (PROJECT / "queries" / "influencers.rspql").read_text()
     made = read_definition("F(?m, ?f) = 0.7 * norm(?m, 1, 50) + 0.3 * norm(?f, 0, 1000000)")
     bound = {f"{EX}BKG": connect("http://localhost:7878/query")}
-    options = Options(services=bound, definitions={**USUAL, "F": made})
+    options = QueryOptions(services=bound, definitions={**USUAL, "F": made})
     config = plan(check(text), text, "q", options).physical.operator
-    assert type(config).__name__ == "JoinedConfig"
+    assert type(config).__name__ == "AcquaTopConfig"
 
 
 def test_a_definition_answers_as_the_expression_does(here):

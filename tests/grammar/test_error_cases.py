@@ -22,7 +22,7 @@ from rsp_engine.cli import app
 from rsp_engine.errors import QueryError
 from rsp_engine.grammar import parse, validate
 from rsp_engine.grammar.files import read_query
-from rsp_engine.grammar.parser.error_hints import SLIPS
+from rsp_engine.grammar.parser.error_hints import HINTS
 from rsp_engine.grammar.parser.escapes import undo_codepoint_escapes
 from rsp_engine.grammar.parser.failure import Failure
 from rsp_engine.grammar.parser.tables import tables
@@ -73,7 +73,7 @@ def test_there_are_at_least_25_error_cases_and_every_text_belongs_to_a_query():
 
 def test_every_slip_is_recognised_in_some_case():
     used = {slip_of(text) for text in texts(ERRORS)}
-    assert [slip.__name__ for slip in SLIPS if slip.__name__ not in used] == []
+    assert [slip.__name__ for slip in HINTS if slip.__name__ not in used] == []
 
 
 def test_every_rule_is_broken_in_some_case():
@@ -110,5 +110,5 @@ def slip_of(written: str) -> str | None:
         tables().parse(text)
     except UnexpectedInput as error:
         failure = Failure.of(error, text, places, tables())
-        return next((slip.__name__ for slip in SLIPS if slip(failure) is not None), None)
+        return next((slip.__name__ for slip in HINTS if slip(failure) is not None), None)
     return None

@@ -7,7 +7,7 @@ import pytest
 from rsp_engine.engine import Engine
 from rsp_engine.grammar import parse, serialise
 from rsp_engine.grammar.iris import resolve
-from rsp_engine.grammar.tree import Iri, Query, find
+from rsp_engine.grammar.tree import Iri, QueryUnit, find
 from rsp_engine.model.answers import Solutions
 
 BASE = "http://a/b/c/d;p?q"
@@ -80,7 +80,7 @@ def test_absolute_iris_are_left_as_they_are(iri):
     assert resolve(BASE, iri) == iri
 
 
-def iris(query: Query) -> list[str]:
+def iris(query: QueryUnit) -> list[str]:
     return [iri.value for iri in find(query.form, Iri)]
 
 

@@ -18,9 +18,9 @@ from rsp_engine.grammar.tree import (
     Iri,
     Literal,
     NamedCall,
-    Query,
-    Select,
+    QueryUnit,
     SelectAs,
+    SelectForm,
     TimeWindow,
     find,
 )
@@ -45,7 +45,7 @@ def window(size: str) -> TimeWindow | CountWindow:
 
 def scored(item: str) -> Expression:
     form = parse(f"PREFIX : <http://example.org/> SELECT {item} {{ ?s ?a ?b }}").form
-    assert isinstance(form, Select)
+    assert isinstance(form, SelectForm)
     [score] = form.clause.items
     assert isinstance(score, SelectAs)
     return score.expression
@@ -162,7 +162,7 @@ def test_expressions_that_are_written_otherwise_for_a_reason_have_another_tree(o
     assert scored(f"({one} AS ?new)") != scored(f"({other} AS ?new)")
 
 
-def objects(text: str) -> Query:
+def objects(text: str) -> QueryUnit:
     return parse(f"PREFIX : <http://example.org/> BASE <http://example.org/x/> ASK {{ {text} }}")
 
 

@@ -25,20 +25,20 @@ from rdflib.plugins.sparql import prepareQuery
 
 from rsp_engine.grammar import parse, serialise, to_sparql, validate
 from rsp_engine.grammar.tree import (
-    Ask,
-    Construct,
+    AskForm,
+    ConstructForm,
     CountWindow,
     Exists,
-    Graph,
+    GraphPattern,
     NamedCall,
     Node,
-    Query,
-    Service,
+    QueryUnit,
+    ServicePattern,
     SubSelect,
     Var,
-    Window,
+    WindowPattern,
     find,
-    rewrite,
+    rewrite_tree,
 )
 from rsp_engine.grammar.write import FUNCTIONS
 from tests.data import PROJECT
@@ -75,7 +75,7 @@ KINDS = {
 each_query = pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
 
 
-def query_of(path: Path) -> Query:
+def query_of(path: Path) -> QueryUnit:
     return parse(path.read_text(encoding="utf-8"), path.name)
 
 
@@ -124,21 +124,24 @@ def test_the_queries_show_what_the_language_can_say():
     queries = [query_of(path) for path in QUERIES]
     nodes = [node for query in queries for kind in SHOWN for node in find(query, kind)]
     assert {type(node) for node in nodes} == set(SHOWN)
-    assert any(isinstance(window.name, Var) for window in nodes if isinstance(window, Window))
+    assert any(
+        isinstance(window.name, Var) for window in nodes if isinstance(window, WindowPattern)
+    )
     assert {q.register.r2s for q in queries if q.register} == {"RSTREAM", "ISTREAM", "DSTREAM"}
 
 
 SHOWN: tuple[type[Node], ...] = (
-    Ask, Construct, CountWindow, Exists, Graph, NamedCall, Service, SubSelect, Window,
+    AskForm, ConstructForm, CountWindow, Exists, GraphPattern, NamedCall, ServicePattern, SubSelect,
+    WindowPattern,
 )  # fmt: skip
 
 
-def ask(query: Query, content: Path) -> list[str]:
+def ask(query: QueryUnit, content: Path) -> list[str]:
     """Answer a query at one instant: a line per row, or per triple, or `true` or `false`."""
     store = Store()
     store.load(path=content, format=RdfFormat.TRIG)
-    local = rewrite(query, answered_here)
-    assert isinstance(local, Query)
+    local = rewrite_tree(query, answered_here)
+    assert isinstance(local, QueryUnit)
     match store.query(to_sparql(local), custom_functions={NamedNode(f"{FUNCTIONS}F"): add}):
         case QueryTriples() as triples:
             text = triples.serialize(format=RdfFormat.N_TRIPLES)
@@ -155,4 +158,4 @@ def add(left: Literal, right: Literal) -> Literal:
 
 def answered_here(node: Node) -> Node:
     """Turn SERVICE into GRAPH: Oxigraph would call the service."""
-    return Graph(node.name, node.group) if isinstance(node, Service) else node
+    return GraphPattern(node.name, node.group) if isinstance(node, ServicePattern) else node

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.model.blocks import Blocks, Texts, rows_of
+from rsp_engine.model.blocks import RowBlocks, TextBlocks, rows_of
 from tests.thoroughness import examples
 
 acts = st.lists(st.tuples(st.sampled_from("pds"), st.integers(0, 600), st.integers(0, 3)))
@@ -16,7 +16,7 @@ acts = st.lists(st.tuples(st.sampled_from("pds"), st.integers(0, 600), st.intege
 @examples(100)
 @given(acts)
 def test_blocks_hold_the_rows_that_are_there(drawn):
-    blocks, held = Blocks(), dict[int, int]()
+    blocks, held = RowBlocks(), dict[int, int]()
     for act, number, value in drawn:
         if act == "p":
             held[number] = value
@@ -31,7 +31,7 @@ def test_blocks_hold_the_rows_that_are_there(drawn):
 @examples(100)
 @given(st.lists(st.integers(0, 300), max_size=8))
 def test_a_list_that_grows_is_written_once(steps):
-    texts, items, written = Texts(), list[int](), list[Any]()
+    texts, items, written = TextBlocks(), list[int](), list[Any]()
 
     def write(item: int) -> str:
         written.append(item)

@@ -15,7 +15,7 @@ from rsp_engine import Engine
 from rsp_engine.cli import app
 from rsp_engine.errors import BindingError
 from rsp_engine.monitor.metrics import COUNTERS, GAUGES, HISTOGRAMS, served
-from rsp_engine.monitor.run_monitor import Watch
+from rsp_engine.monitor.run_monitor import RunMonitor
 from rsp_engine.replica.endpoints.endpoint import Fetched
 from tests.data import PROJECT
 
@@ -52,7 +52,7 @@ class Failing:
         pass
 
 
-def run(watch: Watch, endpoint: object) -> None:
+def run(watch: RunMonitor, endpoint: object) -> None:
     engine = Engine(policy="AT-TSM", budget=5)
     engine.watched_by(watch)
     engine.service("http://example.org/plan", endpoint)  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ def rooms() -> Store:
     return store
 
 
-def read(watch: Watch) -> dict[str, dict[tuple[str, ...], float]]:
+def read(watch: RunMonitor) -> dict[str, dict[tuple[str, ...], float]]:
     """Return the samples that the port gives, by name and labels."""
     with served(0, watch, str) as port:
         text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=30).text
@@ -86,7 +86,7 @@ def read(watch: Watch) -> dict[str, dict[tuple[str, ...], float]]:
 
 
 def test_counters_and_histograms_are_what_the_run_says():
-    watch = Watch()
+    watch = RunMonitor()
     run(watch, rooms())
     told, name = read(watch), "http://example.org/q"
     assert told["rsp_elements_total"] == {(): 4}
@@ -108,7 +108,7 @@ def test_counters_and_histograms_are_what_the_run_says():
 
 
 def test_what_fails_is_counted_by_its_cause_and_values_grow_old():
-    watch = Watch()
+    watch = RunMonitor()
     run(watch, Failing())
     told, name = read(watch), "http://example.org/q"
     assert told["rsp_faults_total"] == {(name, "time-out"): 2}
@@ -120,7 +120,7 @@ def test_what_fails_is_counted_by_its_cause_and_values_grow_old():
 
 
 def test_the_port_is_on_this_computer_only_and_closed_after_the_run():
-    with served(0, Watch(), str) as port:
+    with served(0, RunMonitor(), str) as port:
         listening = [line.split() for line in open_ports()]
         assert [a for a, *_ in listening if a.endswith(f":{port:04X}")] == [f"0100007F:{port:04X}"]
     with pytest.raises(requests.ConnectionError):
@@ -141,14 +141,14 @@ def open_ports() -> list[str]:
 
 
 def test_before_a_run_there_is_nothing_to_count():
-    told = read(Watch())
+    told = read(RunMonitor())
     assert told["rsp_elements_total"] == {(): 0}
     assert "rsp_windows_total" not in told
 
 
 def test_the_extra_that_is_missing_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(BindingError) as refused, served(0, Watch(), str):
+    with pytest.raises(BindingError) as refused, served(0, RunMonitor(), str):
         pass
     assert refused.value.message == "--metrics-port needs the extra metrics"
     assert refused.value.hint == "install it: pip install 'rsp-engine[metrics]'"

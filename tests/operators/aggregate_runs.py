@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import Pane, TimeFrame
-from rsp_engine.operators.aggregates.aggregate_topk import AggregateConfig, Aggregates
+from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk, AggregateTopkConfig
 from rsp_engine.operators.aggregates.pane_partials import Function
 from rsp_engine.operators.topk.contract import in_panes
 from tests.operators.topk_runs import KEYS, WINDOWS, batched, frames
@@ -39,20 +39,20 @@ class Arrival(NamedTuple):
 class Run(NamedTuple):
     """Batches before each window closes, and remote values told before it closes."""
 
-    config: AggregateConfig
+    config: AggregateTopkConfig
     frame: TimeFrame
     batches: list[list[list[Arrival]]]
     told: list[dict[int, float]]
     has_remote: bool
 
-    def operator(self) -> Aggregates:
-        return Aggregates(self.config, joined if self.has_remote else None)
+    def operator(self) -> AggregateTopk:
+        return AggregateTopk(self.config, joined if self.has_remote else None)
 
-    def restored(self, operator: Aggregates) -> Aggregates:
+    def restored(self, operator: AggregateTopk) -> AggregateTopk:
         state = json.loads(json.dumps(operator.state()))
-        return Aggregates.restored(self.config, state, joined if self.has_remote else None)
+        return AggregateTopk.restored(self.config, state, joined if self.has_remote else None)
 
-    def tell(self, operator: Aggregates, window: int) -> None:
+    def tell(self, operator: AggregateTopk, window: int) -> None:
         if self.has_remote:
             operator.change(list(self.told[window]), list(self.told[window].values()))
 
@@ -78,7 +78,7 @@ def runs(draw: st.DrawFn, values: st.SearchStrategy[float] = few_values) -> Run:
         for parts in draw(batched(frame, positions))
     ]
     function = draw(st.sampled_from(FUNCTIONS))
-    config = AggregateConfig(draw(st.integers(1, 3)), draw(st.integers(0, 2)), function)
+    config = AggregateTopkConfig(draw(st.integers(1, 3)), draw(st.integers(0, 2)), function)
     remote = st.dictionaries(
         st.integers(0, KEYS - 1), st.sampled_from([0.0, 1.0, 2.0, nan]), max_size=4
     )
@@ -86,7 +86,7 @@ def runs(draw: st.DrawFn, values: st.SearchStrategy[float] = few_values) -> Run:
     return Run(config, frame, batches, told, draw(st.booleans()))
 
 
-def feed(operator: Aggregates, frame: TimeFrame, part: list[Arrival]) -> None:
+def feed(operator: AggregateTopk, frame: TimeFrame, part: list[Arrival]) -> None:
     """Give a batch to an operator, pane by pane."""
     keys = np.array([arrival.key for arrival in part], dtype=np.int64)
     positions = np.array([arrival.position for arrival in part], dtype=np.int64)

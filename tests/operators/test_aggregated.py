@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.drivers.user_functions import as_sparql
-from rsp_engine.evaluators.group_topk import Aggregated, AggregatedConfig
-from rsp_engine.evaluators.sparql import General
+from rsp_engine.evaluators.group_topk import GroupTopkConfig, GroupTopkEvaluator
+from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Row, Solutions
-from rsp_engine.model.terms.stored_literal import stored
+from rsp_engine.model.terms.stored_literal import stored_literal
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.windows.time_windows import TimedScan
-from rsp_engine.plan.options import Options
-from rsp_engine.plan.shapes.group_topk import aggregated_path
+from rsp_engine.plan.options import QueryOptions
+from rsp_engine.plan.shapes.group_topk import group_topk_path
 from rsp_engine.plan.shapes.topk import WhyNot
-from rsp_engine.plan.sparql.general import general_path
+from rsp_engine.plan.sparql.general import sparql_path
 from tests.thoroughness import examples
 
 EX = "http://example.org/"
@@ -52,9 +52,9 @@ ASKED = (
 
 
 @cache
-def planned(asked: str) -> AggregatedConfig:
-    config = aggregated_path(check(HEAD + asked.format(WINDOW)), Options(functions=FUNCTIONS))
-    assert isinstance(config, AggregatedConfig), config
+def planned(asked: str) -> GroupTopkConfig:
+    config = group_topk_path(check(HEAD + asked.format(WINDOW)), QueryOptions(functions=FUNCTIONS))
+    assert isinstance(config, GroupTopkConfig), config
     return config
 
 
@@ -67,7 +67,7 @@ def store() -> ox.Store:
 
 def literal(text: str, kind: str) -> ox.Literal:
     kind = f"http://www.w3.org/2001/XMLSchema#{kind}"
-    return stored(ox.Literal(text, datatype=ox.NamedNode(kind)))
+    return stored_literal(ox.Literal(text, datatype=ox.NamedNode(kind)))
 
 
 INTEGERS = [ox.Literal(value) for value in (-3, 0, 1, 2, 5)]
@@ -90,7 +90,9 @@ def elements(draw: st.DrawFn, values: st.SearchStrategy[Any] = NUMBERS) -> Eleme
     return [(at, [draw(st.sampled_from(some))]) for at in times]
 
 
-def answers(made: Aggregated | General, found: Elements, frame: TimeFrame) -> list[Solutions]:
+def answers(
+    made: GroupTopkEvaluator | SparqlEvaluator, found: Elements, frame: TimeFrame
+) -> list[Solutions]:
     scan = TimedScan(frame)
     for timestamp, part in found:
         assert scan.take(timestamp, part, 0) is None or frame.range < frame.step
@@ -103,9 +105,9 @@ def answers(made: Aggregated | General, found: Elements, frame: TimeFrame) -> li
     return given
 
 
-def general(asked: str) -> General:
-    config = general_path(check(HEAD + asked.format(WINDOW)), FUNCTIONS)
-    return General(config, store(), [f"{EX}w"])
+def general(asked: str) -> SparqlEvaluator:
+    config = sparql_path(check(HEAD + asked.format(WINDOW)), FUNCTIONS)
+    return SparqlEvaluator(config, store(), [f"{EX}w"])
 
 
 def without_limit(asked: str) -> str:
@@ -129,7 +131,7 @@ def check_same(found: tuple[Row, ...], everything: tuple[Row, ...], asked: str) 
 def test_groups_are_ranked_as_on_the_general_path(asked, found, size, step):
     frame = TimeFrame(size, step)
     expected = answers(general(without_limit(asked)), found, frame)
-    given_answers = answers(Aggregated(planned(asked), store()), found, frame)
+    given_answers = answers(GroupTopkEvaluator(planned(asked), store()), found, frame)
     for answer, everything in zip(given_answers, expected, strict=True):
         check_same(answer.rows, everything.rows, asked)
         assert answer.variables == everything.variables
@@ -147,7 +149,7 @@ def test_sums_are_told_to_the_last_digit(found, function, size, step):
     asked = f"SELECT ?s ({function}(?v) AS ?n) {{}} {PATTERN} ORDER BY ?n LIMIT 1000"
     frame = TimeFrame(size, step)
     expected = answers(general(asked), found, frame)
-    given_answers = answers(Aggregated(planned(asked), store()), found, frame)
+    given_answers = answers(GroupTopkEvaluator(planned(asked), store()), found, frame)
     for answer, everything in zip(given_answers, expected, strict=True):
         assert told(answer) == told(everything)
 
@@ -168,7 +170,7 @@ def test_a_group_with_a_value_that_is_no_number_has_no_sum_and_ranks_last(
     asked = f"SELECT ?s ({function}(?v) AS ?n) {{}} {PATTERN} ORDER BY DESC(?n) LIMIT 3"
     frame = TimeFrame(size, step)
     expected = answers(general(without_limit(asked)), found, frame)
-    given_answers = answers(Aggregated(planned(asked), store()), found, frame)
+    given_answers = answers(GroupTopkEvaluator(planned(asked), store()), found, frame)
     for answer, everything in zip(given_answers, expected, strict=True):
         check_same(answer.rows, everything.rows, asked)
 
@@ -177,7 +179,7 @@ def test_of_a_group_with_a_text_the_least_is_told_and_ranked():
     p = ox.NamedNode(f"{EX}p")
     values = (("a", ox.Literal(1)), ("a", ox.Literal("x")), ("b", ox.Literal(5)))
     found = [(1, [ox.Triple(ox.NamedNode(EX + s), p, v)]) for s, v in values]
-    rows = answers(Aggregated(planned(ASKED[6]), store()), found, TimeFrame(5, 5))[0].rows
+    rows = answers(GroupTopkEvaluator(planned(ASKED[6]), store()), found, TimeFrame(5, 5))[0].rows
     assert [row.bindings["n"] for row in rows] == [ox.Literal(1), ox.Literal(5)]
 
 
@@ -186,7 +188,7 @@ def test_the_earliest_of_dates_is_ranked():
     came = (("a", 2021), ("a", 2019), ("b", 2020))
     dates = [(s, literal(f"{year}-01-01T00:00:00Z", "dateTime")) for s, year in came]
     found = [(1, [ox.Triple(ox.NamedNode(EX + s), p, date)]) for s, date in dates]
-    rows = answers(Aggregated(planned(ASKED[6]), store()), found, TimeFrame(5, 5))[0].rows
+    rows = answers(GroupTopkEvaluator(planned(ASKED[6]), store()), found, TimeFrame(5, 5))[0].rows
     assert [row.bindings["n"] for row in rows] == [dates[1][1], dates[2][1]]
 
 
@@ -197,7 +199,7 @@ def test_of_equal_counts_the_later_arrival_is_first_then_the_larger_key(found, s
     frame = TimeFrame(size, step)
     shuffled = list(found)
     chance.shuffle(shuffled)
-    given_answers = answers(Aggregated(planned(ASKED[0]), store()), shuffled, frame)
+    given_answers = answers(GroupTopkEvaluator(planned(ASKED[0]), store()), shuffled, frame)
     for index, answer in enumerate(given_answers):
         held: dict[str, dict[ox.Triple, int]] = {}
         for at, [triple] in found:
@@ -221,7 +223,7 @@ def test_a_group_that_comes_again_is_later_even_where_it_lives_no_longer(aggrega
     p = ox.NamedNode(f"{EX}p")
     came = ((10, "b"), (11, "b"), (11, "a"))
     found = [(at, [ox.Triple(ox.NamedNode(EX + s), p, ox.Literal(1))]) for at, s in came]
-    given_answers = answers(Aggregated(planned(asked), store()), found, TimeFrame(10, 3))
+    given_answers = answers(GroupTopkEvaluator(planned(asked), store()), found, TimeFrame(10, 3))
     names = ["".join(r.bindings["s"].value[-1] for r in a.rows) for a in given_answers]
     assert names[:5] == ["b", "ba", "ba", "ba", ""]
 
@@ -256,7 +258,7 @@ def test_what_cannot_be_put_together_from_panes_is_left_to_the_general_path(
     select, where, tail, reason
 ):
     query = check(f"{HEAD} {select} {WINDOW} WHERE {{ {where} }} {tail}")
-    found = aggregated_path(query, Options())
+    found = group_topk_path(query, QueryOptions())
     assert isinstance(found, WhyNot)
     with pytest.raises(AssertionError, match=reason):
         raise AssertionError(found.reason)
@@ -264,7 +266,7 @@ def test_what_cannot_be_put_together_from_panes_is_left_to_the_general_path(
 
 def test_what_has_gone_is_forgotten():
     p = ox.NamedNode(f"{EX}p")
-    made = Aggregated(planned(ASKED[3]), store())
+    made = GroupTopkEvaluator(planned(ASKED[3]), store())
     scan = TimedScan(TimeFrame(4, 2))
     for index in range(200):
         triple = ox.Triple(ox.NamedNode(f"{EX}s{index % 50}"), p, ox.Literal(index % 3))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.aggregates.aggregate_topk import AggregateConfig, Aggregates
+from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk, AggregateTopkConfig
 from tests.operators.aggregate_runs import (
     FUNCTIONS,
     Naive,
@@ -128,7 +128,7 @@ def test_a_state_written_and_read_back_at_any_point_changes_nothing(run: Run, da
 
 @pytest.mark.parametrize("function", ["sum", "avg", "min", "max"])
 def test_infinite_values_work_and_what_is_not_a_number_ranks_last(function):
-    operator = Aggregates(AggregateConfig(4, function=function))
+    operator = AggregateTopk(AggregateTopkConfig(4, function=function))
     operator.arrive(Pane(0, 0), [1, 2, 3, 3, 4], [1, 2, 3, 4, 5], [inf, -5.0, -inf, inf, 7.0])
     ranking = operator.close(0)
     expected = {
@@ -144,14 +144,14 @@ def test_infinite_values_work_and_what_is_not_a_number_ranks_last(function):
 @pytest.mark.parametrize("function", ["min", "max", "sum", "avg"])
 def test_zero_has_no_sign(function):
     for values in ([0.0, -0.0], [-0.0, 0.0], [-0.0]):
-        operator = Aggregates(AggregateConfig(1, function=function))
+        operator = AggregateTopk(AggregateTopkConfig(1, function=function))
         for value in values:
             operator.arrive(Pane(0, 0), [0], [0], [value])
         assert bits(operator.close(0).scores) == bits([0.0])
 
 
 def test_of_equal_scores_the_later_arrival_is_first_then_the_larger_key():
-    operator = Aggregates(AggregateConfig(3))
+    operator = AggregateTopk(AggregateTopkConfig(3))
     operator.arrive(Pane(0, 1), [1, 2, 3, 4], [5, 9, 9, 7])
     operator.arrive(Pane(0, 0), [4], [1])
     ranking = operator.close(0)
@@ -160,7 +160,7 @@ def test_of_equal_scores_the_later_arrival_is_first_then_the_larger_key():
 
 
 def test_the_list_does_not_depend_on_how_far_ahead_the_input_was_read():
-    behind, ahead = (Aggregates(AggregateConfig(1, 1)) for _ in range(2))
+    behind, ahead = (AggregateTopk(AggregateTopkConfig(1, 1)) for _ in range(2))
     for one in (behind, ahead):
         one.arrive(Pane(0, 1), [1, 2], [5, 6])
     ahead.arrive(Pane(1, 2), [3, 3, 3], [12, 13, 14])
@@ -172,7 +172,7 @@ def test_the_list_does_not_depend_on_how_far_ahead_the_input_was_read():
 
 
 def test_an_object_without_a_remote_value_is_left_out_until_it_is_told():
-    operator = Aggregates(AggregateConfig(2, function="sum"), joined)
+    operator = AggregateTopk(AggregateTopkConfig(2, function="sum"), joined)
     operator.change([1, 9], [1.0, 5.0])
     operator.arrive(Pane(0, 2), [1, 2], [1, 2], [10.0, 20.0])
     ranking = operator.close(0)
@@ -190,11 +190,11 @@ def test_an_object_without_a_remote_value_is_left_out_until_it_is_told():
     operator.forget([1, 5])
     assert not operator.close(3).is_exact
     with pytest.raises(ValueError, match="no remote side"):
-        Aggregates(AggregateConfig(1)).change([1], [1.0])
+        AggregateTopk(AggregateTopkConfig(1)).change([1], [1.0])
 
 
 def test_a_score_that_is_not_a_number_ranks_last():
-    operator = Aggregates(AggregateConfig(2, function="sum"), lambda x, remote: x * remote)
+    operator = AggregateTopk(AggregateTopkConfig(2, function="sum"), lambda x, remote: x * remote)
     operator.change([1, 2], [0.0, -3.0])
     operator.arrive(Pane(0, 0), [1, 2], [1, 2], [inf, 4.0])
     ranking = operator.close(0)
@@ -204,7 +204,7 @@ def test_a_score_that_is_not_a_number_ranks_last():
 
 
 def test_what_arrives_after_a_look_counts():
-    operator = Aggregates(AggregateConfig(1))
+    operator = AggregateTopk(AggregateTopkConfig(1))
     operator.settle(0)
     for seen in range(3):
         assert operator.totals(0).values.tolist() == [float(seen)] * bool(seen)
@@ -214,7 +214,7 @@ def test_what_arrives_after_a_look_counts():
 
 
 def test_a_bad_scoring_function_leaves_everything_as_it_was():
-    operator = Aggregates(AggregateConfig(1), lambda streaming, remote: np.zeros(7))
+    operator = AggregateTopk(AggregateTopkConfig(1), lambda streaming, remote: np.zeros(7))
     operator.change([1], [1.0])
     operator.arrive(Pane(0, 0), [1], [1])
     before = operator.state()
@@ -237,7 +237,7 @@ def test_a_bad_scoring_function_leaves_everything_as_it_was():
 )
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_bad_batch_is_refused_whole(function, pane, columns, reason):
-    operator = Aggregates(AggregateConfig(2, function=function))
+    operator = AggregateTopk(AggregateTopkConfig(2, function=function))
     operator.arrive(Pane(0, 0), [7], [5], [3.0])
     operator.close(0)
     operator.arrive(Pane(1, 1), [8], [15], [2.0])
@@ -250,7 +250,7 @@ def test_a_bad_batch_is_refused_whole(function, pane, columns, reason):
 
 def test_only_a_count_needs_no_values():
     for function in FUNCTIONS:
-        operator = Aggregates(AggregateConfig(1, function=function))
+        operator = AggregateTopk(AggregateTopkConfig(1, function=function))
         if function == "count":
             operator.arrive(Pane(0, 0), [1, 1], [1, 2])
             assert operator.close(0).scores.tolist() == [2.0]
@@ -260,7 +260,7 @@ def test_only_a_count_needs_no_values():
 
 
 def test_windows_that_have_closed_and_bad_changes_are_refused():
-    operator = Aggregates(AggregateConfig(1), joined)
+    operator = AggregateTopk(AggregateTopkConfig(1), joined)
     operator.close(3)
     for act in (operator.close, operator.settle, operator.totals):
         with pytest.raises(ValueError, match="closed already"):
@@ -272,7 +272,7 @@ def test_windows_that_have_closed_and_bad_changes_are_refused():
 
 
 def test_a_pane_is_forgotten_with_its_last_window():
-    operator = Aggregates(AggregateConfig(1))
+    operator = AggregateTopk(AggregateTopkConfig(1))
     operator.arrive(Pane(0, 0), [1], [1])
     operator.arrive(Pane(0, 1), [2], [2])
     operator.close(0)
@@ -283,7 +283,7 @@ def test_a_pane_is_forgotten_with_its_last_window():
 
 
 def test_what_is_given_out_can_be_changed_without_harm():
-    operator = Aggregates(AggregateConfig(1, function="max"))
+    operator = AggregateTopk(AggregateTopkConfig(1, function="max"))
     operator.arrive(Pane(0, 1), [1, 2], [1, 2], [5.0, 6.0])
     keys, positions, values, counts = operator.totals(0)
     keys[:], positions[:], values[:], counts[:] = 0, 0, 0.0, 0
@@ -296,7 +296,7 @@ def test_what_is_given_out_can_be_changed_without_harm():
 def test_large_panes_are_ranked_as_by_one_sort(function, levels):
     """Whole numbers, which add up without rounding; few levels tie."""
     draw = np.random.default_rng(levels)
-    operator = Aggregates(AggregateConfig(20, 5, function))
+    operator = AggregateTopk(AggregateTopkConfig(20, 5, function))
     seen: list[tuple[int, np.ndarray, np.ndarray, np.ndarray]] = []
     for window in range(8):
         keys = draw.integers(0, 3000, 4000)
@@ -331,16 +331,16 @@ def test_large_panes_are_ranked_as_by_one_sort(function, levels):
 
 def test_bad_configurations_and_states_of_others_are_refused():
     with pytest.raises(ValueError, match="at least 1"):
-        AggregateConfig(0)
+        AggregateTopkConfig(0)
     with pytest.raises(ValueError, match="not be negative"):
-        AggregateConfig(1, -1)
+        AggregateTopkConfig(1, -1)
     with pytest.raises(ValueError, match="one of count, sum, min, max, avg"):
-        AggregateConfig(1, function="median")  # type: ignore[arg-type]
-    state = Aggregates(AggregateConfig(1)).state()
+        AggregateTopkConfig(1, function="median")  # type: ignore[arg-type]
+    state = AggregateTopk(AggregateTopkConfig(1)).state()
     with pytest.raises(StateError, match="another configuration"):
-        Aggregates.restored(AggregateConfig(1, function="sum"), state)
+        AggregateTopk.restored(AggregateTopkConfig(1, function="sum"), state)
     with pytest.raises(StateError, match="a state of Oracle"):
-        Aggregates.restored(AggregateConfig(1), {**state, "operator": "Oracle"})
+        AggregateTopk.restored(AggregateTopkConfig(1), {**state, "operator": "Oracle"})
 
 
 @examples(60)
@@ -367,7 +367,7 @@ def test_what_arrives_and_is_withdrawn_leaves_no_trace(run: Run, data: st.DataOb
 
 @pytest.mark.parametrize("function", ["sum", "avg", "min", "max"])
 def test_a_value_that_is_no_number_makes_the_aggregate_none_while_it_lives(function):
-    operator = Aggregates(AggregateConfig(2, function=function))
+    operator = AggregateTopk(AggregateTopkConfig(2, function=function))
     operator.arrive(Pane(0, 0), [1, 1], [1, 2], [nan, 7.0])
     operator.arrive(Pane(0, 1), [1, 2], [3, 4], [8.0, 2.0])
     operator.settle(0)
@@ -377,8 +377,8 @@ def test_a_value_that_is_no_number_makes_the_aggregate_none_while_it_lives(funct
 
 
 def test_a_score_of_the_aggregate_alone_needs_no_remote_side():
-    asked = AggregateConfig(1, function="sum")
-    operator = Aggregates(asked, streaming=lambda totals: -totals.values)
+    asked = AggregateTopkConfig(1, function="sum")
+    operator = AggregateTopk(asked, streaming=lambda totals: -totals.values)
     operator.arrive(Pane(0, 1), [1, 2], [1, 2], [5.0, 3.0])
     operator.settle(0)
     assert operator.keys.tolist() == [2]
@@ -386,14 +386,14 @@ def test_a_score_of_the_aggregate_alone_needs_no_remote_side():
 
 
 def test_x_s_may_be_made_of_totals_and_joined_with_the_remote_side():
-    asked = AggregateConfig(1, function="sum")
+    asked = AggregateTopkConfig(1, function="sum")
     seen = []
 
     def halved(totals: Totals) -> Any:
         seen.append((totals.keys.tolist(), totals.counts.tolist()))
         return totals.values / 2
 
-    operator = Aggregates(asked, joined, streaming=halved)
+    operator = AggregateTopk(asked, joined, streaming=halved)
     operator.change([1, 2], [0.0, 1.0])
     operator.arrive(Pane(0, 1), [1, 2, 2], [1, 2, 3], [8.0, 7.0, 5.0])
     assert operator.close(0).scores.tolist() == [4.0]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode, Quad, Store, Triple
 
-from rsp_engine.operators.windows.window_content import Content
+from rsp_engine.operators.windows.window_content import WindowContent
 from rsp_engine.operators.windows.window_graph import WindowGraph
 from tests.operators.streams import A, B, C, D, triple
 
@@ -63,7 +63,7 @@ def test_an_empty_window_is_a_graph_as_well():
 
 @given(moves)
 def test_content_tells_what_comes_and_what_goes(contents):
-    content = Content[object]()
+    content = WindowContent[object]()
     held: set[object] = set()
     parts: list[str] = []
     for keys in contents:

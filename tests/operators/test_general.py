@@ -7,12 +7,12 @@ from itertools import permutations
 import pyoxigraph as ox
 import pytest
 
-from rsp_engine.evaluators.sparql import General
+from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Solutions
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.windows.time_windows import TimeScan
-from rsp_engine.plan.sparql.general import general_path
+from rsp_engine.plan.sparql.general import sparql_path
 
 EX = "http://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -25,7 +25,7 @@ def answer(select: str, triples: list[ox.Triple], tail: str = "") -> Solutions:
     scan = TimeScan(TimeFrame(1000, 1000))
     scan.take(1, triples, 0)
     scan.close(0)
-    operator = General(general_path(check(text), {}), ox.Store(), [f"{EX}w"])
+    operator = SparqlEvaluator(sparql_path(check(text), {}), ox.Store(), [f"{EX}w"])
     content = operator.answer([scan], 1000)
     assert isinstance(content, Solutions)
     return content
@@ -71,7 +71,9 @@ def test_a_query_may_use_any_name_for_its_variables(name):
     scan = TimeScan(TimeFrame(1000, 1000))
     scan.take(1, [triple("a", ox.Literal(1)), triple("b", ox.Literal(2))], 0)
     scan.close(0)
-    content = General(general_path(check(text), {}), ox.Store(), [f"{EX}w"]).answer([scan], 0)
+    content = SparqlEvaluator(sparql_path(check(text), {}), ox.Store(), [f"{EX}w"]).answer(
+        [scan], 0
+    )
     assert isinstance(content, Solutions)
     assert [row.score for row in content.rows] == [3.0]
 
@@ -102,7 +104,7 @@ def test_an_aggregate_does_not_depend_on_the_order_of_triples(aggregate, values,
 def test_what_a_query_means_is_told_without_functions_of_the_engine():
     window = "FROM NAMED WINDOW :w ON :s [RANGE 1s]"
     text = f"PREFIX : <{EX}> SELECT (SUM(?v) AS ?n) {window} WHERE {{ WINDOW :w {{ ?s :p ?v }} }}"
-    config = general_path(check(text), {})
+    config = sparql_path(check(text), {})
     assert "SUM(?v)" in config.sparql
     assert config.asked is not None
     assert "<urn:rsp-engine:builtin:SUM>(?v)" in config.asked

@@ -13,21 +13,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rsp_engine.evaluators.group_topk import Aggregated, AggregatedConfig
-from rsp_engine.evaluators.sparql import General
+from rsp_engine.evaluators.group_topk import GroupTopkConfig, GroupTopkEvaluator
+from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.grammar import check
-from rsp_engine.model.terms.stored_literal import stored
+from rsp_engine.model.terms.stored_literal import stored_literal
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.aggregates.pane_partials import Totals
 from rsp_engine.operators.aggregates.term_partials import TermPartials
-from rsp_engine.operators.scoring.exact_scores import Kind
+from rsp_engine.operators.scoring.exact_scores import NumberKind
 from rsp_engine.operators.scoring.value_kinds import ValueKind, column_of
-from rsp_engine.operators.sparql.term_aggregates import AGGREGATES
+from rsp_engine.operators.sparql.term_aggregates import TERM_AGGREGATES
 from rsp_engine.operators.windows.time_windows import TimedScan
 from rsp_engine.plan.arrivals import ties
-from rsp_engine.plan.options import Options
-from rsp_engine.plan.shapes.group_topk import aggregated_path
-from rsp_engine.plan.sparql.general import general_path
+from rsp_engine.plan.options import QueryOptions
+from rsp_engine.plan.shapes.group_topk import group_topk_path
+from rsp_engine.plan.sparql.general import sparql_path
 from tests.differential import terms as plain
 from tests.differential.aggregates import aggregated
 from tests.differential.order import place
@@ -45,7 +45,7 @@ Came = list[tuple[int, str, ox.Literal | ox.NamedNode]]
 
 
 def literal(text: str, kind: str) -> ox.Literal:
-    return stored(ox.Literal(text, datatype=ox.NamedNode(XSD + kind)))
+    return stored_literal(ox.Literal(text, datatype=ox.NamedNode(XSD + kind)))
 
 
 PLAIN = [
@@ -84,21 +84,23 @@ def query(function: str, expression: str, tail: str) -> Any:
     return check(text)
 
 
-def operator(function: str, expression: str, tail: str) -> Aggregated:
-    config = aggregated_path(query(function, expression, tail), Options())
-    assert isinstance(config, AggregatedConfig), config
-    return Aggregated(config, ox.Store())
+def operator(function: str, expression: str, tail: str) -> GroupTopkEvaluator:
+    config = group_topk_path(query(function, expression, tail), QueryOptions())
+    assert isinstance(config, GroupTopkConfig), config
+    return GroupTopkEvaluator(config, ox.Store())
 
 
-def general(function: str, expression: str, tail: str) -> General:
+def general(function: str, expression: str, tail: str) -> SparqlEvaluator:
     asked = query(function, expression, tail)
-    return General(general_path(asked, {}, ties(asked)), ox.Store(), [f"{EX}w"])
+    return SparqlEvaluator(sparql_path(asked, {}, ties(asked)), ox.Store(), [f"{EX}w"])
 
 
 class Run:
     """Windows of an operator, one after the other."""
 
-    def __init__(self, made: Aggregated | General, found: Came, frame: TimeFrame) -> None:
+    def __init__(
+        self, made: GroupTopkEvaluator | SparqlEvaluator, found: Came, frame: TimeFrame
+    ) -> None:
         self.made = made
         self._scan = TimedScan(frame)
         for at, subject, value in found:
@@ -219,10 +221,10 @@ def test_an_aggregate_that_many_groups_have_is_scored_once():
         return ox.Literal(term.value * 2)
 
     text = f"{HEAD} SELECT ?s {WHERE} ORDER BY F(MAX(?v)) LIMIT 1"
-    config = aggregated_path(check(text), Options(functions={"F": double}))
-    assert isinstance(config, AggregatedConfig)
+    config = group_topk_path(check(text), QueryOptions(functions={"F": double}))
+    assert isinstance(config, GroupTopkConfig)
     found: Came = [(1, subject, ox.Literal("x")) for subject in "abc"]
-    Run(Aggregated(config, ox.Store()), found, TimeFrame(4, 2)).rows(0)
+    Run(GroupTopkEvaluator(config, ox.Store()), found, TimeFrame(4, 2)).rows(0)
     assert seen.count("x") == 2  # and for the row of the answer
 
 
@@ -257,7 +259,7 @@ def test_partials_of_terms_are_those_of_all_terms(function: Function, arrivals, 
             expected = (
                 ox.Literal(len(terms))
                 if function == "count"
-                else AGGREGATES[function.upper()](terms)
+                else TERM_AGGREGATES[function.upper()](terms)
             )
             assert str(found[number]) == str(expected)
 
@@ -267,7 +269,7 @@ def totals(values: list[float], counts: list[int]) -> Totals:
     return Totals(keys, keys, np.array(values), np.array(counts))
 
 
-INTEGERS, ONE_DIGIT = Kind("exact"), Kind("exact", 1)
+INTEGERS, ONE_DIGIT = NumberKind("exact"), NumberKind("exact", 1)
 
 
 @pytest.mark.parametrize(
@@ -276,20 +278,32 @@ INTEGERS, ONE_DIGIT = Kind("exact"), Kind("exact", 1)
         ("count", ValueKind(None, 0.0), totals([2.0], [2]), [2.0], INTEGERS),
         ("sum", ValueKind(ONE_DIGIT, 0.2), totals([0.1 + 0.2, 0.3], [2, 1]), [0.3, 0.3], ONE_DIGIT),
         ("sum", ValueKind(INTEGERS, 1e14), totals([1e15], [10]), None, None),
-        ("sum", ValueKind(Kind("exact", 3), 1e10), totals([5.0], [1000]), None, None),
-        ("sum", ValueKind(Kind("mixed"), 1.0), totals([5.0], [2]), None, None),
-        ("sum", ValueKind(Kind("double"), 1.0), totals([inf], [2]), [inf], Kind("double")),
-        ("sum", ValueKind(Kind("double"), 1.0), totals([nan], [2]), None, None),
+        ("sum", ValueKind(NumberKind("exact", 3), 1e10), totals([5.0], [1000]), None, None),
+        ("sum", ValueKind(NumberKind("mixed"), 1.0), totals([5.0], [2]), None, None),
+        (
+            "sum",
+            ValueKind(NumberKind("double"), 1.0),
+            totals([inf], [2]),
+            [inf],
+            NumberKind("double"),
+        ),
+        ("sum", ValueKind(NumberKind("double"), 1.0), totals([nan], [2]), None, None),
         ("sum", ValueKind(None, 0.0), totals([5.0], [2]), None, None),
-        ("min", ValueKind(Kind("mixed", 2), 5.0), totals([0.25], [2]), [0.25], Kind("mixed", 2)),
-        ("avg", ValueKind(INTEGERS, 5.0), totals([5 / 3], [3]), [5 / 3], Kind("mixed")),
+        (
+            "min",
+            ValueKind(NumberKind("mixed", 2), 5.0),
+            totals([0.25], [2]),
+            [0.25],
+            NumberKind("mixed", 2),
+        ),
+        ("avg", ValueKind(INTEGERS, 5.0), totals([5 / 3], [3]), [5 / 3], NumberKind("mixed")),
         ("avg", ValueKind(INTEGERS, 1e14), totals([1e13], [1000]), None, None),
         (
             "avg",
             ValueKind(ONE_DIGIT, 0.3),
             totals([(0.1 + 0.2) / 2], [2]),
             [0.15],
-            Kind("mixed", 1),
+            NumberKind("mixed", 1),
         ),
     ],
 )
@@ -302,8 +316,8 @@ def test_what_float64_tells_of_aggregates(function, values, found, expected, kin
 
 
 def test_kinds_of_values_are_joined():
-    one, other = ValueKind(ONE_DIGIT, 3.5), ValueKind(Kind("double"), 7.0)
-    assert ValueKind.joined([one, other]) == ValueKind(Kind("mixed", 1), 7.0)
+    one, other = ValueKind(ONE_DIGIT, 3.5), ValueKind(NumberKind("double"), 7.0)
+    assert ValueKind.joined([one, other]) == ValueKind(NumberKind("mixed", 1), 7.0)
     assert ValueKind.joined([one, ValueKind(None, 9.0)]) == ValueKind(None, 0.0)
     assert ValueKind.read([ox.Literal(3), ox.Literal(-4)]) == ValueKind(INTEGERS, 4.0)
     assert ValueKind.read([ox.Literal("x")]).kind is None

@@ -8,7 +8,7 @@ import pyoxigraph as ox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.model.terms.stored_literal import stored
+from rsp_engine.model.terms.stored_literal import stored_literal
 from rsp_engine.operators.sparql.one_pattern import OnePattern
 from rsp_engine.operators.sparql.template import Hole
 
@@ -25,7 +25,12 @@ WRITTEN = [
 names = st.sampled_from([A, B])
 literals = st.sampled_from(WRITTEN)
 triples = st.lists(
-    st.builds(ox.Triple, names | st.just(NODE), names, names | literals.map(stored) | st.just(NODE))
+    st.builds(
+        ox.Triple,
+        names | st.just(NODE),
+        names,
+        names | literals.map(stored_literal) | st.just(NODE),
+    )
 )
 holes = st.builds(Hole, st.sampled_from("xyz"))
 patterns = st.builds(OnePattern, names | holes, names | holes, names | literals | holes)

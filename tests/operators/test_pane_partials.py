@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.aggregates.aggregate_topk import AggregateConfig, Aggregates
+from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk, AggregateTopkConfig
 from tests.operators.aggregate_runs import bits
 from tests.thoroughness import examples
 
@@ -33,7 +33,7 @@ def test_a_sum_is_the_double_nearest_to_the_true_sum(values, data):
         expected = float(exact)
     except OverflowError:
         expected = inf if exact > 0 else -inf
-    operator = Aggregates(AggregateConfig(1, function="sum"))
+    operator = AggregateTopk(AggregateTopkConfig(1, function="sum"))
     for value in values:
         end = data.draw(st.integers(0, 2))
         operator.arrive(Pane(0, end), [7], [0], [value])
@@ -51,14 +51,14 @@ def test_a_sum_rounds_halves_to_even_and_sees_the_last_bit():
         [2.0**-1022, -(2.0**-1074)],
         [1.0] * 1000 + [2.0**-60],
     ):
-        operator = Aggregates(AggregateConfig(1, function="sum"))
+        operator = AggregateTopk(AggregateTopkConfig(1, function="sum"))
         operator.arrive(Pane(0, 0), [0] * len(values), [0] * len(values), values)
         assert operator.close(0).scores.tolist() == [float(sum(map(Fraction, values)))]
 
 
 def test_a_million_numbers_of_one_key_are_added_exactly():
     values = np.random.default_rng(1).normal(size=1_000_000) * 1e-3 + 0.1
-    operator = Aggregates(AggregateConfig(1, function="sum"))
+    operator = AggregateTopk(AggregateTopkConfig(1, function="sum"))
     operator.arrive(Pane(0, 0), np.zeros(1_000_000, dtype=np.int64), np.arange(1_000_000), values)
     whole = [int(value * 2.0**70) for value in values.tolist()]
     assert operator.close(0).scores.tolist() == [float(Fraction(sum(whole), 2**70))]
@@ -74,13 +74,13 @@ pieces = st.one_of(
 @example([(1, 2**27, 2**52)])  # just more than half of the last bit
 def test_what_many_numbers_add_up_to_is_rounded_right(rows):
     """As read from a state: no test can add up so many numbers, billions of one key."""
-    operator = Aggregates(AggregateConfig(1, function="sum"))
+    operator = AggregateTopk(AggregateTopkConfig(1, function="sum"))
     operator.arrive(Pane(0, 0), [0] * 3, [0] * 3, [1.0, 2.0**28, 2.0**56])
     state = operator.state()
     [saved] = state["panes"]["panes"]["0 0"]["rows"].values()
     made = [[*row[:3], *pieces] for row, pieces in zip(saved, rows, strict=False)]
     state["panes"]["panes"]["0 0"] = {"size": len(rows), "rows": {"0": made}}
-    found = Aggregates.restored(operator.config, state).close(0).scores.tolist()
+    found = AggregateTopk.restored(operator.config, state).close(0).scores.tolist()
     # The number 1 is 2**52 times its last bit, and that is 2**4 above the place where it begins.
     exact = sum(
         piece * Fraction(2) ** (28 * (place + offset) - 56)
@@ -91,10 +91,10 @@ def test_what_many_numbers_add_up_to_is_rounded_right(rows):
 
 
 def test_more_numbers_than_can_be_added_are_refused_not_added_wrongly():
-    operator = Aggregates(AggregateConfig(1, function="sum"))
+    operator = AggregateTopk(AggregateTopkConfig(1, function="sum"))
     operator.arrive(Pane(0, 0), [0], [0], [1.5])
     state = operator.state()
     [[row]] = state["panes"]["panes"]["0 0"]["rows"].values()
     row[1] = 2**33 + 1
     with pytest.raises(OverflowError, match="cannot be added up"):
-        Aggregates.restored(operator.config, state).close(0)
+        AggregateTopk.restored(operator.config, state).close(0)

@@ -9,17 +9,17 @@ import pyoxigraph as ox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.evaluators.per_pane import PaneWise, PaneWiseConfig
-from rsp_engine.evaluators.sparql import General
+from rsp_engine.evaluators.per_pane import PerPaneConfig, PerPaneEvaluator
+from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Solutions
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.windows.time_windows import TimeScan
-from rsp_engine.plan.shapes.per_pane import pane_wise_path
-from rsp_engine.plan.sparql.general import general_path
+from rsp_engine.plan.shapes.per_pane import per_pane_path
+from rsp_engine.plan.sparql.general import sparql_path
 
 if TYPE_CHECKING:
-    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 
 EX = "http://example.org/"
 WINDOW = f"{EX}w"
@@ -45,13 +45,13 @@ ASKED = (*(f"{select} | {pattern}" for select in SELECTS for pattern in PATTERNS
 
 
 @cache
-def configs(asked: str) -> tuple[PaneWiseConfig, GeneralConfig]:
+def configs(asked: str) -> tuple[PerPaneConfig, SparqlConfig]:
     select, pattern = asked.split(" | ")
     window = "FROM NAMED WINDOW :w ON :s [RANGE 1s]"
     query = check(f"PREFIX : <{EX}> {select} {window} WHERE {{ {pattern} }}")
-    by_panes = pane_wise_path(query, {})
+    by_panes = per_pane_path(query, {})
     assert by_panes is not None
-    return by_panes, general_path(query, {})
+    return by_panes, sparql_path(query, {})
 
 
 terms = st.sampled_from([ox.NamedNode(f"{EX}a"), ox.BlankNode("n")])
@@ -68,7 +68,7 @@ def test_pane_by_pane_is_the_same_as_the_whole_window(asked, found, size, step):
     scan = TimeScan(TimeFrame(size, step))
     for timestamp, part in found:
         scan.take(timestamp, part, 0)
-    one, other = PaneWise(by_panes), General(general, ox.Store(), [WINDOW])
+    one, other = PerPaneEvaluator(by_panes), SparqlEvaluator(general, ox.Store(), [WINDOW])
     for index in range(12):
         scan.close(index)
         assert one.answer([scan], index) == other.answer([scan], index)
@@ -85,6 +85,6 @@ def test_a_triple_that_is_in_two_panes_gives_one_row():
     for timestamp in (2, 5):
         scan.take(timestamp, [ox.Triple(a, a, a)], 0)
     scan.close(0)
-    answer = PaneWise(by_panes).answer([scan], 6)
+    answer = PerPaneEvaluator(by_panes).answer([scan], 6)
     assert isinstance(answer, Solutions)
     assert len(answer.rows) == 1

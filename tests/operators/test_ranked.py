@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.drivers.user_functions import as_sparql
-from rsp_engine.evaluators.sparql import General
-from rsp_engine.evaluators.topk import RANKERS, Ranked, RankedConfig
+from rsp_engine.evaluators.sparql import SparqlEvaluator
+from rsp_engine.evaluators.topk import TopkConfig, TopkEvaluator
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Solutions
 from rsp_engine.model.windows import TimeFrame
+from rsp_engine.operators.topk.rankers import RANKERS
 from rsp_engine.operators.windows.time_windows import TimedScan
-from rsp_engine.plan.shapes.topk import WhyNot, ranked_path
-from rsp_engine.plan.sparql.general import general_path
+from rsp_engine.plan.shapes.topk import WhyNot, topk_path
+from rsp_engine.plan.sparql.general import sparql_path
 from tests.thoroughness import examples
 
 EX = "http://example.org/"
@@ -42,9 +43,9 @@ ASKED = (
 
 
 @cache
-def planned(asked: str, ranker: str = "MinTopk") -> RankedConfig:
-    config = ranked_path(check(HEAD + asked.format(WINDOW)), FUNCTIONS, ranker)  # type: ignore[arg-type]
-    assert isinstance(config, RankedConfig), config
+def planned(asked: str, ranker: str = "MinTopk") -> TopkConfig:
+    config = topk_path(check(HEAD + asked.format(WINDOW)), FUNCTIONS, ranker)  # type: ignore[arg-type]
+    assert isinstance(config, TopkConfig), config
     return config
 
 
@@ -74,7 +75,9 @@ def elements(draw: st.DrawFn, *, ties: bool) -> list[tuple[int, list[ox.Triple]]
 
 
 def answers(
-    made: Ranked | General, found: list[tuple[int, list[ox.Triple]]], frame: TimeFrame
+    made: TopkEvaluator | SparqlEvaluator,
+    found: list[tuple[int, list[ox.Triple]]],
+    frame: TimeFrame,
 ) -> list[Solutions]:
     scan = TimedScan(frame)
     for timestamp, part in found:
@@ -95,9 +98,9 @@ def test_without_ties_a_top_k_operator_gives_the_answer_of_the_general_path(
     asked, found, size, step
 ):
     frame = TimeFrame(size, step)
-    general = general_path(check(HEAD + asked.format(WINDOW)), FUNCTIONS)
-    expected = answers(General(general, store(), [f"{EX}w"]), found, frame)
-    assert answers(Ranked(planned(asked), store()), found, frame) == expected
+    general = sparql_path(check(HEAD + asked.format(WINDOW)), FUNCTIONS)
+    expected = answers(SparqlEvaluator(general, store(), [f"{EX}w"]), found, frame)
+    assert answers(TopkEvaluator(planned(asked), store()), found, frame) == expected
 
 
 SEVERAL = (
@@ -128,10 +131,12 @@ def test_several_patterns_that_one_element_matches_are_ranked_as_on_the_general_
     query, frame = check(HEAD + asked.format(WINDOW)), TimeFrame(size, step)
     if "Trade" in asked:  # where the kind of a trade comes by itself, solutions span elements
         found = [(timestamp, part) for timestamp, part in found if len(part) == 3]
-    config = ranked_path(query, FUNCTIONS, match="element")
-    assert isinstance(config, RankedConfig)
-    expected = answers(General(general_path(query, FUNCTIONS), store(), [f"{EX}w"]), found, frame)
-    assert answers(Ranked(config, store()), found, frame) == expected
+    config = topk_path(query, FUNCTIONS, match="element")
+    assert isinstance(config, TopkConfig)
+    expected = answers(
+        SparqlEvaluator(sparql_path(query, FUNCTIONS), store(), [f"{EX}w"]), found, frame
+    )
+    assert answers(TopkEvaluator(config, store()), found, frame) == expected
 
 
 @pytest.mark.parametrize("asked", [ASKED[0], ASKED[3], ASKED[6]])
@@ -145,7 +150,7 @@ def test_all_top_k_operators_give_the_same_answer_whatever_the_order_of_elements
     for ranker in RANKERS:
         shuffled = list(found)
         chance.shuffle(shuffled)
-        made = Ranked(planned(asked, ranker), store())
+        made = TopkEvaluator(planned(asked, ranker), store())
         given_answers.append(answers(made, shuffled, frame))
     assert all(given == given_answers[0] for given in given_answers)
 
@@ -154,7 +159,7 @@ def test_of_equal_scores_the_later_arrival_is_first_then_the_larger_term():
     p = ox.NamedNode(f"{EX}p")
     came = (1, "c"), (2, "a"), (2, "b")
     found = [(t, [ox.Triple(ox.NamedNode(EX + s), p, ox.Literal(1))]) for t, s in came]
-    made = Ranked(planned(ASKED[0]), store())
+    made = TopkEvaluator(planned(ASKED[0]), store())
     rows = answers(made, found, TimeFrame(5, 5))[0].rows
     assert [row.bindings["s"].value for row in rows] == [f"{EX}b", f"{EX}a", f"{EX}c"]
 
@@ -164,7 +169,7 @@ def test_what_is_no_number_ranks_in_the_order_of_terms():
     values: Any = (ox.Literal("x"), ox.Literal(5), ox.Literal(2.5), ox.NamedNode(f"{EX}y"))
     found = [(n, [ox.Triple(ox.NamedNode(f"{EX}s{n}"), p, v)]) for n, v in enumerate(values, 1)]
     for asked, best in ((ASKED[0], [None, 5.0, 2.5]), (ASKED[1], [None, 2.5])):
-        rows = answers(Ranked(planned(asked), store()), found, TimeFrame(9, 9))[0].rows
+        rows = answers(TopkEvaluator(planned(asked), store()), found, TimeFrame(9, 9))[0].rows
         assert [row.score for row in rows] == best
 
 
@@ -172,7 +177,7 @@ def test_large_panes_with_the_same_triples_again_and_again_are_ranked_right():
     p = ox.NamedNode(f"{EX}p")
     triples = [ox.Triple(ox.NamedNode(f"{EX}s{n % 7}"), p, ox.Literal(n % 7)) for n in range(2000)]
     found = [(n + 1, [triple]) for n, triple in enumerate(triples)]
-    rows = answers(Ranked(planned(ASKED[0]), store()), found, TimeFrame(2000, 2000))[0].rows
+    rows = answers(TopkEvaluator(planned(ASKED[0]), store()), found, TimeFrame(2000, 2000))[0].rows
     assert [row.score for row in rows] == [6.0, 5.0, 4.0]
 
 
@@ -194,7 +199,7 @@ def test_large_panes_with_the_same_triples_again_and_again_are_ranked_right():
     ],
 )  # fmt: skip
 def test_a_query_that_no_top_k_operator_can_run_is_told_why(asked, reason):
-    found = ranked_path(check(HEAD + asked.format(WINDOW)), {})
+    found = topk_path(check(HEAD + asked.format(WINDOW)), {})
     assert isinstance(found, WhyNot)
     assert reason in found.reason
 
@@ -202,6 +207,6 @@ def test_a_query_that_no_top_k_operator_can_run_is_told_why(asked, reason):
 @pytest.mark.parametrize("asked", SEVERAL)
 def test_a_window_of_triples_may_cut_through_the_element_of_several_patterns(asked):
     window = "FROM NAMED WINDOW :w ON :s [TRIPLES 5 STEP 2]"
-    found = ranked_path(check(HEAD + asked.format(window)), {}, match="element")
+    found = topk_path(check(HEAD + asked.format(window)), {}, match="element")
     assert isinstance(found, WhyNot)
     assert "cut through an element" in found.reason

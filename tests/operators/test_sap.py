@@ -21,7 +21,7 @@ from rsp_engine.operators.sap.sap import Sap, SapConfig
 from rsp_engine.operators.topk.baselines.oracle import Oracle
 from rsp_engine.operators.topk.baselines.skyband import KSkyband
 from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
-from rsp_engine.operators.topk.contract import TopkConfig, in_panes
+from rsp_engine.operators.topk.contract import TopkOperatorConfig, in_panes
 from tests.data import real_data
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def streams(draw: st.DrawFn) -> Stream:
 
 def play(stream: Stream, clever: Any, *, is_saved: bool) -> list[int]:
     """Run an operator beside the oracle, and return how much it kept."""
-    oracle, kept, window, taken = Oracle(TopkConfig(stream.k)), [], 0, 0
+    oracle, kept, window, taken = Oracle(TopkOperatorConfig(stream.k)), [], 0, 0
     for stop in (*stream.cuts, len(stream.keys)):
         batch = slice(taken, stop)
         columns = stream.keys[batch], stream.positions[batch], stream.scores[batch]
@@ -110,7 +110,7 @@ def test_every_partitioning_gives_the_ranking_of_the_oracle(partitioning, stream
 @given(streams(), st.integers(0, 5), st.booleans())
 def test_the_baselines_give_the_ranking_of_the_oracle(index, stream, more, is_saved):
     if index == "skyband":
-        play(stream, KSkyband(TopkConfig(stream.k)), is_saved=is_saved)
+        play(stream, KSkyband(TopkOperatorConfig(stream.k)), is_saved=is_saved)
     else:
         play(stream, Sma(SmaConfig(stream.k, stream.k + more, index)), is_saved=is_saved)
 
@@ -153,7 +153,7 @@ def test_where_scores_fall_the_enhanced_partitions_need_less_than_the_dynamic_on
 def test_keys_that_come_again_are_ranked_once(partitioning):
     draw, k, slides = np.random.default_rng(5), 4, 30
     fixed = draw.integers(0, 9, 60).astype(float)
-    oracle, sap = Oracle(TopkConfig(k)), Sap(SapConfig(k, slides, 2, partitioning))
+    oracle, sap = Oracle(TopkOperatorConfig(k)), Sap(SapConfig(k, slides, 2, partitioning))
     for pane in range(150):
         keys = draw.integers(0, 60, 2)
         positions = np.array([2 * pane, 2 * pane + 1])
@@ -170,7 +170,7 @@ def test_keys_that_come_again_are_ranked_once(partitioning):
 @given(st.integers(0, 1000))
 def test_late_panes_find_their_partition(partitioning, seed):
     draw, k, slides = np.random.default_rng(seed), 3, 20
-    oracle, sap = Oracle(TopkConfig(k)), Sap(SapConfig(k, slides, None, partitioning))
+    oracle, sap = Oracle(TopkOperatorConfig(k)), Sap(SapConfig(k, slides, None, partitioning))
     for window in range(70):
         for part in range(2):
             late = int(draw.integers(0, 9)) if part else 0
@@ -219,7 +219,7 @@ def test_trades_are_ranked_as_by_the_oracle(partitioning):
         rows = islice(csv.DictReader(lines), 12_000)
         scores = np.array([float(row["PRICE"]) * float(row["SIZE"]) for row in rows])
     k, slides, s = 10, 150, 20
-    oracle, sap = Oracle(TopkConfig(k)), Sap(SapConfig(k, slides, s, partitioning))
+    oracle, sap = Oracle(TopkOperatorConfig(k)), Sap(SapConfig(k, slides, s, partitioning))
     for pane in range(len(scores) // s):
         numbers, first = np.arange(pane * s, pane * s + s), max(0, pane - slides + 1)
         for one in (oracle, sap):

@@ -10,7 +10,7 @@ import pytest
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.sap.rank_test import eta, zeta, zeta_max
 from rsp_engine.operators.sap.sap import Sap, SapConfig
-from rsp_engine.operators.sap.stack_index import StackedIndex
+from rsp_engine.operators.sap.stack_index import StackIndex
 
 FOLDER = Path(__file__).parents[1] / "cases" / "sap"
 CASES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(FOLDER.glob("*.toml"))}
@@ -27,7 +27,7 @@ def test_the_constants_are_those_of_the_theorems(case):
 
 def test_the_stacks_of_figure_8_are_reproduced():
     case = CASES["fig-8"]
-    index, time = StackedIndex(case["stacks"]), 100
+    index, time = StackIndex(case["stacks"]), 100
     for scan in case["scan"]:
         for score in scan["objects"]:
             if score >= case["theta"]:

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
-    Call,
     Divide,
     Multiply,
     Negate,
     Number,
+    ScoringCall,
     Subtract,
     Variable,
     evaluate,
@@ -165,7 +165,7 @@ def test_a_function_is_called_with_the_floats_of_each_row_that_has_all():
         seen.append((a, b))
         return a + b
 
-    call = Call("f", f, (A, Negate(B)))
+    call = ScoringCall("f", f, (A, Negate(B)))
     found = evaluate(call, {"a": np.array([1.0, nan, 3.0]), "b": np.array([1.0, 2.0, 5.0])})
     assert np.array_equal(found, [0, nan, -2], equal_nan=True)
     assert seen == [(1.0, -1.0), (3.0, -5.0)]
@@ -188,12 +188,12 @@ def test_a_function_is_called_with_the_floats_of_each_row_that_has_all():
     ],
 )
 def test_what_a_function_returns_is_a_number_or_no_value(result, expected):
-    found = evaluate(Call("f", lambda: result, ()), {"a": np.zeros(2)})
+    found = evaluate(ScoringCall("f", lambda: result, ()), {"a": np.zeros(2)})
     assert np.array_equal(found, [expected] * 2, equal_nan=True)
 
 
 def test_a_function_that_raises_gives_no_value_to_that_row():
-    call = Call("f", lambda a: 1 / a, (A,))
+    call = ScoringCall("f", lambda a: 1 / a, (A,))
     found = evaluate(call, {"a": np.array([0.0, 4.0])})
     assert np.array_equal(found, [nan, 0.25], equal_nan=True)
 
@@ -205,13 +205,15 @@ def test_overflow_and_infinities_are_no_errors():
 
 def test_no_rows_give_no_scores_and_no_columns_one():
     assert evaluate(Add(A, Number(1)), {"a": np.empty(0)}).tolist() == []
-    assert evaluate(Call("f", abs, (A,)), {"a": np.empty(0)}).tolist() == []
+    assert evaluate(ScoringCall("f", abs, (A,)), {"a": np.empty(0)}).tolist() == []
     assert evaluate(Number(2), {}).tolist() == [2.0]
 
 
 def test_variables_are_told_once_in_the_order_of_writing():
     assert variables(Number(1)) == ()
-    expression = Subtract(Call("f", abs, (B, Number(1))), Add(Divide(A, 2), Absolute(Negate(B))))
+    expression = Subtract(
+        ScoringCall("f", abs, (B, Number(1))), Add(Divide(A, 2), Absolute(Negate(B)))
+    )
     assert variables(expression) == ("b", "a")
 
 

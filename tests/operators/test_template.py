@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
-from rsp_engine.operators.sparql.template import Hole, Template, TemplateTerm
+from rsp_engine.operators.sparql.template import Hole, TemplateTerm, TripleTemplate
 
 EX = "http://example.org/"
 P, Q = NamedNode(f"{EX}p"), NamedNode(f"{EX}q")
@@ -17,7 +17,7 @@ solutions = st.lists(st.dictionaries(st.sampled_from("spv"), terms), max_size=6)
 PATTERN_TERMS: list[TemplateTerm] = [P, ONE, BlankNode("t"), Hole("s"), Hole("p"), Hole("v")]
 pattern_terms = st.sampled_from(PATTERN_TERMS)
 templates = st.lists(st.tuples(pattern_terms, pattern_terms, pattern_terms), max_size=3).map(
-    lambda triples: Template(tuple(triples))
+    lambda triples: TripleTemplate(tuple(triples))
 )
 
 
@@ -31,7 +31,7 @@ def nodes(triples: tuple[Triple, ...]) -> set[BlankNode]:
 
 
 def test_a_template_is_filled_once_per_solution():
-    template = Template(((S, P, V), (V, Q, S)))
+    template = TripleTemplate(((S, P, V), (V, Q, S)))
     a, b = NamedNode(f"{EX}a"), NamedNode(f"{EX}b")
     assert template.fill([{"s": a, "v": b}, {"s": b, "v": a}]) == (
         Triple(a, P, b),
@@ -42,13 +42,13 @@ def test_a_template_is_filled_once_per_solution():
 
 
 def test_a_triple_with_a_hole_left_is_left_out_and_its_neighbours_are_kept():
-    template = Template(((S, P, V), (S, Q, ONE)))
+    template = TripleTemplate(((S, P, V), (S, Q, ONE)))
     assert template.fill([{"s": P}]) == (Triple(P, Q, ONE),)
     assert template.fill([{}]) == ()
 
 
 def test_a_literal_cannot_be_a_subject_nor_anything_but_an_iri_a_predicate():
-    template = Template(((S, Hole("p"), V),))
+    template = TripleTemplate(((S, Hole("p"), V),))
     assert template.fill([{"s": ONE, "p": P, "v": P}]) == ()
     assert template.fill([{"s": P, "p": ONE, "v": P}]) == ()
     assert template.fill([{"s": P, "p": BlankNode("n"), "v": P}]) == ()
@@ -59,7 +59,7 @@ def test_a_literal_cannot_be_a_subject_nor_anything_but_an_iri_a_predicate():
 
 def test_blank_nodes_are_new_in_every_solution_and_one_within_it():
     """`_:t :p ?v . _:t :q 1` makes a node of two triples for each solution, equal ones too."""
-    template = Template(((BlankNode("t"), P, V), (BlankNode("t"), Q, ONE)))
+    template = TripleTemplate(((BlankNode("t"), P, V), (BlankNode("t"), Q, ONE)))
     found = template.fill([{"v": P}, {"v": Q}, {"v": P}])
     assert len(found) == 6
     assert len(nodes(found)) == 3
@@ -68,13 +68,13 @@ def test_blank_nodes_are_new_in_every_solution_and_one_within_it():
 
 
 def test_nodes_of_the_data_are_not_renamed_nor_met_by_new_ones():
-    template = Template(((S, P, BlankNode("n")),))
+    template = TripleTemplate(((S, P, BlankNode("n")),))
     [triple] = template.fill([{"s": BlankNode("n")}])
     assert triple.subject == BlankNode("n") != triple.object
 
 
 def test_a_solution_that_stays_keeps_its_node_from_one_evaluation_to_the_next():
-    template = Template(((BlankNode("t"), P, V),))
+    template = TripleTemplate(((BlankNode("t"), P, V),))
     a, b, c = (NamedNode(EX + name) for name in "abc")
     before, after = template.fill([{"v": b}, {"v": c}]), template.fill([{"v": a}, {"v": b}])
     assert {t for t in before if t.object == b} == {t for t in after if t.object == b}

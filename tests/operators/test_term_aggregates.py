@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from rsp_engine.grammar import parse
 from rsp_engine.grammar.write import serialise
-from rsp_engine.model.terms.stored_literal import stored
-from rsp_engine.operators.sparql.sparql_query import Asking, GeneralConfig
+from rsp_engine.model.terms.stored_literal import stored_literal
+from rsp_engine.operators.sparql.sparql_query import SparqlConfig, SparqlQuery
 from rsp_engine.operators.sparql.term_aggregates import (
-    AGGREGATES,
+    TERM_AGGREGATES,
     ExactSum,
     average_of,
     largest,
@@ -33,7 +33,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 def literal(text: str, kind: str) -> ox.Literal:
-    return stored(ox.Literal(text, datatype=ox.NamedNode(XSD + kind)))
+    return stored_literal(ox.Literal(text, datatype=ox.NamedNode(XSD + kind)))
 
 
 def double(value: float) -> ox.Literal:
@@ -143,7 +143,7 @@ def test_a_sum_with_a_float_is_the_float_nearest_to_the_exact_sum(values, one):
 def test_no_order_changes_an_aggregate(values, chance):
     shuffled = [*values]
     chance.shuffle(shuffled)
-    for function in AGGREGATES.values():
+    for function in TERM_AGGREGATES.values():
         assert str(function(values)) == str(function(shuffled))
 
 
@@ -211,7 +211,7 @@ def test_where_the_order_does_not_matter_sums_are_those_of_oxigraph(values):
     for function, name in ((sum_of, "SUM"), (average_of, "AVG")):
         if name == "SUM" or values not in FITTING:
             assert str(function(values)) == str(asked(f"{name}(?v)", *values))
-        distinct = AGGREGATES[f"{name}_DISTINCT"](values + values)
+        distinct = TERM_AGGREGATES[f"{name}_DISTINCT"](values + values)
         assert str(distinct) == str(function([*dict.fromkeys(values)]))
 
 
@@ -279,8 +279,8 @@ def test_of_equal_values_the_least_and_the_largest_are_by_datatype():
 )  # fmt: skip
 def test_aggregates_stand_wherever_sparql_has_them(query, expected):
     text = query.format('VALUES ?v { 100 "15 kg" 9 }')
-    config = GeneralConfig(serialise(exactly_aggregated(parse(text))), "SELECT")
-    rows = Asking(config).ask(ox.Store(), now=0)
+    config = SparqlConfig(serialise(exactly_aggregated(parse(text))), "SELECT")
+    rows = SparqlQuery(config).ask(ox.Store(), now=0)
     assert isinstance(rows, ox.QuerySolutions)
     found = [[None if term is None else term.value for term in row] for row in rows]
     assert found == expected

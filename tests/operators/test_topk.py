@@ -18,7 +18,7 @@ from rsp_engine.operators.topk.baselines.oracle import Oracle
 from rsp_engine.operators.topk.baselines.pretopk import PreTopk
 from rsp_engine.operators.topk.baselines.skyband import KSkyband
 from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
-from rsp_engine.operators.topk.contract import TopkConfig, in_panes
+from rsp_engine.operators.topk.contract import TopkOperatorConfig, in_panes
 from rsp_engine.operators.topk.dominance import dominators
 from rsp_engine.operators.topk.mintopk import MinTopk
 from tests.operators.topk_runs import Run, feed, late_runs, runs
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Alone(TopkN):
     """Topk+N without a remote side: its score is that of the stream."""
 
-    def __init__(self, config: TopkConfig, n: int = 0) -> None:
+    def __init__(self, config: TopkOperatorConfig, n: int = 0) -> None:
         super().__init__(TopkNConfig(config.k, n), lambda streaming, remote: streaming + remote)
 
     def arrive(self, pane, keys, positions, scores):  # type: ignore[override]
@@ -49,7 +49,7 @@ def sap(partitioning: Partitioning, slides: int, s: int | None) -> type[Sap]:
     """Return SAP for windows of so many slides, which need not be true."""
 
     class Partitioned(Sap):
-        def __init__(self, config: TopkConfig) -> None:
+        def __init__(self, config: TopkOperatorConfig) -> None:
             super().__init__(SapConfig(config.k, slides, s, partitioning))
 
         @classmethod
@@ -64,7 +64,7 @@ def sma(index: Literal["grid", "ring"], more: int) -> type[Sma]:
     """Return SMA that looks for so many more than k."""
 
     class Scanning(Sma):
-        def __init__(self, config: TopkConfig) -> None:
+        def __init__(self, config: TopkOperatorConfig) -> None:
             super().__init__(SmaConfig(config.k, config.k + more, index))
 
         @classmethod
@@ -154,18 +154,18 @@ def test_a_state_written_and_read_back_at_any_point_changes_nothing(operator, ru
 
 
 def test_a_state_of_something_else_is_refused_by_name():
-    state = MinTopk(TopkConfig(2)).state()
+    state = MinTopk(TopkOperatorConfig(2)).state()
     with pytest.raises(StateError, match="a state of MinTopk, not of PreTopk"):
-        PreTopk.restored(TopkConfig(2), state)
+        PreTopk.restored(TopkOperatorConfig(2), state)
     with pytest.raises(StateError, match="another configuration"):
-        MinTopk.restored(TopkConfig(3), state)
+        MinTopk.restored(TopkOperatorConfig(3), state)
     with pytest.raises(StateError, match="version 99"):
-        MinTopk.restored(TopkConfig(2), {**state, "version": 99})
+        MinTopk.restored(TopkOperatorConfig(2), {**state, "version": 99})
 
 
 @pytest.mark.parametrize("operator", [Oracle, *FAMILY])
 def test_a_late_arrival_counts_in_those_of_its_windows_that_are_open(operator):
-    made = operator(TopkConfig(1))
+    made = operator(TopkOperatorConfig(1))
     made.arrive(Pane(0, 2), [1], [5], [3.0])
     assert made.close(0).keys.tolist() == [1]
     made.arrive(Pane(1, 2), [2], [4], [7.0])
@@ -184,7 +184,7 @@ def test_a_late_arrival_counts_in_those_of_its_windows_that_are_open(operator):
     ],
 )
 def test_a_bad_batch_is_refused_whole(operator, pane, columns, reason):
-    config = TopkConfig(2)
+    config = TopkOperatorConfig(2)
     made, other = operator(config), operator(config)
     for one in (made, other):
         one.arrive(Pane(0, 0), [7], [5], [3.0])
@@ -197,7 +197,7 @@ def test_a_bad_batch_is_refused_whole(operator, pane, columns, reason):
 
 @pytest.mark.parametrize("operator", FAMILY)
 def test_infinite_and_equal_scores_and_one_key_many_times_work(operator):
-    made = operator(TopkConfig(2))
+    made = operator(TopkOperatorConfig(2))
     made.arrive(Pane(0, 0), [1] * 1000, [3] * 1000, [float("inf")] * 1000)
     made.arrive(Pane(0, 0), [2, 3, 4], [3, 4, 5], [float("-inf")] * 3)
     assert made.close(0).keys.tolist() == [1, 4]
@@ -208,7 +208,7 @@ def test_infinite_and_equal_scores_and_one_key_many_times_work(operator):
 @pytest.mark.parametrize("operator", [MinTopk, Alone])
 def test_falling_scores_keep_k_objects_of_every_pane_and_one_key_keeps_one(operator):
     """The worst case of the paper: C_nw * k candidates."""
-    falling, same = operator(TopkConfig(3)), operator(TopkConfig(3))
+    falling, same = operator(TopkOperatorConfig(3)), operator(TopkOperatorConfig(3))
     for pane in range(10):
         numbers = np.arange(5 * pane, 5 * pane + 5)
         falling.arrive(Pane(0, pane), numbers, numbers, 1000.0 - numbers)
@@ -225,7 +225,7 @@ def test_falling_scores_keep_k_objects_of_every_pane_and_one_key_keeps_one(opera
 def test_large_panes_are_cut_by_a_guessed_border_without_loss(operator, seed, k, levels):
     """Few levels tie, and keys come from other ranges of scores in every pane."""
     draw = np.random.default_rng(seed)
-    oracle, clever = Oracle(TopkConfig(k)), operator(TopkConfig(k))
+    oracle, clever = Oracle(TopkOperatorConfig(k)), operator(TopkOperatorConfig(k))
     fixed = draw.integers(0, levels, 3000) / levels + np.arange(3000) // 1000
     for window in range(6):
         low = int(draw.integers(0, 2500))
@@ -265,7 +265,7 @@ def test_dominators_are_counted_as_one_would_by_hand(some, times):
 
 def test_k_must_be_positive_and_n_not_negative():
     with pytest.raises(ValueError, match="at least 1"):
-        TopkConfig(0)
+        TopkOperatorConfig(0)
     with pytest.raises(ValueError, match="at least 1"):
         TopkNConfig(0)
     with pytest.raises(ValueError, match="not be negative"):

@@ -10,7 +10,7 @@ import pytest
 
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
-from rsp_engine.operators.topk.contract import Ranking, TopkConfig
+from rsp_engine.operators.topk.contract import TopkAnswer, TopkOperatorConfig
 from rsp_engine.operators.topk.mintopk import MinTopk
 from tests.operators.topk_stories import Arrival, Naive, give, open_panes, plus
 
@@ -38,7 +38,7 @@ class Play:
 
     def __init__(self, operator: str, case: dict[str, Any]) -> None:
         self.operator: MinTopk | TopkN = (
-            MinTopk(TopkConfig(case["k"]))
+            MinTopk(TopkOperatorConfig(case["k"]))
             if operator == "MinTopk"
             else TopkN(TopkNConfig(case["k"], case["n"]), plus)
         )
@@ -63,7 +63,7 @@ class Play:
         self.naive.change(found)
         self.operator.change([key for key, _ in found], [value for _, value in found])
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         self.closed = window
         return self.operator.close(window)
 

@@ -31,7 +31,7 @@ from tests.operators.topk_stories import (
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
-    from rsp_engine.operators.topk.contract import Ranking
+    from rsp_engine.operators.topk.contract import TopkAnswer
 
 
 def checked(operator: TopkN) -> TopkN:
@@ -44,11 +44,11 @@ def written_and_read(operator: TopkN) -> TopkN:
     return TopkN.restored(operator.config, operator._score, state)
 
 
-def pairs(ranking: Ranking) -> list[tuple[int, float]]:
+def pairs(ranking: TopkAnswer) -> list[tuple[int, float]]:
     return list(zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True))
 
 
-def as_data(ranking: Ranking) -> tuple[object, ...]:
+def as_data(ranking: TopkAnswer) -> tuple[object, ...]:
     return pairs(ranking), ranking.is_exact, ranking.has_exact_set
 
 

@@ -15,7 +15,7 @@ from rsp_engine.errors import StateError
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
 from rsp_engine.operators.acquatop.whole_window import WholeWindow
-from rsp_engine.operators.topk.contract import TopkConfig
+from rsp_engine.operators.topk.contract import TopkOperatorConfig
 from tests.thoroughness import examples
 
 SCORES = {
@@ -97,7 +97,7 @@ steps = st.one_of(
 @given(st.integers(1, 3), st.sampled_from(sorted(SCORES)), st.lists(steps, max_size=25))
 def test_the_ranking_is_the_naive_one_after_any_steps(k, name, taken):
     """Panes begin anywhere after the window that closed, so late arrivals are among them."""
-    operator, naive, closed = WholeWindow(TopkConfig(k), SCORES[name]), Naive(name), -1
+    operator, naive, closed = WholeWindow(TopkOperatorConfig(k), SCORES[name]), Naive(name), -1
     for step in taken:
         match step:
             case ("arrive", (ahead, long), batch):
@@ -123,7 +123,7 @@ def test_the_ranking_is_the_naive_one_after_any_steps(k, name, taken):
                 naive.close(closed)
             case _:
                 saved = json.loads(json.dumps(operator.state()))
-                operator = WholeWindow.restored(TopkConfig(k), SCORES[name], saved)
+                operator = WholeWindow.restored(TopkOperatorConfig(k), SCORES[name], saved)
         operator._check()
 
 
@@ -141,9 +141,9 @@ def test_batches_and_their_order_do_not_matter(batch, changes, data):
     remote = {key: value for key, _, _, value in batch}
     batch = [(key, position, streaming, remote[key]) for key, position, streaming, _ in batch]
     pane = Pane(0, 1)
-    whole = WholeWindow(TopkConfig(3), SCORES["product"])
+    whole = WholeWindow(TopkOperatorConfig(3), SCORES["product"])
     whole.arrive(pane, *columns(batch, 4))
-    parts = WholeWindow(TopkConfig(3), SCORES["product"])
+    parts = WholeWindow(TopkOperatorConfig(3), SCORES["product"])
     for row in data.draw(st.permutations(batch)):
         parts.arrive(pane, *columns([row], 4))
         if data.draw(st.booleans()):
@@ -165,7 +165,7 @@ def test_a_list_that_holds_everything_ranks_the_same(batch, changes):
     """Topk+N with room for all is the whole window."""
     remote = {key: value for key, _, value in batch}
     listed = TopkN(TopkNConfig(3, n=20), SCORES["sum"])
-    whole = WholeWindow(TopkConfig(3), SCORES["sum"])
+    whole = WholeWindow(TopkOperatorConfig(3), SCORES["sum"])
     for operator in (listed, whole):
         for position, (key, streaming, _) in enumerate(batch):
             pane = Pane(position // 4, position // 4 + 1)
@@ -182,7 +182,7 @@ def test_a_list_that_holds_everything_ranks_the_same(batch, changes):
 
 
 def made() -> WholeWindow:
-    operator = WholeWindow(TopkConfig(2), SCORES["sum"])
+    operator = WholeWindow(TopkOperatorConfig(2), SCORES["sum"])
     operator.arrive(Pane(0, 1), [0, 1], [1, 2], [1.0, 2.0], [1.0, nan])
     return operator
 
@@ -214,7 +214,7 @@ def test_a_change_reaches_arrivals_of_windows_to_come():
 
 
 def test_of_two_arrivals_at_once_the_larger_of_the_stream_counts_whatever_changes():
-    operator = WholeWindow(TopkConfig(1), SCORES["product"])
+    operator = WholeWindow(TopkOperatorConfig(1), SCORES["product"])
     operator.arrive(Pane(0, 0), [0, 0], [1, 1], [2.0, 3.0], [1.0, 1.0])
     assert operator.scores.tolist() == [3.0]
     operator.change([0], [-1.0])
@@ -222,7 +222,7 @@ def test_of_two_arrivals_at_once_the_larger_of_the_stream_counts_whatever_change
 
 
 def test_older_arrivals_of_a_pane_are_forgotten():
-    operator = WholeWindow(TopkConfig(1), SCORES["sum"])
+    operator = WholeWindow(TopkOperatorConfig(1), SCORES["sum"])
     for position in range(50):
         operator.arrive(Pane(0, 9), [0, 0], [position, position], [1.0, 1.0], [1.0, 1.0])
         operator.settle(0)
@@ -261,7 +261,9 @@ def test_windows_that_have_closed_take_nothing_and_do_not_close_again():
 
 
 def test_a_score_that_cannot_be_worked_out_leaves_everything_as_it_was():
-    operator = WholeWindow(TopkConfig(1), lambda streaming, remote: np.sqrt(streaming + remote))
+    operator = WholeWindow(
+        TopkOperatorConfig(1), lambda streaming, remote: np.sqrt(streaming + remote)
+    )
     operator.arrive(Pane(0, 1), [0, 1], [1, 2], [1.0, 2.0], [0.0, 0.0])
     before = operator.state()
     with pytest.raises(ValueError, match="must be a number"):
@@ -274,6 +276,6 @@ def test_a_score_that_cannot_be_worked_out_leaves_everything_as_it_was():
 def test_a_state_of_another_kind_is_refused():
     saved = made().state()
     with pytest.raises(StateError, match="another configuration"):
-        WholeWindow.restored(TopkConfig(3), SCORES["sum"], saved)
+        WholeWindow.restored(TopkOperatorConfig(3), SCORES["sum"], saved)
     with pytest.raises(StateError, match="not of WholeWindow"):
-        WholeWindow.restored(TopkConfig(2), SCORES["sum"], {**saved, "operator": "Topk+N"})
+        WholeWindow.restored(TopkOperatorConfig(2), SCORES["sum"], {**saved, "operator": "Topk+N"})

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import Pane, TimeFrame
-from rsp_engine.operators.topk.contract import TopkConfig, in_panes
+from rsp_engine.operators.topk.contract import TopkOperatorConfig, in_panes
 
 WINDOWS = 14
 KEYS = 8
@@ -28,7 +28,7 @@ class Run(NamedTuple):
     Positions may run ahead of the window that closes, and batches are cut anywhere.
     """
 
-    config: TopkConfig
+    config: TopkOperatorConfig
     frame: TimeFrame
     batches: list[list[list[tuple[int, int]]]]
     scores: list[float]
@@ -43,7 +43,9 @@ def runs(draw: st.DrawFn) -> Run:
     if draw(st.booleans()):  # so many elements, one after the other
         frame = TimeFrame(frame.range, frame.step, 0, "[)")
         positions = list(range(len(positions)))
-    return Run(TopkConfig(draw(st.integers(1, 4))), frame, draw(batched(frame, positions)), scores)
+    return Run(
+        TopkOperatorConfig(draw(st.integers(1, 4))), frame, draw(batched(frame, positions)), scores
+    )
 
 
 @st.composite

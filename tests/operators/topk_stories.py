@@ -15,7 +15,7 @@ from tests.operators.topk_runs import KEYS, frames
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rsp_engine.operators.topk.contract import Ranking
+    from rsp_engine.operators.topk.contract import TopkAnswer
 
 WINDOWS = 5
 
@@ -134,7 +134,7 @@ def give(operator: TopkN, pane: Pane, arrivals: list[Arrival], remote: dict[int,
 
 def told(
     story: Story, operator: TopkN, after: Callable[[TopkN], TopkN] = lambda operator: operator
-) -> Iterator[tuple[Ranking, list[tuple[int, float]]]]:
+) -> Iterator[tuple[TopkAnswer, list[tuple[int, float]]]]:
     """Tell a story to an operator, and yield its answers, each with all that is right."""
     naive, closed = story.naive(), -1
     for name, given in story.steps:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from rsp_engine.plan.logical.algebra import Logical
 
-Solution = frozenset[tuple[str, tree.Term]]
-Triples = frozenset[tuple[tree.Term, ...]]
+Solution = frozenset[tuple[str, tree.TermNode]]
+Triples = frozenset[tuple[tree.TermNode, ...]]
 Windows = dict[str, Triples]
 
 
@@ -68,7 +68,7 @@ def solutions(plan: Logical, windows: Windows, triples: Triples = frozenset()) -
 def _matches(patterns: Iterable[Any], triples: Triples) -> Iterator[Solution]:
     """Try every choice of triples. A blank node is a variable that is not told."""
     for choice in product(triples, repeat=len(list(patterns))):
-        bound: dict[tree.Node, tree.Term] = {}
+        bound: dict[tree.Node, tree.TermNode] = {}
         pairs = [
             pair for p, t in zip(patterns, choice, strict=True) for pair in zip(p, t, strict=True)
         ]
@@ -76,13 +76,13 @@ def _matches(patterns: Iterable[Any], triples: Triples) -> Iterator[Solution]:
             yield frozenset((v.name, t) for v, t in bound.items() if isinstance(v, tree.Var))
 
 
-def _fits(term: tree.Node, value: tree.Term, bound: dict[tree.Node, tree.Term]) -> bool:
+def _fits(term: tree.Node, value: tree.TermNode, bound: dict[tree.Node, tree.TermNode]) -> bool:
     if isinstance(term, tree.Var | tree.BlankNode):
         return bound.setdefault(term, value) == value
     return term == value
 
 
-def _agree(one: Mapping[str, tree.Term], other: Mapping[str, tree.Term]) -> bool:
+def _agree(one: Mapping[str, tree.TermNode], other: Mapping[str, tree.TermNode]) -> bool:
     return all(other[name] == term for name, term in one.items() if name in other)
 
 

@@ -10,7 +10,7 @@ from rsp_engine.errors import QueryError
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check, serialise, tree
 from rsp_engine.plan.explain.text import explain, explain_json
-from rsp_engine.plan.planner import Plan, plan
+from rsp_engine.plan.planner import QueryPlan, plan
 from tests.grammar.strategies import queries
 from tests.thoroughness import examples
 
@@ -20,26 +20,26 @@ CLAUSE = tree.FromWindow(
 )
 
 
-def over_one_window(query: tree.Query) -> tree.Query:
+def over_one_window(query: tree.QueryUnit) -> tree.QueryUnit:
     """Return a query that reads one good window wherever it reads any, and no remote data."""
 
     def changed(node: tree.Node) -> tree.Node:
         match node:
-            case tree.Window(_, group) | tree.Service(_, group):
-                return tree.Window(WINDOW, group)
-            case tree.Graph(_, group):
+            case tree.WindowPattern(_, group) | tree.ServicePattern(_, group):
+                return tree.WindowPattern(WINDOW, group)
+            case tree.GraphPattern(_, group):
                 return group
             case tree.NamedCall(_, arguments) | tree.FunctionCall(_, arguments):
                 return tree.BuiltInCall("COALESCE", arguments)
             case _:
                 return node
 
-    made = tree.rewrite(query, changed)
-    assert isinstance(made, tree.Query)
+    made = tree.rewrite_tree(query, changed)
+    assert isinstance(made, tree.QueryUnit)
     return replace(made, register=None, form=replace(made.form, dataset=(CLAUSE,)))
 
 
-def planned(query: tree.Query) -> None:
+def planned(query: tree.QueryUnit) -> None:
     text = serialise(query)
     try:
         made = plan(check(text, "query"), text, "query")
@@ -51,7 +51,7 @@ def planned(query: tree.Query) -> None:
     assert all(0 <= span.start <= span.end <= len(text) for span in places)
 
 
-def explain_and_make(made: Plan) -> None:
+def explain_and_make(made: QueryPlan) -> None:
     assert explain(made)
     assert explain_json(made)
     Step(made.physical)

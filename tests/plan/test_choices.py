@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from rsp_engine.drivers.user_functions import as_sparql
-from rsp_engine.evaluators.per_pane import PaneWiseConfig
+from rsp_engine.evaluators.per_pane import PerPaneConfig
 from rsp_engine.grammar import check
 from rsp_engine.plan.explain.text import explain
-from rsp_engine.plan.options import Options
-from rsp_engine.plan.planner import Plan, plan
+from rsp_engine.plan.options import QueryOptions
+from rsp_engine.plan.planner import QueryPlan, plan
 
 TIME = "FROM NAMED WINDOW :w ON :s [RANGE 9s STEP 3s]"
 COUNT = "FROM NAMED WINDOW :w ON :s [ELEMENTS 9 STEP 3]"
 TWO = f"{TIME} FROM NAMED WINDOW :x ON :s [RANGE 5s]"
 
 
-def planned(select: str, windows: str, where: str, tail: str = "") -> Plan:
+def planned(select: str, windows: str, where: str, tail: str = "") -> QueryPlan:
     text = f"PREFIX : <http://example.org/> {select} {windows} WHERE {{ {where} }} {tail}"
-    return plan(check(text), text, "<query>", Options(functions={"F": as_sparql(abs)}))
+    return plan(check(text), text, "<query>", QueryOptions(functions={"F": as_sparql(abs)}))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def planned(select: str, windows: str, where: str, tail: str = "") -> Plan:
 )
 def test_one_triple_pattern_whose_variables_are_all_told_is_asked_pane_by_pane(select, where):
     made = planned(select, TIME, where)
-    assert isinstance(made.physical.operator, PaneWiseConfig)
+    assert isinstance(made.physical.operator, PerPaneConfig)
     assert "pane by pane" in explain(made)
 
 
@@ -63,7 +63,7 @@ def test_one_triple_pattern_whose_variables_are_all_told_is_asked_pane_by_pane(s
 )
 def test_any_other_query_is_asked_of_the_whole_window(select, windows, where, tail):
     made = planned(select, windows, where, tail)
-    assert not isinstance(made.physical.operator, PaneWiseConfig)
+    assert not isinstance(made.physical.operator, PerPaneConfig)
     assert "general path" in explain(made)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rsp_engine.cli.ranking import Operator
-from rsp_engine.evaluators.topk import RankedConfig
+from rsp_engine.cli.ranking import OperatorChoice
+from rsp_engine.evaluators.topk import TopkConfig
 from rsp_engine.grammar import check
 from rsp_engine.operators.topk.rankers import RANKERS
-from rsp_engine.plan.options import OPERATORS, Options
+from rsp_engine.plan.options import OPERATORS, QueryOptions
 from rsp_engine.plan.planner import plan
 from rsp_engine.plan.shapes.ranker_choice import chosen_ranker, threshold
 
@@ -19,16 +19,16 @@ WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY DESC(?v) LIMIT {}"""
 OTHERS = ("auto", "general", "eaa", "sla", "approximate")  # the last three are for several streams
 
 
-def planned(size: str, step: str, k: int = 10, operator: str = "auto") -> tuple[RankedConfig, str]:
+def planned(size: str, step: str, k: int = 10, operator: str = "auto") -> tuple[TopkConfig, str]:
     text = QUERY.format(size, step, k)
-    physical = plan(check(text), text, "query", Options(operator=operator)).physical  # type: ignore[arg-type]
-    assert isinstance(physical.operator, RankedConfig)
+    physical = plan(check(text), text, "query", QueryOptions(operator=operator)).physical  # type: ignore[arg-type]
+    assert isinstance(physical.operator, TopkConfig)
     return physical.operator, physical.why
 
 
-def config_of(text: str) -> RankedConfig:
+def config_of(text: str) -> TopkConfig:
     found = plan(check(text), text, "query").physical.operator
-    assert isinstance(found, RankedConfig)
+    assert isinstance(found, TopkConfig)
     return found
 
 
@@ -62,7 +62,7 @@ def test_a_window_that_counts_is_chosen_for_by_its_slides_too(unit):
 
 
 def test_every_operator_can_be_asked_for_by_name():
-    assert set(OPERATORS) == {operator.value for operator in Operator}
+    assert set(OPERATORS) == {operator.value for operator in OperatorChoice}
     found = {planned("1h", "1m", operator=o)[0].ranker for o in OPERATORS if o not in OTHERS}
     assert found == set(RANKERS)
 

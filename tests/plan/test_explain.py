@@ -17,8 +17,8 @@ import pytest
 from rsp_engine.errors import PlanError, QueryError
 from rsp_engine.grammar import check
 from rsp_engine.plan.explain.text import explain, explain_json
-from rsp_engine.plan.options import Options
-from rsp_engine.plan.planner import Plan, plan
+from rsp_engine.plan.options import QueryOptions
+from rsp_engine.plan.planner import QueryPlan, plan
 from tests.data import PROJECT
 
 CASES = PROJECT / "tests" / "cases" / "plans"
@@ -47,9 +47,9 @@ def planned(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("places.ttl").touch()
 
-    def read(name: str) -> Plan:
+    def read(name: str) -> QueryPlan:
         text = (PROJECT / "queries" / f"{name}.rspql").read_text(encoding="utf-8")
-        return plan(check(text), text, name, Options(graphs={PLACES: Path("places.ttl")}))
+        return plan(check(text), text, name, QueryOptions(graphs={PLACES: Path("places.ttl")}))
 
     return read
 
@@ -67,7 +67,7 @@ def test_a_plan_is_explained_to_programs(name, planned):
 
 def test_people_and_programs_are_told_of_every_option():
     text = (PROJECT / "queries" / "biggest-trades.rspql").read_text(encoding="utf-8")
-    made = plan(check(text), text, "q", Options(bounds="[)", t0=250, report="every"))
+    made = plan(check(text), text, "q", QueryOptions(bounds="[)", t0=250, report="every"))
     said = explain(made)
     assert "[open, close) from 250" in said
     assert "windows from the first to the last with content" in said

@@ -21,8 +21,8 @@ from rsp_engine.grammar import check, tree
 from rsp_engine.plan.explain.dot import explain_dot
 from rsp_engine.plan.explain.graph import plan_graph
 from rsp_engine.plan.explain.svg import explain_svg
-from rsp_engine.plan.options import Options
-from rsp_engine.plan.planner import Plan, plan
+from rsp_engine.plan.options import QueryOptions
+from rsp_engine.plan.planner import QueryPlan, plan
 from tests.data import PROJECT
 
 DOT = Lark(
@@ -53,8 +53,8 @@ WHERE {{ WINDOW :w {{ ?a :p ?t FILTER ({condition}) }} }}"""
 HOSTILE = r'REGEX(?t, "<B>\\d\" & > \\")'
 
 
-def planned(text: str, **options) -> Plan:
-    return plan(check(text), text, "q", Options(**options))
+def planned(text: str, **options) -> QueryPlan:
+    return plan(check(text), text, "q", QueryOptions(**options))
 
 
 @pytest.fixture
@@ -65,17 +65,17 @@ def here(tmp_path, monkeypatch):
         Path(name).touch()
 
 
-def plan_of(name: str) -> Plan:
+def plan_of(name: str) -> QueryPlan:
     """Plan a query of `queries/`, with what it needs bound to something."""
     text = (PROJECT / "queries" / f"{name}.rspql").read_text(encoding="utf-8")
     query = check(text)
-    asked = [clause.name for clause in tree.find(query, tree.Service)]
+    asked = [clause.name for clause in tree.find(query, tree.ServicePattern)]
     services = {name.value for name in asked if isinstance(name, tree.Iri)}
     return plan(
         query,
         text,
         name,
-        Options(
+        QueryOptions(
             services={iri: connect("http://localhost:1/") for iri in services},
             functions={"F": lambda *_: None},
             graphs={"http://example.org/air/places": Path("places.ttl")},

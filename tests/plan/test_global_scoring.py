@@ -14,18 +14,18 @@ from rsp_engine.operators.pairs.scoring import (
     is_symmetric,
     swapped,
 )
-from rsp_engine.operators.pairs.skyband import KSkyband, SkybandConfig
+from rsp_engine.operators.pairs.skyband import PairSkyband, SkybandConfig
 from rsp_engine.operators.pairs.threshold_algorithm import SortedLists
 from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
-    Call,
     Divide,
     Multiply,
     Negate,
     Number,
     Quotient,
     Scoring,
+    ScoringCall,
     Subtract,
     Variable,
     evaluate,
@@ -47,7 +47,7 @@ def apart(x: float, y: float) -> float:
 
 
 def distance(column: int) -> Scoring:
-    return Call("apart", apart, (Variable(f"a{column}"), Variable(f"b{column}")))
+    return ScoringCall("apart", apart, (Variable(f"a{column}"), Variable(f"b{column}")))
 
 
 ONE, TWO, FAR = difference(1), difference(2), distance(2)
@@ -60,15 +60,15 @@ PROVEN = (
     Divide(Add(ONE, Number(1)), -4.0),
     Add(ONE, Add(ONE, TWO)),
     Subtract(FAR, ONE),
-    Call("most", max, (ONE, TWO)),
+    ScoringCall("most", max, (ONE, TWO)),
 )
 REFUSED = (
     (Quotient(ONE, Add(TWO, Number(1))), "divided by may be zero"),
     (Subtract(Variable("a1"), Variable("b1")), "objects exchanged"),
     (Multiply(both(1), TWO), "may rise or fall"),
     (Add(Multiply(Variable("a1"), Variable("b1")), ONE), "one of the two objects only"),
-    (Call("F", apart, (Variable("a1"), Variable("b1"))), "objects exchanged"),
-    (Call("F", apart, (ONE, TWO)), "may rise or fall"),
+    (ScoringCall("F", apart, (Variable("a1"), Variable("b1"))), "objects exchanged"),
+    (ScoringCall("F", apart, (ONE, TWO)), "may rise or fall"),
 )
 rows = st.lists(
     st.lists(st.integers(-6, 6).map(float), min_size=3, max_size=3), min_size=2, max_size=30
@@ -82,8 +82,8 @@ def test_the_threshold_algorithm_is_right_for_what_is_proven(objects, score, des
     found = global_scoring(scoring, {"apart": "distance"})
     assert isinstance(found, Global)
     config = SkybandConfig(k, 3)
-    by_lists = KSkyband(config, 3, scoring.kernel(), SortedLists(found.made()))
-    by_staircase = KSkyband(config, 3, scoring.kernel())
+    by_lists = PairSkyband(config, 3, scoring.kernel(), SortedLists(found.made()))
+    by_staircase = PairSkyband(config, 3, scoring.kernel())
     for row in objects:
         for skyband in (by_lists, by_staircase):
             skyband.arrive(row)

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
-    Call,
     Divide,
     Multiply,
     Negate,
     Number,
+    ScoringCall,
     Subtract,
     Variable,
     evaluate,
 )
-from rsp_engine.plan.intervals import interval
-from rsp_engine.plan.monotone import prove, written
+from rsp_engine.plan.intervals import value_interval
+from rsp_engine.plan.monotone import prove, scoring_text
 from tests.thoroughness import examples
 
 A, B, C = map(Variable, "abc")
@@ -92,16 +92,21 @@ def wrapped(a: float, b: float) -> float:
         (Absolute(A), {"a": ABOVE}, "rises", "since ?a rises and is never negative"),
         (Absolute(A), {"a": (-3, -1)}, "falls", "since ?a rises and is never positive"),
         (Absolute(Multiply(Number(0), A)), {}, "constant", "since a factor is always 0"),
-        (Call("F", f, (A, B)), {}, None, "the function F does not declare whether it rises"),
-        (Call("F", marked, (A, B)), {}, "rises", "F(?a, ?b) rises with ?a, since F declares it"),
-        (Call("F", marked, (B, A)), {}, "falls", "since F declares it"),
-        (Call("F", wrapped, (B, A)), {}, "falls", "since F declares it"),
-        (Call("F", marked, (A, A)), {}, None, "in F(?a, ?a) one part rises and one falls"),
-        (Call("F", marked, (A, Negate(A))), {}, "rises", "since F declares it"),
-        (Call("min", min, (A, Add(A, B))), {}, "rises", "since min declares it"),
-        (Call("max", max, (A, Negate(A))), {}, None, "one part rises and one falls"),
-        (Multiply(A, Call("max", max, (B, Number(0)))), {}, "rises", "is never negative"),
-        (Multiply(A, Call("min", min, (B, Number(0)))), {}, "falls", "is never positive"),
+        (ScoringCall("F", f, (A, B)), {}, None, "the function F does not declare whether it rises"),
+        (
+            ScoringCall("F", marked, (A, B)),
+            {},
+            "rises",
+            "F(?a, ?b) rises with ?a, since F declares it",
+        ),
+        (ScoringCall("F", marked, (B, A)), {}, "falls", "since F declares it"),
+        (ScoringCall("F", wrapped, (B, A)), {}, "falls", "since F declares it"),
+        (ScoringCall("F", marked, (A, A)), {}, None, "in F(?a, ?a) one part rises and one falls"),
+        (ScoringCall("F", marked, (A, Negate(A))), {}, "rises", "since F declares it"),
+        (ScoringCall("min", min, (A, Add(A, B))), {}, "rises", "since min declares it"),
+        (ScoringCall("max", max, (A, Negate(A))), {}, None, "one part rises and one falls"),
+        (Multiply(A, ScoringCall("max", max, (B, Number(0)))), {}, "rises", "is never negative"),
+        (Multiply(A, ScoringCall("min", min, (B, Number(0)))), {}, "falls", "is never positive"),
     ],
 )
 def test_what_can_be_shown_and_why(expression, ranges, direction, why):
@@ -122,8 +127,8 @@ def test_what_can_be_shown_and_why(expression, ranges, direction, why):
     ],
 )
 def test_a_function_declares_by_its_name_what_it_does(declared, direction):
-    assert prove(Call("F", f, (A, B)), "a", declared={"F": declared}).direction == direction
-    assert prove(Call("F", f, (B, B)), "a", declared={"F": declared}).direction == "constant"
+    assert prove(ScoringCall("F", f, (A, B)), "a", declared={"F": declared}).direction == direction
+    assert prove(ScoringCall("F", f, (B, B)), "a", declared={"F": declared}).direction == "constant"
 
 
 def test_a_score_without_a_streamed_variable_does_not_change():
@@ -137,7 +142,7 @@ def test_a_range_that_holds_nothing_is_refused(bad):
 
 
 def test_a_declaration_that_says_nothing_is_refused():
-    call = Call("F", f, (A, B))
+    call = ScoringCall("F", f, (A, B))
     with pytest.raises(ValueError, match="1 directions, and has 2 arguments"):
         prove(call, "a", declared={"F": ("rises",)})
     with pytest.raises(ValueError, match="say rises, falls or constant"):
@@ -154,11 +159,11 @@ def test_a_declaration_that_says_nothing_is_refused():
         (Divide(Multiply(A, B), 0.5), "?a * ?b / 0.5"),
         (Negate(Add(A, Number(1))), "-(?a + 1)"),
         (Negate(Negate(A)), "-(-?a)"),
-        (Call("F", f, (Absolute(A), Number(1e300))), "F(ABS(?a), 1e+300)"),
+        (ScoringCall("F", f, (Absolute(A), Number(1e300))), "F(ABS(?a), 1e+300)"),
     ],
 )
 def test_a_scoring_function_is_written_as_in_sparql(expression, text):
-    assert written(expression) == text
+    assert scoring_text(expression) == text
 
 
 numbers = st.integers(-3, 3).map(float)
@@ -177,9 +182,9 @@ expressions = st.recursive(
         st.builds(Divide, inner, st.sampled_from([-3.0, 0.1, 7.0])),
         st.builds(Negate, inner),
         st.builds(Absolute, inner),
-        st.builds(Call, st.just("min"), st.just(min), st.tuples(inner, inner)),
-        st.builds(Call, st.just("max"), st.just(max), st.tuples(inner, inner)),
-        st.builds(Call, st.just("F"), st.just(marked), st.tuples(inner, inner)),
+        st.builds(ScoringCall, st.just("min"), st.just(min), st.tuples(inner, inner)),
+        st.builds(ScoringCall, st.just("max"), st.just(max), st.tuples(inner, inner)),
+        st.builds(ScoringCall, st.just("F"), st.just(marked), st.tuples(inner, inner)),
     ),
     max_leaves=6,
 )
@@ -200,7 +205,7 @@ def test_whatever_is_shown_holds_for_all_values_to_the_last_bit(expression, with
     for name in "bc":
         columns[name] = np.full(8, data.draw(values(within[name], 1))[0])
     scores = evaluate(expression, columns)
-    low, high = interval(expression, within)
+    low, high = value_interval(expression, within)
     assert ((low <= scores) & (scores <= high)).all()
     steps = np.diff(scores)
     if found.direction == "rises":

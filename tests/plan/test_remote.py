@@ -6,26 +6,26 @@ import pyoxigraph as ox
 import pytest
 
 from rsp_engine.errors import BindingError, PlanError
-from rsp_engine.evaluators.service.config import ServedConfig
+from rsp_engine.evaluators.service.config import ServiceConfig
 from rsp_engine.evaluators.service.service_plan import ServiceOptions
 from rsp_engine.grammar import check
 from rsp_engine.plan.explain.text import explain, explain_json
-from rsp_engine.plan.options import Options
-from rsp_engine.plan.planner import Plan, plan
+from rsp_engine.plan.options import QueryOptions
+from rsp_engine.plan.planner import QueryPlan, plan
 from rsp_engine.plan.services import refuse_unasked
 from rsp_engine.replica.endpoints.endpoint import Limits
-from rsp_engine.replica.endpoints.in_process import InProcess
+from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from rsp_engine.replica.sparql_client.request_text import batch_of, whole_text
 from tests.evaluators.served_shapes import EX, OTHER, SERVICE, SHAPES
 
-SERVICES = dict.fromkeys((SERVICE, OTHER), lambda pattern: InProcess(pattern, ox.Store()))
+SERVICES = dict.fromkeys((SERVICE, OTHER), lambda pattern: InProcessEndpoint(pattern, ox.Store()))
 W = "FROM NAMED WINDOW :w ON :s [RANGE 10s]"
 JOINED = f"SELECT * {W} WHERE {{ WINDOW :w {{ ?u :m ?n }} SERVICE :svc {{ ?u :f ?f }} }}"
 
 
-def planned(text: str, **options: object) -> Plan:
+def planned(text: str, **options: object) -> QueryPlan:
     text = f"PREFIX : <{EX}> {text}"
-    given = Options(**{"services": SERVICES, "operator": "general", **options})  # type: ignore[arg-type]
+    given = QueryOptions(**{"services": SERVICES, "operator": "general", **options})  # type: ignore[arg-type]
     return plan(check(text), text, "<query>", given)
 
 
@@ -38,7 +38,7 @@ def test_the_keys_of_a_clause_are_what_it_surely_shares_with_what_it_is_joined_t
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_no_text_that_oxigraph_is_given_has_a_service(shape):
     operator = planned(shape.body).physical.operator
-    assert isinstance(operator, ServedConfig)
+    assert isinstance(operator, ServiceConfig)
     texts = [operator.sparql, *(c.keys.sparql for c in operator.clauses if c.keys)]
     assert not any("SERVICE" in text.upper().replace("SERVICE:", "") for text in texts)
 
@@ -67,7 +67,7 @@ def test_a_variable_may_have_any_name():
 def test_filters_on_the_stream_and_on_static_data_spare_keys():
     where = "WINDOW :w { ?u :m ?n } SERVICE :svc { ?u :f ?f } FILTER (?n > 1) FILTER (?f > 1)"
     made = planned(f"SELECT * {W} WHERE {{ {where} FILTER NOT EXISTS {{ ?u a :Known }} }}")
-    assert isinstance(made.physical.operator, ServedConfig)
+    assert isinstance(made.physical.operator, ServiceConfig)
     [clause] = made.physical.operator.clauses
     assert clause.keys is not None
     assert "?n > 1" in clause.keys.sparql
@@ -78,7 +78,7 @@ def test_filters_on_the_stream_and_on_static_data_spare_keys():
 @pytest.mark.parametrize("call", ["RAND() > 0.5", "STRLEN(STRUUID()) > 1"])
 def test_chance_does_not_decide_which_keys_are_needed(call):
     made = planned(JOINED.replace("?n }", f"?n FILTER ({call}) }} WINDOW :w {{ ?u :k ?l }}"))
-    assert isinstance(made.physical.operator, ServedConfig)
+    assert isinstance(made.physical.operator, ServiceConfig)
     [clause] = made.physical.operator.clauses
     assert clause.keys is not None
     assert "builtin" not in clause.keys.sparql

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.grammar import check, parse, tree
-from rsp_engine.grammar.tree import BlankNode, Describe
+from rsp_engine.grammar.tree import BlankNode, DescribeForm
+from rsp_engine.model.terms.term import XSD
 from rsp_engine.plan.explain.text import explain
 from rsp_engine.plan.logical.algebra import (
     Bgp,
@@ -35,7 +36,7 @@ from rsp_engine.plan.logical.algebra import (
     Values,
     Window,
 )
-from rsp_engine.plan.logical.rules import RULES, rewrite
+from rsp_engine.plan.logical.rules import RULES, apply_rules
 from rsp_engine.plan.logical.translate import translate
 from rsp_engine.plan.planner import plan
 from tests.data import PROJECT
@@ -68,13 +69,13 @@ def test_a_rule_does_what_its_case_shows(rule):
     text = case.split(BEFORE)[0]
     place = RULES.index(rule)
     before = translate(check(text))
-    after = rewrite(before, RULES[: place + 1])
+    after = apply_rules(before, RULES[: place + 1])
     now = text + BEFORE + written(text, before) + AFTER.lstrip("\n") + written(text, after)
     if os.environ.get("RSP_UPDATE_CASES") == "1":
         case_of(rule).write_text(now, encoding="utf-8", newline="\n")
         case = now
     assert now == case
-    assert rewrite(before, RULES[:place]) != after
+    assert apply_rules(before, RULES[:place]) != after
 
 
 def test_every_rule_has_a_case_and_every_case_a_rule():
@@ -91,7 +92,9 @@ def test_every_rule_has_a_case_and_every_case_a_rule():
 )
 def test_triples_around_a_filter_are_one_pattern(pattern):
     """A blank node belongs to one basic graph pattern, which a filter does not end (5.1.1)."""
-    after = rewrite(translate(parse(f"PREFIX : <http://example.org/> SELECT * {{ {pattern} }}")))
+    after = apply_rules(
+        translate(parse(f"PREFIX : <http://example.org/> SELECT * {{ {pattern} }}"))
+    )
     labels = [
         {term.label for triple in node.triples for term in triple if isinstance(term, BlankNode)}
         for node in nodes(after)
@@ -102,7 +105,7 @@ def test_triples_around_a_filter_are_one_pattern(pattern):
 
 X, Y, Z = map(tree.Var, "xyz")
 IRIS = [tree.Iri(f"http://example.org/{name}") for name in "ab"]
-NUMBERS = [tree.Literal(number, tree.XSD + "integer") for number in "12"]
+NUMBERS = [tree.Literal(number, XSD + "integer") for number in "12"]
 WINDOWS = ["http://example.org/v", "http://example.org/w"]
 _labels = count()
 
@@ -153,14 +156,14 @@ contents = st.fixed_dictionaries({name: st.frozensets(triples, max_size=3) for n
 def test_a_rule_keeps_what_a_plan_means(rule, node: Logical, windows: Windows):
     """Evaluated by the definition, a plan has the same bag of solutions before and after."""
     over = Window(tree.Iri(WINDOWS[0]), node)
-    after = rewrite(over, RULES if rule is None else (rule,))
+    after = apply_rules(over, RULES if rule is None else (rule,))
     assert solutions(after, windows) == solutions(over, windows)
 
 
 @given(plans)
 def test_rewriting_a_second_time_changes_nothing(node):
-    once = rewrite(node)
-    assert rewrite(once) == once
+    once = apply_rules(node)
+    assert apply_rules(once) == once
 
 
 def nodes(node: Logical) -> Iterator[Logical]:
@@ -189,18 +192,18 @@ def facts(node: Logical) -> dict[str, list[Any]]:
 @pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
 def test_the_plan_of_a_query_reads_and_tells_after_rewriting_what_it_did_before(path):
     before = translate(parse(path.read_text(encoding="utf-8")))
-    after = rewrite(before)
+    after = apply_rules(before)
     assert facts(after) == facts(before)
-    assert rewrite(after) == after
+    assert apply_rules(after) == after
 
 
 @examples(60)
 @given(any_queries())
 def test_so_does_the_plan_of_any_query_of_the_language(query):
-    if isinstance(query.form, Describe):
+    if isinstance(query.form, DescribeForm):
         return
     before = translate(query)
-    after = rewrite(before)
+    after = apply_rules(before)
     assert facts(after) == facts(before)
-    assert rewrite(after) == after
+    assert apply_rules(after) == after
     assert not any(isinstance(n, Join) and Bgp() in (n.left, n.right) for n in nodes(after))

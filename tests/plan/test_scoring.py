@@ -16,18 +16,18 @@ from rsp_engine.grammar import check, tree
 from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
-    Call,
     Divide,
     Multiply,
     Negate,
     Number,
     Scoring,
+    ScoringCall,
     Subtract,
     Variable,
     evaluate,
 )
 from rsp_engine.operators.scoring.term_scores import are_numbers, column, number
-from rsp_engine.plan.scoring import scoring
+from rsp_engine.plan.scoring import scoring_of
 from tests.thoroughness import examples
 
 A, B = Variable("a"), Variable("b")
@@ -66,13 +66,13 @@ def read(text: str) -> tree.Expression:
         ("+?a", Add(A, Number(0))),
         ("-(?a + ?b)", Negate(Add(A, B))),
         ("ABS(?a)", Absolute(A)),
-        ("F(?a, ?b * 2)", Call("F", double, (A, Multiply(B, Number(2))))),
-        (":f(?a, 1)", Call(FUNCTION, double, (A, Number(1)))),
+        ("F(?a, ?b * 2)", ScoringCall("F", double, (A, Multiply(B, Number(2))))),
+        (":f(?a, 1)", ScoringCall(FUNCTION, double, (A, Number(1)))),
         ("xsd:double(?a + ?b)", Add(A, B)),
     ],
 )
 def test_arithmetic_becomes_a_scoring_function(text, expected):
-    assert scoring(read(text), FUNCTIONS) == expected
+    assert scoring_of(read(text), FUNCTIONS) == expected
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_arithmetic_becomes_a_scoring_function(text, expected):
     ],
 )
 def test_what_float64_cannot_say_is_left_to_oxigraph(text):
-    assert scoring(read(text), FUNCTIONS) is None
+    assert scoring_of(read(text), FUNCTIONS) is None
 
 
 # Numbers stand between guillemets, so that they can be written as doubles as well.
@@ -197,8 +197,8 @@ def size(expression: Scoring) -> Scoring:
             return Add(Number(1), Divide(size(x), abs(divisor)))
         case Negate(x) | Absolute(x):
             return size(x)
-        case Call(name, function, arguments):
-            return Add(Number(1), Call(name, function, tuple(map(size, arguments))))
+        case ScoringCall(name, function, arguments):
+            return Add(Number(1), ScoringCall(name, function, tuple(map(size, arguments))))
         case _:
             return Add(Number(1), Absolute(expression))
 
@@ -206,7 +206,7 @@ def size(expression: Scoring) -> Scoring:
 @examples(300)
 @given(expressions, st.lists(st.tuples(terms, terms), min_size=1, max_size=4))
 def test_a_scoring_function_gives_what_oxigraph_gives(text, rows):
-    found = scoring(read(as_written(text)), FUNCTIONS)
+    found = scoring_of(read(as_written(text)), FUNCTIONS)
     assert found is not None, text
     if "F(" in text:  # it may make something of a text
         rows = [row for row in rows if are_numbers(row)]

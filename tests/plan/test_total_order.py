@@ -9,7 +9,7 @@ import pytest
 
 from rsp_engine.grammar import parse
 from rsp_engine.grammar.write import serialise
-from rsp_engine.operators.sparql.sparql_query import Asking, GeneralConfig
+from rsp_engine.operators.sparql.sparql_query import SparqlConfig, SparqlQuery
 from rsp_engine.plan.sparql.total_order import totally_ordered
 
 XSD = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
@@ -25,8 +25,8 @@ def written(values: tuple[str, ...]) -> str:
 
 
 def asked(text: str) -> list[str]:
-    config = GeneralConfig(serialise(totally_ordered(parse(text))), "SELECT")
-    found = Asking(config).ask(ox.Store(), now=0)
+    config = SparqlConfig(serialise(totally_ordered(parse(text))), "SELECT")
+    found = SparqlQuery(config).ask(ox.Store(), now=0)
     assert isinstance(found, ox.QuerySolutions)
     return [str(solution["v"]) for solution in found]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.model.candidates import Candidates, Outlook
-from rsp_engine.policies import POLICIES, elected_set, named
+from rsp_engine.policies import POLICIES, elected_set, policy_named
 from rsp_engine.policies.voi import AT_VOI, WSJ_VOI, Learner, Voi
 from tests.policies.inputs import candidates, counts, entries, numbers, questions
 from tests.thoroughness import examples
@@ -21,7 +21,7 @@ def floats(*values):
 
 
 def voi(text):
-    policy = named(text)
+    policy = policy_named(text)
     assert isinstance(policy, Voi)
     return policy
 
@@ -203,8 +203,8 @@ def test_wp_weighs_who_is_in_against_the_order():
     border = sure(scores, [2], [4.0, 5.5])
     outlook.scores[2], outlook.chances[2] = border.scores[2], border.chances[2]
     asked = candidates(range(4), scores, [1] * 4, k=3, outlook=outlook)
-    assert named("AT-VOI+wp=0").elect(asked, entries(4), 1, 0, 0).tolist() == [0]
-    assert named("AT-VOI+wp=4").elect(asked, entries(4), 1, 0, 0).tolist() == [2]
+    assert policy_named("AT-VOI+wp=0").elect(asked, entries(4), 1, 0, 0).tolist() == [0]
+    assert policy_named("AT-VOI+wp=4").elect(asked, entries(4), 1, 0, 0).tolist() == [2]
 
 
 @given(questions(), counts)
@@ -257,12 +257,12 @@ def test_the_answer_is_ordered_by_what_is_to_be_expected_or_by_the_replica():
 )
 def test_a_policy_that_cannot_be_is_refused_with_the_reason(text, reason):
     with pytest.raises(ValueError, match=reason):
-        named(text)
+        policy_named(text)
 
 
 def test_parameters_follow_the_name():
     assert voi("WSJ-VOI+wp=4+answer=replica").wp == 4
-    assert named("WSJ-VOI") is WSJ_VOI
+    assert policy_named("WSJ-VOI") is WSJ_VOI
 
 
 # Skipping, which is of every policy.

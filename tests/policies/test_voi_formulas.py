@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 
 from rsp_engine.model.candidates import Outlook
-from rsp_engine.policies.voi.rank_distribution import standing
-from rsp_engine.policies.voi.rate import Rate
-from rsp_engine.policies.voi.refresh_value import horizon, ideal, thresholds, worth
-from rsp_engine.policies.voi.values import Levels, Marginal, Past, grouped
+from rsp_engine.policies.voi.rank_distribution import rank_distribution
+from rsp_engine.policies.voi.rate import ChangeRate
+from rsp_engine.policies.voi.refresh_value import horizon, ideal, refresh_value, thresholds
+from rsp_engine.policies.voi.values import Levels, Marginal, ValueHistory, group_levels
 from tests.policies.inputs import numbers, outlooks
 from tests.thoroughness import examples
 
@@ -30,7 +30,7 @@ def floats(*values):
 
 def test_the_posterior_of_p_on_a_history_by_hand():
     """Changed after 1 and 3 evaluations, the same after 2; the same after 4, F(old) being 0.3."""
-    rate = Rate()
+    rate = ChangeRate()
     rate.observe(numbers([1, 3, 2]), np.array([True, True, False]), floats(0, 0, 0))
     rate.observe(numbers([4]), np.array([False]), floats(0.3))
     weights = [
@@ -42,7 +42,7 @@ def test_the_posterior_of_p_on_a_history_by_hand():
 
 
 def test_a_value_that_always_comes_back_tells_nothing_of_p():
-    rate = Rate()
+    rate = ChangeRate()
     rate.observe(numbers([5] * 50), np.zeros(50, dtype=bool), np.ones(50))
     assert rate.mean == pytest.approx(0.5)
 
@@ -53,23 +53,23 @@ def test_p_is_found_from_what_refreshes_show():
     ages = chance.integers(1, 9, 10_000)
     drawn = chance.random(10_000) > 0.9**ages
     changed = drawn & (chance.random(10_000) > 0.2)
-    rate = Rate()
+    rate = ChangeRate()
     rate.observe(ages, changed, np.full(10_000, 0.2))
     assert rate.mean == pytest.approx(0.1, rel=0.1)
-    blind = Rate()
+    blind = ChangeRate()
     blind.observe(ages, changed, np.zeros(10_000))
     assert blind.mean < 0.09  # without the coincidences it is taken to be less
 
 
 def test_the_rate_goes_on_from_its_state():
-    rate = Rate()
+    rate = ChangeRate()
     rate.observe(numbers([1, 7]), np.array([True, False]), floats(0, 0.1))
-    again = Rate(rate.state())
+    again = ChangeRate(rate.state())
     for one in (rate, again):
         one.observe(numbers([2]), np.array([False]), floats(0))
     assert again.mean == rate.mean
     with pytest.raises(ValueError, match="40 points"):
-        Rate([0.0])
+        ChangeRate([0.0])
 
 
 # F and F_u.
@@ -103,7 +103,7 @@ def test_f_has_at_most_40_levels_of_about_equal_weight():
 
 
 def test_a_value_of_great_weight_is_a_level_of_its_own():
-    values, weights = grouped(np.arange(100.0), np.where(np.arange(100) == 50, 99.0, 1.0), 10)
+    values, weights = group_levels(np.arange(100.0), np.where(np.arange(100) == 50, 99.0, 1.0), 10)
     assert 50.0 in values
     assert weights[values == 50.0] == 99
     assert weights.sum() == 198
@@ -124,7 +124,7 @@ def test_f_of_an_object_leans_on_its_past():
     F_u ~ 0.1 (1 + 5) / 2 = 0.3 for these, and 0.05 for the eight others.
     """
     levels = Levels(np.arange(10.0), np.full(10, 0.1))
-    past = Past()
+    past = ValueHistory()
     past.restore([1.0, 0.0, 0.0, 0.0])
     assert past.c == 1
     found = past.chances(levels, floats([0.05, np.nan], [np.nan, np.nan]))
@@ -134,12 +134,12 @@ def test_f_of_an_object_leans_on_its_past():
 
 def test_how_much_the_past_tells_is_learned():
     chance = np.random.default_rng(3)
-    assert Past().c == np.inf
-    past = Past()
+    assert ValueHistory().c == np.inf
+    past = ValueHistory()
     ranks = chance.random(200)
     past.observe(ranks, chance.random((200, 3)))
     assert past.c == np.inf  # nothing to lean on
-    past = Past()
+    past = ValueHistory()
     near = np.clip(ranks[:, None] + chance.uniform(-0.05, 0.05, (200, 3)), 0, 1)
     past.observe(ranks, near)
     assert past.c == 1
@@ -147,7 +147,7 @@ def test_how_much_the_past_tells_is_learned():
 
 def test_the_advantage_of_no_past_is_two_in_logarithms():
     """One value at rank 0.5 that is as before: c = 1 gains log((1 + 1/0.3) / 2) = 0.773."""
-    past = Past()
+    past = ValueHistory()
     past.observe(floats(0.5), floats([0.5]))
     assert past.state() == pytest.approx(
         [np.log((c + 1 / 0.3) / (c + 1)) - 2 for c in (1, 3, 10)] + [0]
@@ -185,7 +185,7 @@ def naive(outlook, k):
 @given(outlooks(7))
 def test_all_sums_of_one_pass_are_those_of_each_pair(outlook):
     for k in (1, 3, 7):
-        found = standing(outlook, k)
+        found = rank_distribution(outlook, k)
         pi, g = naive(outlook, k)
         assert np.allclose(found.pi, pi, atol=1e-9)
         assert np.allclose(found.g, g, atol=1e-12)
@@ -209,7 +209,7 @@ def test_pi_and_g_are_near_a_monte_carlo_run(count, k, seed):
     the true one. Both are within 2 % of the whole.
     """
     outlook = drawn_outlook(count, 8, seed)
-    found = standing(outlook, k)
+    found = rank_distribution(outlook, k)
     chance = np.random.default_rng(seed + 100)
     cumulated = outlook.chances.cumsum(axis=1)
     picks = (chance.random((20_000, count, 1)) > cumulated).sum(axis=2).clip(max=7)
@@ -225,15 +225,15 @@ def test_pi_and_g_are_near_a_monte_carlo_run(count, k, seed):
 def test_who_is_sure_of_everything_stands_where_the_scores_say():
     scores = floats([5], [9], [5], [1])
     outlook = Outlook(scores, np.ones((4, 1)), numbers([1, 2, 3, 4]), np.ones(4))
-    found = standing(outlook, 2)
+    found = rank_distribution(outlook, 2)
     assert found.p_in.tolist() == pytest.approx([0, 1, 1, 0])
     assert found.gain.tolist() == pytest.approx([0, 0.75, 0.25, 0])
-    assert worth(outlook, 2, 1.0).tolist() == pytest.approx([0, 0, 0, 0], abs=1e-9)
+    assert refresh_value(outlook, 2, 1.0).tolist() == pytest.approx([0, 0, 0, 0], abs=1e-9)
 
 
 def test_at_most_k_objects_are_all_in():
     outlook = drawn_outlook(5, 3, 9)
-    assert standing(outlook, 5).p_in.tolist() == pytest.approx([1] * 5)
+    assert rank_distribution(outlook, 5).p_in.tolist() == pytest.approx([1] * 5)
 
 
 # H and V.
@@ -272,7 +272,7 @@ def test_v_is_as_it_is_written(outlook):
     p_in, gain = (pi * chances).sum(axis=1), (g * chances).sum(axis=1)
     order = sorted(range(6), key=lambda u: -p_in[u])
     idcg = 3 / 4 + 1 / 4 / np.log2(3)
-    value, now = worth(outlook, k, wp), []
+    value, now = refresh_value(outlook, k, wp), []
     for u in range(6):
         theta = p_in[order[k]] if u in order[:k] else p_in[order[k - 1]]
         spread = (chances[u] * abs(g[u] - gain[u])).sum() / 2 / idcg
@@ -290,9 +290,9 @@ def test_what_serves_later_windows_is_worth_a_fetch_even_if_it_is_far_below_toda
     scores = floats([9, 5], [8, 6], [2, 1])
     chances = floats([0.9, 0.1], [0.9, 0.1], [0.2, 0.8])
     order = numbers([3, 2, 1])
-    now = worth(Outlook(scores, chances, order, np.ones(3)), 1, 1.0)
+    now = refresh_value(Outlook(scores, chances, order, np.ones(3)), 1, 1.0)
     assert now[2] == pytest.approx(0, abs=1e-9)
-    later = worth(Outlook(scores, chances, order, floats(1, 1, 3)), 1, 1.0)
+    later = refresh_value(Outlook(scores, chances, order, floats(1, 1, 3)), 1, 1.0)
     assert later[:2].tolist() == now[:2].tolist()
     assert later[2] == pytest.approx(2 * 0.8 * now.sum() / (0.1 + 0.1 + 0.8))
     assert later[2] > later[:2].max()
@@ -300,4 +300,4 @@ def test_what_serves_later_windows_is_worth_a_fetch_even_if_it_is_far_below_toda
 
 def test_nothing_is_worth_less_than_nothing():
     for seed in range(20):
-        assert (worth(drawn_outlook(20, 6, seed), 5, 1.0) >= 0).all()
+        assert (refresh_value(drawn_outlook(20, 6, seed), 5, 1.0) >= 0).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyoxigraph as ox
 from hypothesis import strategies as st
 
-from rsp_engine.replica.pattern import Key, RemotePattern, Solution
+from rsp_engine.replica.pattern import Key, RemotePattern, RemoteSolution
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PATTERN = RemotePattern(
@@ -43,7 +43,7 @@ def user(number: int) -> Key:
     return (person(number),)
 
 
-def value(number: int) -> Solution:
+def value(number: int) -> RemoteSolution:
     """Return a solution."""
     return {"n": ox.Literal(number)}
 

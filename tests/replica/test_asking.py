@@ -76,17 +76,17 @@ terms = iris | literals
 keys = st.lists(terms, min_size=1, max_size=3).map(tuple)
 
 
-def _block(text: str) -> list[tuple[tree.Term | None, ...]]:
+def _block(text: str) -> list[tuple[tree.TermNode | None, ...]]:
     """Read the VALUES block of a request by the grammar of the engine."""
     form = parse(text).form
-    assert isinstance(form, tree.Select)
+    assert isinstance(form, tree.SelectForm)
     data, group = form.where.elements
     assert isinstance(data, tree.InlineData)
-    assert isinstance(group, tree.Group)
+    assert isinstance(group, tree.GroupPattern)
     return list(data.rows)
 
 
-def _term(term: tree.Term | None) -> ox.NamedNode | ox.Literal:
+def _term(term: tree.TermNode | None) -> ox.NamedNode | ox.Literal:
     match term:
         case tree.Iri(value):
             return ox.NamedNode(value)
@@ -134,7 +134,7 @@ def test_a_server_that_undoes_escapes_before_it_reads_sees_the_same(text):
     undone = re.sub(r"\\u([0-9A-Fa-f]{4})", lambda match: chr(int(match[1], 16)), written)
     assume("\\U" not in text)
     found = parse(f"SELECT * {{ VALUES ?k {{ {undone} }} }}").form
-    assert isinstance(found, tree.Select)
+    assert isinstance(found, tree.SelectForm)
     assert _term(found.where.elements[0].rows[0][0]) == ox.Literal(text)  # type: ignore[union-attr]
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import ServiceError
-from rsp_engine.replica.changes import Changes
+from rsp_engine.replica.changes import ChangeFeed
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched
 from rsp_engine.replica.pattern import RemotePattern
-from rsp_engine.replica.store.estimator import Declared
+from rsp_engine.replica.store.estimator import DeclaredIntervals
 from rsp_engine.replica.store.replica import Replica, ReplicaConfig
 from tests.replica.drawn import PATTERN, person, user, value
 
@@ -25,7 +25,7 @@ def says(who: int, count: int) -> ox.Triple:
 
 
 def test_an_element_says_the_new_values_of_the_keys_that_it_names():
-    changes = Changes(PATTERN)
+    changes = ChangeFeed(PATTERN)
     other = ox.Triple(person(9), ox.NamedNode("http://example.org/name"), ox.Literal("x"))
     changes.push(5, [says(1, 10), says(2, 20), says(2, 21), other])
     (change,) = changes.due(5)
@@ -34,7 +34,7 @@ def test_an_element_says_the_new_values_of_the_keys_that_it_names():
 
 
 def test_a_change_waits_until_it_is_due_and_is_given_once():
-    changes = Changes(PATTERN)
+    changes = ChangeFeed(PATTERN)
     changes.push(20, [says(1, 2)])
     changes.push(10, [says(1, 1)])
     changes.push(30, [says(1, 3)])
@@ -56,7 +56,7 @@ def test_the_replica_does_not_depend_on_the_order_of_arrival(drawn, chance):
 
 
 def replica_after(pushed):
-    changes, replica = Changes(PATTERN), Replica(ReplicaConfig(PATTERN, Declared(10)))
+    changes, replica = ChangeFeed(PATTERN), Replica(ReplicaConfig(PATTERN, DeclaredIntervals(10)))
     for time, who, count in pushed:
         changes.push(time, [says(who, count)])
     for change in changes.due(5):
@@ -68,7 +68,7 @@ def replica_after(pushed):
 def test_a_late_change_does_not_overwrite_what_was_fetched_since():
     replica = Replica(ReplicaConfig(PATTERN))
     replica.apply(Fetched({user(1): (value(7),)}), 100)
-    changes = Changes(PATTERN)
+    changes = ChangeFeed(PATTERN)
     changes.push(50, [says(1, 6)])
     for change in changes.due(100):
         assert replica.apply(change.fetched, change.time).tolist() == []
@@ -84,7 +84,7 @@ def test_a_group_of_several_triples_with_an_option_needs_all_of_them_in_one_elem
         ("n", "where", "name"),
     )
     place = ox.Triple(person(1), ox.NamedNode("http://example.org/in"), ox.Literal("Rome"))
-    changes = Changes(pattern)
+    changes = ChangeFeed(pattern)
     assert changes.push(0, [says(1, 10)]).fetched == Fetched()
     assert changes.push(0, [says(1, 5), place]).fetched == Fetched()
     whole = changes.push(0, [says(1, 10), place]).fetched
@@ -93,11 +93,11 @@ def test_a_group_of_several_triples_with_an_option_needs_all_of_them_in_one_elem
 
 def test_an_element_without_news_says_nothing_of_a_clause_without_keys():
     whole = replace(PATTERN, keys=(), variables=("user", "n"))
-    assert Changes(whole).push(0, []).fetched == Fetched()
+    assert ChangeFeed(whole).push(0, []).fetched == Fetched()
 
 
 def test_a_feed_is_an_endpoint_that_has_nothing_to_ask():
-    changes = Changes(PATTERN)
+    changes = ChangeFeed(PATTERN)
     changes.push(0, [says(1, 10)])
     assert changes.fetch([user(1)], UNLIMITED, 5) == Fetched()
     replica = Replica(ReplicaConfig(PATTERN))
@@ -109,4 +109,4 @@ def test_a_feed_is_an_endpoint_that_has_nothing_to_ask():
 
 def test_a_nested_service_is_refused():
     with pytest.raises(ServiceError, match="holds another SERVICE"):
-        Changes(replace(PATTERN, body="{ SERVICE <http://127.0.0.1:9/> { ?user ?p ?n } }"))
+        ChangeFeed(replace(PATTERN, body="{ SERVICE <http://127.0.0.1:9/> { ?user ?p ?n } }"))

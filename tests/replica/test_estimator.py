@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.replica.store.estimator import FOREVER, Declared, Learned, estimator, rates
+from rsp_engine.replica.store.estimator import (
+    FOREVER,
+    DeclaredIntervals,
+    LearnedIntervals,
+    estimator,
+    rates,
+)
 
 MINUTE = 60_000
 
@@ -33,7 +39,7 @@ def test_estimates_converge_on_simulated_keys():
     numbers = np.arange(300)
     errors = []
     for refreshes in (5, 50, 500, 5000):
-        learned = estimator(Learned())
+        learned = estimator(LearnedIntervals())
         true = observed(learned, numbers, refreshes)
         errors.append(np.log(learned.intervals(numbers) / true))
     spread = [float(np.sqrt(np.mean(error**2))) for error in errors]
@@ -43,7 +49,7 @@ def test_estimates_converge_on_simulated_keys():
 
 
 def test_a_key_of_which_nothing_is_known_has_the_mean_of_the_others():
-    learned = estimator(Learned(initial=1000))
+    learned = estimator(LearnedIntervals(initial=1000))
     assert learned.intervals(np.array([3])).tolist() == [1000]
     chance = np.random.default_rng(1)
     numbers = np.arange(3)
@@ -54,7 +60,7 @@ def test_a_key_of_which_nothing_is_known_has_the_mean_of_the_others():
 
 
 def test_a_key_never_seen_to_change_is_taken_to_change_ever_less():
-    learned = estimator(Learned(initial=MINUTE))
+    learned = estimator(LearnedIntervals(initial=MINUTE))
     seen = []
     for _ in range(20):
         learned.observe(np.array([0]), np.array([MINUTE]), np.array([False]))
@@ -63,7 +69,7 @@ def test_a_key_never_seen_to_change_is_taken_to_change_ever_less():
 
 
 def test_a_key_always_seen_to_change_has_an_interval_all_the_same():
-    learned = estimator(Learned(initial=MINUTE))
+    learned = estimator(LearnedIntervals(initial=MINUTE))
     for _ in range(1000):
         learned.observe(np.array([0]), np.array([MINUTE]), np.array([True]))
     # The corrected estimate of the literature is log(2n + 1) changes in a minute, here 7.6.
@@ -93,7 +99,7 @@ def test_the_rate_makes_what_was_observed_likeliest(drawn, weight, exposure):
 
 @given(st.lists(refreshes, min_size=1, max_size=4))
 def test_what_is_known_of_a_key_depends_on_it_and_on_what_is_shared_alone(drawn):
-    together, apart = estimator(Learned()), estimator(Learned())
+    together, apart = estimator(LearnedIntervals()), estimator(LearnedIntervals())
     last = max(map(len, drawn))
     for step in range(last):
         present = [n for n, key in enumerate(drawn) if step < len(key)]
@@ -107,7 +113,10 @@ def test_what_is_known_of_a_key_depends_on_it_and_on_what_is_shared_alone(drawn)
     assert (together.intervals(everything) == apart.intervals(everything)).all()
 
 
-@given(st.sampled_from([Learned(), Learned(5, 0.5), Declared(7)]), st.lists(refreshes, max_size=3))
+@given(
+    st.sampled_from([LearnedIntervals(), LearnedIntervals(5, 0.5), DeclaredIntervals(7)]),
+    st.lists(refreshes, max_size=3),
+)
 def test_a_saved_estimator_goes_on_as_it_would_have(estimation, drawn):
     one, other = estimator(estimation), estimator(estimation)
     for number, key in enumerate(drawn):
@@ -127,22 +136,22 @@ def known(one, numbers):
 
 
 def test_a_forgotten_key_has_the_shared_interval():
-    learned = estimator(Learned())
+    learned = estimator(LearnedIntervals())
     learned.observe(np.array([0, 1]), np.array([5, 5]), np.array([True, False]))
     learned.forget(np.array([0, 1]))
     assert len(set(learned.intervals(np.array([0, 1, 2])).tolist())) == 1
 
 
 def test_a_declared_interval_stays():
-    declared = estimator(Declared(250))
+    declared = estimator(DeclaredIntervals(250))
     declared.observe(np.array([0]), np.array([5]), np.array([True]))
     assert declared.intervals(np.array([0, 1])).tolist() == [250, 250]
 
 
 def test_bad_parameters_are_refused():
     with pytest.raises(ValueError, match="at least 1 ms"):
-        Declared(0)
+        DeclaredIntervals(0)
     with pytest.raises(ValueError, match="at least 1 ms"):
-        Learned(initial=FOREVER + 1)
+        LearnedIntervals(initial=FOREVER + 1)
     with pytest.raises(ValueError, match="must be positive"):
-        Learned(weight=0)
+        LearnedIntervals(weight=0)

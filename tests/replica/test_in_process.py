@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import ServiceError
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Limits
-from rsp_engine.replica.endpoints.in_process import InProcess
+from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from rsp_engine.replica.pattern import RemotePattern
 from tests.replica.drawn import PATTERN, iris, literals, person, user, value
 
@@ -27,7 +27,7 @@ def store_of(*triples: tuple[int, int]) -> ox.Store:
 
 
 def test_keys_are_answered_with_all_their_solutions_and_others_with_none():
-    endpoint = InProcess(PATTERN, store_of((1, 10), (2, 20), (2, 21)))
+    endpoint = InProcessEndpoint(PATTERN, store_of((1, 10), (2, 20), (2, 21)))
     found = endpoint.fetch([user(2), user(1), user(3), user(2)], UNLIMITED, 0)
     assert found.answers == {user(1): (value(10),), user(2): (value(20), value(21)), user(3): ()}
     assert (found.requests, found.faults) == (1, {})
@@ -40,7 +40,7 @@ def test_keys_are_answered_with_all_their_solutions_and_others_with_none():
 
 def test_a_change_of_the_store_is_seen_by_the_next_fetch():
     store = store_of((1, 10))
-    endpoint = InProcess(PATTERN, store)
+    endpoint = InProcessEndpoint(PATTERN, store)
     store.update(
         "DELETE { ?u ?p ?n } INSERT { ?u ?p 11 } WHERE { ?u ?p ?n }",
     )
@@ -49,7 +49,7 @@ def test_a_change_of_the_store_is_seen_by_the_next_fetch():
 
 def test_a_dataset_serves_as_well():
     dataset = ox.Dataset(store_of((1, 10)))
-    endpoint = InProcess(PATTERN, dataset)
+    endpoint = InProcessEndpoint(PATTERN, dataset)
     dataset.add(ox.Quad(person(2), FOLLOWERS, ox.Literal(5)))
     assert endpoint.snapshot(UNLIMITED, 0).answers == {user(1): (value(10),), user(2): (value(5),)}
 
@@ -59,7 +59,7 @@ def test_any_term_can_be_a_key(triples, asked):
     store = ox.Store()
     for subject, thing in triples:
         store.add(ox.Quad(subject, FOLLOWERS, thing))
-    found = InProcess(ANY, store).fetch([(term,) for term in asked], UNLIMITED, 0)
+    found = InProcessEndpoint(ANY, store).fetch([(term,) for term in asked], UNLIMITED, 0)
     assert set(found.answers) == {(term,) for term in asked}
     for (key,), solutions in found.answers.items():
         naive = sorted(str(s) for s, o in triples if o == key)
@@ -67,7 +67,7 @@ def test_any_term_can_be_a_key(triples, asked):
 
 
 def test_more_keys_than_go_into_one_text_are_one_request():
-    endpoint = InProcess(PATTERN, store_of(*((n, n) for n in range(250))))
+    endpoint = InProcessEndpoint(PATTERN, store_of(*((n, n) for n in range(250))))
     found = endpoint.fetch([user(n) for n in range(250)], UNLIMITED, 0)
     assert found.answers == {user(n): (value(n),) for n in range(250)}
     assert found.requests == 1
@@ -75,13 +75,13 @@ def test_more_keys_than_go_into_one_text_are_one_request():
 
 def test_a_clause_without_keys_is_fetched_whole():
     whole = replace(PATTERN, keys=(), variables=("user", "n"))
-    found = InProcess(whole, store_of((1, 10))).fetch([()], UNLIMITED, 0)
+    found = InProcessEndpoint(whole, store_of((1, 10))).fetch([()], UNLIMITED, 0)
     assert found.answers == {(): ({"user": user(1)[0], **value(10)},)}
-    assert InProcess(whole, ox.Store()).snapshot(UNLIMITED, 0).answers == {(): ()}
+    assert InProcessEndpoint(whole, ox.Store()).snapshot(UNLIMITED, 0).answers == {(): ()}
 
 
 def test_a_blank_node_cannot_be_asked_for_and_stays_unknown():
-    found = InProcess(PATTERN, store_of((1, 10))).fetch(
+    found = InProcessEndpoint(PATTERN, store_of((1, 10))).fetch(
         [(ox.BlankNode("b"),), user(1)], UNLIMITED, 0
     )
     assert set(found.answers) == {user(1)}
@@ -89,7 +89,7 @@ def test_a_blank_node_cannot_be_asked_for_and_stays_unknown():
 
 
 def test_limits_of_nothing_are_kept():
-    endpoint = InProcess(PATTERN, store_of((1, 10)))
+    endpoint = InProcessEndpoint(PATTERN, store_of((1, 10)))
     for ask in (
         lambda limits: endpoint.fetch([user(1)], limits, 0),
         lambda limits: endpoint.snapshot(limits, 0),
@@ -102,10 +102,10 @@ def test_limits_of_nothing_are_kept():
 def test_a_nested_service_is_refused_before_anything_is_called():
     nested = replace(PATTERN, body="{ SERVICE <http://127.0.0.1:9/> { ?user ?p ?n } }")
     with pytest.raises(ServiceError, match="holds another SERVICE"):
-        InProcess(nested, ox.Store())
+        InProcessEndpoint(nested, ox.Store())
 
 
 @pytest.mark.parametrize("body", ["{ ?user }", "{ ?user ?p ?x BIND(<urn:f>(?x) AS ?n) }"])
 def test_a_group_that_oxigraph_cannot_evaluate_is_refused(body):
     with pytest.raises(ServiceError, match="cannot be evaluated"):
-        InProcess(replace(PATTERN, body=body), ox.Store())
+        InProcessEndpoint(replace(PATTERN, body=body), ox.Store())

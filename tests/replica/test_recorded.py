@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import SourceError
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
-from rsp_engine.replica.endpoints.recorded import Recorded, read_csv, read_jsonl
+from rsp_engine.replica.endpoints.recorded import RecordedEndpoint, read_csv, read_jsonl
 from tests.replica.drawn import PATTERN, bags, terms, user, users, value
 
 histories = st.dictionaries(users, st.dictionaries(st.integers(0, 9), bags, max_size=4))
 
 
 def recorded(history):
-    return Recorded({key: sorted(values.items()) for key, values in history.items()})
+    return RecordedEndpoint({key: sorted(values.items()) for key, values in history.items()})
 
 
 def naive(history, key, now):
@@ -92,7 +92,7 @@ def test_limits_of_nothing_are_kept():
 
 def test_values_out_of_order_are_refused():
     with pytest.raises(ValueError, match="in the order of their times"):
-        Recorded({user(1): [(5, ()), (5, ())]})
+        RecordedEndpoint({user(1): [(5, ()), (5, ())]})
 
 
 @pytest.mark.parametrize(

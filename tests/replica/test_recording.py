@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
-from rsp_engine.replica.endpoints.recording import Recording, fetched_from, fetched_state
+from rsp_engine.replica.endpoints.recording import RecordingEndpoint, fetched_from, fetched_state
 from tests.replica.drawn import terms, user, users, value
 from tests.thoroughness import examples
 
@@ -45,11 +45,11 @@ def run(endpoint, asked):
 
 @given(questions, questions)
 def test_a_replay_sends_nothing_until_it_comes_to_what_is_new(before, after):
-    first = Recording(Counting())
+    first = RecordingEndpoint(Counting())
     answers = run(first, before)
     written = json.loads(json.dumps(first.take().calls))
     behind = Counting()
-    again = Recording(behind, written)
+    again = RecordingEndpoint(behind, written)
     assert run(again, before) == answers
     assert behind.calls == 0
     run(again, after)
@@ -75,7 +75,7 @@ def test_whatever_was_fetched_reads_back(fetched):
 
 
 def test_calls_are_taken_once():
-    recording = Recording(Counting())
+    recording = RecordingEndpoint(Counting())
     recording.fetch([user(1)], UNLIMITED, 0)
     assert len(recording.take().calls) == 1
     assert recording.take() == (0, [])
@@ -90,7 +90,7 @@ def test_limits_reach_the_endpoint_behind_and_it_is_closed():
             return super().fetch(keys, limits, now)
 
     behind = Noting()
-    recording = Recording(behind)
+    recording = RecordingEndpoint(behind)
     recording.fetch([user(1)], Limits(3, 50), 7)
     recording.close()
     assert seen == [(Limits(3, 50), 7)]
@@ -99,9 +99,9 @@ def test_limits_reach_the_endpoint_behind_and_it_is_closed():
 
 @pytest.mark.parametrize(("now", "keys"), [(1, [user(1)]), (0, [user(2)]), (0, None)])
 def test_the_answers_of_another_run_are_refused(now, keys):
-    first = Recording(Counting())
+    first = RecordingEndpoint(Counting())
     first.fetch([user(1)], UNLIMITED, 0)
-    again = Recording(Counting(), first.take().calls)
+    again = RecordingEndpoint(Counting(), first.take().calls)
     with pytest.raises(StateError, match="those of another run: it asked at 0"):
         run(again, [(now, keys)])
 
@@ -110,9 +110,9 @@ def test_the_answers_of_another_run_are_refused(now, keys):
     "damage", [{"answers": None}, {"answers": [[["<urn:a"], []]]}, {"faults": 7}, {"answers": [7]}]
 )
 def test_a_damaged_answer_is_refused(damage):
-    first = Recording(Counting())
+    first = RecordingEndpoint(Counting())
     first.fetch([user(1)], UNLIMITED, 0)
     (call,) = first.take().calls
-    again = Recording(Counting(), [{**call, **damage}])
+    again = RecordingEndpoint(Counting(), [{**call, **damage}])
     with pytest.raises(StateError, match="damaged"):
         again.fetch([user(1)], UNLIMITED, 0)

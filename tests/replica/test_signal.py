@@ -10,10 +10,10 @@ import pytest
 
 from rsp_engine.drivers.service_binding import connect
 from rsp_engine.errors import BindingError, ServiceError
-from rsp_engine.replica.change_signal import ModifiedPattern, Signal, modified_pattern
+from rsp_engine.replica.change_signal import ChangeSignal, ModifiedPattern, modified_pattern
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
-from rsp_engine.replica.endpoints.in_process import InProcess
-from rsp_engine.replica.endpoints.recorded import Recorded
+from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
+from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 from rsp_engine.replica.pattern import RemotePattern
 from rsp_engine.replica.store.keys import Keys
 from rsp_engine.replica.store.replica import Replica, ReplicaConfig
@@ -34,12 +34,12 @@ def stamped(store: ox.Store, **stamps: int) -> None:
         store.add(ox.Quad(subject, verb, ox.Literal(stamp)))
 
 
-def signal_of(store: ox.Store) -> tuple[Signal, Keys]:
+def signal_of(store: ox.Store) -> tuple[ChangeSignal, Keys]:
     known = Keys(keys)
-    return Signal(InProcess(modified_pattern(PATTERN, MODIFIED), store), known), known
+    return ChangeSignal(InProcessEndpoint(modified_pattern(PATTERN, MODIFIED), store), known), known
 
 
-def asked(signal: Signal, *numbers: int) -> tuple[list[bool], list[bool]]:
+def asked(signal: ChangeSignal, *numbers: int) -> tuple[list[bool], list[bool]]:
     told = signal.ask(np.array(numbers, dtype=np.int64), UNLIMITED, 0)
     return told.is_told.tolist(), told.unchanged.tolist()
 
@@ -108,8 +108,8 @@ def test_the_stamps_are_plain_data_and_are_restored():
 
 def test_a_recorded_history_tells_since_when_a_value_holds():
     one, two = ({"v": ox.Literal(1)},), ({"v": ox.Literal(2)},)
-    recorded = Recorded({ANN: [(0, one), (50, two)], BOB: [(0, one)]})
-    signal = Signal(recorded.modified(), Keys(keys))
+    recorded = RecordedEndpoint({ANN: [(0, one), (50, two)], BOB: [(0, one)]})
+    signal = ChangeSignal(recorded.modified(), Keys(keys))
     signal.ask(np.array([0, 1]), UNLIMITED, 10)
     signal.took([0, 1])
     told = signal.ask(np.array([0, 1]), UNLIMITED, 60)

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
 from rsp_engine.replica.endpoints.endpoint import Fetched
-from rsp_engine.replica.store.estimator import Declared, Learned
+from rsp_engine.replica.store.estimator import DeclaredIntervals, LearnedIntervals
 from rsp_engine.replica.store.replica import Replica, ReplicaConfig
 from tests.replica.drawn import PATTERN, bags, terms, user, users, value
 
 if TYPE_CHECKING:
     from rsp_engine.replica.pattern import Key
 
-STATIC = ReplicaConfig(PATTERN, Declared(10))
+STATIC = ReplicaConfig(PATTERN, DeclaredIntervals(10))
 
 fetches = st.tuples(st.just("apply"), st.dictionaries(users, bags, max_size=5), st.integers(-1, 3))
 reads = st.tuples(st.just("values"), st.lists(users, max_size=3), st.just(0))
@@ -105,7 +105,7 @@ def test_a_replica_holds_what_a_naive_one_holds(history, capacity):
     histories,
     histories,
     st.none() | st.integers(1, 4),
-    st.sampled_from([Declared(10), Learned(3, 0.5)]),
+    st.sampled_from([DeclaredIntervals(10), LearnedIntervals(3, 0.5)]),
 )
 def test_a_saved_replica_goes_on_as_it_would_have(before, after, capacity, estimation):
     config = ReplicaConfig(PATTERN, estimation, capacity)
@@ -239,7 +239,7 @@ def test_more_answers_than_there_is_room_for_leave_the_last():
 
 
 def test_intervals_are_learned_from_what_refreshes_show():
-    replica = Replica(ReplicaConfig(PATTERN, Learned(initial=1000)))
+    replica = Replica(ReplicaConfig(PATTERN, LearnedIntervals(initial=1000)))
     for now in range(0, 50_000, 1000):
         rare, often = now // 20_000, now // 1000
         replica.apply(Fetched({user(0): (value(rare),), user(1): (value(often),)}), now)
@@ -255,8 +255,8 @@ def test_intervals_are_learned_from_what_refreshes_show():
         (replace(STATIC, pattern=replace(PATTERN, body="{ }")), "another body"),
         (replace(STATIC, pattern=replace(PATTERN, variables=("n",))), "another variables"),
         (replace(STATIC, capacity=3), "another capacity: None, not 3"),
-        (replace(STATIC, estimation=Declared(11)), "another estimation"),
-        (replace(STATIC, estimation=Learned()), "another estimation"),
+        (replace(STATIC, estimation=DeclaredIntervals(11)), "another estimation"),
+        (replace(STATIC, estimation=LearnedIntervals()), "another estimation"),
     ],
 )
 def test_a_state_of_another_configuration_is_refused_by_name(other, named):

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.replica.store.terms import read_term, read_terms, solution_text
+from rsp_engine.model.terms.ntriples import read_terms
+from rsp_engine.replica.store.terms import read_term, solution_text
 from tests.replica.drawn import XSD, terms
 
 

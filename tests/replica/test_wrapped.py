@@ -14,7 +14,7 @@ from SPARQLWrapper import DIGEST, JSON, POST, POSTDIRECTLY, SPARQLWrapper, SPARQ
 from rsp_engine.errors import ServiceError
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
 from rsp_engine.replica.endpoints.http import HttpConfig
-from rsp_engine.replica.endpoints.sparqlwrapper_endpoint import Wrapped
+from rsp_engine.replica.endpoints.sparqlwrapper_endpoint import SparqlWrapperEndpoint
 from rsp_engine.replica.store.replica import Replica, ReplicaConfig
 from tests.replica.fault_server import Exchange, FaultServer
 from tests.replica.patterns import FOLLOWERS, count, insert, user, users
@@ -41,7 +41,7 @@ def server(oxigraph: OxigraphServer) -> OxigraphServer:
 
 def fetched(wrapper, keys=None, limits=UNLIMITED, **settings):
     config = HttpConfig(allowed=(wrapper.endpoint,), **settings) if settings else None
-    endpoint = Wrapped(wrapper, FOLLOWERS, config)
+    endpoint = SparqlWrapperEndpoint(wrapper, FOLLOWERS, config)
     try:
         return endpoint.fetch([user(1)] if keys is None else keys, limits, 0)
     finally:
@@ -50,7 +50,7 @@ def fetched(wrapper, keys=None, limits=UNLIMITED, **settings):
 
 def test_a_wrapper_is_asked_for_keys_and_for_everything_and_changes_are_seen(server):
     server.update(insert(3))
-    endpoint = Wrapped(SPARQLWrapper(server.query_url), FOLLOWERS)
+    endpoint = SparqlWrapperEndpoint(SPARQLWrapper(server.query_url), FOLLOWERS)
     replica = Replica(ReplicaConfig(FOLLOWERS))
     replica.load(endpoint.snapshot(UNLIMITED, 0), 0)
     assert len(replica) == 3
@@ -114,7 +114,7 @@ def test_credentials_headers_and_the_name_of_the_agent_are_sent(failing):
 def test_a_header_of_the_user_goes_before_credentials_and_can_be_renewed(failing):
     wrapper = SPARQLWrapper(failing.url)
     wrapper.setCredentials("ann", "secret")
-    endpoint = Wrapped(wrapper, FOLLOWERS)
+    endpoint = SparqlWrapperEndpoint(wrapper, FOLLOWERS)
     for token in ("old", "new"):
         wrapper.addCustomHttpHeader("authorization", f"Bearer {token}")
         endpoint.fetch([user(1)], UNLIMITED, 0)
@@ -152,7 +152,7 @@ def digesting(url, password="secret"):  # noqa: S107
 
 def test_a_digest_costs_the_requests_that_it_takes(failing):
     failing.behave = digests
-    endpoint = Wrapped(digesting(failing.url), FOLLOWERS)
+    endpoint = SparqlWrapperEndpoint(digesting(failing.url), FOLLOWERS)
     costs = [endpoint.fetch([user(1)], UNLIMITED, 0) for _ in range(5)]
     endpoint.close()
     assert all(found.answers == ONE and not found.faults for found in costs)
@@ -218,13 +218,13 @@ def test_a_server_that_is_not_there_has_its_name():
 
 def test_a_wrapper_that_names_a_password_in_its_address_is_refused():
     with pytest.raises(ServiceError, match="must not hold a user name or a password"):
-        Wrapped(SPARQLWrapper("http://ann:secret@127.0.0.1/"), FOLLOWERS)
+        SparqlWrapperEndpoint(SPARQLWrapper("http://ann:secret@127.0.0.1/"), FOLLOWERS)
 
 
 def test_a_wrapper_of_an_origin_that_is_not_allowed_is_refused():
     config = HttpConfig(allowed=("http://example.org",))
     with pytest.raises(ServiceError, match="is not allowed"):
-        Wrapped(SPARQLWrapper("http://127.0.0.1/"), FOLLOWERS, config)
+        SparqlWrapperEndpoint(SPARQLWrapper("http://127.0.0.1/"), FOLLOWERS, config)
 
 
 def test_a_wrapper_that_makes_its_own_requests_is_refused():
@@ -233,12 +233,12 @@ def test_a_wrapper_that_makes_its_own_requests_is_refused():
             return super()._createRequest()
 
     with pytest.raises(ServiceError, match="Signing makes its own requests"):
-        Wrapped(Signing("http://127.0.0.1/"), FOLLOWERS)
+        SparqlWrapperEndpoint(Signing("http://127.0.0.1/"), FOLLOWERS)
 
 
 def test_no_secret_is_shown(failing):
     wrapper = SPARQLWrapper(failing.url)
     wrapper.setCredentials("ann", "s3cret")
-    endpoint = Wrapped(wrapper, FOLLOWERS)
+    endpoint = SparqlWrapperEndpoint(wrapper, FOLLOWERS)
     assert repr(endpoint) == f"Wrapped({failing.url})"
     endpoint.close()

@@ -12,45 +12,46 @@ import gc
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rsp_engine.drivers.checkpoint.rewindable import go_back
-from rsp_engine.drivers.checkpoint.store import Checkpoint, Saved
-from rsp_engine.io.sources.splits import Place
-from rsp_engine.model.state import reading
+from rsp_engine.drivers.checkpoint.rewindable import rewind_outputs
+from rsp_engine.drivers.checkpoint.state_log import LoggedState
+from rsp_engine.drivers.checkpoint.store import Checkpoint
+from rsp_engine.io.sources.splits import Split
+from rsp_engine.model.state import damage_guard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from rsp_engine.drivers.checkpoint.rewindable import Output
-    from rsp_engine.drivers.splits.split_run import PlacedRun
-    from rsp_engine.model.state import State
-    from rsp_engine.replica.endpoints.recording import Call, Recording
+    from rsp_engine.drivers.checkpoint.rewindable import RewindableOutput
+    from rsp_engine.drivers.splits.split_run import SplitRun
+    from rsp_engine.model.state import StateData
+    from rsp_engine.replica.endpoints.recording import RecordedCall, RecordingEndpoint
 
-__all__ = ["Commits", "Kept", "Plan"]
+__all__ = ["BatchPlan", "CheckpointSpec", "Commits"]
 
 
-class Kept(NamedTuple):
+class CheckpointSpec(NamedTuple):
     """What is kept, and where: the folder, and what has to be there again to go on."""
 
     folder: str | None = None
     identity: Mapping[str, Any] = {}
-    recordings: Sequence[Recording] = ()
+    recordings: Sequence[RecordingEndpoint] = ()
     """What services are asked through."""
-    outputs: Sequence[Output] = ()
+    outputs: Sequence[RewindableOutput] = ()
     """Where answers are written to by whoever takes them."""
 
 
-class Plan(NamedTuple):
+class BatchPlan(NamedTuple):
     """What a batch reads: places, each with the number of its source, and sources without more."""
 
-    places: Sequence[tuple[int, Place]]
+    places: Sequence[tuple[int, Split]]
     ended: Sequence[int] = ()
 
 
 class Commits:
     """The commits of a run, and the places that it has read."""
 
-    def __init__(self, run: PlacedRun, kept: Kept) -> None:
+    def __init__(self, run: SplitRun, kept: CheckpointSpec) -> None:
         self._run = run
         self._kept = kept
         self._checkpoint = (
@@ -58,9 +59,9 @@ class Commits:
         )
         self.last = -1
         """The number of the last batch that was committed, -1 before the first."""
-        self.planned: dict[int, Place] = {}
+        self.planned: dict[int, Split] = {}
         """The last place of each source that was read in places."""
-        self.broken: Plan | None = None
+        self.broken: BatchPlan | None = None
         """What the batch reads that broke off, if it must be the same again."""
         self._asked = [0] * len(kept.recordings)  # in this batch, of each service
         self._unwritten: list[list[Any]] = []
@@ -80,11 +81,11 @@ class Commits:
             self._restore(is_strict=is_strict)
 
     def _restore(self, *, is_strict: bool) -> None:
-        saved = Saved() if self._checkpoint is None else self._checkpoint.last()
+        saved = LoggedState() if self._checkpoint is None else self._checkpoint.last()
         self.last, state = saved.batch, saved.state
-        with reading("the run"):
+        with damage_guard("the run"):
             if state is not None:
-                self.planned = {int(number): Place(*p) for number, p in state["planned"].items()}
+                self.planned = {int(number): Split(*p) for number, p in state["planned"].items()}
                 self._run.restore(state["run"], self.planned)
                 self._run.release(self._run.needed(self.planned))
             plans = [note["plan"] for note in saved.notes if "plan" in note]
@@ -92,16 +93,16 @@ class Commits:
             calls = self._noted_calls(saved.notes)
         for recording, said in zip(self._kept.recordings, calls, strict=True):
             recording.replay(said, is_strict=is_strict)
-        go_back(self._kept.outputs, None if state is None else state["outputs"])
+        rewind_outputs(self._kept.outputs, None if state is None else state["outputs"])
 
-    def _noted_calls(self, notes: Iterable[Any]) -> list[list[Call]]:
+    def _noted_calls(self, notes: Iterable[Any]) -> list[list[RecordedCall]]:
         """Return the calls of each service in the batch that broke off."""
-        calls: list[list[Call]] = [[] for _ in self._kept.recordings]
+        calls: list[list[RecordedCall]] = [[] for _ in self._kept.recordings]
         for number, start, more in (each for note in notes for each in note.get("calls", ())):
             calls[number][start:] = more  # what came after another question is gone
         return calls
 
-    def plan(self, plan: Plan) -> None:
+    def plan(self, plan: BatchPlan) -> None:
         """Write down what the next batch reads, before it is run."""
         if self._checkpoint is not None:
             places = [[number, *_written_place(place)] for number, place in plan.places]
@@ -143,7 +144,7 @@ class Commits:
         if self._checkpoint is not None:
             self._checkpoint.close()
 
-    def _state(self) -> State:
+    def _state(self) -> StateData:
         outputs = [output.position() for output in self._kept.outputs]
         planned = {str(n): _written_place(place) for n, place in self.planned.items()}
         return {"run": self._run.state(), "planned": planned, "outputs": outputs}
@@ -161,10 +162,10 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _written_place(place: Place) -> list[int | None]:
+def _written_place(place: Split) -> list[int | None]:
     return [place.start, place.end, place.line]
 
 
-def _read_plan(written: Sequence[Any]) -> Plan:
+def _read_plan(written: Sequence[Any]) -> BatchPlan:
     places, ended = written
-    return Plan([(number, Place(*edges)) for number, *edges in places], ended)
+    return BatchPlan([(number, Split(*edges)) for number, *edges in places], ended)

@@ -9,10 +9,10 @@ from rsp_engine.errors import StateError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Output", "go_back"]
+__all__ = ["RewindableOutput", "rewind_outputs"]
 
 
-class Output(Protocol):
+class RewindableOutput(Protocol):
     """Something that answers or dead letters are written to."""
 
     def position(self) -> Any:  # noqa: ANN401 - plain data
@@ -22,7 +22,7 @@ class Output(Protocol):
         """Forget what was written after a position, before anything is written; none: all of it."""
 
 
-def go_back(outputs: Sequence[Output], positions: Sequence[Any] | None) -> None:
+def rewind_outputs(outputs: Sequence[RewindableOutput], positions: Sequence[Any] | None) -> None:
     """Let outputs go back to where they were; none: to their start. Others are refused."""
     if positions is not None and len(positions) != len(outputs):
         raise StateError(

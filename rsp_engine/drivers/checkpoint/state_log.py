@@ -27,16 +27,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rsp_engine.drivers.checkpoint.item_delta import item_delta, patched_items
 from rsp_engine.drivers.checkpoint.record_log import HINT, RecordLog
-from rsp_engine.drivers.checkpoint.text_delta import delta, patched
+from rsp_engine.drivers.checkpoint.text_delta import patched_text, text_delta
 from rsp_engine.errors import StateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
 
-__all__ = ["Saved", "StateLog"]
+__all__ = ["LoggedState", "StateLog"]
 
 Names = tuple[str, ...]
 """Where a leaf stands: the names from the root on."""
@@ -47,11 +47,11 @@ _SHORT = 200
 """A leaf of so few bytes is written as a whole."""
 
 
-class Saved(NamedTuple):
+class LoggedState(NamedTuple):
     """What a log holds: the last commit, and what was noted since."""
 
     batch: int = -1
-    state: State | None = None
+    state: StateData | None = None
     notes: tuple[Any, ...] = ()
 
 
@@ -129,7 +129,7 @@ class StateLog:
         """Begin a log that holds nothing."""
         self._start(-1, {}, None)
 
-    def read(self) -> Saved:
+    def read(self) -> LoggedState:
         """Return what was committed last, and go on from there."""
         numbers = self._numbers()
         if not numbers:
@@ -147,7 +147,7 @@ class StateLog:
         """Write down something before the next commit."""
         self._opened().append(b'{"note":%s}' % _text(note))
 
-    def commit(self, batch: int, state: State, note: object = None) -> None:
+    def commit(self, batch: int, state: StateData, note: object = None) -> None:
         """Write the state after a batch, and what is to be noted for the next one.
 
         If that fails, the state before is the last one, and all that was noted stays.
@@ -171,7 +171,7 @@ class StateLog:
         self._log, self._whole = RecordLog.created(self._path(batch), records), whole
         self._tidy(batch)
 
-    def _compared(self, state: State) -> tuple[dict[Names, _Leaf], _Changes]:
+    def _compared(self, state: StateData) -> tuple[dict[Names, _Leaf], _Changes]:
         """Return the leaves of a state, and what is other in them than in the last commit."""
         before, leaves, changes = self._leaves, dict[Names, _Leaf](), _Changes()
         for path, value in _leaves((), state):
@@ -189,7 +189,7 @@ class StateLog:
         changes.drop = [path for path in before if path not in leaves]
         return leaves, changes
 
-    def _replay(self, number: int, records: list[bytes]) -> Saved:
+    def _replay(self, number: int, records: list[bytes]) -> LoggedState:
         head = json.loads(records[0])
         whole, changes = records[1 : head["leaves"] + 1], records[head["leaves"] + 1 :]
         if head["batch"] != number or len(whole) < head["leaves"]:
@@ -207,7 +207,7 @@ class StateLog:
             batch, notes = batch + 1, [record["note"]] if "note" in record else []
             _apply(texts, record)
         self._leaves = {path: _Leaf(text) for path, text in texts.items()}
-        return Saved(batch, _tree(texts) if batch >= 0 else None, tuple(notes))
+        return LoggedState(batch, _tree(texts) if batch >= 0 else None, tuple(notes))
 
     def _opened(self) -> RecordLog:
         if self._log is None:
@@ -245,9 +245,9 @@ def _leaves(path: Names, value: object) -> Iterator[tuple[Names, object]]:
         yield path, value
 
 
-def _tree(texts: Mapping[Names, bytes]) -> State:
+def _tree(texts: Mapping[Names, bytes]) -> StateData:
     """Return the tree of leaves, the names in order: nobody may mind which came first."""
-    made: State = {}
+    made: StateData = {}
     for path in sorted(path for path in texts if path):
         part = made
         for name in path[:-1]:
@@ -264,7 +264,7 @@ def _note_change(changes: _Changes, path: Names, old: bytes, new: bytes, value: 
             text = _text(item_delta(json.loads(old), value))
             found.append((len(text), changes.items, text))
         if found[-1][0] > len(new) // 4:
-            text = _text(delta(old, new))
+            text = _text(text_delta(old, new))
             found.append((len(text), changes.change, text))
     _, changed, text = min(found, key=itemgetter(0))
     changed.append((path, text))
@@ -277,7 +277,7 @@ def _apply(texts: dict[Names, bytes], record: Mapping[str, Any]) -> None:
     for path, parts in _pairs(record.get("items", ())):
         texts[path] = _text(patched_items(json.loads(texts[path]), parts))
     for path, parts in _pairs(record.get("change", ())):
-        texts[path] = patched(texts[path], parts)
+        texts[path] = patched_text(texts[path], parts)
     for path, value in _pairs(record.get("set", ())):
         texts[path] = _text(value)
 

@@ -21,15 +21,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.drivers.checkpoint.record_log import write_file
-from rsp_engine.drivers.checkpoint.state_log import Saved, StateLog
+from rsp_engine.drivers.checkpoint.state_log import LoggedState, StateLog
 from rsp_engine.errors import DriverError, StateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
 
-__all__ = ["Checkpoint", "Saved"]
+__all__ = [
+    "Checkpoint",
+]
 
 _VERSION = 4
 
@@ -75,7 +77,7 @@ class Checkpoint:
 
     def _begin(self, path: Path) -> None:
         """Begin a run: first its log, so that one that says whose it is has one."""
-        if self._log.exists and self._log.read() != Saved():
+        if self._log.exists and self._log.read() != LoggedState():
             raise StateError(
                 f"{path} is gone, and nothing else tells to which run the folder belongs",
                 "restore it, or start with an empty folder",
@@ -83,7 +85,7 @@ class Checkpoint:
         self._log.begin()
         write_file(path, [json.dumps(self._identity, indent=1).encode()])
 
-    def last(self) -> Saved:
+    def last(self) -> LoggedState:
         """Return the last commit, if there was one, and what was noted since."""
         return self._log.read()
 
@@ -92,7 +94,7 @@ class Checkpoint:
         with _failing(self.folder):
             self._log.note(note)
 
-    def write_state(self, batch: int, state: State, note: object = None) -> None:
+    def write_state(self, batch: int, state: StateData, note: object = None) -> None:
         """Write what a batch has changed, and what is to be noted for the next one."""
         with _failing(self.folder):
             self._log.commit(batch, state, note)

@@ -6,8 +6,8 @@ wherever they stand in the new one.
 
 >>> old = b",".join(b"%d" % number for number in range(1000, 9000))
 >>> new = old.replace(b"1500", b"15000").replace(b",7000", b"")
->>> found = delta(old, new)
->>> len(str(found)) < 100, patched(old, found) == new
+>>> found = text_delta(old, new)
+>>> len(str(found)) < 100, patched_text(old, found) == new
 (True, True)
 """
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Delta", "delta", "patched"]
+__all__ = ["TextDelta", "patched_text", "text_delta"]
 
-Delta = list[list[int] | str]
+TextDelta = list[list[int] | str]
 """A copy is where it starts and ends in the old text; a text is new."""
 
 _FEW = 128
@@ -36,7 +36,7 @@ _LONGEST = 4096
 _GEAR = np.random.default_rng(7).integers(0, 1 << 32, 256, dtype=np.uint32)
 
 
-def delta(old: bytes, new: bytes) -> Delta:
+def text_delta(old: bytes, new: bytes) -> TextDelta:
     """Return what makes the new text of the old one; both are ASCII."""
     begin = _common(old, new)
     end = min(_common_end(old, new), len(old) - begin, len(new) - begin)
@@ -50,7 +50,7 @@ def delta(old: bytes, new: bytes) -> Delta:
     return _written(_trimmed(old, _merged(parts)))
 
 
-def patched(old: bytes, parts: Sequence[Sequence[int] | str]) -> bytes:
+def patched_text(old: bytes, parts: Sequence[Sequence[int] | str]) -> bytes:
     """Return the new text."""
     made = []
     for part in parts:
@@ -160,7 +160,7 @@ def _trimmed(old: bytes, parts: list[_Part]) -> list[_Part]:
     return _merged(parts)
 
 
-def _written(parts: Sequence[_Part]) -> Delta:
+def _written(parts: Sequence[_Part]) -> TextDelta:
     return [part.decode("ascii") if isinstance(part, bytes) else [*part] for part in parts]
 
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rsp_engine.drivers.splits.segments import Letter, Parcel, Segment
-from rsp_engine.drivers.splits.split_reducer import Reduced
-from rsp_engine.io.sources.splits import Place
+from rsp_engine.drivers.splits.segments import PaneContent, PlacedLetter, Segment
+from rsp_engine.drivers.splits.split_reducer import ReducedSplit
+from rsp_engine.io.sources.splits import Split
 from rsp_engine.model.streams import DeadLetter
 from rsp_engine.model.terms.lazy_text import WrittenRows, WrittenTriples
 from rsp_engine.model.terms.ntriples import triples_text
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.scoring.exact_scores import Kind
+from rsp_engine.operators.scoring.exact_scores import NumberKind
 from rsp_engine.operators.sparql.pane_matcher import Matched
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Triple
 
-__all__ = ["COLUMNS", "SCHEMA", "from_rows", "to_rows"]
+__all__ = ["ARROW_COLUMNS", "ARROW_SCHEMA", "from_rows", "to_rows"]
 
-COLUMNS = (
+ARROW_COLUMNS = (
     "seq bigint, kind string, step int, scan int, first bigint, last bigint, time bigint,"
     " text string, data binary, texts array<string>, times array<bigint>, numbers array<double>"
 )
-SCHEMA = pa.schema(
+ARROW_SCHEMA = pa.schema(
     {
         "seq": pa.int64(),
         "kind": pa.string(),
@@ -57,13 +57,13 @@ SCHEMA = pa.schema(
 Row = dict[str, Any]
 
 
-def to_rows(seq: int, source: int, place: Place, reduced: Reduced) -> pa.RecordBatch:
+def to_rows(seq: int, source: int, place: Split, reduced: ReducedSplit) -> pa.RecordBatch:
     """Return a place as rows, in their order; `seq` orders the places of all sources."""
     rows = _rows(source, place, reduced)
-    return pa.RecordBatch.from_pylist([{"seq": seq, **row} for row in rows], SCHEMA)
+    return pa.RecordBatch.from_pylist([{"seq": seq, **row} for row in rows], ARROW_SCHEMA)
 
 
-def _rows(source: int, place: Place, reduced: Reduced) -> Iterator[Row]:
+def _rows(source: int, place: Split, reduced: ReducedSplit) -> Iterator[Row]:
     yield {
         "kind": "place",
         "text": reduced.trouble,
@@ -76,7 +76,7 @@ def _rows(source: int, place: Place, reduced: Reduced) -> Iterator[Row]:
     for time, name, count in reduced.names:
         yield {"kind": "name", "time": time, "text": name, "step": count}
     for item in reduced.items:
-        if isinstance(item, Letter):
+        if isinstance(item, PlacedLetter):
             yield _letter_row(item)
             continue
         yield {
@@ -90,13 +90,13 @@ def _rows(source: int, place: Place, reduced: Reduced) -> Iterator[Row]:
         yield from map(_parcel_row, item.parcels)
 
 
-def _letter_row(item: Letter) -> Row:
+def _letter_row(item: PlacedLetter) -> Row:
     letter = item.letter
     row = {"kind": "letter", "first": item.after, "time": letter.position, "data": letter.raw}
     return {**row, "texts": [letter.source, letter.reason]}
 
 
-def _parcel_row(parcel: Parcel) -> Row:
+def _parcel_row(parcel: PaneContent) -> Row:
     row = {
         "kind": "parcel",
         "step": parcel.step,
@@ -115,7 +115,7 @@ def _parcel_row(parcel: Parcel) -> Row:
     return {**row, "time": content.width, "text": "\n".join(content.texts()), **found}
 
 
-def from_rows(table: pa.Table) -> list[tuple[int, Place, Reduced]]:
+def from_rows(table: pa.Table) -> list[tuple[int, Split, ReducedSplit]]:
     """Return the places of a table in order, each with its source; rows of one stand together."""
     numbers = table.column("seq").to_numpy()
     starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
@@ -123,19 +123,19 @@ def from_rows(table: pa.Table) -> list[tuple[int, Place, Reduced]]:
     return [_place(table.slice(a, b - a).combine_chunks().to_batches()[0]) for _, a, b in slices]
 
 
-def _place(batch: pa.RecordBatch) -> tuple[int, Place, Reduced]:
+def _place(batch: pa.RecordBatch) -> tuple[int, Split, ReducedSplit]:
     first = batch.slice(0, 1).to_pylist()[0]
-    place = Place(first["first"], first["last"], first["time"])
+    place = Split(first["first"], first["last"], first["time"])
     return first["scan"], place, _reduced(batch)
 
 
-def _reduced(batch: pa.RecordBatch) -> Reduced:
+def _reduced(batch: pa.RecordBatch) -> ReducedSplit:
     plain = ["kind", "step", "scan", "first", "last", "time", "text"]
     columns = {name: batch.column(name).to_pylist() for name in plain}
-    items: list[Segment | Letter] = []
+    items: list[Segment | PlacedLetter] = []
     names: list[tuple[int, str, int]] = []
     trouble, lasts = None, False
-    parcels: list[Parcel] = []
+    parcels: list[PaneContent] = []
     for place, kind in enumerate(columns["kind"]):
         row = {name: column[place] for name, column in columns.items()}
         match kind:
@@ -147,7 +147,7 @@ def _reduced(batch: pa.RecordBatch) -> Reduced:
                 source, reason = batch.column("texts")[place].as_py()
                 raw = batch.column("data")[place].as_py()
                 letter = DeadLetter(source, row["time"], raw, reason)
-                items.append(Letter(letter, row["first"]))
+                items.append(PlacedLetter(letter, row["first"]))
             case "segment":
                 parcels = []
                 counts = row["step"], row["time"], row["scan"]
@@ -155,8 +155,8 @@ def _reduced(batch: pa.RecordBatch) -> Reduced:
             case _:
                 pane = Pane(row["first"], row["last"])
                 content = _content(batch, place, row)
-                parcels.append(Parcel(row["step"], row["scan"], pane, content))
-    return Reduced(items, names, trouble, lasts)
+                parcels.append(PaneContent(row["step"], row["scan"], pane, content))
+    return ReducedSplit(items, names, trouble, lasts)
 
 
 def _content(batch: pa.RecordBatch, place: int, row: Row) -> Sequence[Triple] | Matched:
@@ -170,8 +170,8 @@ def _content(batch: pa.RecordBatch, place: int, row: Row) -> Sequence[Triple] | 
     return Matched(WrittenRows(row["time"], texts), times, numbers, keys, kind)
 
 
-def _kind(data: bytes | None) -> Kind | None:
+def _kind(data: bytes | None) -> NumberKind | None:
     if data is None:
         return None
     name, digits = data.decode().split()
-    return Kind(name, int(digits))  # type: ignore[arg-type]
+    return NumberKind(name, int(digits))  # type: ignore[arg-type]

@@ -23,12 +23,12 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
-from rsp_engine.drivers.checkpoint.commits import Plan
+from rsp_engine.drivers.checkpoint.commits import BatchPlan
 from rsp_engine.drivers.spark import arrow_codec as rows
-from rsp_engine.drivers.spark.executor import written
-from rsp_engine.drivers.spark.session import check_java, lost_java, session
-from rsp_engine.drivers.spark.split_source import MOST_PLACES, NAME, Next, PlaceSource
-from rsp_engine.drivers.split_driver import PlacedDriver
+from rsp_engine.drivers.spark.executor import encode_reduced
+from rsp_engine.drivers.spark.session import check_java, lost_java, start_session
+from rsp_engine.drivers.spark.split_source import MOST_PLACES, SOURCE_NAME, NextBatch, SplitSource
+from rsp_engine.drivers.split_driver import SplitDriver
 from rsp_engine.errors import DriverError, RspError
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from rsp_engine.drivers.checkpoint.commits import Kept
-    from rsp_engine.drivers.splits.split_run import PlacedRun
+    from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
+    from rsp_engine.drivers.splits.split_run import SplitRun
     from rsp_engine.model.answers import Answer
 
 __all__ = ["SparkDriver", "SparkOptions"]
@@ -108,11 +108,15 @@ class _Handover:
         self._is_closed.set()
 
 
-class SparkDriver(PlacedDriver):
+class SparkDriver(SplitDriver):
     """Runs queries over sources on Spark until these end."""
 
     def __init__(
-        self, run: PlacedRun, kept: Kept | None = None, *, options: SparkOptions | None = None
+        self,
+        run: SplitRun,
+        kept: CheckpointSpec | None = None,
+        *,
+        options: SparkOptions | None = None,
     ) -> None:
         check_java()
         super().__init__(run, kept)
@@ -130,7 +134,7 @@ class SparkDriver(PlacedDriver):
             self._commits.restore(is_strict=True)
             if self._run.is_done:
                 return
-            spark = session(self._options.master)
+            spark = start_session(self._options.master)
             with self._told_failures():
                 yield from self._tried(spark, Path(temporary))
 
@@ -169,7 +173,7 @@ class SparkDriver(PlacedDriver):
             raise self._failure(str(error)) from error
 
     def _started(self, spark: SparkSession, folder: Path) -> StreamingQuery:
-        self._next = Next(folder)
+        self._next = NextBatch(folder)
         self._first = self._commits.last + 1
         self._places = self._options.places * spark.sparkContext.defaultParallelism
         if self._commits.broken is None:
@@ -177,11 +181,11 @@ class SparkDriver(PlacedDriver):
         else:
             self._run.end(self._commits.broken.ended)
             self._next.write(1, self._commits.broken.places)
-        spark.dataSource.register(PlaceSource)
+        spark.dataSource.register(SplitSource)
         return (
-            spark.readStream.format(NAME)
+            spark.readStream.format(SOURCE_NAME)
             .option("folder", str(folder))
-            .option("work", written(self._run.tasks))
+            .option("work", encode_reduced(self._run.tasks))
             .load()
             .writeStream.option("checkpointLocation", str(folder / "spark"))
             .foreachBatch(self._take)
@@ -257,7 +261,7 @@ class SparkDriver(PlacedDriver):
         )
         if self._is_over:
             return  # the checkpoint may be another's by now
-        self._commits.plan(Plan(places, self._run.ended()))
+        self._commits.plan(BatchPlan(places, self._run.ended()))
         self._next.write(self._commits.last + 2 - self._first, places)
 
 

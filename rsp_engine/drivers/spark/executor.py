@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 from pyspark import cloudpickle
 
 from rsp_engine.drivers.spark.arrow_codec import to_rows
-from rsp_engine.io.sources.splits import Place
+from rsp_engine.io.sources.splits import Split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pyarrow as pa
 
-    from rsp_engine.drivers.splits.split_reducer import Reducer
-    from rsp_engine.drivers.splits.split_run import StreamTask, Unread
+    from rsp_engine.drivers.splits.split_reducer import SplitReducer
+    from rsp_engine.drivers.splits.split_run import StreamTask, UnreadSplit
 
-__all__ = ["execute", "written"]
+__all__ = ["encode_reduced", "execute"]
 
 
-def written(tasks: Mapping[int, StreamTask]) -> str:
+def encode_reduced(tasks: Mapping[int, StreamTask]) -> str:
     """Write what executors need to know, by the numbers of the sources."""
     pickled: bytes = cloudpickle.dumps((str(Path.cwd()), dict(tasks)))  # type: ignore[no-untyped-call]
     return base64.b85encode(pickled).decode()
@@ -35,7 +35,7 @@ def execute(
     work: str, number: int, source: int, edges: tuple[int, int | None, int]
 ) -> pa.RecordBatch:
     """Read a place of a source, the so-manieth of its batch, and return what it is reduced to."""
-    place = Place(*edges)
+    place = Split(*edges)
     reduced = _reducer(work, source).reduce(_tasks(work)[source].source.part(place))
     return to_rows(number, source, place, reduced)
 
@@ -51,5 +51,5 @@ def _tasks(work: str) -> Mapping[int, StreamTask]:
 
 
 @lru_cache(maxsize=16)
-def _reducer(work: str, source: int) -> Reducer | Unread:
+def _reducer(work: str, source: int) -> SplitReducer | UnreadSplit:
     return _tasks(work)[source].reducer()

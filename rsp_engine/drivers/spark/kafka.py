@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rsp_engine.drivers.spark.session import session
+from rsp_engine.drivers.spark.session import start_session
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.live.receiver import Away
 from rsp_engine.io.sources.live.records import Message
@@ -98,7 +98,7 @@ def _opened(address: Address) -> DataFrame:
             f'{module} required username="{name}" password="{password}";'
         )
     try:
-        return session().readStream.format("kafka").options(**options).load()
+        return start_session().readStream.format("kafka").options(**options).load()
     except Exception as error:
         if "kafka" in str(error).lower() and "find" in str(error).lower():
             hint = f"give it to Spark: --packages {package()}"

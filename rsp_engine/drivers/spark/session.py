@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-__all__ = ["OLDEST_JAVA", "check_java", "java_version", "lost_java", "session"]
+__all__ = ["OLDEST_JAVA", "check_java", "java_version", "lost_java", "start_session"]
 
 OLDEST_JAVA = 17
 _TRIES = 8
@@ -129,7 +129,7 @@ def _answers(gateway: JavaGateway) -> bool:
     return True
 
 
-def session(master: str = "local[*]", packages: str | None = None) -> SparkSession:
+def start_session(master: str = "local[*]", packages: str | None = None) -> SparkSession:
     """Return the session of this program, started if need be, with some packages of Maven."""
     from pyspark.sql import SparkSession
 

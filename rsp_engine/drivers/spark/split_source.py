@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from rsp_engine.io.sources.splits import Place
+    from rsp_engine.io.sources.splits import Split
 
-    Planned = tuple[int, Place]
+    Planned = tuple[int, Split]
     Numbered = tuple[int | None, ...]
     """The number of a place in its batch, its source, its start, its end and its line."""
 
-__all__ = ["NAME", "Next", "PlaceSource"]
+__all__ = ["SOURCE_NAME", "NextBatch", "SplitSource"]
 
-NAME = "rsp-places"
+SOURCE_NAME = "rsp-places"
 TASK_BYTES = 2 << 20
 MOST_PLACES = 8
 """So many places at most share a task: a batch has as many for each core."""
 
 
-class Next:
+class NextBatch:
     """The file in which the driver says what comes next."""
 
     def __init__(self, folder: str | Path) -> None:
@@ -73,7 +73,7 @@ def tasks(places: Sequence[Numbered]) -> list[list[Numbered]]:
     return groups
 
 
-class PlaceSource(DataSource):
+class SplitSource(DataSource):
     """What Spark knows under the name of the source.
 
     Its option `folder` says where the file is, and `work` what executors do, as `executing` writes
@@ -83,13 +83,13 @@ class PlaceSource(DataSource):
     @classmethod
     def name(cls) -> str:
         """Return the name of the source."""
-        return NAME
+        return SOURCE_NAME
 
     def schema(self) -> str:
         """Return the columns of reduced places."""
-        from rsp_engine.drivers.spark.arrow_codec import COLUMNS
+        from rsp_engine.drivers.spark.arrow_codec import ARROW_COLUMNS
 
-        return COLUMNS
+        return ARROW_COLUMNS
 
     def streamReader(self, schema: StructType) -> PlaceReader:  # noqa: N802 - by Spark
         """Return what reads the stream of places."""
@@ -100,7 +100,7 @@ class PlaceReader(DataSourceStreamReader):
     """Offsets are numbers of batches, with the places that each of them reads."""
 
     def __init__(self, folder: str, work: str) -> None:
-        self._next = Next(folder)
+        self._next = NextBatch(folder)
         self._work = work
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802

@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from rsp_engine.drivers.splits.pushdown import Best, Described, Latest, Solutions
-from rsp_engine.drivers.splits.segments import Parcel
+from rsp_engine.drivers.splits.pushdown import (
+    DescribedElements,
+    KeepBest,
+    KeepLatest,
+    MatchedSolutions,
+)
+from rsp_engine.drivers.splits.segments import PaneContent
 from rsp_engine.io.sources.fast_nquads.plain_lines import DECIMAL, DOUBLE
 from rsp_engine.io.sources.fast_nquads.plain_numbers import MOST_DIGITS
 from rsp_engine.model.terms.lazy_text import WrittenRows, WrittenTriples
 from rsp_engine.model.terms.numerals import SURE
-from rsp_engine.operators.scoring.exact_scores import Column, Kind, exact_scores
+from rsp_engine.operators.scoring.exact_scores import Column, NumberKind, exact_scores
 from rsp_engine.operators.scoring.scoring_function import Variable, evaluate, variables
 from rsp_engine.operators.sparql.pane_matcher import Matched
 from rsp_engine.operators.sparql.template import Hole
@@ -25,20 +30,20 @@ from rsp_engine.operators.sparql.template import Hole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rsp_engine.drivers.splits.pushdown import Reading
+    from rsp_engine.drivers.splits.pushdown import Pushdown
     from rsp_engine.io.sources.fast_nquads.plain_lines import PlainLines
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.windows import Pane
 
-    Pack = Callable[[Pane, Integers], Parcel]
+    Pack = Callable[[Pane, Integers], PaneContent]
 
-__all__ = ["PlainReading", "plain_reading"]
+__all__ = ["PlainPushdown", "plain_pushdown"]
 
 
-class PlainReading(Protocol):
+class PlainPushdown(Protocol):
     """A reading that plain lines are enough for."""
 
-    reading: Reading
+    reading: Pushdown
 
     def over(self, lines: PlainLines) -> Pack | None:
         """Return what makes parcels of lines; nothing if these lines are not enough for it."""
@@ -47,13 +52,13 @@ class PlainReading(Protocol):
 class _Triples:
     """All triples, each once."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Pushdown) -> None:
         self.reading = reading
 
     def over(self, lines: PlainLines) -> Pack | None:
-        def pack(pane: Pane, places: Integers) -> Parcel:
+        def pack(pane: Pane, places: Integers) -> PaneContent:
             text = "\n".join(dict.fromkeys(lines.triples(places)))
-            return Parcel(self.reading.step, self.reading.scan, pane, WrittenTriples(text))
+            return PaneContent(self.reading.step, self.reading.scan, pane, WrittenTriples(text))
 
         return pack
 
@@ -61,8 +66,8 @@ class _Triples:
 class _Solutions:
     """The solutions of one pattern that count."""
 
-    def __init__(self, reading: Reading, predicate: bytes, keep: Best | Latest) -> None:
-        assert isinstance(reading.wanted, Solutions), "it wants solutions"  # noqa: S101
+    def __init__(self, reading: Pushdown, predicate: bytes, keep: KeepBest | KeepLatest) -> None:
+        assert isinstance(reading.wanted, MatchedSolutions), "it wants solutions"  # noqa: S101
         self.reading = reading
         self._predicate = predicate
         self._keep = keep
@@ -87,12 +92,12 @@ class _Solutions:
         is_matching = np.zeros(len(lines), dtype=np.bool_)
         is_matching[places] = True
 
-        def pack(pane: Pane, places: Integers) -> Parcel:
+        def pack(pane: Pane, places: Integers) -> PaneContent:
             return self._parcel(lines, pane, places[is_matching[places]], numbers, kind)
 
         return pack
 
-    def _scores(self, values: Floats, kind: Kind | None) -> Floats | None:
+    def _scores(self, values: Floats, kind: NumberKind | None) -> Floats | None:
         """Return the number of each value; nothing if float64 may not have SPARQL's order."""
         has_value = self._value in variables(self._scoring)
         if not self._is_ordered:
@@ -109,19 +114,19 @@ class _Solutions:
         pane: Pane,
         places: Integers,
         numbers: Floats,
-        kind: Kind | None,
-    ) -> Parcel:
-        if isinstance(self._keep, Best):
+        kind: NumberKind | None,
+    ) -> PaneContent:
+        if isinstance(self._keep, KeepBest):
             kept = places[self._best(lines, places, numbers[places])]
         else:
             kept = places[self._latest(lines, places)]
         rows = WrittenRows(2, lines.rows(kept))
         found = Matched(rows, lines.times[kept], numbers[kept], kind=kind)
-        return Parcel(self.reading.step, self.reading.scan, pane, found)
+        return PaneContent(self.reading.step, self.reading.scan, pane, found)
 
     def _best(self, lines: PlainLines, places: Integers, numbers: Floats) -> Integers:
         """Return the k best; and others as good, which are left to those who know their texts."""
-        assert isinstance(self._keep, Best), "it was asked for"  # noqa: S101
+        assert isinstance(self._keep, KeepBest), "it was asked for"  # noqa: S101
         scores = numbers if self._keep.descending else -numbers
         size, wanted = len(scores), 2 * self._keep.k + 16
         if size <= 2 * wanted:
@@ -144,7 +149,7 @@ class _Solutions:
         return np.sort(np.fromiter(latest.values(), dtype=np.int64, count=len(latest)))
 
 
-def _kind(values: Floats, kinds: Integers) -> Kind | None:
+def _kind(values: Floats, kinds: Integers) -> NumberKind | None:
     """Return the kind of numbers; nothing if float64 may not have SPARQL's order."""
     if not len(values) or np.abs(values).max() >= 10.0**SURE:
         return None
@@ -152,8 +157,8 @@ def _kind(values: Floats, kinds: Integers) -> Kind | None:
     digits = _digits(values[is_decimal]) if is_decimal.any() else 0
     are_double = kinds == DOUBLE
     if not are_double.any():
-        return Kind("exact", digits)
-    return Kind("double" if are_double.all() else "mixed", digits)
+        return NumberKind("exact", digits)
+    return NumberKind("double" if are_double.all() else "mixed", digits)
 
 
 def _digits(values: Floats) -> int:
@@ -165,12 +170,12 @@ def _digits(values: Floats) -> int:
     )
 
 
-def plain_reading(reading: Reading) -> PlainReading | None:
+def plain_pushdown(reading: Pushdown) -> PlainPushdown | None:
     """Return a reading for plain lines, if they are enough for it."""
     wanted = reading.wanted
     if wanted is None:
         return _Triples(reading)
-    if isinstance(wanted, Described):
+    if isinstance(wanted, DescribedElements):
         return None
     if not wanted.matching.is_plain or wanted.matching.scoring is None:
         return None
@@ -183,6 +188,6 @@ def plain_reading(reading: Reading) -> PlainReading | None:
         return None
     if set(variables(wanted.matching.scoring)) - {value.name}:
         return None
-    if isinstance(keep, Best) or (isinstance(keep, Latest) and keep.key == (0,)):
+    if isinstance(keep, KeepBest) or (isinstance(keep, KeepLatest) and keep.key == (0,)):
         return _Solutions(reading, str(predicate).encode(), keep)
     return None

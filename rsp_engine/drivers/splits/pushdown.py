@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rsp_engine.evaluators.acquatop.config import JoinedConfig
-from rsp_engine.evaluators.group_topk import AggregatedConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.evaluators.static_graphs import block_graphs, load_graphs
-from rsp_engine.evaluators.topk import RankedConfig
+from rsp_engine.evaluators.topk import TopkConfig
 from rsp_engine.model.terms.ntriples import row_text
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.scoring.scoring_function import Number
@@ -30,15 +30,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
-    from rsp_engine.operators.sparql.pane_matcher import Matched, Solution
-    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
-    from rsp_engine.operators.windows.element_solutions import Block
+    from rsp_engine.operators.sparql.pane_matcher import Matched, SolutionTuple
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
+    from rsp_engine.operators.windows.element_solutions import ElementBlock
 
-__all__ = ["Best", "Described", "Distinct", "Latest", "Reading", "Solutions", "readings"]
+__all__ = [
+    "DescribedElements",
+    "KeepBest",
+    "KeepDistinct",
+    "KeepLatest",
+    "MatchedSolutions",
+    "Pushdown",
+    "pushdowns",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class KeepBest:
     """Of each pane the k best solutions: no other can reach an answer."""
 
     k: int
@@ -51,14 +59,14 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True)
-class Latest:
+class KeepLatest:
     """Of each pane the latest arrival of each join key; of two at once the one with larger text."""
 
     key: tuple[int, ...]
 
     def keep(self, matched: Matched) -> Matched:
         """Return one solution for each key."""
-        latest: dict[Solution, int] = {}
+        latest: dict[SolutionTuple, int] = {}
         times, solutions = matched.times.tolist(), matched.solutions
         for place, solution in enumerate(solutions):
             key = tuple([solution[at] for at in self.key])
@@ -74,7 +82,7 @@ class Latest:
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct:
+class KeepDistinct:
     """Of each pane every solution, once, with its latest arrival."""
 
     def keep(self, matched: Matched) -> Matched:
@@ -84,7 +92,7 @@ class Distinct:
 
 def _latest(matched: Matched, places: Iterable[int]) -> list[int]:
     """Return of some places those of the latest arrival of each solution."""
-    latest: dict[Solution, int] = {}
+    latest: dict[SolutionTuple, int] = {}
     times = matched.times
     for place in places:
         other = latest.setdefault(matched.solutions[place], place)
@@ -94,7 +102,7 @@ def _latest(matched: Matched, places: Iterable[int]) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Solutions:
+class MatchedSolutions:
     """Solutions of patterns, over a window and the static graphs, and which of them to keep."""
 
     matching: Matching
@@ -102,7 +110,7 @@ class Solutions:
     """The static graphs, as N-Quads."""
     names: tuple[str, ...]
     """Their names, since N-Quads do not tell of empty ones."""
-    keep: Best | Latest | Distinct
+    keep: KeepBest | KeepLatest | KeepDistinct
 
     def matcher(self) -> Matcher:
         """Return what finds the solutions."""
@@ -110,10 +118,10 @@ class Solutions:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescribedElements:
     """The solutions that elements give to some blocks, over the static graphs."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[ElementBlock, ...]
     graphs: bytes
     names: tuple[str, ...]
 
@@ -137,46 +145,46 @@ def _dumped(store: ox.Store) -> tuple[bytes, tuple[str, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Pushdown:
     """What one scan of one query wants: solutions, as they are or described; or the triples."""
 
     step: int
     scan: int
     frame: TimeFrame
-    wanted: Solutions | Described | None
+    wanted: MatchedSolutions | DescribedElements | None
 
 
-def readings(plans: Sequence[PhysicalPlan], stream: str) -> Iterator[Reading]:
+def pushdowns(plans: Sequence[PhysicalPlan], stream: str) -> Iterator[Pushdown]:
     """Yield the readings of a stream; nothing for windows that count, which see elements."""
     for step, plan in enumerate(plans):
         for number, scan in enumerate(plan.scans):
             if scan.stream == stream and isinstance(scan.frame, TimeFrame):
-                yield Reading(step, number, scan.frame, _wanted(plan, scan))
+                yield Pushdown(step, number, scan.frame, _wanted(plan, scan))
 
 
-def _every_triple(config: GeneralConfig) -> Matching:
+def _every_triple(config: SparqlConfig) -> Matching:
     """Return a matching that gives triples as they are, for those who need to know their times."""
     names = ("s", "p", "o")
     return Matching(OBJECTS, names, (OnePattern(*map(Hole, names)),), config, False, Number(1.0))
 
 
-def _wanted(plan: PhysicalPlan, scan: WindowScan) -> Solutions | Described | None:
+def _wanted(plan: PhysicalPlan, scan: WindowScan) -> MatchedSolutions | DescribedElements | None:
     if scan.blocks:
-        return Described(scan.blocks, *_dumped(block_graphs(scan.blocks, plan.graphs)))
+        return DescribedElements(scan.blocks, *_dumped(block_graphs(scan.blocks, plan.graphs)))
     config = plan.operator
-    keep: Best | Latest | Distinct
+    keep: KeepBest | KeepLatest | KeepDistinct
     match config:
-        case RankedConfig():
-            keep = Best(config.k, config.descending)
-        case JoinedConfig(grouping=None, arrivals="latest"):
-            keep = Latest(config.key)
-        case JoinedConfig() | AggregatedConfig():
-            keep = Distinct()
+        case TopkConfig():
+            keep = KeepBest(config.k, config.descending)
+        case AcquaTopConfig(grouping=None, arrivals="latest"):
+            keep = KeepLatest(config.key)
+        case AcquaTopConfig() | GroupTopkConfig():
+            keep = KeepDistinct()
         case _ if config.is_timed:
-            return Solutions(_every_triple(config), b"", (), Distinct())
+            return MatchedSolutions(_every_triple(config), b"", (), KeepDistinct())
         case _:
             return None
     assert config.matching is not None, "the planner says what to match"  # noqa: S101
     store = ox.Store()
     load_graphs(store, plan.graphs)
-    return Solutions(config.matching, *_dumped(store), keep)
+    return MatchedSolutions(config.matching, *_dumped(store), keep)

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.sparql.pane_matcher import Matched
 
-__all__ = ["Letter", "Parcel", "Segment"]
+__all__ = ["PaneContent", "PlacedLetter", "Segment"]
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class PlacedLetter:
     """A dead letter between elements, and when the latest of its place before it came, if any."""
 
     letter: DeadLetter
@@ -37,7 +37,7 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class PaneContent:
     """What a segment holds in a pane of a scan: triples, or solutions if the scan asks for them."""
 
     step: int
@@ -60,4 +60,4 @@ class Segment:
     triples: int
     between_windows: int
     """How many of the elements no window takes, because they fall between two."""
-    parcels: Sequence[Parcel]
+    parcels: Sequence[PaneContent]

@@ -20,25 +20,25 @@ from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Literal
 
-from rsp_engine.drivers.splits.segments import Letter, Segment
-from rsp_engine.drivers.splits.split_reducer import Reduced
-from rsp_engine.io.sources.splits import Cuttable, Place
+from rsp_engine.drivers.splits.segments import PlacedLetter, Segment
+from rsp_engine.drivers.splits.split_reducer import ReducedSplit
+from rsp_engine.io.sources.splits import Split, Splittable
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rsp_engine.io.blank_nodes import ElementNames
-    from rsp_engine.io.sources import Source
-    from rsp_engine.model.state import State
+    from rsp_engine.io.sources import ElementSource
+    from rsp_engine.model.state import StateData
     from rsp_engine.model.windows import TimeFrame
 
     Item = Segment | Element | DeadLetter
-    Waiting = Item | Letter
+    Waiting = Item | PlacedLetter
 
-__all__ = ["Gathering", "Reduce", "Silence"]
+__all__ = ["Reduce", "Silence", "SplitMerger"]
 
-Reduce = Callable[[int, Place], Reduced]
+Reduce = Callable[[int, Split], ReducedSplit]
 """Reduces a place of a source, by its number."""
 
 How = Literal["reduced", "here", "rest"]
@@ -53,7 +53,7 @@ class _Part:
     """A place of a source that is being taken, or all of the source."""
 
     def __init__(
-        self, place: Place | None, items: Iterable[Waiting], how: How, since: float
+        self, place: Split | None, items: Iterable[Waiting], how: How, since: float
     ) -> None:
         self.place = place
         self.how = how
@@ -94,7 +94,7 @@ class _Progress:
     """How far a source has come: what of it waits, and when its latest element came."""
 
     stream: str
-    source: Source
+    source: ElementSource
     parts: deque[_Part] = field(default_factory=deque)
     high: float = -inf
     """The latest time of what was given."""
@@ -129,12 +129,12 @@ class _Progress:
         return self.head() is None and self.has_ended
 
 
-class Gathering:
+class SplitMerger:
     """The items of all sources, as far as they have come. Memory: what waits for another source."""
 
     def __init__(
         self,
-        sources: Mapping[str, Sequence[Source]],
+        sources: Mapping[str, Sequence[ElementSource]],
         cut: frozenset[int],
         frames: Mapping[tuple[int, int], TimeFrame],
         names: Mapping[str, ElementNames],
@@ -160,7 +160,7 @@ class Gathering:
         """Whether all sources have ended, and everything is taken."""
         return all(progress.is_told for progress in self._sources)
 
-    def give(self, number: int, place: Place, reduced: Reduced) -> None:
+    def give(self, number: int, place: Split, reduced: ReducedSplit) -> None:
         """Take in the next place of a source."""
         progress = self._sources[number]
         if progress.has_ended:
@@ -169,7 +169,7 @@ class Gathering:
         if progress.is_silent:
             return
         if reduced.lasts:
-            self._read_rest(progress, Place(place.start, None, place.line))
+            self._read_rest(progress, Split(place.start, None, place.line))
             return
         is_fine = reduced.trouble is None and self._is_in_time(progress, reduced)
         is_fine = is_fine and self._have_new_names(progress, reduced)
@@ -205,7 +205,7 @@ class Gathering:
 
     def items(
         self, at_most: float = inf, is_enough: Callable[[], bool] = lambda: False
-    ) -> Iterator[tuple[str, Item | Silence | None, Source | None]]:
+    ) -> Iterator[tuple[str, Item | Silence | None, ElementSource | None]]:
         """Yield what can be taken, as `merged` does; so many items at most of what is read here.
 
         It ends where a source has to give another place first, or where it `is_enough`. A stream
@@ -240,11 +240,11 @@ class Gathering:
             return None
         return left[times.index(min(times))]
 
-    def _is_in_time(self, progress: _Progress, reduced: Reduced) -> bool:
+    def _is_in_time(self, progress: _Progress, reduced: ReducedSplit) -> bool:
         """Tell whether all windows wait for all elements."""
         high = progress.high
         for item in reduced.items:
-            if isinstance(item, Letter):
+            if isinstance(item, PlacedLetter):
                 continue
             high = max(high, item.timestamp)
             watermark = high - self._max_delay
@@ -254,12 +254,12 @@ class Gathering:
             high = max(high, item.high)
         return True
 
-    def _have_new_names(self, progress: _Progress, reduced: Reduced) -> bool:
+    def _have_new_names(self, progress: _Progress, reduced: ReducedSplit) -> bool:
         """Remember elements with blank nodes; tell whether equal ones did not come before."""
         return self._names[progress.stream].meet(reduced.names)
 
     def _add(
-        self, progress: _Progress, place: Place, reduced: Sequence[Segment | Letter] | None
+        self, progress: _Progress, place: Split, reduced: Sequence[Segment | PlacedLetter] | None
     ) -> None:
         """Let the items of a place wait: what it was reduced to, or its elements, read here."""
         items: Sequence[Waiting]
@@ -273,32 +273,32 @@ class Gathering:
         progress.parts.append(_Part(place, items, how, before))
         progress.has_ended = place.end is None
 
-    def _elements(self, progress: _Progress, place: Place) -> list[Item]:
-        assert isinstance(progress.source, Cuttable), "it was cut"  # noqa: S101
+    def _elements(self, progress: _Progress, place: Split) -> list[Item]:
+        assert isinstance(progress.source, Splittable), "it was cut"  # noqa: S101
         return list(progress.source.part(place))
 
-    def _read_rest(self, progress: _Progress, place: Place | None, taken: int = 0) -> None:
+    def _read_rest(self, progress: _Progress, place: Split | None, taken: int = 0) -> None:
         """Read a source here, all of it or from a place on to its end, but for its first items."""
         source = progress.source
         if place is not None:
-            assert isinstance(source, Cuttable), "it was cut"  # noqa: S101
+            assert isinstance(source, Splittable), "it was cut"  # noqa: S101
             source = source.part(place)
         items = islice(iter(source), taken, None)
         progress.parts.append(_Part(place, items, "rest", progress.high))
         progress.parts[-1].taken = taken
         progress.has_ended = True
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return how far the sources have come, as plain data."""
         return {"sources": [_saved(progress) for progress in self._sources]}
 
-    def restore(self, state: State, reduce: Reduce) -> None:
+    def restore(self, state: StateData, reduce: Reduce) -> None:
         """Go on from a state; what was waiting is read again."""
         for number, saved in enumerate(state["sources"]):
             progress = self._sources[number]
             progress.parts.clear()
             for part in saved["parts"]:
-                place = None if part["place"] is None else Place(*part["place"])
+                place = None if part["place"] is None else Split(*part["place"])
                 progress.high = _read_time(part["since"])
                 if place is None or part["how"] == "rest":
                     self._read_rest(progress, place, part["taken"])
@@ -314,7 +314,7 @@ class Gathering:
             progress.is_silent = saved.get("is_silent", False)
 
 
-def _saved(progress: _Progress) -> State:
+def _saved(progress: _Progress) -> StateData:
     progress.head()  # parts that are over are forgotten
     return {
         "high": _written_time(progress.high),
@@ -336,7 +336,7 @@ def _saved(progress: _Progress) -> State:
 
 
 def _item(head: Waiting) -> Item:
-    return head.letter if isinstance(head, Letter) else head
+    return head.letter if isinstance(head, PlacedLetter) else head
 
 
 def _written_time(time: float) -> float | None:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.drivers.splits.fast_reducer import plain_reading
-from rsp_engine.drivers.splits.pushdown import Described
-from rsp_engine.drivers.splits.segments import Letter, Parcel, Segment
+from rsp_engine.drivers.splits.fast_reducer import plain_pushdown
+from rsp_engine.drivers.splits.pushdown import DescribedElements
+from rsp_engine.drivers.splits.segments import PaneContent, PlacedLetter, Segment
 from rsp_engine.io.blank_nodes import ElementNames, within_stream
-from rsp_engine.io.canonical_literals import TripleTermError, canonical
-from rsp_engine.io.sources.batch import Batch, InBatches
+from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
+from rsp_engine.io.sources.batch import ElementBatch, InBatches
 from rsp_engine.io.sources.files.nquads import NQuads
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.windows import Pane
@@ -28,39 +28,39 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Triple
 
-    from rsp_engine.drivers.splits.pushdown import Reading, Solutions
+    from rsp_engine.drivers.splits.pushdown import MatchedSolutions, Pushdown
     from rsp_engine.io.sources.fast_nquads.plain_lines import PlainLines
-    from rsp_engine.io.sources.splits import Part
+    from rsp_engine.io.sources.splits import SplitPart
     from rsp_engine.model.arrays import Integers
     from rsp_engine.model.windows import TimeFrame
     from rsp_engine.operators.sparql.pane_matcher import Matched
 
-__all__ = ["Reduced", "Reducer"]
+__all__ = ["ReducedSplit", "SplitReducer"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reduced:
+class ReducedSplit:
     """What is in a place.
 
     If that cannot be told there, `trouble` says why: then its elements have to be looked at one by
     one, and those of all places after it too if it `lasts`.
     """
 
-    items: Sequence[Segment | Letter] = ()
+    items: Sequence[Segment | PlacedLetter] = ()
     names: Sequence[tuple[int, str, int]] = ()
     """Elements with blank nodes: their times, what they are called after, how often they came."""
     trouble: str | None = None
     lasts: bool = False
 
 
-class Reducer:
+class SplitReducer:
     """Reduces places of one stream, for the queries that read it."""
 
     def __init__(
         self,
         stream: str,
         number: int,
-        readings: Sequence[Reading],
+        readings: Sequence[Pushdown],
         frames: Sequence[TimeFrame],
         max_delay: int,
     ) -> None:
@@ -71,11 +71,11 @@ class Reducer:
         self._frames = frames
         self._max_delay = max_delay
         self._packing = [_packing(reading.wanted) for reading in readings]
-        plain = [plain_reading(reading) for reading in readings]
+        plain = [plain_pushdown(reading) for reading in readings]
         self._plain = [found for found in plain if found is not None]
         self._is_plain = len(self._plain) == len(readings)
 
-    def reduce(self, part: Part) -> Reduced:
+    def reduce(self, part: SplitPart) -> ReducedSplit:
         """Read a place, and reduce it."""
         if self._is_plain and isinstance(part, NQuads):
             lines = part.plain_lines()
@@ -84,7 +84,7 @@ class Reducer:
                 return reduced
         return self._reduce_elements(part)
 
-    def _reduce_plain(self, lines: PlainLines) -> Reduced | None:
+    def _reduce_plain(self, lines: PlainLines) -> ReducedSplit | None:
         """Reduce lines of the plainest form; nothing if more has to be known of them."""
         if not len(lines):
             return None
@@ -92,7 +92,7 @@ class Reducer:
         if any(frame.is_before_t0(int(times.min())) for frame in self._frames):
             return None
         edges = self._edges(times)
-        parcels: list[list[Parcel]] = [[] for _ in edges[:-1]]
+        parcels: list[list[PaneContent]] = [[] for _ in edges[:-1]]
         taken = np.zeros(len(times), dtype=bool)
         for reading in self._plain:
             pack = reading.over(lines)
@@ -115,23 +115,23 @@ class Reducer:
             )
             for (start, end), held in zip(pairwise(edges), parcels, strict=True)
         ]
-        return Reduced(segments)
+        return ReducedSplit(segments)
 
-    def _reduce_elements(self, part: Part) -> Reduced:
+    def _reduce_elements(self, part: SplitPart) -> ReducedSplit:
         names = ElementNames(self._stream)
         is_scoped = part.blank_node_scope == "element"
         try:
             read = _read(part, names if is_scoped else None, self._number)
         except TripleTermError as error:
-            return Reduced(trouble=str(error))
+            return ReducedSplit(trouble=str(error))
         if part.leans_on_others:
-            return Reduced(trouble="times are said elsewhere", lasts=True)
+            return ReducedSplit(trouble="times are said elsewhere", lasts=True)
         times = np.array(read.timestamps, dtype=np.int64)
         if any(frame.is_before_t0(int(times.min())) for frame in self._frames if len(times)):
-            return Reduced(trouble="an element is before t0")
+            return ReducedSplit(trouble="an element is before t0")
         segments = self._segments(times, read)
         found = [(time, name, count) for time, name, count in names.state()]
-        return Reduced(list(_in_order(segments, _letters(read.letters, times))), found)
+        return ReducedSplit(list(_in_order(segments, _letters(read.letters, times))), found)
 
     def _segments(self, times: Integers, read: _Read) -> Iterator[tuple[int, Segment]]:
         """Yield segments, each with the place of its first element."""
@@ -139,14 +139,14 @@ class Reducer:
             return
         edges = self._edges(times)
         starts = np.array(read.starts, dtype=np.int64)
-        parcels: list[list[Parcel]] = [[] for _ in edges[:-1]]
+        parcels: list[list[PaneContent]] = [[] for _ in edges[:-1]]
         taken = np.zeros(len(times), dtype=bool)
         for reading, pack in zip(self._readings, self._packing, strict=True):
             first, last = panes_of(reading.frame, times)
             taken |= first <= last
             for number, pane, elements in _groups(edges, first, last):
                 content = pack(_Content(read, starts, times, elements))
-                parcels[number].append(Parcel(reading.step, reading.scan, pane, content))
+                parcels[number].append(PaneContent(reading.step, reading.scan, pane, content))
         for (start, end), held in zip(pairwise(edges), parcels, strict=True):
             part = times[start:end]
             yield (
@@ -182,17 +182,17 @@ class _Read:
     letters: list[tuple[int, DeadLetter]] = field(default_factory=list)
 
 
-def _read(part: Part, names: ElementNames | None, stream: int) -> _Read:
+def _read(part: SplitPart, names: ElementNames | None, stream: int) -> _Read:
     read = _Read()
     items = part.batches() if isinstance(part, InBatches) else iter(part)
     for item in items:
         if isinstance(item, DeadLetter):
             read.letters.append((len(read.timestamps), item))
-        elif isinstance(item, Batch):
+        elif isinstance(item, ElementBatch):
             offset = len(read.triples)
             read.timestamps.extend(item.timestamps)
             read.starts.extend(offset + start for start in item.starts[1:])
-            triples = canonical(item.triples)
+            triples = canonical_triples(item.triples)
             has_labels = any(b"_:" in raw for raw in item.raws)
             read.triples.extend(within_stream(triples, stream) if has_labels else triples)
         else:
@@ -203,7 +203,7 @@ def _read(part: Part, names: ElementNames | None, stream: int) -> _Read:
 
 
 def _named(element: Element, names: ElementNames | None, stream: int) -> Sequence[Triple]:
-    triples = canonical(element.triples)
+    triples = canonical_triples(element.triples)
     if names is None:
         return within_stream(triples, stream) if b"_:" in element.raw else triples
     return names.rename(element.timestamp, triples)
@@ -242,12 +242,12 @@ class _Content:
 
 
 def _packing(
-    wanted: Solutions | Described | None,
+    wanted: MatchedSolutions | DescribedElements | None,
 ) -> Callable[[_Content], Sequence[Triple] | Matched]:
     """Return what makes the content of a parcel."""
     if wanted is None:
         return _Content.distinct
-    if isinstance(wanted, Described):
+    if isinstance(wanted, DescribedElements):
         describing = wanted.describing()
 
         def described(content: _Content) -> Sequence[Triple]:
@@ -282,15 +282,17 @@ def _groups(
 
 def _letters(
     letters: Sequence[tuple[int, DeadLetter]], times: Integers
-) -> list[tuple[int, Letter]]:
+) -> list[tuple[int, PlacedLetter]]:
     """Return letters with their places, and the latest time before each."""
     latest = np.maximum.accumulate(times)
-    return [(at, Letter(letter, int(latest[at - 1]) if at else None)) for at, letter in letters]
+    return [
+        (at, PlacedLetter(letter, int(latest[at - 1]) if at else None)) for at, letter in letters
+    ]
 
 
 def _in_order(
-    segments: Iterator[tuple[int, Segment]], letters: Sequence[tuple[int, Letter]]
-) -> Iterator[Segment | Letter]:
+    segments: Iterator[tuple[int, Segment]], letters: Sequence[tuple[int, PlacedLetter]]
+) -> Iterator[Segment | PlacedLetter]:
     """Yield letters before the first segment that begins at or after their place."""
     waiting = list(reversed(letters))
     for start, segment in segments:

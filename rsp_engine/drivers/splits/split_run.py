@@ -13,27 +13,27 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from rsp_engine.drivers.local import LocalDriver
-from rsp_engine.drivers.splits.pushdown import Reading, readings
-from rsp_engine.drivers.splits.split_merger import Gathering
-from rsp_engine.drivers.splits.split_reducer import Reduced, Reducer
+from rsp_engine.drivers.splits.pushdown import Pushdown, pushdowns
+from rsp_engine.drivers.splits.split_merger import SplitMerger
+from rsp_engine.drivers.splits.split_reducer import ReducedSplit, SplitReducer
 from rsp_engine.evaluators.pairs import PairsConfig
 from rsp_engine.io.sources.live.source import LiveSource
-from rsp_engine.io.sources.splits import Cuttable, Place
+from rsp_engine.io.sources.splits import Split, Splittable
 from rsp_engine.model.windows import CountFrame, TimeFrame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from rsp_engine.drivers.replay_clock import Pace
+    from rsp_engine.drivers.replay_clock import ReplayClock
     from rsp_engine.evaluators.step import Step
-    from rsp_engine.io.sources import Source
-    from rsp_engine.io.sources.splits import Part
+    from rsp_engine.io.sources import ElementSource
+    from rsp_engine.io.sources.splits import SplitPart
     from rsp_engine.model.answers import Answer
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
     from rsp_engine.model.streams import DeadLetter
     from rsp_engine.monitor.run_monitor import Counts
 
-__all__ = ["PlacedRun", "StreamTask", "Unread"]
+__all__ = ["SplitRun", "StreamTask", "UnreadSplit"]
 
 _WAIT_S = 0.2
 
@@ -41,41 +41,41 @@ _WAIT_S = 0.2
 class StreamTask(NamedTuple):
     """All that is needed to reduce places of a source, wherever that is done."""
 
-    source: Cuttable | LiveSource
+    source: Splittable | LiveSource
     stream: str
     number: int
     """The number of the stream, which tells its blank nodes from those of others."""
-    readings: tuple[Reading, ...]
+    readings: tuple[Pushdown, ...]
     frames: tuple[TimeFrame, ...]
     max_delay: int
     is_in_order: bool = False
     """Whether every element is needed, in its order: then places are read where they are taken."""
 
-    def reducer(self) -> Reducer | Unread:
+    def reducer(self) -> SplitReducer | UnreadSplit:
         """Return what reduces places of the source."""
         if self.is_in_order:
-            return Unread()
-        return Reducer(self.stream, self.number, self.readings, self.frames, self.max_delay)
+            return UnreadSplit()
+        return SplitReducer(self.stream, self.number, self.readings, self.frames, self.max_delay)
 
 
-class Unread:
+class UnreadSplit:
     """Leaves places as they are: somebody else looks at their elements one by one."""
 
-    def reduce(self, part: Part) -> Reduced:
+    def reduce(self, part: SplitPart) -> ReducedSplit:
         """Say that nothing was done."""
-        return Reduced(trouble=f"every element of {part.name} is needed")
+        return ReducedSplit(trouble=f"every element of {part.name} is needed")
 
 
-class PlacedRun:
+class SplitRun:
     """Runs queries over sources, place by place."""
 
     def __init__(
         self,
         steps: Sequence[Step],
-        sources: Mapping[str, Sequence[Source]],
+        sources: Mapping[str, Sequence[ElementSource]],
         dead_letter: Callable[[DeadLetter], None],
         max_delay: int = 0,
-        pace: Pace | None = None,
+        pace: ReplayClock | None = None,
     ) -> None:
         self._steps = steps
         self._driver = LocalDriver(steps, sources, dead_letter, max_delay, pace)
@@ -88,8 +88,8 @@ class PlacedRun:
             if isinstance(scan.frame, TimeFrame)
         }
         names = self._driver.names
-        self._gathering = Gathering(sources, frozenset(self.tasks), frames, names, max_delay)
-        self._reducers: dict[int, Reducer | Unread] = {}
+        self._gathering = SplitMerger(sources, frozenset(self.tasks), frames, names, max_delay)
+        self._reducers: dict[int, SplitReducer | UnreadSplit] = {}
         self._live = {
             number: task.source
             for number, task in self.tasks.items()
@@ -111,8 +111,8 @@ class PlacedRun:
         return self._gathering.is_done
 
     def plan(
-        self, planned: Mapping[int, Place], size: int, count: int
-    ) -> Iterator[tuple[int, Place]]:
+        self, planned: Mapping[int, Split], size: int, count: int
+    ) -> Iterator[tuple[int, Split]]:
         """Yield places to read next, so many of a source, after those that were planned last."""
         for number, task in self.tasks.items():
             if not self._gathering.wants(number):
@@ -127,12 +127,12 @@ class PlacedRun:
             yield from ((number, place) for place in places)
 
     def _silence(
-        self, number: int, live: LiveSource, since: Place | None
-    ) -> Iterator[tuple[int, Place]]:
+        self, number: int, live: LiveSource, since: Split | None
+    ) -> Iterator[tuple[int, Split]]:
         """Yield a place without anything in it, once, where a source is silent."""
         if live.is_silent and not self._gathering.is_silent(number):
             at = 0 if since is None or since.end is None else since.end
-            yield number, Place(at, at)
+            yield number, Split(at, at)
 
     @property
     def is_live(self) -> bool:
@@ -146,11 +146,11 @@ class PlacedRun:
 
     def plan_when_there_is_more(
         self,
-        planned: Mapping[int, Place],
+        planned: Mapping[int, Split],
         size: int,
         count: int,
         is_stopping: Callable[[], bool],
-    ) -> list[tuple[int, Place]]:
+    ) -> list[tuple[int, Split]]:
         """Return places to read next; where all is waiting for live sources, wait for them."""
         while True:
             places = list(self.plan(planned, size, count))
@@ -164,7 +164,7 @@ class PlacedRun:
         for number, until in needed.items():
             self._live[number].release(until)
 
-    def needed(self, planned: Mapping[int, Place]) -> dict[int, int]:
+    def needed(self, planned: Mapping[int, Split]) -> dict[int, int]:
         """Return from where on live sources are needed, if the state as it is now is kept."""
         found = {}
         for number in self._live:
@@ -175,7 +175,7 @@ class PlacedRun:
                 found[number] = place.end
         return found
 
-    def reduce(self, number: int, place: Place) -> Reduced:
+    def reduce(self, number: int, place: Split) -> ReducedSplit:
         """Reduce a place of a source here."""
         if number not in self._reducers:
             self._reducers[number] = self.tasks[number].reducer()
@@ -183,7 +183,7 @@ class PlacedRun:
 
     def take(
         self,
-        given: Iterable[tuple[int, Place, Reduced]],
+        given: Iterable[tuple[int, Split, ReducedSplit]],
         at_most: float,
         is_enough: Callable[[], bool] = lambda: False,
     ) -> Iterator[Answer]:
@@ -204,7 +204,7 @@ class PlacedRun:
         for number in numbers:
             self._gathering.end(number)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all that is known, as plain data, between two takes."""
         return {
             "driver": self._driver.state(),
@@ -212,7 +212,7 @@ class PlacedRun:
             "steps": {str(number): step.state() for number, step in enumerate(self._steps)},
         }
 
-    def restore(self, state: State, planned: Mapping[int, Place]) -> None:
+    def restore(self, state: StateData, planned: Mapping[int, Split]) -> None:
         """Go on from a state of the same queries and sources, after the places planned last."""
         for number, source in self._live.items():
             if number in planned:
@@ -224,7 +224,7 @@ class PlacedRun:
 
 
 def _tasks(
-    steps: Sequence[Step], sources: Mapping[str, Sequence[Source]], max_delay: int
+    steps: Sequence[Step], sources: Mapping[str, Sequence[ElementSource]], max_delay: int
 ) -> Iterator[tuple[int, StreamTask]]:
     """Yield the sources that can be read elsewhere, by number, and all that are live.
 
@@ -241,8 +241,8 @@ def _tasks(
     number = 0
     for stream_number, (stream, found) in enumerate(sources.items()):
         for source in found:
-            if stream in scanned and isinstance(source, Cuttable) and source.can_be_cut:
-                wanted = tuple(readings(plans, stream))
+            if stream in scanned and isinstance(source, Splittable) and source.can_be_cut:
+                wanted = tuple(pushdowns(plans, stream))
                 task = StreamTask(source, stream, stream_number, wanted, frames, max_delay)
                 yield number, task
             elif isinstance(source, LiveSource):

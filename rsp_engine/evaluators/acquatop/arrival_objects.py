@@ -12,35 +12,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.evaluators.acquatop.join_keys import JoinKeys
-from rsp_engine.evaluators.acquatop.object_table import Came, Population, as_text
+from rsp_engine.evaluators.acquatop.object_table import Arrival, ObjectTable, as_text
 from rsp_engine.evaluators.acquatop.ranked_objects import Members
 from rsp_engine.model.terms.lazy_text import WrittenRows
 from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
 from rsp_engine.operators.acquatop.whole_window import WholeWindow
 from rsp_engine.operators.scoring.positions import Positions
-from rsp_engine.operators.topk.contract import Ranking, TopkConfig
+from rsp_engine.operators.topk.contract import TopkAnswer, TopkOperatorConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rsp_engine.evaluators.acquatop.config import JoinedConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
     from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
     from rsp_engine.evaluators.service.refresh import Refresh
     from rsp_engine.model.arrays import Booleans, Floats, Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.sparql.pane_matcher import Matched
-    from rsp_engine.operators.sparql.sparql_query import Term
 
-__all__ = ["Arrived"]
+__all__ = ["ArrivalObjects"]
 
 
-class Arrived:
+class ArrivalObjects:
     """Memory: the objects of open windows."""
 
     def __init__(
-        self, config: JoinedConfig, refresh: Refresh, values: RemoteValues, scores: PlainScores
+        self, config: AcquaTopConfig, refresh: Refresh, values: RemoteValues, scores: PlainScores
     ) -> None:
         assert config.matching is not None, "the planner says what to match"  # noqa: S101
         self.config = config
@@ -48,14 +48,14 @@ class Arrived:
         self._replica = refresh.replica
         self._values = values
         self._scores = scores
-        self._population = Population(config.arrivals)
+        self._population = ObjectTable(config.arrivals)
         self._keys = JoinKeys(refresh.replica.keys, config.key, config.arrivals)
         self._operator: TopkN | WholeWindow
         if refresh.plan.policy.proposer == "list":
             topk = TopkNConfig(config.k, config.n, config.is_monotone)
             self._operator = TopkN(topk, scores)
         else:
-            self._operator = WholeWindow(TopkConfig(config.k), scores)
+            self._operator = WholeWindow(TopkOperatorConfig(config.k), scores)
         self._positions = Positions()
 
     @property
@@ -83,7 +83,7 @@ class Arrived:
         positions = self._positions.of(
             matched.times[places], lambda place: as_text(solutions[place]), self._population.at
         )
-        came = Came(solutions, keys, streaming, positions)
+        came = Arrival(solutions, keys, streaming, positions)
         objects = self._population.join(pane.last, came)
         remote = self._values.of(keys)
         self._operator.arrive(pane, objects, positions, streaming, remote)
@@ -101,7 +101,7 @@ class Arrived:
             values = self._values.of(self._population.keys_of(objects))
             self._operator.change(objects, values, self._population.streaming(objects))
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         return self._operator.close(window)
 
     def expire(self, window: int) -> Integers:
@@ -141,14 +141,14 @@ class Arrived:
         keys, positions = found.keys_of(numbers), found.positions(numbers)
         return Members(numbers, keys, found.streaming(numbers), positions, found.ends(numbers))
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         return {
             "population": self._population.state(),
             "operator": self._operator.state(),
             "positions": self._positions.state(),
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         self._population.restore(state["population"], len(self._names))
         self._positions.restore(state["positions"])
         scores, operator = self._scores, self._operator

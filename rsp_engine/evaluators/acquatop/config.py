@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from rsp_engine.operators.scoring.scoring_function import Scoring, evaluate
-from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from rsp_engine.operators.scoring.monotonicity import Proof
     from rsp_engine.operators.sparql.pane_matcher import Matching
 
-__all__ = ["Arrivals", "JoinedConfig"]
+__all__ = ["AcquaTopConfig", "ArrivalRule"]
 
-Arrivals = Literal["latest", "all"]
+ArrivalRule = Literal["latest", "all"]
 """Of several arrivals of a join key in a window: the latest counts, or each is an object."""
 
 
 @dataclass(frozen=True, slots=True)
-class JoinedConfig(GeneralConfig):
+class AcquaTopConfig(SparqlConfig):
     """The text is that of the general path: what the query means.
 
     `matching` gives the solutions of the window, with x_S; `key` says which of its variables are
@@ -35,7 +35,7 @@ class JoinedConfig(GeneralConfig):
     tag: ClassVar[str] = "Joined"
 
     matching: Matching | None = None
-    projected: GeneralConfig | None = None
+    projected: SparqlConfig | None = None
     grouping: Grouping | None = None
     key: tuple[int, ...] = ()
     scoring: Scoring | None = None
@@ -45,10 +45,10 @@ class JoinedConfig(GeneralConfig):
     k: int = 1
     offset: int = 0
     n: int = 0
-    arrivals: Arrivals = "latest"
+    arrivals: ArrivalRule = "latest"
     is_judged: bool = False
     proof: Proof | None = None
-    scored: GeneralConfig | None = None
+    scored: SparqlConfig | None = None
 
     @property
     def is_monotone(self) -> bool:

@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rsp_engine.evaluators.acquatop.arrival_objects import Arrived
-from rsp_engine.evaluators.acquatop.group_objects import Grouped
-from rsp_engine.evaluators.acquatop.judge import Judge
+from rsp_engine.evaluators.acquatop.arrival_objects import ArrivalObjects
+from rsp_engine.evaluators.acquatop.group_objects import GroupObjects
+from rsp_engine.evaluators.acquatop.judge import OracleJudge
 from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
 from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
 from rsp_engine.evaluators.acquatop.term_ranking import ByTerms, TermRanking
-from rsp_engine.evaluators.acquatop.voi_outlook import Prospect
+from rsp_engine.evaluators.acquatop.voi_outlook import VoiOutlook
 from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.model.candidates import Candidates
 from rsp_engine.model.terms.term_order import full_key
 from rsp_engine.operators.sparql.pane_matcher import Matcher
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
-from rsp_engine.operators.topk.contract import Ranking
+from rsp_engine.operators.topk.contract import TopkAnswer
 from rsp_engine.operators.windows.time_windows import TimedScan
 from rsp_engine.policies.voi import Voi
 
@@ -41,21 +41,21 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Store
 
-    from rsp_engine.evaluators.acquatop.config import JoinedConfig
-    from rsp_engine.evaluators.acquatop.ranked_objects import Objects
-    from rsp_engine.evaluators.service.refresh import Refresh, Refreshed
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.ranked_objects import RankedObjects
+    from rsp_engine.evaluators.service.refresh import Refresh, RefreshReport
     from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
     from rsp_engine.operators.windows.scan import Scan
-    from rsp_engine.replica.pattern import Solution
+    from rsp_engine.replica.pattern import RemoteSolution
 
-__all__ = ["Joined"]
+__all__ = ["AcquaTopEvaluator"]
 
 
-class Joined:
+class AcquaTopEvaluator:
     """Ranks window by window. Memory: the objects of open windows, and the replica."""
 
-    def __init__(self, config: JoinedConfig, store: Store, refresh: Refresh) -> None:
+    def __init__(self, config: AcquaTopConfig, store: Store, refresh: Refresh) -> None:
         assert config.matching is not None, "the planner says what to match"  # noqa: S101
         self.config = config
         self.may_give_blank_nodes = False
@@ -65,17 +65,17 @@ class Joined:
         self._values = RemoteValues(refresh.replica, config, self._scores)
         self._matcher = Matcher(config.matching, store)
         self._projector = Projector(config, config.projected)
-        made = Arrived if config.grouping is None else Grouped
-        self._objects: Objects = made(config, refresh, self._values, self._scores)
+        made = ArrivalObjects if config.grouping is None else GroupObjects
+        self._objects: RankedObjects = made(config, refresh, self._values, self._scores)
         policy = refresh.plan.policy
         # Where changes are pushed there is nothing to expect: what is known is what is there.
         self._prospect = (
-            Prospect(policy, config, self._objects, self._values)
+            VoiOutlook(policy, config, self._objects, self._values)
             if isinstance(policy, Voi) and not refresh.plan.is_pushed
             else None
         )
         self._ranked: TermRanking | None = None  # of the window at hand, until something changes
-        self._judge = Judge(config, refresh, self._scores) if config.is_judged else None
+        self._judge = OracleJudge(config, refresh, self._scores) if config.is_judged else None
         self._stats: dict[str, Any] = {}
 
     def stats(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Joined:
         if self._prospect is not None:
             self._prospect.forget(gone)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know beside the replica, as plain data, to be restored from."""
         return {
             "scores": self._scores.state(),
@@ -123,7 +123,7 @@ class Joined:
             "learned": None if self._prospect is None else self._prospect.state(),
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state; the replica is restored already."""
         self._scores.restore(state["scores"])
         self._values.renew(self._refresh.replica.held())
@@ -136,7 +136,7 @@ class Joined:
         if self._prospect is not None:
             self._prospect.restore(learned)
 
-    def _ranking(self, window: int, now: int) -> tuple[Ranking, Sequence[Solution]]:
+    def _ranking(self, window: int, now: int) -> tuple[TopkAnswer, Sequence[RemoteSolution]]:
         """Close a window, and return its ranking, with the remote solution of each object.
 
         It is by the scores, or as the policy expects it.
@@ -155,10 +155,12 @@ class Joined:
         keys = self._objects.keys_of(ranking.keys.tolist())
         return ranking, [self._values.solution(key) for key in keys.tolist()]
 
-    def _ranking_by_terms(self, window: int, now: int) -> tuple[Ranking, Sequence[Solution]]:
+    def _ranking_by_terms(
+        self, window: int, now: int
+    ) -> tuple[TopkAnswer, Sequence[RemoteSolution]]:
         found = self._ranked_by_terms(now).best(self.config.k)
         self._values.use(self._objects.keys_of(found.keys.tolist()))
-        return Ranking(window, found.keys, found.scores), found.solutions
+        return TopkAnswer(window, found.keys, found.scores), found.solutions
 
     def _ranked_by_terms(self, now: int) -> TermRanking:
         """Rank all rows of the window by terms."""
@@ -179,7 +181,7 @@ class Joined:
             return ranking.listed(self.config.k + self.config.n)
         return ranking[:3]
 
-    def _fetch(self, window: int, step: int, now: int) -> Refreshed:
+    def _fetch(self, window: int, step: int, now: int) -> RefreshReport:
         """Let the policy elect, and fetch what it elects."""
         objects = self._objects
         numbers, ranked, ends = self._listed(now)
@@ -202,7 +204,7 @@ class Joined:
         self._values.renew(keys)
         self._objects.change(keys)
 
-    def _told(self, ranking: Ranking, refreshed: Refreshed, now: int) -> dict[str, Any]:
+    def _told(self, ranking: TopkAnswer, refreshed: RefreshReport, now: int) -> dict[str, Any]:
         refresh, replica = self._refresh, self._refresh.replica
         alive = self._objects.join_keys()
         known = alive[replica.is_known(alive)]
@@ -215,7 +217,9 @@ class Joined:
         is_sure = ranking.is_exact and is_fresh and len(known) == len(alive)
         return {**refreshed.stats(), "stale": stale, "exact": is_sure}
 
-    def _solutions(self, ranking: Ranking, remote: Sequence[Solution], now: int) -> Solutions:
+    def _solutions(
+        self, ranking: TopkAnswer, remote: Sequence[RemoteSolution], now: int
+    ) -> Solutions:
         """Return the rows of a ranking, with the ages of their remote values."""
         config, replica = self.config, self._refresh.replica
         numbers = ranking.keys.tolist()
@@ -232,7 +236,7 @@ class Joined:
         ranked = (row._replace(rank=rank) for rank, row in enumerate(found, start=1))
         return Solutions(config.variables, tuple(ranked), ranked=True)
 
-    def _in_order(self, ranking: Ranking, rows: Sequence[Row]) -> Iterator[Row]:
+    def _in_order(self, ranking: TopkAnswer, rows: Sequence[Row]) -> Iterator[Row]:
         """Yield the rows of a ranking; equal ones of one object are in the order of their terms."""
         names = self.config.variables
         placed = zip(ranking.keys.tolist(), ranking.scores.tolist(), rows, strict=True)

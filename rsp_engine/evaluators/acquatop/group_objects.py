@@ -14,37 +14,37 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.evaluators.acquatop.ranked_objects import Members
-from rsp_engine.operators.aggregates.aggregate_topk import AggregateConfig, Aggregates
+from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk, AggregateTopkConfig
 from rsp_engine.operators.aggregates.groups import Groups
 from rsp_engine.replica.sparql_client.request_text import unaskable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rsp_engine.evaluators.acquatop.config import JoinedConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
     from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
     from rsp_engine.evaluators.service.refresh import Refresh
     from rsp_engine.model.arrays import Booleans, Floats, Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.aggregates.groups import Grouping
     from rsp_engine.operators.aggregates.pane_partials import Totals
     from rsp_engine.operators.sparql.pane_matcher import Matched, Matching
-    from rsp_engine.operators.sparql.sparql_query import Term
-    from rsp_engine.operators.topk.contract import Ranking
+    from rsp_engine.operators.topk.contract import TopkAnswer
 
-__all__ = ["Grouped"]
+__all__ = ["GroupObjects"]
 
 _ALL = 1 << 62
 """So many stand by that none is left out."""
 
 
-class Grouped:
+class GroupObjects:
     """Memory: the solutions of open windows, and partials of their panes."""
 
     def __init__(
-        self, config: JoinedConfig, refresh: Refresh, values: RemoteValues, scores: PlainScores
+        self, config: AcquaTopConfig, refresh: Refresh, values: RemoteValues, scores: PlainScores
     ) -> None:
         assert config.matching is not None, "the planner says what to match"  # noqa: S101
         assert config.grouping is not None, "the planner says how to group"  # noqa: S101
@@ -55,8 +55,10 @@ class Grouped:
         self._values = values
         self._scores = scores
         is_listed = refresh.plan.policy.proposer == "list"
-        asked = AggregateConfig(config.k, config.n if is_listed else _ALL, self._grouping.function)
-        self._aggregates = Aggregates(asked, scores, streaming=self._exact)
+        asked = AggregateTopkConfig(
+            config.k, config.n if is_listed else _ALL, self._grouping.function
+        )
+        self._aggregates = AggregateTopk(asked, scores, streaming=self._exact)
         self._groups = Groups(self._grouping, self._matching, self._aggregates)
         # The join key of a group, and the groups of a join key; what cannot be joined has none.
         self._key_of: dict[int, int] = {}
@@ -118,7 +120,7 @@ class Grouped:
         groups = [group for key in keys.tolist() for group in self._of_key.get(key, ())]
         self._tell(groups)
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         self._totals = self._aggregates.totals(window)
         return self._aggregates.close(window)
 
@@ -173,12 +175,12 @@ class Grouped:
         ends = np.array([self._groups.end(group) for group in groups.tolist()], dtype=np.int64)
         return Members(groups, self.keys_of(groups.tolist()), values, positions, ends)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         return {"groups": self._groups.state(), "aggregates": self._aggregates.state()}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         config = self._aggregates.config
-        self._aggregates = Aggregates.restored(
+        self._aggregates = AggregateTopk.restored(
             config, state["aggregates"], self._scores, streaming=self._exact
         )
         self._groups = Groups(self._grouping, self._matching, self._aggregates)

@@ -14,7 +14,7 @@ from rsp_engine.replica.sparql_client.request_text import unaskable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rsp_engine.evaluators.acquatop.config import Arrivals
+    from rsp_engine.evaluators.acquatop.config import ArrivalRule
     from rsp_engine.model.arrays import Integers
     from rsp_engine.operators.sparql.pane_matcher import Matched
     from rsp_engine.replica.pattern import Key
@@ -33,7 +33,7 @@ class JoinKeys:
     beforehand gives the keys the same numbers.
     """
 
-    def __init__(self, keys: Keys, columns: tuple[int, ...], arrivals: Arrivals) -> None:
+    def __init__(self, keys: Keys, columns: tuple[int, ...], arrivals: ArrivalRule) -> None:
         self._keys = keys
         self._columns = columns
         self._are_all = arrivals == "all"

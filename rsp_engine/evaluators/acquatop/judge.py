@@ -13,31 +13,31 @@ import numpy as np
 from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
 from rsp_engine.evaluators.acquatop.term_ranking import ByTerms
 from rsp_engine.operators.scoring.ranking_measures import Cumulated, Measures, measure
-from rsp_engine.operators.topk.contract import Arrivals, order_of
+from rsp_engine.operators.topk.contract import Arrivals, rank_order
 from rsp_engine.replica.store.replica import Replica, ReplicaConfig
 
 if TYPE_CHECKING:
-    from rsp_engine.evaluators.acquatop.config import JoinedConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
-    from rsp_engine.evaluators.acquatop.ranked_objects import Objects
+    from rsp_engine.evaluators.acquatop.ranked_objects import RankedObjects
     from rsp_engine.evaluators.service.refresh import Refresh
     from rsp_engine.model.arrays import Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
 
-__all__ = ["Judge"]
+__all__ = ["OracleJudge"]
 
 
-class Judge:
+class OracleJudge:
     """Judges the answers of a ranked query by nDCG@k and precision@k."""
 
-    def __init__(self, config: JoinedConfig, refresh: Refresh, scores: PlainScores) -> None:
+    def __init__(self, config: AcquaTopConfig, refresh: Refresh, scores: PlainScores) -> None:
         self._config = config
         self._refresh = refresh
         self._scores = scores
         self._by_terms = ByTerms(config)
         self.cumulated = Cumulated()
 
-    def judge(self, answer: Integers, objects: Objects, now: int) -> dict[str, float]:
+    def judge(self, answer: Integers, objects: RankedObjects, now: int) -> dict[str, float]:
         """Return the measures of an answer; none if the remote side did not tell everything."""
         truth = Replica(ReplicaConfig(self._refresh.plan.pattern))
         keys = self._refresh.replica.keys.of(objects.join_keys().tolist())
@@ -52,16 +52,16 @@ class Judge:
         self.cumulated = self.cumulated.add(found)
         return {"ndcg": round(found.ndcg, 6), "precision": round(found.precision, 6)}
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return the measures so far."""
         return asdict(self.cumulated)
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state."""
         sums = Measures(*(state["sums"][field.name] for field in fields(Measures)))
         self.cumulated = Cumulated(state["windows"], sums)
 
-    def _ranked(self, objects: Objects, truth: Replica, now: int) -> Integers:
+    def _ranked(self, objects: RankedObjects, truth: Replica, now: int) -> Integers:
         """Return all objects of the window that have a remote value, best first."""
         members, score = objects.members(), self._scores.beside()
         keys = truth.keys.numbers(self._refresh.replica.keys.of(members.keys.tolist()))
@@ -72,4 +72,4 @@ class Judge:
             return self._by_terms.rank(members, streamed, values.solutions(keys), now).keys
         known = np.flatnonzero(~np.isnan(scores))
         found = Arrivals(members.numbers, members.positions, scores).take(known)
-        return found.keys[order_of(found)]
+        return found.keys[rank_order(found)]

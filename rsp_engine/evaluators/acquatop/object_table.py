@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rsp_engine.model.blocks import Blocks, rows_of
+from rsp_engine.model.blocks import RowBlocks, rows_of
 from rsp_engine.model.terms.ntriples import read_rows, row_text
 from rsp_engine.operators.scoring.positions import instants
 
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rsp_engine.evaluators.acquatop.config import Arrivals
+    from rsp_engine.evaluators.acquatop.config import ArrivalRule
     from rsp_engine.model.arrays import Booleans, Floats, Integers
-    from rsp_engine.model.state import State
-    from rsp_engine.operators.sparql.pane_matcher import Solution
+    from rsp_engine.model.state import StateData
+    from rsp_engine.operators.sparql.pane_matcher import SolutionTuple
 
-__all__ = ["Came", "Population", "as_text"]
+__all__ = ["Arrival", "ObjectTable", "as_text"]
 
 _GONE = -1
 
 
-class Came(NamedTuple):
+class Arrival(NamedTuple):
     """Arrivals of a pane as columns: solutions, or their texts, join keys, x_S, and positions."""
 
-    solutions: Sequence[Solution | str]
+    solutions: Sequence[SolutionTuple | str]
     keys: Integers
     streaming: Floats
     positions: Integers
 
 
-def as_text(solution: Solution | str) -> str:
+def as_text(solution: SolutionTuple | str) -> str:
     """Return the text of a solution, which it may be already."""
     return solution if isinstance(solution, str) else row_text(solution)
 
 
-class Population:
+class ObjectTable:
     """Objects by number, in tables. Memory: the most objects that there ever were at once."""
 
-    def __init__(self, arrivals: Arrivals = "latest") -> None:
+    def __init__(self, arrivals: ArrivalRule = "latest") -> None:
         self._are_all = arrivals == "all"
         self._key = np.empty(0, dtype=np.int64)
         self._streaming = np.empty(0)
@@ -58,19 +58,19 @@ class Population:
         self._free: list[int] = []  # a heap
         self._next = 0
         self._of_text: dict[str, int] = {}  # with `all`, the number of each solution
-        self._blocks = Blocks()
+        self._blocks = RowBlocks()
 
     def __len__(self) -> int:
         return len(self.numbers())
 
-    def join(self, end: int, came: Came) -> Integers:
+    def join(self, end: int, came: Arrival) -> Integers:
         """Take arrivals of a pane that lives until a window; return the numbers of their objects.
 
-        >>> population = Population()
+        >>> table = ObjectTable()
         >>> solutions, positions = ["<urn:a>", "<urn:b>"], np.array([0, 1])
-        >>> population.join(2, Came(solutions, np.array([7, 3]), np.array([1.0, 3.0]), positions))
+        >>> table.join(2, Arrival(solutions, np.array([7, 3]), np.array([1.0, 3.0]), positions))
         array([7, 3])
-        >>> population.numbers(), population.streaming(np.array([3, 7]))
+        >>> table.numbers(), table.streaming(np.array([3, 7]))
         (array([3, 7]), array([3., 1.]))
         """
         numbers = self._numbers(came)
@@ -89,7 +89,7 @@ class Population:
             self._solution[place] = came.solutions[at]
         return numbers
 
-    def _numbers(self, came: Came) -> Integers:
+    def _numbers(self, came: Arrival) -> Integers:
         if not self._are_all:
             return came.keys
         found = [self._number(as_text(solution)) for solution in came.solutions]
@@ -165,7 +165,7 @@ class Population:
         """Return the last windows that hold objects."""
         return self._end[numbers]
 
-    def solutions(self, numbers: Sequence[int], width: int) -> list[Solution]:
+    def solutions(self, numbers: Sequence[int], width: int) -> list[SolutionTuple]:
         """Return the solutions of objects, of so many terms. Text is read once."""
         written = [number for number in numbers if isinstance(self._solution[number], str)]
         for number, solution in zip(
@@ -185,7 +185,7 @@ class Population:
         np.maximum.at(best, places, self._streaming[numbers])
         return best[np.searchsorted(known, wanted)]
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return the objects as rows of plain data."""
         numbers = self.numbers()
         return {
@@ -199,7 +199,7 @@ class Population:
         columns = (table[numbers].tolist() for table in tables)
         return [[*row] for row in zip(numbers, *columns, solutions, strict=True)]
 
-    def restore(self, state: State, width: int) -> None:
+    def restore(self, state: StateData, width: int) -> None:
         """Go on from a state; a solution has so many terms."""
         rows = rows_of(state["rows"], state["size"])
         found = zip(*rows, strict=True) if rows else ((),) * 6

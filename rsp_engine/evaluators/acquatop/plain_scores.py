@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.operators.scoring.exact_scores import Column, Kind, ordered_scores
+from rsp_engine.operators.scoring.exact_scores import Column, NumberKind, ordered_scores
 
 if TYPE_CHECKING:
-    from rsp_engine.evaluators.acquatop.config import JoinedConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.model.arrays import Floats
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
 
 __all__ = ["PlainScores"]
 
@@ -26,18 +26,18 @@ __all__ = ["PlainScores"]
 class PlainScores:
     """F of a query. It always gives scores; whether they have SPARQL's order, `is_plain` tells."""
 
-    def __init__(self, config: JoinedConfig) -> None:
+    def __init__(self, config: AcquaTopConfig) -> None:
         self.is_plain = True
         self._config = config
-        self._streaming: Kind | None = None
-        self._remote: Kind | None = None
+        self._streaming: NumberKind | None = None
+        self._remote: NumberKind | None = None
 
-    def stream(self, kind: Kind | None) -> None:
+    def stream(self, kind: NumberKind | None) -> None:
         """Note of which kind some x_S are; nothing if float64 may not have their order."""
         if self._config.streaming is not None:
             self._streaming = self._noted(self._streaming, kind)
 
-    def answer(self, kind: Kind | None) -> None:
+    def answer(self, kind: NumberKind | None) -> None:
         """Note of which kind some x_D are; nothing if float64 may not have their order."""
         if self._config.remote is not None:
             self._remote = self._noted(self._remote, kind)
@@ -46,7 +46,7 @@ class PlainScores:
         """Note that a key has several remote solutions."""
         self.is_plain = False
 
-    def _noted(self, before: Kind | None, kind: Kind | None) -> Kind | None:
+    def _noted(self, before: NumberKind | None, kind: NumberKind | None) -> NumberKind | None:
         self.is_plain &= kind is not None
         return kind if before is None or kind is None else before.joined(kind)
 
@@ -93,15 +93,16 @@ class PlainScores:
         made.is_plain, made._streaming = self.is_plain, self._streaming
         return made
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what was noted, as plain data."""
         sides = {"streaming": self._streaming, "remote": self._remote}
         noted = {side: None if kind is None else [*kind] for side, kind in sides.items()}
         return {"is_plain": self.is_plain, **noted}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state."""
         self.is_plain = state["is_plain"]
         self._streaming, self._remote = (
-            None if state[side] is None else Kind(*state[side]) for side in ("streaming", "remote")
+            None if state[side] is None else NumberKind(*state[side])
+            for side in ("streaming", "remote")
         )

@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.sparql.pane_matcher import Matched
-    from rsp_engine.operators.sparql.sparql_query import Term
-    from rsp_engine.operators.topk.contract import Ranking
+    from rsp_engine.operators.topk.contract import TopkAnswer
 
-__all__ = ["Members", "Objects"]
+__all__ = ["Members", "RankedObjects"]
 
 
 class Members(NamedTuple):
@@ -30,7 +30,7 @@ class Members(NamedTuple):
     ends: Integers
 
 
-class Objects(Protocol):
+class RankedObjects(Protocol):
     """Objects of open windows, and the operator that ranks them.
 
     An object has a number and a join key; several may have the same key.
@@ -57,7 +57,7 @@ class Objects(Protocol):
     def change(self, keys: Integers) -> None:
         """Move the objects of join keys whose remote values are others now."""
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         """Close a window, and return its ranking."""
 
     def expire(self, window: int) -> Integers:
@@ -90,8 +90,8 @@ class Objects(Protocol):
     def members(self) -> Members:
         """Return all objects of the window that was looked at last."""
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know beside the replica, as plain data, to be restored from."""
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state; the replica is restored already."""

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.model.terms.numerals import SURE
-from rsp_engine.operators.scoring.exact_scores import Kind, read_column
+from rsp_engine.operators.scoring.exact_scores import NumberKind, read_column
 from rsp_engine.operators.scoring.term_scores import column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rsp_engine.evaluators.acquatop.config import JoinedConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
     from rsp_engine.model.arrays import Booleans, Floats, Integers
-    from rsp_engine.replica.pattern import Solution, Term
+    from rsp_engine.model.terms.term import Term
+    from rsp_engine.replica.pattern import RemoteSolution
     from rsp_engine.replica.store.replica import Replica
 
 __all__ = ["RemoteValues"]
@@ -33,7 +34,7 @@ class RemoteValues:
     key with several solutions the first has a number, which ranks nothing: see `PlainScores`.
     """
 
-    def __init__(self, replica: Replica, config: JoinedConfig, scores: PlainScores) -> None:
+    def __init__(self, replica: Replica, config: AcquaTopConfig, scores: PlainScores) -> None:
         self._replica = replica
         self._config = config
         self._scores = scores
@@ -52,7 +53,7 @@ class RemoteValues:
         self._values[keys[has_any]], self._kinds[keys[has_any]] = self._read(first)
         self._are_several[keys] = [len(solutions) > 1 for solutions in found]
 
-    def _read(self, solutions: Sequence[Solution]) -> tuple[Floats, Integers]:
+    def _read(self, solutions: Sequence[RemoteSolution]) -> tuple[Floats, Integers]:
         """Return the number of each solution, and its kind."""
         if self._config.remote is None or not solutions:
             return np.zeros(len(solutions)), np.zeros(len(solutions), dtype=np.int8)
@@ -61,7 +62,7 @@ class RemoteValues:
         if found is None:
             values = column(terms)
             return np.where(np.isnan(values), -np.inf, values), _kinds(terms)
-        is_alike = found.kind.name == "double" or found.kind == Kind("exact")
+        is_alike = found.kind.name == "double" or found.kind == NumberKind("exact")
         return found.values, np.full(len(terms), _number(found.kind)) if is_alike else _kinds(terms)
 
     def of(self, keys: Integers) -> Floats:
@@ -81,7 +82,7 @@ class RemoteValues:
             self._kinds = np.concatenate((self._kinds, np.full(more, _NONE, dtype=np.int8)))
             self._are_several = np.concatenate((self._are_several, np.zeros(more, dtype=np.bool_)))
 
-    def solutions(self, keys: Integers) -> list[tuple[Solution, ...]]:
+    def solutions(self, keys: Integers) -> list[tuple[RemoteSolution, ...]]:
         """Return all remote solutions of each key."""
         return self._replica.look(keys)
 
@@ -89,7 +90,7 @@ class RemoteValues:
         """Note that keys are in an answer: a bounded replica drops others first."""
         self._replica.values(keys)
 
-    def solution(self, key: int) -> Solution:
+    def solution(self, key: int) -> RemoteSolution:
         """Return the remote solution of a key that has one, and is in an answer."""
         [[solution]] = self._replica.values([key])
         return solution
@@ -100,20 +101,20 @@ def _kinds(terms: Sequence[Term | None]) -> Integers:
     return np.array([_OTHER if one is None else _number(one.kind) for one in found], dtype=np.int8)
 
 
-def _number(kind: Kind) -> int:
+def _number(kind: NumberKind) -> int:
     return _DOUBLE if kind.name == "double" else kind.digits
 
 
-def _kind(kinds: Integers) -> Kind | None:
+def _kind(kinds: Integers) -> NumberKind | None:
     """Return the kind of values that have these numbers.
 
     >>> _kind(np.array([0, 2])), _kind(np.array([_DOUBLE, 2])), _kind(np.array([0, _OTHER]))
-    (Kind(name='exact', digits=2), Kind(name='mixed', digits=2), None)
+    (NumberKind(name='exact', digits=2), NumberKind(name='mixed', digits=2), None)
     """
     most = int(kinds.max())
     if most == _OTHER:
         return None
     if most < _DOUBLE:
-        return Kind("exact", most)
+        return NumberKind("exact", most)
     digits = int(kinds[kinds < _DOUBLE].max(initial=-1))
-    return Kind("double") if digits < 0 else Kind("mixed", digits)
+    return NumberKind("double") if digits < 0 else NumberKind("mixed", digits)

@@ -19,18 +19,18 @@ import numpy as np
 from rsp_engine.model.terms.term_order import order_key
 from rsp_engine.operators.aggregates.group_scores import ranks_of
 from rsp_engine.operators.sparql.projector import ask_objects
-from rsp_engine.operators.sparql.sparql_query import Asking
-from rsp_engine.operators.topk.contract import Arrivals, order_of
+from rsp_engine.operators.sparql.sparql_query import SparqlQuery
+from rsp_engine.operators.topk.contract import Arrivals, rank_order
 from rsp_engine.operators.topk.dominance import dominators
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rsp_engine.evaluators.acquatop.config import JoinedConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.ranked_objects import Members
     from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.operators.sparql.sparql_query import Term
-    from rsp_engine.replica.pattern import Solution
+    from rsp_engine.model.terms.term import Term
+    from rsp_engine.replica.pattern import RemoteSolution
 
 __all__ = ["ByTerms", "TermRanking"]
 
@@ -47,7 +47,7 @@ class TermRanking(NamedTuple):
     keys: Integers
     scores: Floats
     ends: Integers
-    solutions: Sequence[Solution]
+    solutions: Sequence[RemoteSolution]
 
     def listed(self, size: int) -> tuple[Integers, Floats, Integers]:
         """Return those that are among so many best of an active window, best first."""
@@ -71,16 +71,16 @@ class TermRanking(NamedTuple):
 class ByTerms:
     """Ranks the objects of windows. Memory: a key for each pair of a window."""
 
-    def __init__(self, config: JoinedConfig) -> None:
+    def __init__(self, config: AcquaTopConfig) -> None:
         self._config = config
-        self._asking = None if config.scored is None else Asking(config.scored)
+        self._asking = None if config.scored is None else SparqlQuery(config.scored)
         self._keys: dict[Pair, str] = {}
 
     def rank(
         self,
         members: Members,
         streamed: Sequence[Term | None],
-        solutions: Sequence[tuple[Solution, ...]],
+        solutions: Sequence[tuple[RemoteSolution, ...]],
         now: int,
     ) -> TermRanking:
         """Rank objects, with x_S and the remote solutions of each; what has none is left out."""
@@ -91,13 +91,13 @@ class ByTerms:
         keys = [self._keys[pair] for pair in pairs]
         ranks = ranks_of(keys, descending=self._config.descending)
         rows = Arrivals(members.numbers[places], members.positions[places], ranks)
-        order = order_of(rows)
+        order = rank_order(rows)
         in_order = [joined[n][1] for n in order.tolist()]
         return TermRanking(
             rows.keys[order], rows.scores[order], members.ends[places[order]], in_order
         )
 
-    def _pair(self, term: Term | None, solution: Solution) -> Pair:
+    def _pair(self, term: Term | None, solution: RemoteSolution) -> Pair:
         remote = self._config.remote
         return term, None if remote is None else solution.get(remote)
 

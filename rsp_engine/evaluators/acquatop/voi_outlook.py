@@ -14,21 +14,21 @@ from rsp_engine.model.candidates import Candidates
 from rsp_engine.policies.voi import Learner
 
 if TYPE_CHECKING:
-    from rsp_engine.evaluators.acquatop.config import JoinedConfig
-    from rsp_engine.evaluators.acquatop.ranked_objects import Objects
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.ranked_objects import RankedObjects
     from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
     from rsp_engine.model.arrays import Booleans, Floats, Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
     from rsp_engine.policies.voi import Voi
 
-__all__ = ["Prospect"]
+__all__ = ["VoiOutlook"]
 
 
-class Prospect:
+class VoiOutlook:
     """Learns from what is fetched for a query. Each object has a key of its own."""
 
     def __init__(
-        self, policy: Voi, config: JoinedConfig, objects: Objects, values: RemoteValues
+        self, policy: Voi, config: AcquaTopConfig, objects: RankedObjects, values: RemoteValues
     ) -> None:
         self._policy = policy
         self._config = config
@@ -80,10 +80,10 @@ class Prospect:
         """Forget what was seen of join keys whose numbers go to others."""
         self._learner.forget(keys)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what was learned, as plain data."""
         return self._learner.state()
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state."""
         self._learner.restore(state)

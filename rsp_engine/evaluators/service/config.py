@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 
-__all__ = ["ServedClause", "ServedConfig"]
+__all__ = ["ServiceClause", "ServiceConfig"]
 
 
 @dataclass(frozen=True, slots=True)
-class ServedClause:
+class ServiceClause:
     """A SERVICE clause as the query reads it.
 
     `keys` asks the store for the keys that count; nothing means that the clause is asked for as a
@@ -20,14 +20,14 @@ class ServedClause:
     """
 
     graph: str
-    keys: GeneralConfig | None
+    keys: SparqlConfig | None
     is_marked: bool
 
 
 @dataclass(frozen=True, slots=True)
-class ServedConfig(GeneralConfig):
+class ServiceConfig(SparqlConfig):
     """As for the general path. The clauses are in the order in which their data must be there."""
 
     tag: ClassVar[str] = "Served"
 
-    clauses: tuple[ServedClause, ...] = ()
+    clauses: tuple[ServiceClause, ...] = ()

@@ -19,45 +19,46 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.evaluators.service.refresh import failures
-from rsp_engine.evaluators.service.required_keys import Needed, NeededKeys
-from rsp_engine.evaluators.sparql import General
+from rsp_engine.evaluators.service.refresh import failure_stats
+from rsp_engine.evaluators.service.required_keys import RequiredKeys, RequiredKeysQuery
+from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.model.candidates import Candidates
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.sparql.projector import variable_iri
-from rsp_engine.operators.windows.insertion_order import Inserted
+from rsp_engine.operators.windows.insertion_order import InsertionOrder
 from rsp_engine.replica.endpoints.endpoint import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
-    from rsp_engine.evaluators.service.config import ServedClause, ServedConfig
-    from rsp_engine.evaluators.service.refresh import Refresh, Refreshed
+    from rsp_engine.evaluators.service.config import ServiceClause, ServiceConfig
+    from rsp_engine.evaluators.service.refresh import Refresh, RefreshReport
     from rsp_engine.evaluators.service.service_plan import ServiceOptions
     from rsp_engine.model.answers import Boolean, Graph, Solutions
     from rsp_engine.model.arrays import Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.model.windows import CountFrame
     from rsp_engine.operators.windows.scan import Scan
-    from rsp_engine.replica.pattern import Key, RemotePattern, Solution, Term
+    from rsp_engine.replica.pattern import Key, RemotePattern, RemoteSolution
 
-__all__ = ["Served", "ServedGraph"]
+__all__ = ["ServiceEvaluator", "ServiceGraph"]
 
 _MARK = ox.Literal("true", datatype=ox.NamedNode("http://www.w3.org/2001/XMLSchema#boolean"))
 
 
-class Served:
+class ServiceEvaluator:
     """Evaluates a query whose SERVICE clauses read replicas."""
 
     def __init__(
         self,
-        config: ServedConfig,
+        config: ServiceConfig,
         store: ox.Store,
         plan: PhysicalPlan,
         refreshes: Sequence[Refresh],
     ) -> None:
-        self._general = General(config, store, [scan.window for scan in plan.scans])
+        self._general = SparqlEvaluator(config, store, [scan.window for scan in plan.scans])
         self._frames = [scan.frame for scan in plan.scans]
         served = zip(config.clauses, refreshes, strict=True)
         self._clauses = [_Served(clause, refresh, self._general) for clause, refresh in served]
@@ -86,14 +87,14 @@ class Served:
         """Return what the last answer was made of, and what it cost."""
         return self._stats
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what windows and replicas do not tell: the store is filled again from these."""
         return {
             "general": self._general.state(),
             "before": self._before,
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state; the replicas are restored already."""
         self._general.restore(state["general"])
         self._before = state["before"]
@@ -147,7 +148,7 @@ class _Allowance:
     def _part(self, limit: int | None, spent: int) -> int | None:
         return None if limit is None else -(-max(limit - spent, 0) // self.clauses)
 
-    def spend(self, refreshed: Refreshed) -> None:
+    def spend(self, refreshed: RefreshReport) -> None:
         """Take off what a clause has cost."""
         self.spent += refreshed.fetched
         self.requests += refreshed.requests
@@ -175,21 +176,21 @@ class _Told:
             "oldest_ms": self.oldest,
             "exact": self.exact,
         }
-        return {**told, **failures(self.unanswered, self.faults)}
+        return {**told, **failure_stats(self.unanswered, self.faults)}
 
 
 class _Served:
     """One clause: its replica, and its graph in the store."""
 
-    def __init__(self, clause: ServedClause, refresh: Refresh, general: General) -> None:
+    def __init__(self, clause: ServiceClause, refresh: Refresh, general: SparqlEvaluator) -> None:
         self._refresh = refresh
         self._general = general
         order = general.config.needs_order
-        self._graph = ServedGraph(clause, refresh.plan.pattern, general.store, in_order=order)
+        self._graph = ServiceGraph(clause, refresh.plan.pattern, general.store, in_order=order)
         general.hold(self._graph)
         keys = refresh.replica.keys
         self._before: Integers | None = None  # the keys of the last evaluation; none: all there are
-        self._keys = None if clause.keys is None else NeededKeys(clause.keys, keys)
+        self._keys = None if clause.keys is None else RequiredKeys(clause.keys, keys)
 
     @property
     def options(self) -> ServiceOptions:
@@ -217,19 +218,19 @@ class _Served:
         self._refresh.forget(before, lambda keys: np.isin(keys, needed))
         self._before = needed
 
-    def _needed(self, now: int) -> Needed:
+    def _needed(self, now: int) -> RequiredKeysQuery:
         replica = self._refresh.replica
         if self._keys is None:
-            return Needed(replica.keys.numbers([()]))
+            return RequiredKeysQuery(replica.keys.numbers([()]))
         needed = self._keys.at(self._general.store, now)
         if not needed.is_all:
             return needed
         held = replica.keys.in_order(np.union1d(needed.numbers, replica.held()))
-        return Needed(held, is_all=True, unaskable=needed.unaskable)
+        return RequiredKeysQuery(held, is_all=True, unaskable=needed.unaskable)
 
     def _fetch(
-        self, needed: Needed, now: int, pace: _Pace, budget: int, limits: Limits
-    ) -> Refreshed:
+        self, needed: RequiredKeysQuery, now: int, pace: _Pace, budget: int, limits: Limits
+    ) -> RefreshReport:
         """Fetch what the policy elects."""
         is_known = self._refresh.replica.is_known(needed.numbers)
         known, cold = needed.numbers[is_known], needed.numbers[~is_known]
@@ -238,7 +239,9 @@ class _Served:
         scores = np.zeros(len(cold))
         return self._refresh.fetch(candidates, cold, scores, now, budget=budget, limits=limits)
 
-    def _tell(self, needed: Needed, refreshed: Refreshed, now: int, told: _Told) -> None:
+    def _tell(
+        self, needed: RequiredKeysQuery, refreshed: RefreshReport, now: int, told: _Told
+    ) -> None:
         refresh, replica = self._refresh, self._refresh.replica
         is_pushed = refresh.plan.is_pushed
         known = needed.numbers[replica.is_known(needed.numbers)]
@@ -258,7 +261,7 @@ class _Served:
         told.exact &= is_exact and (is_pushed or not needed.is_all)
 
 
-class ServedGraph:
+class ServiceGraph:
     """The graph of a clause: a node for each remote solution of the keys that it holds.
 
     Where an answer depends on the order of triples, they are to be `in_order`: key by key.
@@ -266,7 +269,7 @@ class ServedGraph:
 
     def __init__(
         self,
-        clause: ServedClause,
+        clause: ServiceClause,
         pattern: RemotePattern,
         store: ox.Store,
         *,
@@ -279,8 +282,8 @@ class ServedGraph:
             name: ox.NamedNode(variable_iri(name)) for name in (*pattern.keys, *pattern.variables)
         }
         self._mark = ox.NamedNode(variable_iri("")) if clause.is_marked else None
-        self._held: dict[int, tuple[tuple[Solution, ...], list[ox.Quad]]] = {}
-        self._inserted = Inserted() if in_order else None
+        self._held: dict[int, tuple[tuple[RemoteSolution, ...], list[ox.Quad]]] = {}
+        self._inserted = InsertionOrder() if in_order else None
         self.gone = 0
         store.add_graph(self._name)
 
@@ -288,7 +291,10 @@ class ServedGraph:
         return sum(len(quads) for _, quads in self._held.values())
 
     def hold(
-        self, numbers: Sequence[int], keys: Sequence[Key], values: Sequence[tuple[Solution, ...]]
+        self,
+        numbers: Sequence[int],
+        keys: Sequence[Key],
+        values: Sequence[tuple[RemoteSolution, ...]],
     ) -> None:
         """Hold the solutions of these keys, given in their order, and no others."""
         wanted = set(numbers)
@@ -325,10 +331,12 @@ class ServedGraph:
         store.add_graph(self._name)
         store.extend(quads)
         if self._inserted is not None:
-            self._inserted = Inserted()
+            self._inserted = InsertionOrder()
             self._inserted.add(quads)
 
-    def _quads(self, number: int, key: Key, solutions: tuple[Solution, ...]) -> Iterator[ox.Quad]:
+    def _quads(
+        self, number: int, key: Key, solutions: tuple[RemoteSolution, ...]
+    ) -> Iterator[ox.Quad]:
         for place, solution in enumerate(solutions):
             node = ox.NamedNode(f"{self._name.value}:{number}:{place}")
             if self._mark is not None:

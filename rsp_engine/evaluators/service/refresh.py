@@ -26,8 +26,8 @@ import numpy as np
 
 from rsp_engine.policies.policy import elected_set
 from rsp_engine.replica.budget_shares import Absent, shares
-from rsp_engine.replica.change_signal import Signal, modified_pattern
-from rsp_engine.replica.changes import Changes
+from rsp_engine.replica.change_signal import ChangeSignal, modified_pattern
+from rsp_engine.replica.changes import ChangeFeed
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
 from rsp_engine.replica.store.freshness_table import NEVER
 from rsp_engine.replica.store.replica import Replica, ReplicaConfig
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Triple
 
-    from rsp_engine.evaluators.acquatop.voi_outlook import Prospect
+    from rsp_engine.evaluators.acquatop.voi_outlook import VoiOutlook
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.model.candidates import Candidates
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
     from rsp_engine.replica.pattern import Key
 
-__all__ = ["Refresh", "Refreshed", "failures"]
+__all__ = ["Refresh", "RefreshReport", "failure_stats"]
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshed:
+class RefreshReport:
     """What a refresh did: the keys whose values are others now, and what it cost."""
 
     changed: Integers
@@ -68,10 +68,10 @@ class Refreshed:
             "requests": self.requests,
             "cold_misses": self.cold_misses,
         }
-        return {**told, **failures(self.unanswered, self.faults)}
+        return {**told, **failure_stats(self.unanswered, self.faults)}
 
 
-def failures(unanswered: int, faults: Mapping[str, int]) -> dict[str, Any]:
+def failure_stats(unanswered: int, faults: Mapping[str, int]) -> dict[str, Any]:
     """Return what an answer says of what went wrong, if something did."""
     told: dict[str, Any] = {"unanswered": unanswered} if unanswered else {}
     return {**told, "faults": dict(sorted(faults.items()))} if faults else told
@@ -88,8 +88,8 @@ class Refresh:
         self._signal = None
         if plan.modified is not None:
             asked = modified_pattern(plan.pattern, plan.modified)
-            self._signal = Signal(plan.connect(asked), self.replica.keys)
-        self._changes = Changes(plan.pattern) if plan.is_pushed else None
+            self._signal = ChangeSignal(plan.connect(asked), self.replica.keys)
+        self._changes = ChangeFeed(plan.pattern) if plan.is_pushed else None
         self._first_push: int | None = None
         self._has_begun = not options.snapshot
         self.is_whole = False
@@ -144,8 +144,8 @@ class Refresh:
         *,
         budget: int | None = None,
         limits: Limits | None = None,
-        prospect: Prospect | None = None,
-    ) -> Refreshed:
+        prospect: VoiOutlook | None = None,
+    ) -> RefreshReport:
         """Fetch keys that are absent, given with their stream scores, and those that are elected.
 
         The candidates have values. Of the absent, most are cold: not known to the replica. Others
@@ -188,7 +188,7 @@ class Refresh:
         missed = absent[~self.replica.is_known(absent)]
         self._tried = {key: self._tried[key] for key in missed.tolist() if key in self._tried}
         changed = np.unique(np.concatenate(call.changed))
-        return Refreshed(
+        return RefreshReport(
             changed, call.fetched, call.unanswered, call.requests, len(missed), call.faults
         )
 
@@ -214,7 +214,7 @@ class Refresh:
         return candidates.keys[np.argsort(ranks)[elected]]
 
     def _told(
-        self, keys: Integers, cold: Integers, call: _Call, prospect: Prospect | None
+        self, keys: Integers, cold: Integers, call: _Call, prospect: VoiOutlook | None
     ) -> Booleans | None:
         """Ask which keys have changed, if that can be asked; return which have not.
 
@@ -231,7 +231,7 @@ class Refresh:
             prospect.told(keys[is_told], ~unchanged[is_told])
         return unchanged
 
-    def _take(self, wanted: Integers, call: _Call, prospect: Prospect | None = None) -> None:
+    def _take(self, wanted: Integers, call: _Call, prospect: VoiOutlook | None = None) -> None:
         """Fetch keys, and take in what comes."""
         if not len(wanted):
             return
@@ -279,7 +279,7 @@ class Refresh:
         """Fetch keys beside the replica, without limits: for who wants to know the truth."""
         return self._endpoint.fetch(keys, UNLIMITED, now)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what is known of the remote side, as plain data, to be restored from."""
         return {
             "replica": self.replica.state(),
@@ -293,7 +293,7 @@ class Refresh:
             "stamps": None if self._signal is None else self._signal.state(),
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state, before anything was asked."""
         self.replica.restore(state["replica"])
         changes = state["changes"]

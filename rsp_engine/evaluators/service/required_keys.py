@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.operators.sparql.sparql_query import Asking
+from rsp_engine.operators.sparql.sparql_query import SparqlQuery
 from rsp_engine.replica.sparql_client.request_text import BLANK_NODE_KEY, unaskable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rsp_engine.model.arrays import Integers
-    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.replica.store.keys import Keys
 
-__all__ = ["Needed", "NeededKeys"]
+__all__ = ["RequiredKeys", "RequiredKeysQuery"]
 
 _NO_KEY, _UNASKABLE, _ANY_KEY = -1, -2, -3
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class RequiredKeysQuery:
     """The numbers of the keys, in term order.
 
     `is_all` where a solution has no value for a key: it joins any. `unaskable` counts keys that no
@@ -36,15 +36,15 @@ class Needed:
     unaskable: int = 0
 
 
-class NeededKeys:
+class RequiredKeys:
     """Asks a store for keys. Windows overlap, so only keys that are new are read."""
 
-    def __init__(self, config: GeneralConfig, keys: Keys) -> None:
-        self._asking = Asking(config)
+    def __init__(self, config: SparqlConfig, keys: Keys) -> None:
+        self._asking = SparqlQuery(config)
         self._keys = keys
         self._known: dict[str, int] = {}
 
-    def at(self, store: ox.Store, now: int) -> Needed:
+    def at(self, store: ox.Store, now: int) -> RequiredKeysQuery:
         """Return the keys that the content of the store needs, at an instant."""
         solutions = self._asking.ask(store, now)
         assert isinstance(solutions, ox.QuerySolutions), "keys are rows"  # noqa: S101
@@ -56,7 +56,7 @@ class NeededKeys:
         self._known = {line: fresh[line] if line in fresh else self._known[line] for line in lines}
         found = list(self._known.values())
         numbers = self._keys.in_order(np.array([n for n in found if n >= 0], dtype=np.int64))
-        return Needed(numbers, _ANY_KEY in found, found.count(_UNASKABLE))
+        return RequiredKeysQuery(numbers, _ANY_KEY in found, found.count(_UNASKABLE))
 
     def _read(self, header: str, lines: Iterable[str]) -> Iterator[int]:
         table = "\n".join([header, *lines, ""]).encode()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Endpoint, Limits
 from rsp_engine.replica.pattern import RemotePattern
-from rsp_engine.replica.store.estimator import Estimation, Learned
+from rsp_engine.replica.store.estimator import Estimation, LearnedIntervals
 
 if TYPE_CHECKING:
     from rsp_engine.policies.policy import Policy
@@ -35,7 +35,7 @@ class ServiceOptions:
     seed: int = 0
     snapshot: bool = True
     capacity: int | None = None
-    estimation: Estimation = field(default_factory=Learned)
+    estimation: Estimation = field(default_factory=LearnedIntervals)
 
     def __post_init__(self) -> None:
         if self.budget < 0:

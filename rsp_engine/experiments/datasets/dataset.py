@@ -24,22 +24,31 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from pyoxigraph import Literal, NamedNode
 
-from rsp_engine.replica.endpoints.recorded import Recorded
+from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.replica.pattern import Key, Solution
+    from rsp_engine.replica.pattern import Key, RemoteSolution
 
-__all__ = ["DFC", "EVALUATIONS", "MENTIONS", "RANGE", "STEP", "USER", "Dataset", "Events"]
+__all__ = [
+    "DFC",
+    "EVALUATIONS",
+    "MENTIONS_PREDICATE",
+    "RANGE",
+    "STEP",
+    "USER",
+    "Dataset",
+    "EventTable",
+]
 
 RANGE = 100_000
 STEP = 60_000
 EVALUATIONS = 150
 """So many windows the paper evaluates, though there is time for a few more."""
 
-MENTIONS = "https://schema.org/mentions"
+MENTIONS_PREDICATE = "https://schema.org/mentions"
 USER = "http://example.org/user/"
 DFC = "http://example.org/dfc"
 _POST = "http://example.org/post/"
@@ -47,7 +56,7 @@ _GRAPH = "http://example.org/at/"
 _DECIMAL = NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
 
 
-class Events(NamedTuple):
+class EventTable(NamedTuple):
     """New values of dfc in the order of time: the user of each has this value from then on."""
 
     times: Integers
@@ -72,7 +81,7 @@ class Dataset:
     mention_times: Integers
     mention_users: Integers
     initial: Floats
-    changes: Events
+    changes: EventTable
     invocations: Integers
     told: Integers
 
@@ -154,7 +163,7 @@ class Dataset:
         times = (self.mention_times + self.start).tolist()
         users = self.names[self.mention_users].tolist()
         for post, (time, user) in enumerate(zip(times, users, strict=True)):
-            yield time, f"<{_POST}{post}> <{MENTIONS}> <{USER}{user}>"
+            yield time, f"<{_POST}{post}> <{MENTIONS_PREDICATE}> <{USER}{user}>"
 
     def history_csv(self) -> Iterator[str]:
         """Yield the values of dfc as the lines of a table that `recorded` reads."""
@@ -162,14 +171,14 @@ class Dataset:
         for time, user, dfc in self._values():
             yield f"{time},<{USER}{user}>,{dfc}\n"
 
-    def endpoint(self) -> Recorded:
+    def endpoint(self) -> RecordedEndpoint:
         """Return an endpoint that knows the dfc of each user at any time, as `?user :dfc ?dfc`."""
-        found = defaultdict[int, list[tuple[int, tuple["Solution", ...]]]](list)
+        found = defaultdict[int, list[tuple[int, tuple["RemoteSolution", ...]]]](list)
         for time, user, dfc in self._values():
             found[user].append((time, _solutions(dfc)))
-        return Recorded({_key(user): values for user, values in found.items()})
+        return RecordedEndpoint({_key(user): values for user, values in found.items()})
 
-    def replica(self) -> dict[Key, tuple[Solution, ...]]:
+    def replica(self) -> dict[Key, tuple[RemoteSolution, ...]]:
         """Return the solutions that the replica starts with."""
         pairs = zip(self.names.tolist(), self.initial.tolist(), strict=True)
         return {_key(user): _solutions(_decimal(dfc)) for user, dfc in pairs}
@@ -193,5 +202,5 @@ def _key(user: int) -> Key:
     return (NamedNode(f"{USER}{user}"),)
 
 
-def _solutions(dfc: str) -> tuple[Solution, ...]:
+def _solutions(dfc: str) -> tuple[RemoteSolution, ...]:
     return ({"dfc": Literal(dfc, datatype=_DECIMAL)},)

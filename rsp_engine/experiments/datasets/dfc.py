@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rsp_engine.experiments.datasets.dataset import Events
+from rsp_engine.experiments.datasets.dataset import EventTable
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Booleans, Floats, Integers
@@ -82,7 +82,7 @@ class Evolved(NamedTuple):
     """The dfc of every user at the start, its changes, and the invocations that told them."""
 
     initial: Floats
-    changes: Events
+    changes: EventTable
     invocations: Integers
     told: Integers
 
@@ -110,7 +110,7 @@ def evolve(recorded: Integers, times: Integers, ch: int, dice: Dice) -> Evolved:
     round_of, user_of = np.nonzero(kept[1:])
     at = times[round_of, user_of]
     order = np.argsort(at, kind="stable")
-    changes = Events(at[order], user_of[order], values[1:][round_of, user_of][order])
+    changes = EventTable(at[order], user_of[order], values[1:][round_of, user_of][order])
     invocations, told = np.unique(times, return_counts=True)
     return Evolved(np.where(kept[0], values[0], unchanged), changes, invocations, told)
 

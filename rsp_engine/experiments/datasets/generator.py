@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Integers
 
-__all__ = ["PAPER", "Scale", "generate", "suite"]
+__all__ = ["PAPER_SCALE", "Scale", "generate", "generated_suite"]
 
 _MOST = 2**31 - 1  # of seeds and numbers
 _MOST_VALUES = 5_000_000  # of dfc, as all of them are in memory at once
@@ -81,10 +81,10 @@ class Scale:
         return max((self.duration + _ROUND // 2) // _ROUND, 1)
 
 
-PAPER = Scale()
+PAPER_SCALE = Scale()
 
 
-def generate(seed: int = 0, ch: int = 20, number: int = 1, scale: Scale = PAPER) -> Dataset:
+def generate(seed: int = 0, ch: int = 20, number: int = 1, scale: Scale = PAPER_SCALE) -> Dataset:
     """Return a dataset: `ch` changes an invocation, the `number`-th of the test case DS-CH.
 
     >>> made = generate(seed=7, ch=5)
@@ -110,7 +110,9 @@ def generate(seed: int = 0, ch: int = 20, number: int = 1, scale: Scale = PAPER)
     )
 
 
-def suite(seed: int = 0, scale: Scale = PAPER) -> Iterator[tuple[int, tuple[Dataset, ...]]]:
+def generated_suite(
+    seed: int = 0, scale: Scale = PAPER_SCALE
+) -> Iterator[tuple[int, tuple[Dataset, ...]]]:
     """Yield each CH of the paper with its five datasets."""
     for ch in CHS:
         yield ch, tuple(generate(seed, ch, n, scale) for n in range(1, DATASETS + 1))
@@ -177,7 +179,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m rsp_engine.experiments.datasets.generator")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the datasets")
     try:
-        made = dict(suite(parser.parse_args(arguments).seed))
+        made = dict(generated_suite(parser.parse_args(arguments).seed))
     except ValueError as error:
         sys.stderr.write(f"{error}\n")
         return 2

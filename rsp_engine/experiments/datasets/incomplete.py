@@ -34,30 +34,30 @@ from rsp_engine.experiments.datasets.dfc import Dice, check_whole
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.incomplete.approximate import Approximate
 from rsp_engine.operators.incomplete.eaa import EAA
-from rsp_engine.operators.incomplete.observations import IncompleteConfig, as_observations
+from rsp_engine.operators.incomplete.observations import IncompleteOperatorConfig, as_observations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.operators.incomplete.observations import IncompleteOperator, Observations
-    from rsp_engine.operators.topk.contract import Ranking
+    from rsp_engine.operators.topk.contract import TopkAnswer
 
 __all__ = [
     "FEW",
-    "PAPER",
-    "Kept",
+    "PAPER_COUNTS",
     "Observed",
-    "kept",
+    "StoredCounts",
     "observed",
     "of_the_paper",
     "slides",
-    "write",
+    "stored_counts",
+    "write_streams",
 ]
 
 FEW, SLIDES = 50, 100
 """Of how many evaluations the mean is taken, and how many slides a window has."""
-PAPER = {1000: (130.0, 84.0), 500: (115.0, 75.0)}
+PAPER_COUNTS = {1000: (130.0, 84.0), 500: (115.0, 75.0)}
 """What the approximate algorithm keeps with 2 streams, by W, where rho goes from 0.1 to 0.9."""
 
 _UNIT = 1 << 32
@@ -131,7 +131,7 @@ def panes(size: int, step: int, found: Observed) -> list[tuple[Pane, Observation
 
 def slides(
     size: int, step: int, found: Observed, operators: Sequence[IncompleteOperator]
-) -> Iterator[list[Ranking]]:
+) -> Iterator[list[TopkAnswer]]:
     """Yield the rankings of operators after each slide of a window over the last so many."""
     for number, (pane, batch) in enumerate(panes(size, step, found)):
         for operator in operators:
@@ -139,7 +139,7 @@ def slides(
         yield [operator.close(number) for operator in operators]
 
 
-class Kept(NamedTuple):
+class StoredCounts(NamedTuple):
     """How many instances operators keep, and how precise the approximate one is, in the mean."""
 
     eaa: float
@@ -147,14 +147,16 @@ class Kept(NamedTuple):
     precision: float
 
 
-def kept(size: int, d: int, rho: float, seeds: Sequence[int] = (0,), k: int = 10) -> Kept:
+def stored_counts(
+    size: int, d: int, rho: float, seeds: Sequence[int] = (0,), k: int = 10
+) -> StoredCounts:
     """Return what is kept of a window over so many observations, over 50 evaluations a seed."""
     rows = [row for seed in seeds for row in _rows(size, d, rho, seed, k)]
-    return Kept(*(mean(column) for column in zip(*rows, strict=True)))
+    return StoredCounts(*(mean(column) for column in zip(*rows, strict=True)))
 
 
-def _rows(size: int, d: int, rho: float, seed: int, k: int) -> Iterator[Kept]:
-    config = IncompleteConfig(k, (1.0,) * d)
+def _rows(size: int, d: int, rho: float, seed: int, k: int) -> Iterator[StoredCounts]:
+    config = IncompleteOperatorConfig(k, (1.0,) * d)
     eaa, approximate = EAA(config), Approximate(config)
     step = size // SLIDES
     found = observed(2 * size + FEW * step, d, rho, seed)
@@ -163,7 +165,7 @@ def _rows(size: int, d: int, rho: float, seed: int, k: int) -> Iterator[Kept]:
             eaa.prune()
             approximate.prune()
             share = len(set(exact.keys.tolist()) & set(about.keys.tolist())) / k
-            yield Kept(len(eaa), len(approximate), share)
+            yield StoredCounts(len(eaa), len(approximate), share)
 
 
 def of_the_paper(size: int, rho: float) -> float:
@@ -172,11 +174,11 @@ def of_the_paper(size: int, rho: float) -> float:
     >>> of_the_paper(1000, 0.1), of_the_paper(1000, 0.5)
     (130.0, 107.0)
     """
-    first, last = PAPER[size]
+    first, last = PAPER_COUNTS[size]
     return first + (last - first) * (rho - 0.1) / 0.8
 
 
-def write(folder: Path, count: int = 3000, seed: int = 0) -> None:
+def write_streams(folder: Path, count: int = 3000, seed: int = 0) -> None:
     """Write streams for the queries of flows and cameras: a table each, and two templates."""
     folder.mkdir(parents=True, exist_ok=True)
     routers = ("router1", "router2", "router3")
@@ -219,11 +221,11 @@ def _write(folder: Path, names: tuple[str, ...], found: Observed, values: list[s
 
 def _tables(seed: int) -> Iterator[Table]:
     seeds = range(seed, seed + 3)
-    for size in PAPER:
+    for size in PAPER_COUNTS:
         title = f"Items kept, W = {size}, 2 streams, k = 10, C = 100"
         table = Table("rho", "SLA", "EAA", "approximate", "of the paper", "precision", title=title)
         for tenths in range(1, 10):
-            found = kept(size, 2, tenths / 10, seeds)
+            found = stored_counts(size, 2, tenths / 10, seeds)
             paper = of_the_paper(size, tenths / 10)
             table.add_row(
                 f"{tenths / 10}",
@@ -236,7 +238,7 @@ def _tables(seed: int) -> Iterator[Table]:
         yield table
     table = Table("W", "SLA", "EAA", "approximate", "precision", title="3 streams, rho = 0.5")
     for size in (500, 1000, 2000, 5000, 10_000):
-        found = kept(size, 3, 0.5, seeds)
+        found = stored_counts(size, 3, 0.5, seeds)
         numbers = (f"{number:.0f}" for number in (size, size, found.eaa, found.approximate))
         table.add_row(*numbers, f"{found.precision:.2f}")
     yield table
@@ -249,7 +251,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="where to write streams")
     given = parser.parse_args(arguments)
     if given.write is not None:
-        write(given.write, seed=given.seed)
+        write_streams(given.write, seed=given.seed)
         return 0
     console = Console(width=100)
     for table in _tables(given.seed):

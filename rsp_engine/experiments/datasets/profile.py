@@ -22,19 +22,19 @@ __all__ = [
     "RESULTS",
     "TABLE_3",
     "Mentions",
-    "Spread",
+    "Quartiles",
     "Summary",
     "changes",
-    "changes_table",
+    "changes_profile",
     "mentions",
-    "mentions_table",
+    "mentions_profile",
     "print_tables",
     "spread_of",
     "summary_of",
 ]
 
 
-class Spread(NamedTuple):
+class Quartiles(NamedTuple):
     """The least, the median and the largest of some numbers."""
 
     least: float
@@ -62,7 +62,7 @@ CHS = tuple(TABLE_3)
 DATASETS = 5
 """How many datasets there are of each CH."""
 
-PAIRS = Spread(26, 38, 59)
+PAIRS = Quartiles(26, 38, 59)
 """What the paper calls the mentions of a window; see `Mentions`."""
 
 RESULTS = 30
@@ -99,13 +99,13 @@ def changes(dataset: Dataset) -> Integers:
     return np.bincount(places, minlength=len(dataset.invocations)).astype(np.int64)
 
 
-def spread_of(numbers: Integers) -> Spread:
+def spread_of(numbers: Integers) -> Quartiles:
     """Return the spread of numbers.
 
     >>> spread_of(np.array([3, 1, 2, 9]))
-    Spread(least=1.0, median=2.5, largest=9.0)
+    Quartiles(least=1.0, median=2.5, largest=9.0)
     """
-    return Spread(*np.quantile(numbers, (0, 0.5, 1)).tolist())
+    return Quartiles(*np.quantile(numbers, (0, 0.5, 1)).tolist())
 
 
 def summary_of(numbers: Integers) -> Summary:
@@ -117,7 +117,7 @@ def summary_of(numbers: Integers) -> Summary:
     return Summary(float(numbers.mean()), *np.quantile(numbers, (0.5, 0.25, 0.75)).tolist())
 
 
-def mentions_table(dataset: Dataset) -> Table:
+def mentions_profile(dataset: Dataset) -> Table:
     """Return the mentions of a dataset beside the paper's."""
     found = mentions(dataset)
     shown = Table(title=f"Mentions in {len(dataset.windows)} windows: {dataset.name}")
@@ -139,7 +139,7 @@ def mentions_table(dataset: Dataset) -> Table:
     return shown
 
 
-def changes_table(datasets: Mapping[int, Sequence[Dataset]]) -> Table:
+def changes_profile(datasets: Mapping[int, Sequence[Dataset]]) -> Table:
     """Return the changes per invocation of the datasets of each CH, beside Table 3."""
     shown = Table(title="Changes of dfc per invocation")
     shown.add_column("dataset")
@@ -159,5 +159,5 @@ def changes_table(datasets: Mapping[int, Sequence[Dataset]]) -> Table:
 def print_tables(datasets: Mapping[int, Sequence[Dataset]]) -> None:
     """Print the datasets of each CH beside the figures of the paper."""
     console = Console(width=100)
-    console.print(mentions_table(datasets[CHS[0]][0]))
-    console.print(changes_table(datasets))
+    console.print(mentions_profile(datasets[CHS[0]][0]))
+    console.print(changes_profile(datasets))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Floats, Integers
 
-__all__ = ["RecordedWindow", "Recording", "read", "rows_of"]
+__all__ = ["RecordedReplay", "RecordedWindow", "read_recording", "recorded_rows"]
 
 _COLUMNS = (
     "window",
@@ -43,7 +43,7 @@ class RecordedWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RecordedReplay:
     """The windows of a run, and by key the remote values that the replica starts with.
 
     Keys are numbered in the order of the recorded ones. `least` and `largest` are the bounds of the
@@ -60,7 +60,7 @@ class Recording:
         """The time from one window to the next, in milliseconds."""
         return self.windows[1].close - self.windows[0].close
 
-    def renamed(self, seed: int) -> Recording:
+    def renamed(self, seed: int) -> RecordedReplay:
         """Return the same with other keys, so that chance says which of equals has the larger one.
 
         The oracle's order stays as it is: no tie is broken as it breaks them, unless by chance.
@@ -78,9 +78,11 @@ class Recording:
         return stream + 0.3 * (remote - least_d) / max(largest_d - least_d, 1)
 
 
-def read(path: Path) -> Recording:
+def read_recording(path: Path) -> RecordedReplay:
     """Read a recording, or raise what is wrong with it."""
-    rows = [[_number(path, row[name]) for name in _COLUMNS] for row in rows_of(path, _COLUMNS)]
+    rows = [
+        [_number(path, row[name]) for name in _COLUMNS] for row in recorded_rows(path, _COLUMNS)
+    ]
     table = np.array(rows, dtype=np.int64).reshape(-1, len(_COLUMNS))
     # Sorted by window, then by the rank that the oracle gave.
     window, close, users, streamed, remote, _, initial = table[np.lexsort(table.T[[5, 0]])].T
@@ -92,7 +94,7 @@ def read(path: Path) -> Recording:
     starts = np.flatnonzero(np.r_[True, np.diff(window) > 0])
     parts = [slice(*edges) for edges in zip(starts, [*starts[1:], None], strict=True)]
     held = np.r_[remote, initial]
-    return Recording(
+    return RecordedReplay(
         tuple(
             RecordedWindow(int(close[part][0]), keys[part], streamed[part], remote[part])
             for part in parts
@@ -103,7 +105,7 @@ def read(path: Path) -> Recording:
     )
 
 
-def rows_of(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
+def recorded_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
     """Yield the rows of a CSV file that has these columns, or raise what is wrong with it."""
     try:
         with path.open(encoding="utf-8", newline="") as file:

@@ -32,17 +32,17 @@ from rsp_engine.errors import RspError, SourceError
 from rsp_engine.experiments.datasets.dataset import Dataset
 from rsp_engine.experiments.datasets.dfc import Dice, check_whole, evolve
 from rsp_engine.experiments.datasets.profile import CHS, DATASETS, print_tables
-from rsp_engine.experiments.datasets.recording import rows_of
+from rsp_engine.experiments.datasets.recording import recorded_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rsp_engine.model.arrays import Integers
 
-__all__ = ["FOLLOWERS", "MENTIONS", "Trace", "derive", "read_trace"]
+__all__ = ["FOLLOWERS_FILE", "MENTIONS_FILE", "Trace", "derive", "read_trace"]
 
-MENTIONS = "mentions_evening.csv"
-FOLLOWERS = "followers_evening.csv"
+MENTIONS_FILE = "mentions_evening.csv"
+FOLLOWERS_FILE = "followers_evening.csv"
 _MOST = 2**31 - 1  # of seeds and numbers
 
 
@@ -63,8 +63,8 @@ class Trace:
 
 def read_trace(folder: Path) -> Trace:
     """Read the traces in a folder, or raise what is wrong with them."""
-    mentions = _table(folder / MENTIONS, ("timestamp_ms", "user_id"))
-    path = folder / FOLLOWERS
+    mentions = _table(folder / MENTIONS_FILE, ("timestamp_ms", "user_id"))
+    path = folder / FOLLOWERS_FILE
     followers = _table(path, ("timestamp_ms", "user_id", "followers_count"))
     followers = followers[np.lexsort(followers.T[[0, 1]])]
     names, rounds = np.unique(followers[:, 1], return_counts=True)
@@ -74,7 +74,7 @@ def read_trace(folder: Path) -> Trace:
     if np.any(times[1:] <= times[:-1]):
         raise SourceError(f"{path} holds a user twice at one time")
     if missing := sorted({*mentions[:, 1].tolist()} - {*names.tolist()}):
-        raise SourceError(f"{path} does not hold user {missing[0]}, whom {MENTIONS} does")
+        raise SourceError(f"{path} does not hold user {missing[0]}, whom {MENTIONS_FILE} does")
     mentions = mentions[np.lexsort(mentions.T[[1, 0]])]
     start = int(mentions[0, 0]) - 1
     if times.min() <= start:
@@ -108,7 +108,7 @@ def derive(trace: Trace, seed: int = 0, ch: int = 20, number: int = 1) -> Datase
 
 def _table(path: Path, columns: tuple[str, ...]) -> Integers:
     try:
-        rows = [[int(row[name] or "") for name in columns] for row in rows_of(path, columns)]
+        rows = [[int(row[name] or "") for name in columns] for row in recorded_rows(path, columns)]
         table = np.array(rows, dtype=np.int64)
     except (OverflowError, TypeError, ValueError) as error:
         raise SourceError(f"{path}: a number is missing or wrong: {error}") from error
@@ -120,7 +120,7 @@ def _table(path: Path, columns: tuple[str, ...]) -> Integers:
 def main(arguments: Sequence[str]) -> int:
     """Print the datasets of a recording beside the figures of the paper."""
     parser = argparse.ArgumentParser(prog="python -m rsp_engine.experiments.datasets.traces")
-    parser.add_argument("folder", type=Path, help=f"holds {MENTIONS} and {FOLLOWERS}")
+    parser.add_argument("folder", type=Path, help=f"holds {MENTIONS_FILE} and {FOLLOWERS_FILE}")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the noise")
     given = parser.parse_args(arguments)
     try:

@@ -26,10 +26,10 @@ __all__ = [
     "CLAIMS",
     "MARGIN",
     "Claim",
-    "Held",
-    "Outcome",
-    "Verdict",
-    "judge",
+    "ClaimCheck",
+    "ClaimOutcome",
+    "ClaimVerdict",
+    "judge_claim",
     "leaders",
     "verdicts",
     "where",
@@ -45,11 +45,11 @@ UPPER, LOWER = "AT-ASM", "WST"
 
 _CALLED: Mapping[Measure, str] = {"ndcg": "nDCG", "precision": "precision"}
 
-Outcome = Literal["confirmed", "in part", "differs"]
+ClaimOutcome = Literal["confirmed", "in part", "differs"]
 """It holds at all settings; at half of them or more; at fewer."""
 
 
-class Held(NamedTuple):
+class ClaimCheck(NamedTuple):
     """Whether a claim holds at a point, or for a line of a figure; `rival` is who is against."""
 
     where: str
@@ -59,7 +59,7 @@ class Held(NamedTuple):
     point: Point | None = None
 
 
-Test = Callable[[Measured], "Iterator[Held]"]
+Test = Callable[[Measured], "Iterator[ClaimCheck]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +75,15 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ClaimVerdict:
     """What became of a claim in a grid."""
 
     claim: Claim
     measured: Measured
-    held: tuple[Held, ...]
+    held: tuple[ClaimCheck, ...]
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ClaimOutcome:
         """What is said of it; one that fails at most settings is not saved by the others."""
         holding = sum(one.holds for one in self.held)
         if holding == len(self.held):
@@ -96,7 +96,7 @@ class Verdict:
         return f"{sum(one.holds for one in self.held)} of {len(self.held)}"
 
     @property
-    def against(self) -> tuple[Held, ...]:
+    def against(self) -> tuple[ClaimCheck, ...]:
         """Where it does not hold."""
         return tuple(one for one in self.held if not one.holds)
 
@@ -124,13 +124,13 @@ def where(grid: Measured, point: Point) -> str:
 def _leads(policy: str, measure: Measure, at: Callable[[Point], bool]) -> Test:
     """Test that a policy leads at some points."""
 
-    def test(grid: Measured) -> Iterator[Held]:
+    def test(grid: Measured) -> Iterator[ClaimCheck]:
         for point in filter(at, grid.points):
             values = {name: grid.median(name, point, measure).value for name in _rivals(grid)}
             best = max(values, key=lambda name: values[name])
             holds = values[policy] >= values[best] - MARGIN * grid.windows
             told = f"{policy} {values[policy]:.1f}, {best} {values[best]:.1f}"
-            yield Held(where(grid, point), holds, told, None if holds else best, point)
+            yield ClaimCheck(where(grid, point), holds, told, None if holds else best, point)
 
     return test
 
@@ -138,14 +138,14 @@ def _leads(policy: str, measure: Measure, at: Callable[[Point], bool]) -> Test:
 def _comparable(measure: Measure, at: Callable[[Point], bool]) -> Test:
     """Test that one of the proposed policies is as good as those before, or better."""
 
-    def test(grid: Measured) -> Iterator[Held]:
+    def test(grid: Measured) -> Iterator[ClaimCheck]:
         for point in filter(at, grid.points):
             values = {p: grid.median(p, point, measure).value for p in grid.policies}
             ours = max(PROPOSED, key=lambda name: values[name])
             theirs = max(STATE_OF_THE_ART, key=lambda name: values[name])
             holds = values[ours] >= values[theirs] - MARGIN * grid.windows
             told = f"{ours} {values[ours]:.1f}, {theirs} {values[theirs]:.1f}"
-            yield Held(where(grid, point), holds, told, None if holds else theirs, point)
+            yield ClaimCheck(where(grid, point), holds, told, None if holds else theirs, point)
 
     return test
 
@@ -153,7 +153,7 @@ def _comparable(measure: Measure, at: Callable[[Point], bool]) -> Test:
 def _bound(policy: str, sign: int) -> Test:
     """Test that no policy is above (1) or below (-1) a bound, in both measures."""
 
-    def test(grid: Measured) -> Iterator[Held]:
+    def test(grid: Measured) -> Iterator[ClaimCheck]:
         for point in grid.points:
             for measure in BOTH:
                 values = {p: grid.median(p, point, measure).value for p in grid.policies}
@@ -161,7 +161,9 @@ def _bound(policy: str, sign: int) -> Test:
                 gap = sign * (values[beyond] - values[policy])
                 holds = gap <= MARGIN * grid.windows
                 told = f"{policy} {values[policy]:.1f}, {beyond} {values[beyond]:.1f}"
-                yield Held(f"{where(grid, point)}, {_CALLED[measure]}", holds, told, beyond, point)
+                yield ClaimCheck(
+                    f"{where(grid, point)}, {_CALLED[measure]}", holds, told, beyond, point
+                )
 
     return test
 
@@ -169,13 +171,13 @@ def _bound(policy: str, sign: int) -> Test:
 def _flat(policy: str, along: Parameter, most: float) -> Test:
     """Test that a line of a figure is flat: from its least to its largest median."""
 
-    def test(grid: Measured) -> Iterator[Held]:
+    def test(grid: Measured) -> Iterator[ClaimCheck]:
         for line in _lines(grid.points, along):
             for measure in BOTH:
                 values = [grid.median(policy, point, measure).value for point in line]
                 low, high = min(values), max(values)
                 told = f"{policy} from {low:.1f} to {high:.1f}"
-                yield Held(_CALLED[measure], high - low <= most * grid.windows, told)
+                yield ClaimCheck(_CALLED[measure], high - low <= most * grid.windows, told)
 
     return test
 
@@ -183,14 +185,14 @@ def _flat(policy: str, along: Parameter, most: float) -> Test:
 def _rises(policy: str, along: Parameter) -> Test:
     """Test that a line of a figure does not fall, and ends higher than it begins."""
 
-    def test(grid: Measured) -> Iterator[Held]:
+    def test(grid: Measured) -> Iterator[ClaimCheck]:
         for line in _lines(grid.points, along):
             for measure in BOTH:
                 values = [grid.median(policy, point, measure).value for point in line]
                 margin = MARGIN * grid.windows
                 rises = all(b >= a - margin for a, b in pairwise(values))
                 told = f"{policy} " + ", ".join(f"{value:.1f}" for value in values)
-                yield Held(_CALLED[measure], rises and values[-1] > values[0], told)
+                yield ClaimCheck(_CALLED[measure], rises and values[-1] > values[0], told)
 
     return test
 
@@ -262,7 +264,7 @@ CLAIMS: tuple[Claim, ...] = (
 )
 
 
-def judge(claim: Claim, grid: Measured) -> Verdict | None:
+def judge_claim(claim: Claim, grid: Measured) -> ClaimVerdict | None:
     """Return the verdict on a claim, nothing where the grid cannot tell."""
     has_points = len(grid.points) > 1
     if claim.varied is not None and (claim.varied != grid.varied or not has_points):
@@ -270,11 +272,11 @@ def judge(claim: Claim, grid: Measured) -> Verdict | None:
     if not {*claim.needs} <= {*grid.policies}:
         return None
     held = tuple(claim.test(grid))
-    return Verdict(claim, grid, held) if held else None
+    return ClaimVerdict(claim, grid, held) if held else None
 
 
-def verdicts(grids: Iterable[Measured]) -> list[Verdict]:
+def verdicts(grids: Iterable[Measured]) -> list[ClaimVerdict]:
     """Return the verdicts on all claims, in the order of the claims."""
     known = list(grids)
-    found = (judge(claim, grid) for claim in CLAIMS for grid in known)
+    found = (judge_claim(claim, grid) for claim in CLAIMS for grid in known)
     return [verdict for verdict in found if verdict is not None]

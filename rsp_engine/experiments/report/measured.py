@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 
 from rsp_engine.errors import StateError
-from rsp_engine.experiments.tasks import COLUMNS
+from rsp_engine.experiments.tasks import RESULT_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rsp_engine.experiments.results import Results
-    from rsp_engine.experiments.suite import Grid, Parameter, Source
+    from rsp_engine.experiments.suite import DataSource, Parameter, ParameterGrid
     from rsp_engine.model.arrays import Floats
 
 __all__ = ["BOTH", "MEASURES", "Measure", "Measured", "Median", "Point", "measured", "median_of"]
@@ -63,14 +63,14 @@ class Measured:
     """
 
     results: Results
-    grid: Grid
+    grid: ParameterGrid
     varied: Parameter
     rows: dict[tuple[str, Point], Floats]
 
     @property
-    def source(self) -> Source:
+    def source(self) -> DataSource:
         """Where the data come from: generated or recorded."""
-        found: Source = self.results.manifest["data"]["source"]
+        found: DataSource = self.results.manifest["data"]["source"]
         return found
 
     @property
@@ -114,9 +114,9 @@ def measured(results: Results) -> list[Measured]:
     return [Measured(results, grid, varied, _rows(results, grid)) for grid in results.grids]
 
 
-def _rows(results: Results, grid: Grid) -> dict[tuple[str, Point], Floats]:
+def _rows(results: Results, grid: ParameterGrid) -> dict[tuple[str, Point], Floats]:
     found: dict[tuple[str, Point], dict[int, list[list[float]]]] = {}
-    places = [COLUMNS.index(name) for name in _READ]
+    places = [RESULT_COLUMNS.index(name) for name in _READ]
     for part in results.parts(grid):
         with part.open(encoding="utf-8", newline="") as file:
             rows = csv.reader(file)

@@ -16,16 +16,16 @@ from rsp_engine.experiments.report.figures import (
     varied_figure,
 )
 from rsp_engine.experiments.report.published import EXPERIMENTS
-from rsp_engine.experiments.report.svg import draw, in_order, mark, style_of
+from rsp_engine.experiments.report.svg import draw, in_legend_order, mark, style_of
 from rsp_engine.experiments.report.tables import (
     changes_table,
     leaders_table,
+    markdown_table,
     mentions_table,
     numbers_table,
     reasons_list,
     replay_table,
     shown,
-    table,
     table_6,
     verdicts_table,
 )
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
     from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.experiments.replay import Compared
-    from rsp_engine.experiments.report.claims import Verdict
+    from rsp_engine.experiments.report.claims import ClaimVerdict
     from rsp_engine.experiments.report.measured import Measured
 
-__all__ = ["Told", "figures_of", "page"]
+__all__ = ["PageContent", "figures_of", "page"]
 
 _FIGURES = {"budget": 12, "ch": 13, "k": 14, "n": 15}
 _DRAWN = (5, 20, 80)
@@ -46,7 +46,7 @@ _DRAWN = (5, 20, 80)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PageContent:
     """All that the report is about: grids, the datasets of each source, and the replay."""
 
     grids: Sequence[Measured]
@@ -72,7 +72,7 @@ def figure_of(grid: Measured) -> Figure:
     return varied_figure(grid, f"Figure {_FIGURES[grid.varied]}" if _is_papers(grid) else "Figure")
 
 
-def figures_of(told: Told) -> list[Figure]:
+def figures_of(told: PageContent) -> list[Figure]:
     """Return all figures of the report."""
     found = []
     for source, made in told.data.items():
@@ -83,7 +83,7 @@ def figures_of(told: Told) -> list[Figure]:
     return found + [figure_of(grid) for grid in told.grids]
 
 
-def page(told: Told) -> str:
+def page(told: PageContent) -> str:
     """Return the report."""
     found = verdicts(grid for grid in told.grids if _is_papers(grid))
     style = files("rsp_engine.experiments.report").joinpath("style.css").read_text("utf-8")
@@ -96,7 +96,7 @@ def page(told: Told) -> str:
     )
 
 
-def _top(told: Told, found: Sequence[Verdict]) -> Iterator[str]:
+def _top(told: PageContent, found: Sequence[ClaimVerdict]) -> Iterator[str]:
     runs = sum(len(grid.rows) * _datasets(grid) for grid in told.grids)
     yield (
         "<h1>AcquaTop, evaluated again</h1><p class='lead'>Which refresh policy gives the best "
@@ -141,7 +141,7 @@ def _top(told: Told, found: Sequence[Verdict]) -> Iterator[str]:
         )
 
 
-def _counted_otherwise(told: Told) -> str:
+def _counted_otherwise(told: PageContent) -> str:
     """Return what becomes of the claims where mentions are counted in the other way."""
     said = (
         "<p class='note'>mn is counted as the program of the authors does it, once in each part of "
@@ -164,7 +164,7 @@ def _datasets(grid: Measured) -> int:
     return int(next(iter(grid.rows.values())).shape[1])
 
 
-def _contents(told: Told) -> str:
+def _contents(told: PageContent) -> str:
     titles = dict.fromkeys(grid.results.manifest["title"] for grid in told.grids)
     links = [("verdicts", "Verdicts"), *((_anchor(t), t) for t in titles)]
     links += [("data", "The data")] if told.data else []
@@ -178,7 +178,7 @@ def _anchor(title: str) -> str:
     return "".join(c if c.isalnum() else "-" for c in title.lower())
 
 
-def _experiments(told: Told) -> Iterator[str]:
+def _experiments(told: PageContent) -> Iterator[str]:
     titles = dict.fromkeys(grid.results.manifest["title"] for grid in told.grids)
     for title in titles:
         yield f"<h2 id='{_anchor(title)}'>{escape(title)}</h2>"
@@ -195,7 +195,7 @@ def _experiments(told: Told) -> Iterator[str]:
 
 def _figure(figure: Figure) -> str:
     panels = "".join(f'<div class="panel">{draw(panel)}</div>' for panel in figure.panels)
-    legend = "".join(_key(name) for name in in_order(figure.names))
+    legend = "".join(_key(name) for name in in_legend_order(figure.names))
     return (
         f'<figure><div class="legend">{legend}</div><div class="panels">{panels}</div>'
         f"<figcaption>{escape(figure.caption)}</figcaption></figure>{numbers_table(figure)}"
@@ -212,16 +212,16 @@ def _key(name: str) -> str:
     )
 
 
-def _of_table_6(told: Told) -> list[Measured]:
+def _of_table_6(told: PageContent) -> list[Measured]:
     return [grid for grid in told.grids if _is_papers(grid) and len(grid.points) > 1]
 
 
-def _rest(told: Told) -> Iterator[str]:
+def _rest(told: PageContent) -> Iterator[str]:
     if told.data:
         yield "<h2 id='data'>The data</h2>"
         for source, made in told.data.items():
             first = next(iter(made.values()))[0]
-            mine = figures_of(Told((), {source: made}))
+            mine = figures_of(PageContent((), {source: made}))
             yield f"<h3>{source.capitalize()}</h3>{mentions_table(first)}"
             yield "".join(map(_figure, mine))
             yield "<p>Table 3: changes of dfc at each invocation of the remote side.</p>"
@@ -250,7 +250,7 @@ def _rest(told: Told) -> Iterator[str]:
     yield _how(told)
 
 
-def _how(told: Told) -> str:
+def _how(told: PageContent) -> str:
     rows = []
     for results in {grid.results.name: grid.results for grid in told.grids}.values():
         manifest = results.manifest
@@ -276,5 +276,5 @@ def _how(told: Told) -> str:
         "<b>precision@k</b> tells which part of the k right users is in the answer. Both are "
         "summed over the windows. <b>mn</b>, where it counts <i>slides</i>, is 1 or 2: in how many "
         "parts of the window (the slide, and the rest) a user is mentioned, as in the program of "
-        "the authors; else it is how often.</p>" + table(heads, rows)
+        "the authors; else it is how often.</p>" + markdown_table(heads, rows)
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from rsp_engine.errors import RspError
 from rsp_engine.experiments.report.figures import Bars, Curves, Lines
-from rsp_engine.experiments.report.svg import in_order, style_of
+from rsp_engine.experiments.report.svg import in_legend_order, style_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,7 +58,7 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
 def _legend(drawing: Any, axis: Any, figure: Figure) -> None:  # noqa: ANN401 - matplotlib may be missing
     handles, labels = axis.get_legend_handles_labels()
     known = dict(zip(labels, handles, strict=True))
-    names = [name for name in in_order(figure.names) if name in known]
+    names = [name for name in in_legend_order(figure.names) if name in known]
     if names:
         places = "outside lower center"
         drawing.legend([known[n] for n in names], names, loc=places, ncols=5, frameon=False)

@@ -15,7 +15,7 @@ from rsp_engine.experiments.report.claims import UPPER
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rsp_engine.experiments.report.claims import Verdict
+    from rsp_engine.experiments.report.claims import ClaimVerdict
     from rsp_engine.experiments.report.measured import Measured, Point
 
 __all__ = ["UNKNOWN", "reasons"]
@@ -26,7 +26,7 @@ _LRU = ("WSJ-LRU", "AT-LRU")
 _WBM = ("WSJ-WBM", "AT-WBM")
 
 
-def reasons(verdict: Verdict) -> dict[str, list[str]]:
+def reasons(verdict: ClaimVerdict) -> dict[str, list[str]]:
     """Return the reasons, each with the places it is for and what was found there."""
     found: dict[str, list[str]] = {}
     for held in verdict.against:
@@ -40,7 +40,7 @@ def reasons(verdict: Verdict) -> dict[str, list[str]]:
     return found
 
 
-def _nothing_stands_by(v: Verdict, point: Point, _rival: str) -> str | None:
+def _nothing_stands_by(v: ClaimVerdict, point: Point, _rival: str) -> str | None:
     if v.measured.varied != "n" or point.n >= point.ch:
         return None
     return (
@@ -49,7 +49,7 @@ def _nothing_stands_by(v: Verdict, point: Point, _rival: str) -> str | None:
     )
 
 
-def _budget_beyond_list(v: Verdict, point: Point, rival: str) -> str | None:
+def _budget_beyond_list(v: ClaimVerdict, point: Point, rival: str) -> str | None:
     size = _list(v.measured, point)
     if not rival.startswith("WSJ") or size is None or point.budget < size:
         return None
@@ -61,7 +61,7 @@ def _budget_beyond_list(v: Verdict, point: Point, rival: str) -> str | None:
     )
 
 
-def _both_elect_the_top(v: Verdict, point: Point, rival: str) -> str | None:
+def _both_elect_the_top(v: ClaimVerdict, point: Point, rival: str) -> str | None:
     if "precision" not in v.claim.text or point.budget < 2 * point.k or rival not in _LRU:
         return None
     return (
@@ -71,7 +71,7 @@ def _both_elect_the_top(v: Verdict, point: Point, rival: str) -> str | None:
     )
 
 
-def _large_k(v: Verdict, point: Point, rival: str) -> str | None:
+def _large_k(v: ClaimVerdict, point: Point, rival: str) -> str | None:
     if "precision" not in v.claim.text or point.k < 7 or rival not in (*_LRU, *_WBM):
         return None
     if v.claim.needs == ("WSJ-LRU",):
@@ -84,7 +84,7 @@ def _large_k(v: Verdict, point: Point, rival: str) -> str | None:
     )
 
 
-def _list_or_window(v: Verdict, _point: Point, rival: str) -> str | None:
+def _list_or_window(v: ClaimVerdict, _point: Point, rival: str) -> str | None:
     if v.claim.needs != ("WSJ-LRU",) or rival != "AT-LRU":
         return None
     return (
@@ -93,7 +93,7 @@ def _list_or_window(v: Verdict, _point: Point, rival: str) -> str | None:
     )
 
 
-def _every_value_is_old(v: Verdict, point: Point, _rival: str) -> str | None:
+def _every_value_is_old(v: ClaimVerdict, point: Point, _rival: str) -> str | None:
     if v.claim.needs != ("AT-BSM",) or point.ch < 40:
         return None
     return (
@@ -103,13 +103,13 @@ def _every_value_is_old(v: Verdict, point: Point, _rival: str) -> str | None:
     )
 
 
-def _few_changes(v: Verdict, point: Point, rival: str) -> str | None:
+def _few_changes(v: ClaimVerdict, point: Point, rival: str) -> str | None:
     if v.measured.varied != "ch" or point.ch > 5 or rival not in (*_LRU, *_WBM):
         return None
     return "Likely: so few values change that going round all of them keeps nearly all fresh."
 
 
-def _every_mention(v: Verdict, _point: Point, _rival: str) -> str | None:
+def _every_mention(v: ClaimVerdict, _point: Point, _rival: str) -> str | None:
     if v.measured.results.manifest["data"]["counting"] != "mentions":
         return None
     return (
@@ -119,13 +119,13 @@ def _every_mention(v: Verdict, _point: Point, _rival: str) -> str | None:
     )
 
 
-def _the_other_one(_v: Verdict, _point: Point, rival: str) -> str | None:
+def _the_other_one(_v: ClaimVerdict, _point: Point, rival: str) -> str | None:
     if rival not in ("AT-TSM", "AT-BSM"):
         return None
     return "The other policy that the paper proposes is ahead."
 
 
-def _little_budget(_v: Verdict, point: Point, rival: str) -> str | None:
+def _little_budget(_v: ClaimVerdict, point: Point, rival: str) -> str | None:
     if point.budget >= point.k or rival not in (*_LRU, *_WBM, "WSJ-RND"):
         return None
     return (
@@ -134,7 +134,7 @@ def _little_budget(_v: Verdict, point: Point, rival: str) -> str | None:
     )
 
 
-RULES: tuple[Callable[[Verdict, Point, str], str | None], ...] = (
+RULES: tuple[Callable[[ClaimVerdict, Point, str], str | None], ...] = (
     _nothing_stands_by,
     _budget_beyond_list,
     _every_mention,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rsp_engine.experiments.report.figures import Labels
     from rsp_engine.experiments.report.measured import Median
 
-__all__ = ["STYLES", "Style", "draw", "in_order", "mark", "nice_ticks", "style_of"]
+__all__ = ["STYLES", "Style", "draw", "in_legend_order", "mark", "nice_ticks", "style_of"]
 
 WIDTH, HEIGHT = 380, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 26, 40
@@ -56,7 +56,7 @@ def style_of(name: str) -> Style:
     return STYLES.get(name, Style("#4b6a88", "circle"))
 
 
-def in_order(names: Iterable[str]) -> list[str]:
+def in_legend_order(names: Iterable[str]) -> list[str]:
     """Return names as a legend has them: the proposed policies first, the bounds last."""
     known = list(STYLES)
     return sorted(names, key=lambda name: known.index(name) if name in known else len(known))

@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 
     from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.experiments.replay import Compared
-    from rsp_engine.experiments.report.claims import Claim, Verdict
+    from rsp_engine.experiments.report.claims import Claim, ClaimVerdict
     from rsp_engine.experiments.report.figures import Figure
     from rsp_engine.experiments.report.measured import Measure, Measured
 
 __all__ = [
     "changes_table",
     "leaders_table",
+    "markdown_table",
     "mentions_table",
     "numbers_table",
     "reasons_list",
     "replay_table",
     "shown",
-    "table",
     "table_6",
     "verdicts_table",
 ]
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
     """Return a table; cells are HTML already. A wide one can be moved sideways."""
     top = "".join(f"<th>{cell}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
@@ -57,13 +57,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") ->
     )
 
 
-def shown(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, str]]:
+def shown(verdicts: Sequence[ClaimVerdict]) -> list[tuple[ClaimVerdict, str]]:
     """Return verdicts as they are shown, each with where it is from.
 
     A claim about all experiments has one verdict for each source, so that it counts once.
     """
     found = []
-    together: dict[tuple[Claim, str], list[Verdict]] = {}
+    together: dict[tuple[Claim, str], list[ClaimVerdict]] = {}
     for verdict in verdicts:
         grid = verdict.measured
         if verdict.claim.varied is None:
@@ -77,7 +77,7 @@ def shown(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, str]]:
     return found
 
 
-def verdicts_table(verdicts: Sequence[Verdict]) -> str:
+def verdicts_table(verdicts: Sequence[ClaimVerdict]) -> str:
     """Return Table 7: each claim, and what became of it in each grid."""
     badges = shown(verdicts)
     sources = sorted({verdict.measured.source for verdict in verdicts})
@@ -95,10 +95,10 @@ def verdicts_table(verdicts: Sequence[Verdict]) -> str:
         said = f"{escape(claim.text)} <small>({escape(claim.section)})</small>"
         rows.append((f"<b>{escape(claim.name)}</b>", said, *cells))
     heads = ("", "what the paper says", *(f"{source} data" for source in sources))
-    return table(heads, rows, "verdicts")
+    return markdown_table(heads, rows, "verdicts")
 
 
-def _told(verdict: Verdict, where_told: str) -> str:
+def _told(verdict: ClaimVerdict, where_told: str) -> str:
     kind = verdict.outcome.replace(" ", "-")
     return (
         f'<div class="badge {kind}"><b>{verdict.outcome}</b> {verdict.told}'
@@ -106,7 +106,7 @@ def _told(verdict: Verdict, where_told: str) -> str:
     )
 
 
-def reasons_list(verdicts: Iterable[Verdict]) -> str:
+def reasons_list(verdicts: Iterable[ClaimVerdict]) -> str:
     """Return where claims do not hold, by how much, and why."""
     found: dict[str, list[str]] = {}
     for verdict in verdicts:
@@ -130,7 +130,7 @@ def leaders_table(grid: Measured) -> str:
     for point in grid.points:
         cells = [_names(leaders(grid, point, measure)) for measure in BOTH]
         rows.append((escape(where(grid, point)), *cells))
-    return table(("", "leads in nDCG", "leads in precision"), rows, "leaders")
+    return markdown_table(("", "leads in nDCG", "leads in precision"), rows, "leaders")
 
 
 def _names(names: Sequence[str]) -> str:
@@ -149,11 +149,13 @@ def numbers_table(figure: Figure) -> str:
                     for name, line in panel.lines.items()
                 ]
                 parts.append(f"<p>{escape(panel.labels.title)}</p>")
-                parts.append(table((escape(panel.labels.x), *map(escape, panel.ticks)), rows))
+                parts.append(
+                    markdown_table((escape(panel.labels.x), *map(escape, panel.ticks)), rows)
+                )
             case Curves():
                 rows = [(escape(name), f"{curve[-1]:.1f}") for name, curve in panel.curves.items()]
                 parts.append(f"<p>{escape(panel.labels.title)}</p>")
-                parts.append(table(("policy", "error in the end"), rows))
+                parts.append(markdown_table(("policy", "error in the end"), rows))
             case Bars():
                 pass
     return f"<details><summary>The numbers</summary>{''.join(parts)}</details>" if parts else ""
@@ -181,7 +183,7 @@ def table_6(grids: Iterable[Measured], measure: Measure) -> str:
                 )
             )
     heads = ("experiment", escape(CALLED[measure]), "max", "paper", "min", "paper")
-    return table(heads, rows, "numbers")
+    return markdown_table(heads, rows, "numbers")
 
 
 def mentions_table(dataset: Dataset) -> str:
@@ -198,7 +200,7 @@ def mentions_table(dataset: Dataset) -> str:
         ours = f"<b>{least:g}/{median:g}/{largest:g}</b>"
         rows.append((label, ours, f"{counts.mean():.1f}", paper))
     heads = ("in a window", "least/median/largest", "mean", "paper")
-    return table(heads, rows, "numbers")
+    return markdown_table(heads, rows, "numbers")
 
 
 def changes_table(datasets: Mapping[int, Sequence[Dataset]]) -> str:
@@ -212,13 +214,13 @@ def changes_table(datasets: Mapping[int, Sequence[Dataset]]) -> str:
             cells = (f"{cell:.2f}".rstrip("0").rstrip(".") for cell in summary_of(changes(one)))
             rows.append((f"DS-CH-{ch} {number}", str(len(one.invocations)), *cells))
     heads = ("dataset", "invocations", "mean", "median", "1st quartile", "3rd quartile")
-    return table(heads, rows, "numbers")
+    return markdown_table(heads, rows, "numbers")
 
 
 def replay_table(rows: Iterable[Compared]) -> str:
     """Return the replay of the authors' run: ours beside theirs."""
     heads = ("policy", "B", "nDCG", "authors", "nDCG by place", "authors", "precision", "authors")
-    return table(heads, _replayed(rows), "numbers")
+    return markdown_table(heads, _replayed(rows), "numbers")
 
 
 def _replayed(rows: Iterable[Compared]) -> Iterator[tuple[str, ...]]:

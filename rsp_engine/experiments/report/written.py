@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.errors import SinkError, StateError
 from rsp_engine.experiments.datasets.profile import CHS
-from rsp_engine.experiments.datasets.recording import read
+from rsp_engine.experiments.datasets.recording import read_recording
 from rsp_engine.experiments.replay import compare, read_reference
 from rsp_engine.experiments.report.measured import measured
-from rsp_engine.experiments.report.page import Told, figures_of, page
-from rsp_engine.experiments.results import is_result_folder, read_results
+from rsp_engine.experiments.report.page import PageContent, figures_of, page
+from rsp_engine.experiments.results import is_result_folder, read_result_folder
 from rsp_engine.experiments.suite import Data
 from rsp_engine.experiments.tasks import dataset_of
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rsp_engine.experiments.replay import Compared
     from rsp_engine.experiments.report.measured import Measured
 
-__all__ = ["found_results", "tell", "write_report"]
+__all__ = ["found_results", "report_progress", "write_report"]
 
 _REPLAY, _REFERENCE = "replay_ch20.csv", "reference_metrics_ch20.csv"
 
@@ -38,11 +38,11 @@ def found_results(root: Path, names: Sequence[str]) -> list[Path]:
     return found
 
 
-def tell(folders: Sequence[Path], data: Path | None) -> Told:
+def report_progress(folders: Sequence[Path], data: Path | None) -> PageContent:
     """Return what there is to report on; `data` is the folder of recorded traces, if any."""
-    grids = [grid for folder in folders for grid in measured(read_results(folder))]
+    grids = [grid for folder in folders for grid in measured(read_result_folder(folder))]
     grids.sort(key=_order)
-    return Told(grids, _datasets(grids, data), _replayed(data))
+    return PageContent(grids, _datasets(grids, data), _replayed(data))
 
 
 def _order(grid: Measured) -> tuple[int, str, bool]:
@@ -79,10 +79,10 @@ def _datasets(
 def _replayed(folder: Path | None) -> list[Compared]:
     if folder is None or not all((folder / name).exists() for name in (_REPLAY, _REFERENCE)):
         return []
-    return list(compare(read(folder / _REPLAY), read_reference(folder / _REFERENCE)))
+    return list(compare(read_recording(folder / _REPLAY), read_reference(folder / _REFERENCE)))
 
 
-def write_report(told: Told, output: Path, figures: Path | None = None) -> None:
+def write_report(told: PageContent, output: Path, figures: Path | None = None) -> None:
     """Write the report, and its figures as files if a folder is given for them."""
     try:
         if figures is not None:

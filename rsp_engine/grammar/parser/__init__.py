@@ -18,7 +18,7 @@ from lark.exceptions import UnexpectedInput
 from rsp_engine.errors import Diagnostic, Span
 from rsp_engine.grammar.parser.build_queries import BuildQueries
 from rsp_engine.grammar.parser.diagnose import diagnose
-from rsp_engine.grammar.parser.escapes import Places, undo_codepoint_escapes
+from rsp_engine.grammar.parser.escapes import EscapeOffsets, undo_codepoint_escapes
 from rsp_engine.grammar.parser.failure import Failure
 from rsp_engine.grammar.parser.names import Names
 from rsp_engine.grammar.parser.tables import tables
@@ -26,7 +26,7 @@ from rsp_engine.grammar.parser.tables import tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.grammar.tree import Query
+    from rsp_engine.grammar.tree import QueryUnit
 
 __all__ = ["DEEPEST", "read"]
 
@@ -34,7 +34,7 @@ DEEPEST = 200
 """How deep constructs may be nested, so that nothing that walks the tree runs out of stack."""
 
 
-def read(written: str) -> tuple[Query | None, list[Diagnostic]]:
+def read(written: str) -> tuple[QueryUnit | None, list[Diagnostic]]:
     """Return the syntax tree of a text, or nothing, and what is wrong with it.
 
     A tree that comes with diagnostics must not be used: it is there to find more of them.
@@ -55,7 +55,7 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _read(written: str) -> tuple[Query | None, list[Diagnostic]]:
+def _read(written: str) -> tuple[QueryUnit | None, list[Diagnostic]]:
     text, places, diagnostics = undo_codepoint_escapes(written)
     try:
         raw = tables().parse(text)
@@ -69,7 +69,7 @@ def _read(written: str) -> tuple[Query | None, list[Diagnostic]]:
         diagnostics.append(Diagnostic("syntax", message, _span(deep.meta, places), hint))
         return None, diagnostics
     builder = BuildQueries(_read_prologue(raw, places))
-    query: Query = _build(builder, raw, places)
+    query: QueryUnit = _build(builder, raw, places)
     return query, [*diagnostics, *builder.names.diagnostics(), *builder.diagnostics]
 
 
@@ -81,7 +81,7 @@ def _too_deep(raw: Tree[Token]) -> Tree[Token] | None:
     return level[0] if level else None
 
 
-def _read_prologue(raw: Tree[Token], places: Places) -> Names:
+def _read_prologue(raw: Tree[Token], places: EscapeOffsets) -> Names:
     """Read all declarations, those after REGISTER as well, before any name is resolved."""
     names = Names()
     prologue, register, _ = raw.children
@@ -98,7 +98,7 @@ def _read_prologue(raw: Tree[Token], places: Places) -> Names:
     return names
 
 
-def _build(builder: BuildQueries, raw: Tree[Token], places: Places) -> Any:  # noqa: ANN401
+def _build(builder: BuildQueries, raw: Tree[Token], places: EscapeOffsets) -> Any:  # noqa: ANN401
     """Call the builder's method of each rule, children before parents, without recursion."""
     built: dict[int, object] = {}
     for node in raw.iter_subtrees():
@@ -108,5 +108,5 @@ def _build(builder: BuildQueries, raw: Tree[Token], places: Places) -> Any:  # n
     return built[id(raw)]
 
 
-def _span(place: Any, places: Places) -> Span:  # noqa: ANN401 - a Token or a Meta of Lark
+def _span(place: Any, places: EscapeOffsets) -> Span:  # noqa: ANN401 - a Token or a Meta of Lark
     return places.written(place.start_pos, place.end_pos)

@@ -9,19 +9,19 @@ from rsp_engine.grammar.tree import (
     Bind,
     BlankNodeProperties,
     Collection,
-    Filter,
-    Graph,
-    Group,
+    FilterClause,
+    GraphPattern,
+    GroupPattern,
     InlineData,
-    Minus,
-    Optional,
+    MinusPattern,
+    OptionalPattern,
     Property,
-    Service,
+    ServicePattern,
     SubjectTriples,
     TriplesBlock,
-    Union,
+    UnionPattern,
     Var,
-    Window,
+    WindowPattern,
 )
 
 if TYPE_CHECKING:
@@ -58,34 +58,34 @@ class BuildPatterns(BuildExpressions):
     def triples_block(self, span: Span, c: Children) -> TriplesBlock:
         return TriplesBlock(tuple(c), span=span)
 
-    def group(self, span: Span, c: Children) -> Group:
-        return Group(tuple(c), span=span)
+    def group(self, span: Span, c: Children) -> GroupPattern:
+        return GroupPattern(tuple(c), span=span)
 
-    def group_or_union(self, span: Span, c: Children) -> Group | Union:
-        only: Group = c[0]
-        return only if len(c) == 1 else Union(tuple(c), span=span)
+    def group_or_union(self, span: Span, c: Children) -> GroupPattern | UnionPattern:
+        only: GroupPattern = c[0]
+        return only if len(c) == 1 else UnionPattern(tuple(c), span=span)
 
-    def optional(self, span: Span, c: Children) -> Optional:
-        return Optional(c[0], span=span)
+    def optional(self, span: Span, c: Children) -> OptionalPattern:
+        return OptionalPattern(c[0], span=span)
 
-    def minus(self, span: Span, c: Children) -> Minus:
-        return Minus(c[0], span=span)
+    def minus(self, span: Span, c: Children) -> MinusPattern:
+        return MinusPattern(c[0], span=span)
 
-    def graph(self, span: Span, c: Children) -> Graph:
-        return Graph(c[0], c[1], span=span)
+    def graph(self, span: Span, c: Children) -> GraphPattern:
+        return GraphPattern(c[0], c[1], span=span)
 
-    def window(self, span: Span, c: Children) -> Window:
-        return Window(c[0], c[1], span=span)
+    def window(self, span: Span, c: Children) -> WindowPattern:
+        return WindowPattern(c[0], c[1], span=span)
 
     def silent(self, _span: Span, _: Children) -> str:
         return "SILENT"
 
-    def service(self, span: Span, c: Children) -> Service:
+    def service(self, span: Span, c: Children) -> ServicePattern:
         silent, name, group = c
-        return Service(name, group, silent is not None, span=span)
+        return ServicePattern(name, group, silent is not None, span=span)
 
-    def filter(self, span: Span, c: Children) -> Filter:
-        return Filter(c[0], span=span)
+    def filter(self, span: Span, c: Children) -> FilterClause:
+        return FilterClause(c[0], span=span)
 
     def bind(self, span: Span, c: Children) -> Bind:
         return Bind(c[0], c[1], span=span)

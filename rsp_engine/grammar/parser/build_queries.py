@@ -7,29 +7,29 @@ from typing import Literal as OneOf
 
 from rsp_engine.grammar.parser.build_patterns import BuildPatterns
 from rsp_engine.grammar.tree import (
-    Ask,
+    AskForm,
     BareName,
-    Construct,
+    ConstructForm,
     Count,
     CountWindow,
     DatasetClause,
-    Describe,
+    DescribeForm,
     Duration,
     Expression,
     From,
     FromNamed,
     FromWindow,
-    Group,
     GroupKey,
+    GroupPattern,
     Iri,
     Modifiers,
     OrderCondition,
     Property,
-    Query,
+    QueryUnit,
     Register,
-    Select,
     SelectAs,
     SelectClause,
+    SelectForm,
     SubSelect,
     TimeWindow,
     TriplesBlock,
@@ -50,9 +50,9 @@ _MOST_DIGITS = 18  # what a signed 64-bit integer holds in any case
 class BuildQueries(BuildPatterns):
     """Builds the query forms, the dataset and the solution modifiers."""
 
-    def unit(self, span: Span, c: Children) -> Query:
+    def unit(self, span: Span, c: Children) -> QueryUnit:
         _, register, (form, values) = c
-        return Query(tuple(self.names.declarations), register, form, values, span=span)
+        return QueryUnit(tuple(self.names.declarations), register, form, values, span=span)
 
     def query(self, _: Span, c: Children) -> Children:
         return c
@@ -73,39 +73,39 @@ class BuildQueries(BuildPatterns):
     def bare_name(self, span: Span, c: Children) -> BareName:
         return BareName(str(c[0]), span=span)
 
-    def select_query(self, span: Span, c: Children) -> Select:
-        return Select(*c, span=span)
+    def select_query(self, span: Span, c: Children) -> SelectForm:
+        return SelectForm(*c, span=span)
 
     def sub_select(self, span: Span, c: Children) -> SubSelect:
         return SubSelect(*c, span=span)
 
-    def construct_query(self, span: Span, c: Children) -> Construct:
+    def construct_query(self, span: Span, c: Children) -> ConstructForm:
         template, dataset, where, modifiers = c
         self._refuse_paths(template)
-        return Construct(template, dataset, where, modifiers, span=span)
+        return ConstructForm(template, dataset, where, modifiers, span=span)
 
-    def construct_where(self, span: Span, c: Children) -> Construct:
+    def construct_where(self, span: Span, c: Children) -> ConstructForm:
         dataset, template, modifiers = c
         self._refuse_paths(template)
-        where = Group(() if template is None else (template,), span=span)
-        return Construct(template, dataset, where, modifiers, span=span)
+        where = GroupPattern(() if template is None else (template,), span=span)
+        return ConstructForm(template, dataset, where, modifiers, span=span)
 
     def _refuse_paths(self, template: TriplesBlock | None) -> None:
         for node in walk(template) if template else ():
             if isinstance(node, Property) and not isinstance(node.verb, Var | Iri):
                 self.refuse("a CONSTRUCT template cannot hold a property path", node.verb.span)
 
-    def describe_query(self, span: Span, c: Children) -> Describe:
-        return Describe(*c, span=span)
+    def describe_query(self, span: Span, c: Children) -> DescribeForm:
+        return DescribeForm(*c, span=span)
 
     def describe_targets(self, _: Span, c: Children) -> tuple[Var | Iri, ...]:
         return () if c[0] == "*" else tuple(c)
 
-    def ask_query(self, span: Span, c: Children) -> Ask:
-        return Ask(*c, span=span)
+    def ask_query(self, span: Span, c: Children) -> AskForm:
+        return AskForm(*c, span=span)
 
-    def where(self, _: Span, c: Children) -> Group:
-        group: Group = c[0]
+    def where(self, _: Span, c: Children) -> GroupPattern:
+        group: GroupPattern = c[0]
         return group
 
     def template(self, _: Span, c: Children) -> TriplesBlock | None:

@@ -9,8 +9,6 @@ from rsp_engine.grammar.parser.escapes import undo_string_escapes
 from rsp_engine.grammar.tree import (
     RDF_LANG_STRING,
     RDF_TYPE,
-    XSD,
-    XSD_STRING,
     BlankNode,
     Iri,
     Literal,
@@ -22,6 +20,7 @@ from rsp_engine.grammar.tree import (
     PathSequence,
     Var,
 )
+from rsp_engine.model.terms.term import XSD, XSD_STRING
 
 if TYPE_CHECKING:
     from rsp_engine.errors import Span

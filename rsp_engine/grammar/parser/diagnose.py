@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from rsp_engine.grammar.parser.error_hints import SLIPS
+from rsp_engine.grammar.parser.error_hints import HINTS
 from rsp_engine.grammar.parser.failure import END
 from rsp_engine.grammar.parser.terminal_names import expectation
 
@@ -17,7 +17,7 @@ __all__ = ["diagnose"]
 
 def diagnose(failure: Failure) -> tuple[str, str | None]:
     """Say what is wrong, what would have been right, and what the slip may be."""
-    hint = next((hint for slip in SLIPS if (hint := slip(failure)) is not None), None)
+    hint = next((hint for slip in HINTS if (hint := slip(failure)) is not None), None)
     return _message(failure), hint
 
 

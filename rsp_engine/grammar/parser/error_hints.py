@@ -1,7 +1,7 @@
 """Common slips, recognised where the parser stops, each with a hint.
 
 A slip is a function from what is known about the failure to a hint, or nothing. The first in
-`SLIPS` that knows an answer gives it.
+`HINTS` that knows an answer gives it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.grammar.parser.failure import Failure
 
-__all__ = ["SLIPS"]
+__all__ = ["HINTS"]
 
 _UPDATE = {"INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH"}
 _AGGREGATES = {"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"}
@@ -340,7 +340,7 @@ def second_query(f: Failure) -> str | None:
     return None
 
 
-SLIPS: tuple[Callable[[Failure], str | None], ...] = (
+HINTS: tuple[Callable[[Failure], str | None], ...] = (
     unclosed_string,
     foreign_character,
     turtle_prefix,

@@ -12,14 +12,14 @@ from bisect import bisect_right
 
 from rsp_engine.errors import Diagnostic, Position, Span, position
 
-__all__ = ["Places", "undo_codepoint_escapes", "undo_local_escapes", "undo_string_escapes"]
+__all__ = ["EscapeOffsets", "undo_codepoint_escapes", "undo_local_escapes", "undo_string_escapes"]
 
 _CODEPOINT = re.compile(r"\\\\|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 _STRING = re.compile(r"\\(.)")
 _STRING_ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 
 
-class Places:
+class EscapeOffsets:
     """Translates places in the text that is parsed into places in the text that was written."""
 
     def __init__(self, text: str) -> None:
@@ -44,13 +44,13 @@ class Places:
         return place + self._shift[bisect_right(self._from, place) - 1]
 
 
-def undo_codepoint_escapes(text: str) -> tuple[str, Places, list[Diagnostic]]:
+def undo_codepoint_escapes(text: str) -> tuple[str, EscapeOffsets, list[Diagnostic]]:
     r"""Replace `\uXXXX` and `\UXXXXXXXX` by the characters they stand for.
 
     >>> undo_codepoint_escapes(r'"\u0041\\u0041"')[0]
     '"A\\\\u0041"'
     """
-    places, diagnostics = Places(text), list[Diagnostic]()
+    places, diagnostics = EscapeOffsets(text), list[Diagnostic]()
     if "\\u" not in text and "\\U" not in text:
         return text, places, diagnostics
     pieces: list[str] = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lark import Lark, Token
 
-    from rsp_engine.grammar.parser.escapes import Places
+    from rsp_engine.grammar.parser.escapes import EscapeOffsets
 
 __all__ = ["END", "Failure"]
 
@@ -34,7 +34,7 @@ class Failure:
     """
 
     text: str
-    places: Places
+    places: EscapeOffsets
     span: Span
     found: str | None
     expected: frozenset[str]
@@ -42,7 +42,7 @@ class Failure:
     opened: tuple[Token, ...]
 
     @classmethod
-    def of(cls, error: UnexpectedInput, text: str, places: Places, parser: Lark) -> Failure:
+    def of(cls, error: UnexpectedInput, text: str, places: EscapeOffsets, parser: Lark) -> Failure:
         """Collect what is known about an error of the parser."""
         token = error.token if isinstance(error, UnexpectedToken) else None
         found = None if token is None else token.type

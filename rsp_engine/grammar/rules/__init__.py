@@ -41,11 +41,11 @@ from rsp_engine.grammar.rules.windows import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rsp_engine.grammar.tree import Query
+    from rsp_engine.grammar.tree import QueryUnit
 
 __all__ = ["RULES", "Finding"]
 
-RULES: tuple[Callable[[Query], Iterator[Finding]], ...] = (
+RULES: tuple[Callable[[QueryUnit], Iterator[Finding]], ...] = (
     describe_is_not_streamable,
     query_reads_a_stream,
     query_does_not_read_itself,

@@ -9,25 +9,25 @@ from rsp_engine.grammar.expressions import aggregates, parts, ungrouped_variable
 from rsp_engine.grammar.rules.finding import Finding, error, warning
 from rsp_engine.grammar.scope import Scopes, group_keys, is_grouped, projected_variables
 from rsp_engine.grammar.tree import (
-    Ask,
+    AskForm,
     Bind,
-    Construct,
-    Describe,
-    Filter,
-    Graph,
+    ConstructForm,
+    DescribeForm,
+    FilterClause,
+    GraphPattern,
     GroupKey,
     InlineData,
     Modifiers,
     Node,
-    Query,
-    Select,
+    QueryUnit,
     SelectAs,
     SelectClause,
-    Service,
+    SelectForm,
+    ServicePattern,
     SubSelect,
     TriplesBlock,
     Var,
-    Window,
+    WindowPattern,
     find,
     walk,
 )
@@ -45,17 +45,17 @@ __all__ = [
 ]
 
 
-def describe_is_not_streamable(query: Query) -> Iterator[Finding]:
+def describe_is_not_streamable(query: QueryUnit) -> Iterator[Finding]:
     """DESCRIBE leaves open what it answers, so answers of two windows cannot be compared."""
-    if isinstance(query.form, Describe):
+    if isinstance(query.form, DescribeForm):
         hint = "write the triples that you want with CONSTRUCT"
         yield error("DESCRIBE cannot be evaluated over a stream", query.form, hint)
 
 
-def limit_ranks(query: Query) -> Iterator[Finding]:
+def limit_ranks(query: QueryUnit) -> Iterator[Finding]:
     """The first k of solutions in no order are any k."""
     for node in walk(query):
-        if not isinstance(node, Select | SubSelect | Construct):
+        if not isinstance(node, SelectForm | SubSelect | ConstructForm):
             continue
         if (limit := node.modifiers.limit) is not None:
             if not node.modifiers.order_by:
@@ -65,10 +65,10 @@ def limit_ranks(query: Query) -> Iterator[Finding]:
                 yield warning("LIMIT 0 leaves no row at all", limit)
 
 
-def variables_are_bound(query: Query) -> Iterator[Finding]:
+def variables_are_bound(query: QueryUnit) -> Iterator[Finding]:
     """A variable of the answer that nothing binds is empty in every row."""
     modifiers = query.form.modifiers
-    has_groups = is_grouped(SelectClause(()), modifiers) and not isinstance(query.form, Select)
+    has_groups = is_grouped(SelectClause(()), modifiers) and not isinstance(query.form, SelectForm)
     visible = group_keys(modifiers) if has_groups else Scopes(query).visible
     named: set[str] = set()
     for variable in _answered(query, named):
@@ -76,7 +76,7 @@ def variables_are_bound(query: Query) -> Iterator[Finding]:
             yield _unbound(variable, visible | named)
 
 
-def modifiers_are_bound(query: Query) -> Iterator[Finding]:
+def modifiers_are_bound(query: QueryUnit) -> Iterator[Finding]:
     """What groups and orders by a variable that nothing binds tells no solutions apart."""
     for node in _local_selects(query):
         clause, modifiers = _clause(node), node.modifiers
@@ -101,29 +101,32 @@ def _unbound_among(variables: Iterable[Var], bound: set[str]) -> Iterator[Findin
     return (_unbound(variable, bound) for variable in variables if variable.name not in bound)
 
 
-def _local_selects(query: Query) -> Iterator[Select | SubSelect | Construct | Ask]:
+def _local_selects(query: QueryUnit) -> Iterator[SelectForm | SubSelect | ConstructForm | AskForm]:
     """Yield the query and its sub-queries; what stands inside of SERVICE is its own business."""
-    remote = {id(node) for service in find(query, Service) for node in walk(service)}
+    remote = {id(node) for service in find(query, ServicePattern) for node in walk(service)}
     for node in walk(query):
-        if isinstance(node, Select | SubSelect | Construct | Ask) and id(node) not in remote:
+        if (
+            isinstance(node, SelectForm | SubSelect | ConstructForm | AskForm)
+            and id(node) not in remote
+        ):
             yield node
 
 
-def _clause(node: Select | SubSelect | Construct | Ask) -> SelectClause:
-    return node.clause if isinstance(node, Select | SubSelect) else SelectClause(())
+def _clause(node: SelectForm | SubSelect | ConstructForm | AskForm) -> SelectClause:
+    return node.clause if isinstance(node, SelectForm | SubSelect) else SelectClause(())
 
 
-def conditions_are_bound(query: Query) -> Iterator[Finding]:
+def conditions_are_bound(query: QueryUnit) -> Iterator[Finding]:
     """A condition on a variable that nothing binds fails for every solution."""
     nodes = list(walk(query))
     named = {n.variable.name for n in nodes if isinstance(n, Bind | SelectAs)}
     named |= {n.variable.name for n in nodes if isinstance(n, GroupKey) and n.variable}
     binding = [n for n in nodes if isinstance(n, TriplesBlock | InlineData)]
-    names = [n.name for n in nodes if isinstance(n, Window | Graph | Service)]
+    names = [n.name for n in nodes if isinstance(n, WindowPattern | GraphPattern | ServicePattern)]
     bound = named | {v.name for node in (*binding, *names) for v in find(node, Var)}
     for node in nodes:
-        if isinstance(node, Filter | Bind):
-            condition = node.condition if isinstance(node, Filter) else node.expression
+        if isinstance(node, FilterClause | Bind):
+            condition = node.condition if isinstance(node, FilterClause) else node.expression
             for variable in (v for v in parts(condition) if isinstance(v, Var)):
                 if variable.name not in bound:
                     yield _unbound(variable, bound)
@@ -135,7 +138,7 @@ def _unbound(variable: Var, bound: set[str]) -> Finding:
     return warning(f"nothing binds ?{variable.name}", variable, hint)
 
 
-def groups_have_one_value(query: Query) -> Iterator[Finding]:
+def groups_have_one_value(query: QueryUnit) -> Iterator[Finding]:
     """A group has no one value for a variable that is not in GROUP BY.
 
     SPARQL takes a sample of its values then, and leaves open which one.
@@ -155,22 +158,22 @@ def groups_have_one_value(query: Query) -> Iterator[Finding]:
                 yield error(message, variable, hint)
 
 
-def _given_after(query: Query, node: Node) -> set[str]:
+def _given_after(query: QueryUnit, node: Node) -> set[str]:
     """Return the variables of VALUES behind a query: they are joined to its groups."""
     values = node.values if isinstance(node, SubSelect) else query.values
     return set() if values is None else {variable.name for variable in values.variables}
 
 
-def _answered(query: Query, named: set[str]) -> Iterator[Var]:
+def _answered(query: QueryUnit, named: set[str]) -> Iterator[Var]:
     match query.form:
-        case Select(clause):
+        case SelectForm(clause):
             for item in clause.items:
                 yield from ungrouped_variables(
                     item.expression if isinstance(item, SelectAs) else item
                 )
                 if isinstance(item, SelectAs):
                     named.add(item.variable.name)
-        case Construct(template) if template is not None:
+        case ConstructForm(template) if template is not None:
             yield from (node for node in walk(template) if isinstance(node, Var))
         case _:
             pass

@@ -9,7 +9,7 @@ from rsp_engine.errors import Diagnostic
 from rsp_engine.grammar.write.terms import WriteTerms
 
 if TYPE_CHECKING:
-    from rsp_engine.grammar.tree import Iri, Node, Query
+    from rsp_engine.grammar.tree import Iri, Node, QueryUnit
 
 __all__ = ["Finding", "error", "short", "warning"]
 
@@ -32,6 +32,6 @@ def warning(message: str, node: Node, hint: str | None = None) -> Finding:
     return Finding(Diagnostic("semantic", message, node.span, hint), is_error=False)
 
 
-def short(query: Query, iri: Iri) -> str:
+def short(query: QueryUnit, iri: Iri) -> str:
     """Write an IRI as the writer of the query would."""
     return WriteTerms(query.prefixes).term(iri)

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.grammar.rules.finding import Finding, error, short, warning
 from rsp_engine.grammar.tree import (
-    Construct,
+    ConstructForm,
     From,
     FromNamed,
-    Graph,
+    GraphPattern,
     Node,
-    Query,
-    Service,
+    QueryUnit,
+    ServicePattern,
     TriplesBlock,
     Var,
-    Window,
+    WindowPattern,
     children,
     find,
 )
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["default_graph_has_content", "graph_is_read", "graph_is_static"]
 
 
-def default_graph_has_content(query: Query) -> Iterator[Finding]:
+def default_graph_has_content(query: QueryUnit) -> Iterator[Finding]:
     """A triple pattern outside WINDOW, GRAPH and SERVICE reads the graphs of FROM."""
     if not query.windows or any(isinstance(c, From) for c in query.form.dataset):
         return
@@ -35,20 +35,20 @@ def default_graph_has_content(query: Query) -> Iterator[Finding]:
         yield warning("this pattern reads no window, and no graph is given by FROM", block, hint)
 
 
-def _blocks_of_default_graph(query: Query) -> Iterator[TriplesBlock]:
+def _blocks_of_default_graph(query: QueryUnit) -> Iterator[TriplesBlock]:
     """Yield the triple patterns that stand in no other graph; a template is no pattern."""
-    template = query.form.template if isinstance(query.form, Construct) else None
+    template = query.form.template if isinstance(query.form, ConstructForm) else None
     waiting: list[Node] = [part for part in children(query.form) if part is not template]
     waiting.reverse()
     while waiting:
         node = waiting.pop()
         if isinstance(node, TriplesBlock):
             yield node
-        elif not isinstance(node, Window | Graph | Service):
+        elif not isinstance(node, WindowPattern | GraphPattern | ServicePattern):
             waiting.extend(reversed(list(children(node))))
 
 
-def graph_is_static(query: Query) -> Iterator[Finding]:
+def graph_is_static(query: QueryUnit) -> Iterator[Finding]:
     """`GRAPH` reads static graphs that the query names, never a window."""
     windows = {clause.window.value for clause in query.windows}
     named = {c.graph.value for c in query.form.dataset if isinstance(c, FromNamed)}
@@ -67,7 +67,7 @@ def graph_is_static(query: Query) -> Iterator[Finding]:
             yield warning(f"graph {shown} is not declared, so it is empty", name, hint)
 
 
-def graph_is_read(query: Query) -> Iterator[Finding]:
+def graph_is_read(query: QueryUnit) -> Iterator[Finding]:
     """A static graph that no pattern reads costs and gives nothing."""
     names = [graph.name for graph in _local_graphs(query)]
     is_default_read = any(True for _ in _blocks_of_default_graph(query))
@@ -84,7 +84,11 @@ def graph_is_read(query: Query) -> Iterator[Finding]:
         yield warning(f"graph {short(query, graph)} is declared but never read", graph, hint)
 
 
-def _local_graphs(query: Query) -> Iterator[Graph]:
+def _local_graphs(query: QueryUnit) -> Iterator[GraphPattern]:
     """Yield the GRAPH clauses; what stands inside of SERVICE is the business of its service."""
-    remote = {id(graph) for service in find(query, Service) for graph in find(service, Graph)}
-    return (graph for graph in find(query, Graph) if id(graph) not in remote)
+    remote = {
+        id(graph)
+        for service in find(query, ServicePattern)
+        for graph in find(service, GraphPattern)
+    }
+    return (graph for graph in find(query, GraphPattern) if id(graph) not in remote)

@@ -9,15 +9,15 @@ from rsp_engine.grammar.builtins import BUILTINS
 from rsp_engine.grammar.iris import absolute, is_absolute
 from rsp_engine.grammar.rules.finding import Finding, error, short, warning
 from rsp_engine.grammar.tree import (
-    AGGREGATES,
+    AGGREGATE_NAMES,
     From,
     FromNamed,
     FromWindow,
-    Graph,
+    GraphPattern,
     Iri,
     NamedCall,
     PrefixDecl,
-    Query,
+    QueryUnit,
     find,
 )
 
@@ -42,7 +42,7 @@ _ELSEWHERE = {
 }
 
 
-def names_are_distinct(query: Query) -> Iterator[Finding]:
+def names_are_distinct(query: QueryUnit) -> Iterator[Finding]:
     """A name stands for one window or one graph."""
     seen: dict[str, str] = {}
     for clause in query.form.dataset:
@@ -63,7 +63,7 @@ def names_are_distinct(query: Query) -> Iterator[Finding]:
         seen[name.value] = kind
 
 
-def query_does_not_read_itself(query: Query) -> Iterator[Finding]:
+def query_does_not_read_itself(query: QueryUnit) -> Iterator[Finding]:
     """A query whose input is its own answer would never end."""
     if query.register is None or not isinstance(query.register.name, Iri):
         return
@@ -73,7 +73,7 @@ def query_does_not_read_itself(query: Query) -> Iterator[Finding]:
             yield error(message, clause.stream)
 
 
-def prefix_is_declared_once(query: Query) -> Iterator[Finding]:
+def prefix_is_declared_once(query: QueryUnit) -> Iterator[Finding]:
     """The last of two declarations holds for the whole query, also for what stands before it."""
     seen: dict[str, str] = {}
     for declaration in query.prologue:
@@ -85,22 +85,24 @@ def prefix_is_declared_once(query: Query) -> Iterator[Finding]:
             yield warning(message, declaration, "this one holds for the whole query")
 
 
-def functions_are_spelt(query: Query) -> Iterator[Finding]:
+def functions_are_spelt(query: QueryUnit) -> Iterator[Finding]:
     """A bare name that is nearly a built-in, or one of another language, is probably meant so."""
     for call in find(query, NamedCall):
         name = call.name.upper()
-        close = get_close_matches(name, (*BUILTINS, *AGGREGATES), n=1, cutoff=0.8)
+        close = get_close_matches(name, (*BUILTINS, *AGGREGATE_NAMES), n=1, cutoff=0.8)
         if meant := _ELSEWHERE.get(name) or next(iter(close), None):
             message = f"{call.name} is not a function of SPARQL: it must be registered"
             yield warning(message, call, f"did you mean {meant}?")
 
 
-def iris_are_absolute(query: Query) -> Iterator[Finding]:
+def iris_are_absolute(query: QueryUnit) -> Iterator[Finding]:
     """A relative IRI is taken as a path in `file:`; in FROM it is that of a file."""
     files = {id(c.graph) for c in query.form.dataset if not isinstance(c, FromWindow)}
     named = {c.graph.value for c in query.form.dataset if isinstance(c, FromNamed)}
     files |= {
-        id(g.name) for g in find(query, Graph) if isinstance(g.name, Iri) and g.name.value in named
+        id(g.name)
+        for g in find(query, GraphPattern)
+        if isinstance(g.name, Iri) and g.name.value in named
     }
     for iri in find(query, Iri):
         if id(iri) not in files and not is_absolute(iri.value):

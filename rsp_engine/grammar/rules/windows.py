@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from rsp_engine.grammar.rules.finding import Finding, error, short, warning
 from rsp_engine.grammar.tree import (
     CountWindow,
-    Describe,
+    DescribeForm,
     Duration,
     FromWindow,
-    Graph,
+    GraphPattern,
     Iri,
     Node,
-    Query,
-    Service,
-    Window,
+    QueryUnit,
+    ServicePattern,
+    WindowPattern,
     find,
 )
 from rsp_engine.model.durations import format_duration
@@ -35,11 +35,11 @@ __all__ = [
 ]
 
 
-def window_is_declared(query: Query) -> Iterator[Finding]:
+def window_is_declared(query: QueryUnit) -> Iterator[Finding]:
     """`WINDOW :w` needs a FROM NAMED WINDOW :w."""
     declared = {clause.window.value for clause in query.windows}
     streams = {clause.stream.value: clause.window for clause in query.windows}
-    for pattern in find(query, Window):
+    for pattern in find(query, WindowPattern):
         name = pattern.name
         if not isinstance(name, Iri) or name.value in declared:
             continue
@@ -59,13 +59,16 @@ def window_is_declared(query: Query) -> Iterator[Finding]:
         yield error(f"window {shown} is not declared", name, hint)
 
 
-def window_is_used(query: Query) -> Iterator[Finding]:
+def window_is_used(query: QueryUnit) -> Iterator[Finding]:
     """A window that no WINDOW clause reads costs and gives nothing."""
-    read: list[Window | Graph] = [*find(query, Window), *find(query, Graph)]
+    read: list[WindowPattern | GraphPattern] = [
+        *find(query, WindowPattern),
+        *find(query, GraphPattern),
+    ]
     used = {pattern.name.value if isinstance(pattern.name, Iri) else None for pattern in read}
     windows = {clause.window.value for clause in query.windows}
     # `WINDOW ?w` reads them all; where a WINDOW names none of them, that is said already.
-    if any(isinstance(p, Window) and _name(p) not in windows for p in read):
+    if any(isinstance(p, WindowPattern) and _name(p) not in windows for p in read):
         return
     for clause in query.windows:
         if clause.window.value not in used:
@@ -74,19 +77,19 @@ def window_is_used(query: Query) -> Iterator[Finding]:
             yield warning(f"window {shown} is declared but never read", clause.window, hint)
 
 
-def _name(window: Window) -> str | None:
+def _name(window: WindowPattern) -> str | None:
     return window.name.value if isinstance(window.name, Iri) else None
 
 
-def query_reads_a_stream(query: Query) -> Iterator[Finding]:
+def query_reads_a_stream(query: QueryUnit) -> Iterator[Finding]:
     """A query without a window is never evaluated."""
-    reads = next(find(query, Window), None)  # an undeclared window is an error of its own
-    if not query.windows and reads is None and not isinstance(query.form, Describe):
+    reads = next(find(query, WindowPattern), None)  # an undeclared window is an error of its own
+    if not query.windows and reads is None and not isinstance(query.form, DescribeForm):
         hint = "declare one: FROM NAMED WINDOW :w ON STREAM :s [RANGE 9m STEP 3m]"
         yield warning("the query has no window, so it reads no stream", query.form, hint)
 
 
-def window_has_a_size(query: Query) -> Iterator[Finding]:
+def window_has_a_size(query: QueryUnit) -> Iterator[Finding]:
     """Sizes and steps are positive."""
     for clause in query.windows:
         for word, node, amount in _sizes(clause):
@@ -104,7 +107,7 @@ def _sizes(clause: FromWindow) -> Iterator[tuple[str, Node, int]]:
         yield from ((word, d, d.milliseconds) for word, d in durations if d is not None)
 
 
-def window_leaves_no_gap(query: Query) -> Iterator[Finding]:
+def window_leaves_no_gap(query: QueryUnit) -> Iterator[Finding]:
     """With a step that is larger than the window, some elements are in no window."""
     for clause in query.windows:
         match list(_sizes(clause)):
@@ -126,7 +129,7 @@ def window_leaves_no_gap(query: Query) -> Iterator[Finding]:
                 continue
 
 
-def window_has_units(query: Query) -> Iterator[Finding]:
+def window_has_units(query: QueryUnit) -> Iterator[Finding]:
     """A bare number beside one with a unit is seldom meant as milliseconds."""
     for clause in query.windows:
         match list(_sizes(clause)):
@@ -146,9 +149,9 @@ def _is_bare(node: Node) -> bool:
     return isinstance(node, Duration) and node.bare
 
 
-def window_is_not_remote(query: Query) -> Iterator[Finding]:
+def window_is_not_remote(query: QueryUnit) -> Iterator[Finding]:
     """What stands inside SERVICE is evaluated elsewhere, where nobody knows the windows."""
-    for service in find(query, Service):
-        for window in find(service, Window):
+    for service in find(query, ServicePattern):
+        for window in find(service, WindowPattern):
             hint = "close the SERVICE first; the two are joined by the variables they share"
             yield error("WINDOW cannot stand inside SERVICE", window, hint)

@@ -10,10 +10,10 @@ from rsp_engine.grammar.tree.node import Node
 from rsp_engine.grammar.tree.terms import Iri, Literal, Var
 
 if TYPE_CHECKING:
-    from rsp_engine.grammar.tree.patterns import Group
+    from rsp_engine.grammar.tree.patterns import GroupPattern
 
 __all__ = [
-    "AGGREGATES",
+    "AGGREGATE_NAMES",
     "Addend",
     "Aggregate",
     "And",
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 AggregateName = OneOf["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"]
-AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
+AGGREGATE_NAMES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Aggregate(Node):
 class Exists(Node):
     """`EXISTS { ... }` or `NOT EXISTS { ... }`."""
 
-    group: Group
+    group: GroupPattern
     negated: bool = False
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rsp_engine.errors import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["NOWHERE", "Node", "children", "find", "rewrite", "rewrite_outermost", "walk"]
+__all__ = ["NOWHERE", "Node", "children", "find", "rewrite_outermost", "rewrite_tree", "walk"]
 
 NOWHERE = Span(0, 0)
 
@@ -18,6 +18,9 @@ NOWHERE = Span(0, 0)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """A construct of the language. Nodes are equal when they say the same, wherever they stand."""
+
+    keyword: ClassVar[str] = ""
+    """The word that stands for it in a text, if it has one."""
 
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
@@ -58,9 +61,9 @@ def find(node: Node, kind: type[N]) -> Iterator[N]:
     return (below for below in walk(node) if isinstance(below, kind))
 
 
-def rewrite(node: Node, change: Callable[[Node], Node]) -> Node:
+def rewrite_tree(node: Node, change: Callable[[Node], Node]) -> Node:
     """Return a tree with `change` applied to every node, those below a node before the node."""
-    return change(_with_parts(node, lambda below: rewrite(below, change)))
+    return change(_with_parts(node, lambda below: rewrite_tree(below, change)))
 
 
 def rewrite_outermost(node: Node, change: Callable[[Node], Node | None]) -> Node:

@@ -17,20 +17,20 @@ __all__ = [
     "Bind",
     "BlankNodeProperties",
     "Collection",
-    "Filter",
-    "Graph",
-    "Group",
+    "FilterClause",
+    "GraphPattern",
+    "GroupPattern",
     "InlineData",
-    "Minus",
-    "Optional",
+    "MinusPattern",
+    "OptionalPattern",
     "Pattern",
     "Property",
-    "Service",
+    "ServicePattern",
     "SubjectTriples",
     "TriplesBlock",
     "TriplesNode",
-    "Union",
-    "Window",
+    "UnionPattern",
+    "WindowPattern",
 ]
 
 
@@ -75,61 +75,75 @@ class TriplesBlock(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Group(Node):
+class GroupPattern(Node):
     """`{ ... }`. A sub-query is the only element of its group."""
 
     elements: tuple[Pattern | SubSelect, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Union(Node):
+class UnionPattern(Node):
     """`{ ... } UNION { ... } ...`, two or more."""
 
-    groups: tuple[Group, ...]
+    keyword = "UNION"
+
+    groups: tuple[GroupPattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Optional(Node):
+class OptionalPattern(Node):
     """`OPTIONAL { ... }`."""
 
-    group: Group
+    keyword = "OPTIONAL"
+
+    group: GroupPattern
 
 
 @dataclass(frozen=True, slots=True)
-class Minus(Node):
+class MinusPattern(Node):
     """`MINUS { ... }`."""
 
-    group: Group
+    keyword = "MINUS"
+
+    group: GroupPattern
 
 
 @dataclass(frozen=True, slots=True)
-class Graph(Node):
+class GraphPattern(Node):
     """`GRAPH name { ... }`: a static graph."""
 
+    keyword = "GRAPH"
+
     name: Var | Iri
-    group: Group
+    group: GroupPattern
 
 
 @dataclass(frozen=True, slots=True)
-class Window(Node):
+class WindowPattern(Node):
     """`WINDOW name { ... }`: the content of a window when it closes."""
 
+    keyword = "WINDOW"
+
     name: Var | Iri
-    group: Group
+    group: GroupPattern
 
 
 @dataclass(frozen=True, slots=True)
-class Service(Node):
+class ServicePattern(Node):
     """`SERVICE [SILENT] name { ... }`: data behind a SPARQL endpoint."""
 
+    keyword = "SERVICE"
+
     name: Var | Iri
-    group: Group
+    group: GroupPattern
     silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Filter(Node):
+class FilterClause(Node):
     """`FILTER (...)`."""
+
+    keyword = "FILTER"
 
     condition: Expression
 
@@ -137,6 +151,8 @@ class Filter(Node):
 @dataclass(frozen=True, slots=True)
 class Bind(Node):
     """`BIND (... AS ?v)`."""
+
+    keyword = "BIND"
 
     expression: Expression
     variable: Var
@@ -146,11 +162,13 @@ class Bind(Node):
 class InlineData(Node):
     """`VALUES (?x ...) { (...) ... }`; nothing stands for UNDEF."""
 
+    keyword = "VALUES"
+
     variables: tuple[Var, ...]
     rows: tuple[tuple[Iri | Literal | None, ...], ...]
 
 
 Pattern = (
-    TriplesBlock | Group | Union | Optional | Minus | Graph | Window | Service
-    | Filter | Bind | InlineData
+    TriplesBlock | GroupPattern | UnionPattern | OptionalPattern | MinusPattern | GraphPattern
+    | WindowPattern | ServicePattern | FilterClause | Bind | InlineData
 )  # fmt: skip

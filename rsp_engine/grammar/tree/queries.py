@@ -7,21 +7,19 @@ from typing import Literal as OneOf
 
 from rsp_engine.grammar.tree.expressions import Expression
 from rsp_engine.grammar.tree.node import Node
-from rsp_engine.grammar.tree.patterns import Group, InlineData, TriplesBlock
+from rsp_engine.grammar.tree.patterns import GroupPattern, InlineData, TriplesBlock
 from rsp_engine.grammar.tree.terms import Iri, Var
 
 __all__ = [
-    "R2S",
-    "Ask",
+    "AskForm",
     "BareName",
     "BaseDecl",
-    "Construct",
+    "ConstructForm",
     "Count",
     "CountWindow",
     "DatasetClause",
-    "Describe",
+    "DescribeForm",
     "Duration",
-    "Form",
     "From",
     "FromNamed",
     "FromWindow",
@@ -29,16 +27,18 @@ __all__ = [
     "Modifiers",
     "OrderCondition",
     "PrefixDecl",
-    "Query",
+    "QueryForm",
+    "QueryUnit",
     "Register",
-    "Select",
+    "RegisteredR2S",
     "SelectAs",
     "SelectClause",
+    "SelectForm",
     "SubSelect",
     "TimeWindow",
 ]
 
-R2S = OneOf["RSTREAM", "ISTREAM", "DSTREAM"]
+RegisteredR2S = OneOf["RSTREAM", "ISTREAM", "DSTREAM"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Register(Node):
     kind: OneOf["RSTREAM", "ISTREAM", "DSTREAM", "STREAM", "QUERY"] | None = None
 
     @property
-    def r2s(self) -> R2S:
+    def r2s(self) -> RegisteredR2S:
         """What leaves the query at an evaluation: all rows, new ones, or those that are gone."""
         return self.kind if self.kind in ("ISTREAM", "DSTREAM") else "RSTREAM"
 
@@ -178,12 +178,14 @@ class Modifiers(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Select(Node):
+class SelectForm(Node):
     """A SELECT query."""
+
+    keyword = "SELECT"
 
     clause: SelectClause
     dataset: tuple[DatasetClause, ...]
-    where: Group
+    where: GroupPattern
     modifiers: Modifiers
 
 
@@ -191,51 +193,59 @@ class Select(Node):
 class SubSelect(Node):
     """A SELECT query inside a group."""
 
+    keyword = "SELECT"
+
     clause: SelectClause
-    where: Group
+    where: GroupPattern
     modifiers: Modifiers
     values: InlineData | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Construct(Node):
+class ConstructForm(Node):
     """A CONSTRUCT query. `CONSTRUCT WHERE { ... }` has its pattern as template as well."""
+
+    keyword = "CONSTRUCT"
 
     template: TriplesBlock | None
     dataset: tuple[DatasetClause, ...]
-    where: Group
+    where: GroupPattern
     modifiers: Modifiers
 
 
 @dataclass(frozen=True, slots=True)
-class Ask(Node):
+class AskForm(Node):
     """An ASK query."""
 
+    keyword = "ASK"
+
     dataset: tuple[DatasetClause, ...]
-    where: Group
+    where: GroupPattern
     modifiers: Modifiers
 
 
 @dataclass(frozen=True, slots=True)
-class Describe(Node):
+class DescribeForm(Node):
     """A DESCRIBE query; no targets stand for `*`."""
+
+    keyword = "DESCRIBE"
 
     targets: tuple[Var | Iri, ...]
     dataset: tuple[DatasetClause, ...]
-    where: Group | None
+    where: GroupPattern | None
     modifiers: Modifiers
 
 
-Form = Select | Construct | Ask | Describe
+QueryForm = SelectForm | ConstructForm | AskForm | DescribeForm
 
 
 @dataclass(frozen=True, slots=True)
-class Query(Node):
+class QueryUnit(Node):
     """A whole text: prologue, registration, the query, and the VALUES after it."""
 
     prologue: tuple[BaseDecl | PrefixDecl, ...]
     register: Register | None
-    form: Form
+    form: QueryForm
     values: InlineData | None = None
 
     @property

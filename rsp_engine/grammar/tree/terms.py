@@ -5,22 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rsp_engine.grammar.tree.node import Node
+from rsp_engine.model.terms.term import XSD, XSD_STRING
 
 __all__ = [
     "ONE",
     "RDF_LANG_STRING",
     "RDF_TYPE",
-    "XSD",
-    "XSD_STRING",
     "BlankNode",
     "Iri",
     "Literal",
-    "Term",
+    "TermNode",
     "Var",
 ]
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
-XSD_STRING = XSD + "string"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 
@@ -55,5 +52,5 @@ class Var(Node):
     name: str
 
 
-Term = Iri | Literal | BlankNode
+TermNode = Iri | Literal | BlankNode
 ONE = Literal("1", XSD + "integer")

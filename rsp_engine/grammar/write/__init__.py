@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from rsp_engine.grammar.tree import (
     FunctionCall,
-    Graph,
+    GraphPattern,
     Iri,
     NamedCall,
     Node,
-    Query,
+    QueryUnit,
     SelectAs,
     SelectClause,
     Var,
-    Window,
-    rewrite,
+    WindowPattern,
+    rewrite_tree,
 )
 from rsp_engine.grammar.write.queries import WriteQueries
 
@@ -25,7 +25,7 @@ FUNCTIONS = "urn:rsp-engine:function:"
 """Where functions that are registered by a bare name have their IRI."""
 
 
-def serialise(query: Query) -> str:
+def serialise(query: QueryUnit) -> str:
     """Write a query as RSP-QL; parsed again, it gives the same tree.
 
     >>> from rsp_engine.grammar import parse
@@ -39,7 +39,7 @@ def serialise(query: Query) -> str:
     return WriteQueries(query.prefixes).query(query)
 
 
-def to_sparql(query: Query) -> str:
+def to_sparql(query: QueryUnit) -> str:
     """Write a query as the SPARQL that is asked of the content of its windows.
 
     WINDOW becomes GRAPH, a function's bare name its IRI, and a variable is projected once however
@@ -59,15 +59,15 @@ def to_sparql(query: Query) -> str:
       }
     }
     """
-    plain = rewrite(query, _plain)
-    assert isinstance(plain, Query), "rewriting keeps the kind of the root"  # noqa: S101
+    plain = rewrite_tree(query, _plain)
+    assert isinstance(plain, QueryUnit), "rewriting keeps the kind of the root"  # noqa: S101
     return serialise(replace(plain, register=None, form=replace(plain.form, dataset=())))
 
 
 def _plain(node: Node) -> Node:
     match node:
-        case Window(name, group):
-            return Graph(name, group, span=node.span)
+        case WindowPattern(name, group):
+            return GraphPattern(name, group, span=node.span)
         case NamedCall(name, arguments):
             return FunctionCall(Iri(FUNCTIONS + name), arguments, span=node.span)
         case SelectClause(items):

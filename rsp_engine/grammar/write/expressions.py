@@ -13,7 +13,7 @@ from rsp_engine.grammar.tree import (
     Exists,
     Expression,
     FunctionCall,
-    Group,
+    GroupPattern,
     In,
     Iri,
     Literal,
@@ -43,7 +43,7 @@ class WriteExpressions(WriteTerms, ABC):
         self.indent = 0
 
     @abstractmethod
-    def group(self, group: Group) -> str:
+    def group(self, group: GroupPattern) -> str:
         """Write a group graph pattern."""
 
     def expression(self, expression: Expression, least: int = _OR) -> str:

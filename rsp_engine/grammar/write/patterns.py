@@ -10,21 +10,21 @@ from rsp_engine.grammar.tree import (
     BlankNodeProperties,
     Collection,
     Exists,
-    Filter,
-    Graph,
-    Group,
+    FilterClause,
+    GraphPattern,
+    GroupPattern,
     InlineData,
-    Minus,
-    Optional,
+    MinusPattern,
+    OptionalPattern,
     Pattern,
     Property,
-    Service,
+    ServicePattern,
     SubjectTriples,
     SubSelect,
     TriplesBlock,
     TriplesNode,
-    Union,
-    Window,
+    UnionPattern,
+    WindowPattern,
 )
 from rsp_engine.grammar.write.expressions import WriteExpressions
 
@@ -37,7 +37,7 @@ __all__ = ["WritePatterns"]
 class WritePatterns(WriteExpressions):
     """Writes groups and what stands in them, a line each."""
 
-    def group(self, group: Group) -> str:
+    def group(self, group: GroupPattern) -> str:
         """Write a group over several lines; one that is empty takes none."""
         if not group.elements:
             return "{ }"
@@ -64,22 +64,22 @@ class WritePatterns(WriteExpressions):
         match element:
             case TriplesBlock():
                 return "\n".join(self.triples(element))
-            case Group():
+            case GroupPattern():
                 return self.group(element)
-            case Union(groups):
+            case UnionPattern(groups):
                 return " UNION ".join(map(self.group, groups))
-            case Optional(group):
+            case OptionalPattern(group):
                 return f"OPTIONAL {self.group(group)}"
-            case Minus(group):
+            case MinusPattern(group):
                 return f"MINUS {self.group(group)}"
-            case Graph(name, group):
+            case GraphPattern(name, group):
                 return f"GRAPH {self.term(name)} {self.group(group)}"
-            case Window(name, group):
+            case WindowPattern(name, group):
                 return f"WINDOW {self.term(name)} {self.group(group)}"
-            case Service(name, group, silent):
+            case ServicePattern(name, group, silent):
                 word = "SERVICE SILENT" if silent else "SERVICE"
                 return f"{word} {self.term(name)} {self.group(group)}"
-            case Filter(condition):
+            case FilterClause(condition):
                 text = self.expression(condition)
                 return f"FILTER {text if isinstance(condition, Exists) else f'({text})'}"
             case Bind(expression, variable):

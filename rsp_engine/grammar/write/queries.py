@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from rsp_engine.grammar.tree import (
-    Ask,
+    AskForm,
     BareName,
     BaseDecl,
-    Construct,
+    ConstructForm,
     CountWindow,
     DatasetClause,
-    Describe,
-    Form,
+    DescribeForm,
     From,
     FromNamed,
     FromWindow,
@@ -20,11 +19,12 @@ from rsp_engine.grammar.tree import (
     Modifiers,
     OrderCondition,
     PrefixDecl,
-    Query,
+    QueryForm,
+    QueryUnit,
     Register,
-    Select,
     SelectAs,
     SelectClause,
+    SelectForm,
     SubSelect,
     TimeWindow,
     Var,
@@ -42,11 +42,11 @@ __all__ = ["WriteQueries"]
 class WriteQueries(WritePatterns):
     """Writes whole queries, a clause a line."""
 
-    def query(self, query: Query) -> str:
+    def query(self, query: QueryUnit) -> str:
         """Write a whole query."""
         return "".join(f"{line}\n" for line in self._lines(query))
 
-    def _lines(self, query: Query) -> Iterator[str]:
+    def _lines(self, query: QueryUnit) -> Iterator[str]:
         yield from map(self._declaration, query.prologue)
         if query.register is not None:
             yield self._register(query.register)
@@ -67,15 +67,15 @@ class WriteQueries(WritePatterns):
         )
         return " ".join(["REGISTER", *filter(None, [register.kind]), name, "AS"])
 
-    def _form(self, form: Form) -> Iterator[str]:
+    def _form(self, form: QueryForm) -> Iterator[str]:
         match form:
-            case Select(clause):
+            case SelectForm(clause):
                 yield self._select_clause(clause)
-            case Construct(template):
+            case ConstructForm(template):
                 yield f"CONSTRUCT {self.template(template)}"
-            case Ask():
+            case AskForm():
                 yield "ASK"
-            case Describe(targets):
+            case DescribeForm(targets):
                 yield f"DESCRIBE {' '.join(map(self.term, targets)) or '*'}"
             case _ as unreachable:
                 assert_never(unreachable)

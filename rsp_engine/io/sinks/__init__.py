@@ -22,18 +22,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rsp_engine.errors import SinkError, StateError
-from rsp_engine.io.sinks import (
-    jelly,
-    jsonl,
-    nquads,
-    sparql_csv,
-    sparql_json,
-    sparql_tsv,
-    sparql_xml,
-)
 from rsp_engine.io.sinks.dead_letters import DeadLetterFile
 from rsp_engine.io.sinks.destinations import Destination, destination_of
-from rsp_engine.io.sinks.format import Form, Format, Writer
+from rsp_engine.io.sinks.format import AnswerWriter, ContentForm, SinkFormat
+from rsp_engine.io.sinks.jelly import JELLY
+from rsp_engine.io.sinks.jsonl import JSONL
+from rsp_engine.io.sinks.nquads import NQUADS
+from rsp_engine.io.sinks.sparql_csv import SPARQL_CSV
+from rsp_engine.io.sinks.sparql_json import SPARQL_JSON
+from rsp_engine.io.sinks.sparql_tsv import SPARQL_TSV
+from rsp_engine.io.sinks.sparql_xml import SPARQL_XML
 from rsp_engine.io.sinks.table import Table
 
 if TYPE_CHECKING:
@@ -45,22 +43,22 @@ __all__ = [
     "DEFAULT_FORMAT",
     "FORMATS",
     "Callback",
+    "ContentForm",
     "DeadLetterFile",
-    "Form",
-    "Format",
     "Sink",
+    "SinkFormat",
     "open_sink",
 ]
 
-FORMATS: Mapping[str, Format] = MappingProxyType(
+FORMATS: Mapping[str, SinkFormat] = MappingProxyType(
     {
-        module.FORMAT.name: module.FORMAT
-        for module in (jsonl, sparql_csv, sparql_tsv, sparql_json, sparql_xml, nquads, jelly)
+        each.name: each
+        for each in (JSONL, SPARQL_CSV, SPARQL_TSV, SPARQL_JSON, SPARQL_XML, NQUADS, JELLY)
     }
 )
 """The formats by name."""
 
-DEFAULT_FORMAT = jsonl.FORMAT.name
+DEFAULT_FORMAT = JSONL.name
 """The format of a run that names none: it holds everything that an answer knows."""
 
 
@@ -110,7 +108,7 @@ class Callback(Sink):
 class _Written(Sink):
     """A sink that writes text to a destination."""
 
-    def __init__(self, format: str, writer: Writer, destination: Destination) -> None:  # noqa: A002 - the users' word
+    def __init__(self, format: str, writer: AnswerWriter, destination: Destination) -> None:  # noqa: A002 - the users' word
         self._manner = f"{format} to {destination.kind}"
         self._writer = writer
         self._destination = destination
@@ -142,7 +140,7 @@ class _Written(Sink):
 def open_sink(
     format: str,  # noqa: A002 - the users' word
     output: str | None,
-    form: Form,
+    form: ContentForm,
     *,
     keep: bool = False,
 ) -> Sink:

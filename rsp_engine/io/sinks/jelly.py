@@ -10,15 +10,15 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import SinkError
-from rsp_engine.io.sinks.format import Format, misfit
+from rsp_engine.io.sinks.format import SinkFormat, misfit
 from rsp_engine.io.sinks.nquads import graph_name, scoped
 from rsp_engine.model.answers import Graph
 
 if TYPE_CHECKING:
-    from rsp_engine.io.sinks.format import Writer
+    from rsp_engine.io.sinks.format import AnswerWriter
     from rsp_engine.model.answers import Answer
 
-__all__ = ["FORMAT"]
+__all__ = ["JELLY"]
 
 
 class _Frames:
@@ -37,14 +37,14 @@ class _Frames:
         return self._frames.frame([(scoped(t, close), name) for t in answer.content.triples])
 
 
-def _writer() -> Writer:
+def _writer() -> AnswerWriter:
     if find_spec("pyjelly") is None:
         hint = "install it: pip install 'rsp-engine[jelly]'"
         raise SinkError("the format jelly needs the extra jelly", hint)
     return _Frames()
 
 
-FORMAT = Format(
+JELLY = SinkFormat(
     "jelly",
     "the graphs of a CONSTRUCT in binary frames",
     ("CONSTRUCT",),

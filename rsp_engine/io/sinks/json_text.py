@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never, cast
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from rsp_engine.io.sinks.terms import XSD_STRING, Term, TermTexts
+from rsp_engine.io.sinks.terms import TermTexts
+from rsp_engine.model.terms.term import XSD_STRING, Term
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

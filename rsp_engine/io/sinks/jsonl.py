@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, assert_never
 
-from rsp_engine.io.sinks.format import Format
+from rsp_engine.io.sinks.format import SinkFormat
 from rsp_engine.io.sinks.json_text import BindingsJson, json_text, window_json
 from rsp_engine.io.sinks.terms import score_text
 from rsp_engine.model.answers import Boolean, Graph, Solutions
@@ -25,14 +25,14 @@ from rsp_engine.model.answers import Boolean, Graph, Solutions
 if TYPE_CHECKING:
     from rsp_engine.model.answers import Answer, Row
 
-__all__ = ["FORMAT", "JsonLines"]
+__all__ = ["JSONL", "JsonLinesWriter"]
 
 
-class JsonLines:
+class JsonLinesWriter:
     """It writes answers as lines of JSON.
 
     >>> from rsp_engine.model.answers import Answer, Interval
-    >>> line = JsonLines()(Answer("q", Interval(0, 5), Boolean(True), {"triples": 2}))
+    >>> line = JsonLinesWriter()(Answer("q", Interval(0, 5), Boolean(True), {"triples": 2}))
     >>> print(line, end="")
     {"query":"q","window":{"open":0,"close":5},"boolean":true,"stats":{"triples":2}}
     """
@@ -90,9 +90,9 @@ def _score(score: float | None) -> str:
     return score_text(score) if math.isfinite(score) else f'"{score_text(score)}"'
 
 
-FORMAT = Format(
+JSONL = SinkFormat(
     "jsonl",
     "one line of JSON a window, with rank, score and statistics",
     ("SELECT", "CONSTRUCT", "ASK"),
-    JsonLines,
+    JsonLinesWriter,
 )

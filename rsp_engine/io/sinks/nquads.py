@@ -9,7 +9,7 @@ answers: the labels get the close of their window in front, `_:b0` becomes `_:w5
 
 >>> from rsp_engine.model.answers import Answer, Interval
 >>> graph = Graph((Triple(BlankNode("b0"), NamedNode("http://example.org/p"), Literal("x")),))
->>> FORMAT.writer()(Answer("my query", Interval(0, 5), graph, {}))
+>>> NQUADS.writer()(Answer("my query", Interval(0, 5), graph, {}))
 '_:w5-b0 <http://example.org/p> "x" <urn:rsp-engine:answer:my%20query:5> .\n'
 """
 
@@ -20,16 +20,16 @@ from urllib.parse import quote
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
-from rsp_engine.io.sinks.format import Format, misfit
+from rsp_engine.io.sinks.format import SinkFormat, misfit
 from rsp_engine.model.answers import Graph
 
 if TYPE_CHECKING:
     from rsp_engine.model.answers import Answer
 
-__all__ = ["FORMAT", "graph_name", "write"]
+__all__ = ["NQUADS", "graph_name", "write_nquads"]
 
 
-def write(answer: Answer) -> str:
+def write_nquads(answer: Answer) -> str:
     """Return the quads of an answer."""
     if not isinstance(answer.content, Graph):
         raise misfit("nquads", answer.content)
@@ -74,9 +74,9 @@ def _scoped_node(
             assert_never(node)
 
 
-FORMAT = Format(
+NQUADS = SinkFormat(
     "nquads",
     "the graphs of a CONSTRUCT, named after query and close",
     ("CONSTRUCT",),
-    lambda: write,
+    lambda: write_nquads,
 )

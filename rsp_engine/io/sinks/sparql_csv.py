@@ -6,22 +6,25 @@ in `table`.
 
 >>> from rsp_engine.model.answers import Answer, Interval, Row, Solutions
 >>> rows = (Row({"say": Literal('a "b", c')}), Row({"say": NamedNode("http://example.org/")}))
->>> FORMAT.writer()(Answer("q", Interval(0, 5), Solutions(("say",), rows), {}))
+>>> SPARQL_CSV.writer()(Answer("q", Interval(0, 5), Solutions(("say",), rows), {}))
 'open,close,say\r\n0,5,"a ""b"", c"\r\n0,5,http://example.org/\r\n'
 """
 
 from __future__ import annotations
 
 import re
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from rsp_engine.io.sinks.format import Format
+from rsp_engine.io.sinks.format import SinkFormat
 from rsp_engine.io.sinks.table import Dialect, Table
-from rsp_engine.io.sinks.terms import Term, score_text
+from rsp_engine.io.sinks.terms import score_text
 
-__all__ = ["FORMAT"]
+if TYPE_CHECKING:
+    from rsp_engine.model.terms.term import Term
+
+__all__ = ["SPARQL_CSV"]
 
 _QUOTED = re.compile(r'[",\r\n]|\A\Z')
 
@@ -42,7 +45,7 @@ def _term(term: Term) -> str:
 
 _CSV = Dialect("csv", ",", "\r\n", column=_cell, term=_term, score=score_text)
 
-FORMAT = Format(
+SPARQL_CSV = SinkFormat(
     "csv",
     "SPARQL 1.1 CSV, with columns for window, rank and score",
     ("SELECT", "ASK"),

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rsp_engine.io.sinks.format import Format, misfit
+from rsp_engine.io.sinks.format import SinkFormat, misfit
 from rsp_engine.io.sinks.json_text import BindingsJson, json_text, window_json
 from rsp_engine.model.answers import Boolean, Solutions
 
 if TYPE_CHECKING:
     from rsp_engine.model.answers import Answer
 
-__all__ = ["FORMAT", "SparqlJson"]
+__all__ = ["SPARQL_JSON", "SparqlJson"]
 
 
 class SparqlJson:
@@ -48,7 +48,7 @@ class SparqlJson:
                 raise misfit("sparql-json", content)
 
 
-FORMAT = Format(
+SPARQL_JSON = SinkFormat(
     "sparql-json",
     "SPARQL 1.1 results in JSON, one document a window",
     ("SELECT", "ASK"),

@@ -6,24 +6,27 @@ scores doubles.
 
 >>> from rsp_engine.model.answers import Answer, Interval, Row, Solutions
 >>> rows = (Row({"say": Literal("a\tb", language="en")}), Row({"say": Literal(7)}))
->>> FORMAT.writer()(Answer("q", Interval(0, 5), Solutions(("say",), rows), {}))
+>>> SPARQL_TSV.writer()(Answer("q", Interval(0, 5), Solutions(("say",), rows), {}))
 '?open\t?close\t?say\n0\t5\t"a\\tb"@en\n0\t5\t7\n'
 """
 
 from __future__ import annotations
 
 import math
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from rsp_engine.errors import SinkError
-from rsp_engine.io.sinks.format import Format
+from rsp_engine.io.sinks.format import SinkFormat
 from rsp_engine.io.sinks.table import Dialect, Table
-from rsp_engine.io.sinks.terms import Term, score_text
+from rsp_engine.io.sinks.terms import score_text
 from rsp_engine.model.terms.rdf_text import blank_node_text, iri_text, literal_text, variable_text
 
-__all__ = ["FORMAT"]
+if TYPE_CHECKING:
+    from rsp_engine.model.terms.term import Term
+
+__all__ = ["SPARQL_TSV"]
 
 _DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
 
@@ -57,7 +60,7 @@ def _score(score: float) -> str:
 
 _TSV = Dialect("tsv", "\t", "\n", column=variable_text, term=_term, score=_score)
 
-FORMAT = Format(
+SPARQL_TSV = SinkFormat(
     "tsv",
     "SPARQL 1.1 TSV, with columns for window, rank and score",
     ("SELECT", "ASK"),

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, assert_never
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from rsp_engine.errors import SinkError
-from rsp_engine.io.sinks.format import Format, misfit
-from rsp_engine.io.sinks.terms import XSD_STRING, Term, TermTexts
+from rsp_engine.io.sinks.format import SinkFormat, misfit
+from rsp_engine.io.sinks.terms import TermTexts
 from rsp_engine.model.answers import Boolean, Solutions
+from rsp_engine.model.terms.term import XSD_STRING, Term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rsp_engine.model.answers import Answer, Row
 
-__all__ = ["FORMAT", "SparqlXml", "term_xml"]
+__all__ = ["SPARQL_XML", "SparqlXml", "term_xml"]
 
 # A bare carriage return is read as a line feed, and some readers trim the space around a value.
 _SPECIAL = re.compile(
@@ -126,7 +127,7 @@ class SparqlXml:
         return f"<result>{''.join(bound)}</result>"
 
 
-FORMAT = Format(
+SPARQL_XML = SinkFormat(
     "sparql-xml",
     "SPARQL 1.1 results in XML, one document a window",
     ("SELECT", "ASK"),

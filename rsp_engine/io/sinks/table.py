@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.errors import SinkError
 from rsp_engine.io.sinks.format import misfit
-from rsp_engine.io.sinks.terms import Term, TermTexts
+from rsp_engine.io.sinks.terms import TermTexts
 from rsp_engine.model.answers import Answer, Boolean, Interval, Row, Solutions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from rsp_engine.model.terms.term import Term
 
 __all__ = ["Dialect", "Table"]
 

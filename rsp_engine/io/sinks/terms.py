@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from pyoxigraph import BlankNode, Literal, NamedNode
+from rsp_engine.model.terms.term import Term
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["XSD_STRING", "Term", "TermTexts", "score_text"]
-
-Term: TypeAlias = NamedNode | BlankNode | Literal
-
-XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+__all__ = ["TermTexts", "score_text"]
 
 
 class TermTexts(dict[Term, str]):
@@ -23,6 +19,7 @@ class TermTexts(dict[Term, str]):
     Answers repeat their terms: from row to row, and from window to window. At most `most` texts
     are remembered, and none longer than `longest` characters, so that memory stays bounded.
 
+    >>> from pyoxigraph import NamedNode
     >>> texts = TermTexts(str)
     >>> texts[NamedNode("http://example.org/a")]
     '<http://example.org/a>'

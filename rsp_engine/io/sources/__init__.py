@@ -16,7 +16,7 @@ connection.
 
 from __future__ import annotations
 
-from rsp_engine.io.sources.formats import FORMATS, Format, open_source
-from rsp_engine.io.sources.source import BlankNodeScope, Source
+from rsp_engine.io.sources.formats import SOURCE_FORMATS, SourceFormat, open_source
+from rsp_engine.io.sources.source import BlankNodeScope, ElementSource
 
-__all__ = ["FORMATS", "BlankNodeScope", "Format", "Source", "open_source"]
+__all__ = ["SOURCE_FORMATS", "BlankNodeScope", "ElementSource", "SourceFormat", "open_source"]

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.streams import DeadLetter
 
-__all__ = ["Batch", "InBatches"]
+__all__ = ["ElementBatch", "InBatches"]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ElementBatch:
     """Elements that follow each other, side by side; each is made only when it is asked for.
 
-    >>> batch = Batch("a.nq", [10, 20], [], [0, 0, 0], [1, 2], [b"#", b"#"])
+    >>> batch = ElementBatch("a.nq", [10, 20], [], [0, 0, 0], [1, 2], [b"#", b"#"])
     >>> batch[1].timestamp, len(list(batch))
     (20, 2)
     """
@@ -47,7 +47,7 @@ class Batch:
     def lane(self, places: range) -> Lane:
         """Return when some elements came, and how many triples each has.
 
-        >>> Batch("a.nq", [10, 20], [], [0, 2, 3], [1, 2], [b"#", b"#"]).lane(range(2))
+        >>> ElementBatch("a.nq", [10, 20], [], [0, 2, 3], [1, 2], [b"#", b"#"]).lane(range(2))
         Lane(timestamps=[10, 20], sizes=[2, 1])
         """
         starts = self.starts[places.start : places.stop + 1]
@@ -62,5 +62,5 @@ class Batch:
 class InBatches(Protocol):
     """A source that also gives its elements in batches: the same ones, in the same order."""
 
-    def batches(self) -> Iterator[Batch | Element | DeadLetter]:
+    def batches(self) -> Iterator[ElementBatch | Element | DeadLetter]:
         """Read the stream from its start; nothing that has come is held back for a batch."""

@@ -9,8 +9,8 @@ from rsp_engine.monitor.run_monitor import Extent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rsp_engine.io.sources.source import Source
-    from rsp_engine.io.sources.splits import Place
+    from rsp_engine.io.sources.source import ElementSource
+    from rsp_engine.io.sources.splits import Split
 
 __all__ = ["Finite", "extent_of"]
 
@@ -23,7 +23,7 @@ class Finite(Protocol):
         """Return how much was read here; nothing where the end is not known."""
 
 
-def extent_of(sources: Sequence[Source], read_to: Mapping[int, Place]) -> Extent | None:
+def extent_of(sources: Sequence[ElementSource], read_to: Mapping[int, Split]) -> Extent | None:
     """Return how much of all sources was read, if the ends of all are known.
 
     Of those that are read elsewhere, the last place that was read is given, by their number.

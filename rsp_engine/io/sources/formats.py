@@ -14,23 +14,23 @@ from rsp_engine.io.sources.files.nquads import open_nquads
 from rsp_engine.io.sources.files.trig import open_trig
 from rsp_engine.io.sources.files.turtle_files import open_turtle_files
 from rsp_engine.io.sources.inputs import local_path
-from rsp_engine.io.sources.live.schemes import is_live, open_live
+from rsp_engine.io.sources.live.schemes import is_live_url, open_live
 from rsp_engine.io.sources.spec import STANDARD_INPUT, Spec, nearest, need, read_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rsp_engine.io.sources.source import Source
+    from rsp_engine.io.sources.source import ElementSource
 
-__all__ = ["FORMATS", "Format", "open_source"]
+__all__ = ["SOURCE_FORMATS", "SourceFormat", "open_source"]
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class SourceFormat:
     """A format: one line of help, how to open it, its extensions, its options with their help."""
 
     help: str
-    open: Callable[[Spec], Source]
+    open: Callable[[Spec], ElementSource]
     extensions: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
 
@@ -46,34 +46,34 @@ _TABLE = {
 }
 
 
-def _open_jelly(spec: Spec) -> Source:
+def _open_jelly(spec: Spec) -> ElementSource:
     need(spec.name, "jelly", "pyjelly")
     from rsp_engine.io.sources.files.jelly import open_jelly
 
     return open_jelly(spec)
 
 
-FORMATS: Mapping[str, Format] = {
-    "jsonl": Format(
+SOURCE_FORMATS: Mapping[str, SourceFormat] = {
+    "jsonl": SourceFormat(
         "one JSON object per line, with a timestamp and a graph as RDF text",
         open_jsonl,
         (".jsonl", ".ndjson"),
     ),
-    "nquads": Format(
+    "nquads": SourceFormat(
         "N-Quads; neighbouring quads of one graph are an element",
         open_nquads,
         (".nq", ".nquads"),
         _TIMES,
     ),
-    "trig": Format("TriG; a graph block is an element", open_trig, (".trig",), _TIMES),
-    "turtle-files": Format(
+    "trig": SourceFormat("TriG; a graph block is an element", open_trig, (".trig",), _TIMES),
+    "turtle-files": SourceFormat(
         "a folder; each file is one graph, with its time in the file's name",
         open_turtle_files,
         options=_UNIT,
     ),
-    "csv": Format("a table; a template turns rows into triples", open_csv, (".csv",), _TABLE),
-    "tsv": Format("the same, with tabs between the fields", open_tsv, (".tsv",), _TABLE),
-    "jelly": Format(
+    "csv": SourceFormat("a table; a template turns rows into triples", open_csv, (".csv",), _TABLE),
+    "tsv": SourceFormat("the same, with tabs between the fields", open_tsv, (".tsv",), _TABLE),
+    "jelly": SourceFormat(
         "Jelly; neighbouring quads of one graph are an element, or a frame of triples",
         _open_jelly,
         (".jelly",),
@@ -83,7 +83,7 @@ FORMATS: Mapping[str, Format] = {
 """Every format by its name."""
 
 
-def open_source(spec: str) -> Source:
+def open_source(spec: str) -> ElementSource:
     """Open what a user names; raise `SourceError` if it cannot be opened or understood.
 
     >>> open_source("-?format=jsnol")
@@ -92,9 +92,9 @@ def open_source(spec: str) -> Source:
       hint: did you mean jsonl?
     """
     read = read_spec(spec)
-    if is_live(read.place):
+    if is_live_url(read.place):
         return open_live(read)
-    chosen = FORMATS[_format_name(read)]
+    chosen = SOURCE_FORMATS[_format_name(read)]
     for option in read.options:
         if option != "format" and option not in chosen.options:
             raise _unknown_option(read, option, ["format", *chosen.options])
@@ -114,7 +114,7 @@ def _format_name(spec: Spec) -> str:
     if path is not None and path.is_dir():
         return "turtle-files"
     extension = _extension(urlsplit(spec.place).path if path is None else path.name)
-    for name, found in FORMATS.items():
+    for name, found in SOURCE_FORMATS.items():
         if extension in found.extensions:
             return name
     what = f"the extension {extension}" if extension else "the name"
@@ -122,10 +122,10 @@ def _format_name(spec: Spec) -> str:
 
 
 def _known(spec: Spec, given: str) -> str:
-    for name, found in FORMATS.items():
+    for name, found in SOURCE_FORMATS.items():
         if given == name or f".{given}" in found.extensions:
             return name
-    hint = nearest(given, FORMATS) or f"the formats are: {', '.join(FORMATS)}"
+    hint = nearest(given, SOURCE_FORMATS) or f"the formats are: {', '.join(SOURCE_FORMATS)}"
     raise SourceError(f"{spec.name}: there is no format {given}", hint)
 
 
@@ -134,7 +134,7 @@ def _extension(name: str) -> str:
 
 
 def _choose(place: str) -> str:
-    return f"write {place}?format=NAME, with one of: {', '.join(FORMATS)}"
+    return f"write {place}?format=NAME, with one of: {', '.join(SOURCE_FORMATS)}"
 
 
 def _unknown_option(spec: Spec, option: str, known: list[str]) -> SourceError:

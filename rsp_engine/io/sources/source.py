@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.streams import DeadLetter, Element
 
-__all__ = ["BlankNodeScope", "Source"]
+__all__ = ["BlankNodeScope", "ElementSource"]
 
 BlankNodeScope = Literal["element", "stream"]
 """How far a blank node label reaches: one element, or the whole stream."""
 
 
-class Source(Protocol):
+class ElementSource(Protocol):
     """A stream that can be read: elements, and dead letters for what could not become one."""
 
     @property

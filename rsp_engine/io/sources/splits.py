@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.inputs import BLOCK_SIZE, FileInput
-from rsp_engine.io.sources.source import Source
+from rsp_engine.io.sources.source import ElementSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from rsp_engine.io.sources.inputs import Input
 
-__all__ = ["Cuttable", "Part", "Place", "cut_lines", "is_cuttable", "part_of"]
+__all__ = ["Split", "SplitPart", "Splittable", "is_splittable", "part_of", "split_lines"]
 
 _MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Split:
     """From where to where to read: bytes of a file, or files of a folder; no end means to its end.
 
     `line` is the number of the first line, as the whole source counts them.
@@ -37,21 +37,21 @@ class Place:
 
 
 @runtime_checkable
-class Cuttable(Protocol):
+class Splittable(Protocol):
     """A source that may be read in several places at once."""
 
     @property
     def can_be_cut(self) -> bool:
         """Tell whether this one can: a file can, standard input cannot."""
 
-    def cut(self, size: int, since: Place | None = None) -> Iterator[Place]:
+    def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
         """Yield places of about so many bytes, in order, after the end of one of them."""
 
-    def part(self, place: Place) -> Part:
+    def part(self, place: Split) -> SplitPart:
         """Return what is in a place, as a source."""
 
 
-class Part(Source, Protocol):
+class SplitPart(ElementSource, Protocol):
     """What is in a place of a source."""
 
     @property
@@ -59,12 +59,12 @@ class Part(Source, Protocol):
         """Tell, once it is read, whether it has to be read together with the other places."""
 
 
-def is_cuttable(source: Input) -> bool:
+def is_splittable(source: Input) -> bool:
     """Tell whether an input is a file of plain bytes."""
     return isinstance(source, FileInput) and source.is_plain()
 
 
-def part_of(source: Input, place: Place) -> Input:
+def part_of(source: Input, place: Split) -> Input:
     """Return the bytes of a place."""
     assert isinstance(source, FileInput), "only files are cut"  # noqa: S101
     return _Bytes(source.name, source.path, place)
@@ -73,7 +73,7 @@ def part_of(source: Input, place: Place) -> Input:
 class _Bytes:
     """Some bytes of a file."""
 
-    def __init__(self, name: str, path: Path, place: Place) -> None:
+    def __init__(self, name: str, path: Path, place: Split) -> None:
         self.name = name
         self._path = path
         self._place = place
@@ -93,12 +93,12 @@ class _Bytes:
             raise SourceError(message, "every executor must be able to read the file") from None
 
 
-def cut_lines(
-    source: Input, size: int, since: Place | None, parts: Callable[[bytes, bytes], bool]
-) -> Iterator[Place]:
+def split_lines(
+    source: Input, size: int, since: Split | None, parts: Callable[[bytes, bytes], bool]
+) -> Iterator[Split]:
     """Cut a file between two lines that `parts` tells apart, so many bytes on or a little later."""
     assert isinstance(source, FileInput), "only files are cut"  # noqa: S101
-    begin = Place(0, None) if since is None else since
+    begin = Split(0, None) if since is None else since
     start, line = begin.start, begin.line
     with source.path.open("rb") as stream:
         if since is not None:
@@ -124,8 +124,8 @@ def cut_lines(
             else:
                 break
             whole = b"".join(more)
-            yield Place(start, start + len(whole), line)
+            yield Split(start, start + len(whole), line)
             line += whole.count(b"\n")
             start += len(whole)
     if data:
-        yield Place(start, None, line)
+        yield Split(start, None, line)

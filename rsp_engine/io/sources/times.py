@@ -10,9 +10,9 @@ from datetime import date
 from functools import lru_cache
 from typing import Literal
 
-__all__ = ["Unit", "from_iso", "from_json", "from_number", "from_text"]
+__all__ = ["TimeUnit", "from_iso", "from_json", "from_number", "from_text"]
 
-Unit = Literal["ms", "s"]
+TimeUnit = Literal["ms", "s"]
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _LIMIT = 2**63
@@ -47,7 +47,7 @@ def from_iso(text: str) -> int:
     return (days * 86_400 + seconds - offset) * 1_000 + milliseconds
 
 
-def from_number(text: str, unit: Unit = "ms") -> int:
+def from_number(text: str, unit: TimeUnit = "ms") -> int:
     """Read a number of seconds, cut to milliseconds, or a whole number of milliseconds.
 
     >>> from_number("1500"), from_number("1.5", "s")
@@ -73,7 +73,7 @@ def from_number(text: str, unit: Unit = "ms") -> int:
     return _checked(int(whole))
 
 
-def from_text(text: str, unit: Unit = "ms") -> int:
+def from_text(text: str, unit: TimeUnit = "ms") -> int:
     """Read a number in the unit given, or an ISO 8601 text.
 
     >>> from_text("1000"), from_text("1970-01-01T00:00:01Z")

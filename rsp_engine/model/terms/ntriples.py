@@ -10,7 +10,8 @@ import pyoxigraph as ox
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    Term = ox.NamedNode | ox.BlankNode | ox.Literal
+    from rsp_engine.model.terms.term import Term
+
 
 __all__ = ["read_rows", "read_terms", "read_triples", "row_text", "triples_text"]
 

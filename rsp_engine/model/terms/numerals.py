@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rsp_engine.model.terms.term import XSD
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["DECIMAL", "DOUBLE", "FLOAT", "INTEGERS", "NUMERALS", "SURE", "XSD"]
+__all__ = [
+    "DECIMAL",
+    "DOUBLE",
+    "FLOAT",
+    "INTEGERS",
+    "NUMERALS",
+    "SURE",
+]
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
 INTEGERS = tuple(
     XSD + kind
     for kind in (

@@ -9,16 +9,16 @@ from functools import lru_cache
 
 import pyoxigraph as ox
 
-__all__ = ["stored"]
+__all__ = ["stored_literal"]
 
 _ANY = ox.NamedNode("urn:any")
 
 
 @lru_cache(maxsize=65_536)
-def stored(literal: ox.Literal) -> ox.Literal:
+def stored_literal(literal: ox.Literal) -> ox.Literal:
     """Put a literal into a store, and take it out again.
 
-    >>> stored(ox.Literal("01", datatype=ox.Literal(1).datatype)) == ox.Literal(1)
+    >>> stored_literal(ox.Literal("01", datatype=ox.Literal(1).datatype)) == ox.Literal(1)
     True
     """
     store = ox.Store()

@@ -34,12 +34,19 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rsp_engine.model.terms.numerals import DOUBLE, FLOAT, NUMERALS, SURE, XSD
+from rsp_engine.model.terms.numerals import (
+    DOUBLE,
+    FLOAT,
+    NUMERALS,
+    SURE,
+)
+from rsp_engine.model.terms.term import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Term = ox.NamedNode | ox.BlankNode | ox.Literal
+    from rsp_engine.model.terms.term import Term
+
 
 __all__ = ["full_key", "number_key", "order_key"]
 

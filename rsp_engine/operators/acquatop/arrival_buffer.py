@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
 
-__all__ = ["Inflow", "Joined", "Score"]
+__all__ = ["ArrivalBuffer", "JoinedObject", "ScoreFunction"]
 
-Score = Callable[["Floats", "Floats"], "Floats"]
+ScoreFunction = Callable[["Floats", "Floats"], "Floats"]
 """F: from streaming and remote values to scores. What is not known remotely is NaN, and so is F."""
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedObject:
     """Arrivals as arrays of equal length, with x_S, x_D and F(x_S, x_D).
 
     Their smallest and largest key are known, whether a remote value is missing, and whether the
@@ -64,7 +64,7 @@ class Joined:
             order = np.lexsort((self.streaming[places], positions, keys))
         return places[order[is_last]]
 
-    def newest(self) -> Joined:
+    def newest(self) -> JoinedObject:
         """Return the arrivals without those that are older than another of their key.
 
         Of a key that came twice at once both are left: which is better, changes may change.
@@ -93,7 +93,7 @@ class Joined:
         )
 
 
-def as_joined(columns: tuple[Any, Any, Any, Any], score: Score) -> Joined:
+def as_joined(columns: tuple[Any, Any, Any, Any], score: ScoreFunction) -> JoinedObject:
     """Return arrays of a batch with their scores, or raise what is wrong with it."""
     keys, positions = (as_array(column, np.int64) for column in columns[:2])
     streaming, remote = (as_array(column, np.float64) for column in columns[2:])
@@ -101,7 +101,7 @@ def as_joined(columns: tuple[Any, Any, Any, Any], score: Score) -> Joined:
         raise ValueError("keys, positions and both scores must be of equal length")
     if not len(keys):
         facts = (0, 0, False, True)
-        return Joined(keys, positions, streaming, remote, streaming, *facts)
+        return JoinedObject(keys, positions, streaming, remote, streaming, *facts)
     # New keys are numbered as they come, so this is worth a look.
     is_rising = bool((keys[1:] > keys[:-1]).all())
     smallest, largest = int(keys[0]), int(keys[-1])
@@ -113,10 +113,10 @@ def as_joined(columns: tuple[Any, Any, Any, Any], score: Score) -> Joined:
         raise ValueError("a score must be a number")
     scores, has_unknown = scored(streaming, remote, score)
     facts = (smallest, largest, has_unknown, is_rising)
-    return Joined(keys, positions, streaming, remote, scores, *facts)
+    return JoinedObject(keys, positions, streaming, remote, scores, *facts)
 
 
-def scored(streaming: Floats, remote: Floats, score: Score) -> tuple[Floats, bool]:
+def scored(streaming: Floats, remote: Floats, score: ScoreFunction) -> tuple[Floats, bool]:
     """Return the scores, and whether some are NaN; they may be so only where x_D is."""
     if not len(streaming):
         return streaming, False
@@ -130,7 +130,7 @@ def scored(streaming: Floats, remote: Floats, score: Score) -> tuple[Floats, boo
     return scores, has_unknown
 
 
-class Inflow:
+class ArrivalBuffer:
     """All arrivals of a pane, until the first window that holds them is looked at.
 
     All, because a later arrival of a key counts even where it is worse.
@@ -138,22 +138,22 @@ class Inflow:
 
     def __init__(self) -> None:
         self.closed = -1
-        self._panes: dict[Pane, list[Joined]] = {}
+        self._panes: dict[Pane, list[JoinedObject]] = {}
 
-    def add(self, pane: Pane, batch: Joined) -> None:
+    def add(self, pane: Pane, batch: JoinedObject) -> None:
         """Put a batch into its pane; nothing of it if one of its windows has closed."""
         check_open(pane, self.closed)
         if len(batch.keys):
             self._panes.setdefault(pane, []).append(batch)
 
-    def until(self, window: int) -> Iterator[tuple[Pane, Joined]]:
+    def until(self, window: int) -> Iterator[tuple[Pane, JoinedObject]]:
         """Yield the panes of a window, in time order, and their arrivals."""
         check_order(window, self.closed)
         for pane in sorted(pane for pane in self._panes if pane.first <= window):
             parts = self._panes.pop(pane)
             yield pane, _joined(parts)
 
-    def within(self, window: int) -> Iterator[tuple[Pane, Joined]]:
+    def within(self, window: int) -> Iterator[tuple[Pane, JoinedObject]]:
         """Yield the panes that a window holds, and the latest arrivals of their keys; keep them."""
         check_order(window, self.closed)
         for pane, parts in self._panes.items():
@@ -173,14 +173,14 @@ class Inflow:
         self.closed = window
         self._panes = {pane: parts for pane, parts in self._panes.items() if pane.last > window}
 
-    def change(self, keys: Integers, remote: Floats, score: Score) -> None:
+    def change(self, keys: Integers, remote: Floats, score: ScoreFunction) -> None:
         """Give arrivals that wait the remote values of their keys, which come in order."""
         self._panes = {
             pane: [_changed(part, keys, remote, score) for part in parts]
             for pane, parts in self._panes.items()
         }
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what waits, as plain data; scores can be worked out anew."""
         panes = {}
         for pane, parts in sorted(self._panes.items(), key=itemgetter(0)):
@@ -189,7 +189,7 @@ class Inflow:
             panes[pane.name] = list(map(list, zip(*(c.tolist() for c in columns), strict=True)))
         return {"closed": self.closed, "size": len(panes), "panes": panes}
 
-    def restore(self, state: State, score: Score) -> None:
+    def restore(self, state: StateData, score: ScoreFunction) -> None:
         """Take back what waits."""
         self.closed = state["closed"]
         if len(state["panes"]) != state["size"]:
@@ -213,10 +213,10 @@ def last_of_each(
     return keys[order], remote[order], streaming[order]
 
 
-def _joined(parts: list[Joined]) -> Joined:
+def _joined(parts: list[JoinedObject]) -> JoinedObject:
     if len(parts) == 1:
         return parts[0]
-    return Joined(
+    return JoinedObject(
         np.concatenate([part.keys for part in parts]),
         np.concatenate([part.positions for part in parts]),
         np.concatenate([part.streaming for part in parts]),
@@ -229,7 +229,9 @@ def _joined(parts: list[Joined]) -> Joined:
     )
 
 
-def _changed(part: Joined, keys: Integers, remote: Floats, score: Score) -> Joined:
+def _changed(
+    part: JoinedObject, keys: Integers, remote: Floats, score: ScoreFunction
+) -> JoinedObject:
     places = np.minimum(np.searchsorted(keys, part.keys), len(keys) - 1)
     is_changed = keys[places] == part.keys
     if not is_changed.any():

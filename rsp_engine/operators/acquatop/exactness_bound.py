@@ -14,9 +14,9 @@ import numpy as np
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
 
-__all__ = ["LEAST", "Doubt"]
+__all__ = ["LEAST", "ExactnessBound"]
 
 
 LEAST = -float(np.finfo(np.float64).max)
@@ -25,7 +25,7 @@ LEAST = -float(np.finfo(np.float64).max)
 _SPARE = 64  # so that few windows need new tables
 
 
-class Doubt:
+class ExactnessBound:
     """Memory: two numbers for each window that is active."""
 
     def __init__(self) -> None:
@@ -78,12 +78,12 @@ class Doubt:
             self._first = window
             self._dropped, self._missing = self._dropped[gone:], self._missing[gone:]
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return the bounds as plain data."""
         tables = {"dropped": self._dropped.tolist(), "missing": self._missing.tolist()}
         return {"first": self._first, **tables}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Take the bounds back."""
         self._first = state["first"]
         self._dropped = np.array(state["dropped"], dtype=np.float64)

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Booleans, Integers
 
-__all__ = ["Recurrence"]
+__all__ = ["KeyMarks"]
 
 
-class Recurrence:
+class KeyMarks:
     """A table with a mark for each key; memory: a byte for each. Keys are dense integers."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Recurrence:
     def places(self, keys: Integers, *sought: Integers) -> NDArray[np.intp]:
         """Return the places of keys that are among those that are sought.
 
-        >>> table = Recurrence()
+        >>> table = KeyMarks()
         >>> table.reach(3)
         >>> table.places(np.array([3, 1, 3, 2]), np.array([3]), np.array([2])).tolist()
         [0, 2, 3]

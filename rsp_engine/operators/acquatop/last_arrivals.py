@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rsp_engine.model.blocks import Blocks, rows_of
+from rsp_engine.model.blocks import RowBlocks, rows_of
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Booleans, Floats, Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
 
-__all__ = ["Latest", "Lives"]
+__all__ = ["LastArrivals", "Lives"]
 
 _NEVER = np.iinfo(np.int64).min
 
@@ -47,7 +47,7 @@ class _Pane:
 _NOTHING = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
 
 
-class Latest:
+class LastArrivals:
     """Memory: two numbers for each key up to the largest, and the arrivals of panes that wait."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Latest:
         self._of_key: Integers = np.empty(0, dtype=np.int64)  # the number of its pane
         self._positions: Integers = np.empty(0, dtype=np.int64)
         self._newest, self._seen = _NEVER, 0
-        self._blocks = Blocks()
+        self._blocks = RowBlocks()
         self._saved_from = 0
         """The first pane of the state before."""
 
@@ -142,7 +142,7 @@ class Latest:
             self._of_key = np.concatenate((self._of_key, np.full(more, -1)))
             self._positions = np.concatenate((self._positions, np.full(more, _NEVER)))
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return everything as plain data."""
         self._enter()
         # Of others it is enough that they came before: what comes now comes later.
@@ -165,7 +165,7 @@ class Latest:
         rows = zip(keys, self._of_key[keys].tolist(), self._positions[keys].tolist(), strict=True)
         return [[*row] for row in rows]
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Take everything back."""
         self._panes = {n: _Pane(end, *_NOTHING, *scores) for n, end, *scores in state["panes"]}
         self._count = self._seen = state["count"]
@@ -176,4 +176,4 @@ class Latest:
         self._grow(int(keys.max(initial=-1)) + 1)
         self._of_key[keys] = numbers
         self._positions[keys] = positions
-        self._blocks = Blocks()
+        self._blocks = RowBlocks()

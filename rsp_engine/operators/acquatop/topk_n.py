@@ -10,7 +10,7 @@ A key that arrives again replaces its earlier arrival. A change of an object in 
 One of an object outside enters it with a lower bound of its score, F(min.score_S, x_D): what it
 streamed was forgotten, but it was not less than the least of its pane. That needs an F that does
 not fall when x_S rises; otherwise such changes are left out. Where an answer is surely the oracle's
-it says so: see `Doubt`.
+it says so: see `ExactnessBound`.
 
 A remote value that is not known yet is NaN: such an object is outside until a change tells it.
 
@@ -34,21 +34,27 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from rsp_engine.model.state import State, checked, headed
+from rsp_engine.model.state import StateData, check_header, with_header
 from rsp_engine.operators.acquatop.arrival_buffer import (
-    Inflow,
-    Joined,
-    Score,
+    ArrivalBuffer,
+    JoinedObject,
+    ScoreFunction,
     as_joined,
     last_of_each,
     scored,
 )
-from rsp_engine.operators.acquatop.exactness_bound import LEAST, Doubt
-from rsp_engine.operators.acquatop.key_marks import Recurrence
-from rsp_engine.operators.acquatop.last_arrivals import Latest
-from rsp_engine.operators.topk.contract import Arrivals, Ranking, TopkConfig, as_array, order_of
+from rsp_engine.operators.acquatop.exactness_bound import LEAST, ExactnessBound
+from rsp_engine.operators.acquatop.key_marks import KeyMarks
+from rsp_engine.operators.acquatop.last_arrivals import LastArrivals
+from rsp_engine.operators.topk.contract import (
+    Arrivals,
+    TopkAnswer,
+    TopkOperatorConfig,
+    as_array,
+    rank_order,
+)
 from rsp_engine.operators.topk.score_threshold import Border
-from rsp_engine.operators.topk.super_mtk_list import Candidate, Dropped, SuperList
+from rsp_engine.operators.topk.super_mtk_list import Candidate, Dropped, SuperMTKList
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,14 +68,14 @@ Area = Literal["K-list", "N-list", "outside"]
 
 
 @dataclass(frozen=True, slots=True)
-class TopkNConfig(TopkConfig):
+class TopkNConfig(TopkOperatorConfig):
     """The k best, and n that stand by; `is_monotone` says that F does not fall when x_S rises."""
 
     n: int = 0
     is_monotone: bool = True
 
     def __post_init__(self) -> None:
-        TopkConfig.__post_init__(self)
+        TopkOperatorConfig.__post_init__(self)
         if self.n < 0:
             raise ValueError("n must not be negative")
 
@@ -86,18 +92,18 @@ class TopkN:
     arrivals of panes that no window has looked at yet.
     """
 
-    def __init__(self, config: TopkNConfig, score: Score) -> None:
+    def __init__(self, config: TopkNConfig, score: ScoreFunction) -> None:
         self.config = config
         self._score = score
         self._window = 0  # the window that is looked at
-        self._inflow = Inflow()
+        self._inflow = ArrivalBuffer()
         self._border = Border(config.size)
-        self._latest = Latest()
-        self._recurrence = Recurrence()
+        self._latest = LastArrivals()
+        self._recurrence = KeyMarks()
         self._largest = -1  # no key so far was larger
-        self._doubt = Doubt()
+        self._doubt = ExactnessBound()
         # With each object: x_S, as low and as high as it may have been, and x_D.
-        self._list = SuperList(config.size, more=3)
+        self._list = SuperMTKList(config.size, more=3)
         self._has_bounds = False  # whether x_S may be known as bounds only
 
     def __len__(self) -> int:
@@ -136,7 +142,7 @@ class TopkN:
         for pane, batch in panes:
             self._take(pane.last, batch)
 
-    def _take(self, end: int, batch: Joined) -> None:
+    def _take(self, end: int, batch: JoinedObject) -> None:
         """Take the arrivals of a pane."""
         self._doubt.reach(end)
         # A key larger than all before never came before: it is not in the list.
@@ -160,7 +166,7 @@ class TopkN:
         if batch.has_unknown:
             self._doubt.miss(np.array([end]), np.array([np.inf]))
 
-    def _near(self, batch: Joined, *, may_recur: bool) -> tuple[NDArray[np.intp], float]:
+    def _near(self, batch: JoinedObject, *, may_recur: bool) -> tuple[NDArray[np.intp], float]:
         """Return the places of arrivals near the top and of listed keys, of each key the latest.
 
         The K+N best are among them. Return also how good the best of the others may be.
@@ -183,7 +189,7 @@ class TopkN:
         return self._latest_of(batch, places, may_recur=may_recur), -np.inf
 
     def _latest_of(
-        self, batch: Joined, places: NDArray[np.intp], *, may_recur: bool
+        self, batch: JoinedObject, places: NDArray[np.intp], *, may_recur: bool
     ) -> NDArray[np.intp]:
         """Return those of some arrivals that are the latest of their keys, here and before."""
         found = batch.latest(places)
@@ -198,7 +204,7 @@ class TopkN:
         return np.delete(found, again[is_less])
 
     def _again(
-        self, batch: Joined, near: NDArray[np.intp]
+        self, batch: JoinedObject, near: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return which of some arrivals, each of another key, are listed, and where."""
         keys, listed = batch.keys[near], self._list.keys
@@ -206,7 +212,7 @@ class TopkN:
         places = self._recurrence.places(listed, keys[again])
         return again[np.argsort(keys[again])], places[np.argsort(listed[places])]
 
-    def _replace(self, batch: Joined, near: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _replace(self, batch: JoinedObject, near: NDArray[np.intp]) -> NDArray[np.intp]:
         """Take objects out of the list that arrive again; return the places of these arrivals."""
         again, places = self._again(batch, near)
         fell = ~(batch.scores[near[again]] >= self._list.scores[places])
@@ -217,7 +223,7 @@ class TopkN:
         return near[again]
 
     def _forgotten(
-        self, end: int, batch: Joined, best: NDArray[np.intp], replaced: NDArray[np.intp]
+        self, end: int, batch: JoinedObject, best: NDArray[np.intp], replaced: NDArray[np.intp]
     ) -> Integers:
         """Return keys that came at the same time before, and what they streamed is forgotten.
 
@@ -242,13 +248,13 @@ class TopkN:
         elif len(places):
             self._doubt.miss(np.array([end]), np.array([np.inf]))
 
-    def _ranked(self, batch: Joined, near: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _ranked(self, batch: JoinedObject, near: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the places of those whose remote values are known, best first."""
         scores = batch.scores[near]
         if batch.has_unknown:
             known = ~np.isnan(scores)
             near, scores = near[known], scores[known]
-        order = order_of(Arrivals(batch.keys[near], batch.positions[near], scores))
+        order = rank_order(Arrivals(batch.keys[near], batch.positions[near], scores))
         self._border.learn(scores[order])
         return near[order]
 
@@ -311,7 +317,7 @@ class TopkN:
         rows = [keys, positions, scores, end, _rows(low, high, remote)]
         return [row[end >= self._window] for row in rows]
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         """Close a window, and all before it, and return its ranking."""
         self.settle(window)
         k = self.config.k
@@ -329,7 +335,7 @@ class TopkN:
             in_order = len(below) == len(unsure)
             self._has_bounds = bool(len(unsure))
         self._inflow.closed, self._window = window, window + 1
-        return Ranking(window, keys, scores, has_all and in_order, has_all)
+        return TopkAnswer(window, keys, scores, has_all and in_order, has_all)
 
     def candidates(self) -> list[Candidate]:
         """Return the Super-MTK+N list, with marks, seen from the first window that is open."""
@@ -351,7 +357,7 @@ class TopkN:
             found[key] = "K-list" if rank < self.config.k else "N-list"
         return found
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know, as plain data, to be restored from."""
         content = {
             "window": self._window,
@@ -363,12 +369,12 @@ class TopkN:
             "doubt": self._doubt.state(),
             "list": self._list.state(),
         }
-        return headed("Topk+N", asdict(self.config), content)
+        return with_header("Topk+N", asdict(self.config), content)
 
     @classmethod
-    def restored(cls, config: TopkNConfig, score: Score, state: State) -> TopkN:
+    def restored(cls, config: TopkNConfig, score: ScoreFunction, state: StateData) -> TopkN:
         """Return an operator that goes on from a state."""
-        checked(state, "Topk+N", asdict(config))
+        check_header(state, "Topk+N", asdict(config))
         made = cls(config, score)
         made._window, made._largest = state["window"], state["largest"]
         made._has_bounds = state["has_bounds"]

@@ -9,7 +9,7 @@ change tells it, and the ranking says that it is not exact. What is told to have
 out as well, and that is exact.
 
 >>> from rsp_engine.model.windows import Pane
->>> operator = WholeWindow(TopkConfig(1), lambda streaming, remote: streaming + remote)
+>>> operator = WholeWindow(TopkOperatorConfig(1), lambda streaming, remote: streaming + remote)
 >>> operator.arrive(Pane(0, 1), [0, 1], [10, 20], [1.0, 2.0], [5.0, np.nan])
 >>> operator.settle(0)
 >>> operator.unknown.tolist()
@@ -26,9 +26,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rsp_engine.model.state import State, checked, headed
-from rsp_engine.operators.acquatop.arrival_buffer import Inflow, Score, as_joined
-from rsp_engine.operators.topk.contract import Arrivals, Ranking, TopkConfig, as_array, order_of
+from rsp_engine.model.state import StateData, check_header, with_header
+from rsp_engine.operators.acquatop.arrival_buffer import ArrivalBuffer, ScoreFunction, as_joined
+from rsp_engine.operators.topk.contract import (
+    Arrivals,
+    TopkAnswer,
+    TopkOperatorConfig,
+    as_array,
+    rank_order,
+)
 from rsp_engine.operators.topk.pane_buffer import check_order
 
 if TYPE_CHECKING:
@@ -57,11 +63,11 @@ class WholeWindow:
     a number for each key up to the largest.
     """
 
-    def __init__(self, config: TopkConfig, score: Score) -> None:
+    def __init__(self, config: TopkOperatorConfig, score: ScoreFunction) -> None:
         self.config = config
         self._score = score
         self._window = 0  # the window that is looked at
-        self._inflow = Inflow()
+        self._inflow = ArrivalBuffer()
         self._vanished: Integers = np.empty(0, dtype=np.int64)  # keys told so, in order
         self._seen: _View | None = None
 
@@ -121,7 +127,7 @@ class WholeWindow:
         self._vanished = np.union1d(others, keys[has_none])
         self._seen = None
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         """Close a window, and all before it, and return its ranking."""
         self.settle(window)
         view, k = self._view(), self.config.k
@@ -130,7 +136,7 @@ class WholeWindow:
             self._vanished = self._vanished[self._inflow.holds(self._vanished)]
         self._window, self._seen = window + 1, None
         is_exact = not len(view.unknown)
-        return Ranking(window, view.keys[:k], view.scores[:k], is_exact, is_exact)
+        return TopkAnswer(window, view.keys[:k], view.scores[:k], is_exact, is_exact)
 
     def _view(self) -> _View:
         """Return the window that is looked at. It is ranked anew only if something has happened."""
@@ -152,24 +158,26 @@ class WholeWindow:
         latest = _latest(keys, positions, streaming, scores, ends)
         is_known = ~np.isnan(scores[latest])
         known, others = latest[is_known], latest[~is_known]
-        known = known[order_of(Arrivals(keys[known], positions[known], scores[known]))]
+        known = known[rank_order(Arrivals(keys[known], positions[known], scores[known]))]
         others = others[~np.isin(keys[others], self._vanished)]
-        others = others[order_of(Arrivals(keys[others], positions[others], streaming[others]))]
+        others = others[rank_order(Arrivals(keys[others], positions[others], streaming[others]))]
         return _View(keys[known], positions[known], scores[known], ends[known], keys[others])
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know, as plain data, to be restored from."""
         content = {
             "window": self._window,
             "vanished": self._vanished.tolist(),
             "inflow": self._inflow.state(),
         }
-        return headed("WholeWindow", asdict(self.config), content)
+        return with_header("WholeWindow", asdict(self.config), content)
 
     @classmethod
-    def restored(cls, config: TopkConfig, score: Score, state: State) -> WholeWindow:
+    def restored(
+        cls, config: TopkOperatorConfig, score: ScoreFunction, state: StateData
+    ) -> WholeWindow:
         """Return an operator that goes on from a state."""
-        checked(state, "WholeWindow", asdict(config))
+        check_header(state, "WholeWindow", asdict(config))
         made = cls(config, score)
         made._window = state["window"]
         made._vanished = np.array(state["vanished"], dtype=np.int64)
@@ -184,7 +192,7 @@ class WholeWindow:
         keys = np.concatenate((view.keys, view.unknown))
         assert len(np.unique(keys)) == len(keys), "a key stands once"  # noqa: S101
         assert not np.isnan(view.scores).any(), "what is ranked has a score"  # noqa: S101
-        order = order_of(Arrivals(view.keys, view.positions, view.scores))
+        order = rank_order(Arrivals(view.keys, view.positions, view.scores))
         assert (order == np.arange(len(order))).all(), "the objects are in order"  # noqa: S101
         assert not np.isin(view.unknown, self._vanished).any(), "vanished is known"  # noqa: S101
         assert (np.diff(self._vanished) > 0).all(), "the vanished are in order"  # noqa: S101

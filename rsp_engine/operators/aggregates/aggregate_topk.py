@@ -23,7 +23,7 @@ What is counted twice in a window can be withdrawn from the pane that ends first
 come that holds that pane holds the other one as well.
 
 >>> from rsp_engine.model.windows import Pane
->>> operator = Aggregates(AggregateConfig(1, function="sum"))
+>>> operator = AggregateTopk(AggregateTopkConfig(1, function="sum"))
 >>> operator.arrive(Pane(0, 0), [1, 2], [10, 20], [3.0, 1.0])
 >>> operator.arrive(Pane(0, 1), [1, 3], [30, 40], [1.0, 2.0])
 >>> operator.arrive(Pane(0, 2), [3, 4], [50, 60], [2.0, 3.0])
@@ -31,7 +31,7 @@ come that holds that pane holds the other one as well.
 >>> operator.keys.tolist(), operator.ends.tolist()
 ([3, 4], [1, 2])
 >>> operator.close(0)
-Ranking(window=0, keys=array([3]), scores=array([4.]), is_exact=True, has_exact_set=True)
+TopkAnswer(window=0, keys=array([3]), scores=array([4.]), is_exact=True, has_exact_set=True)
 
 Panes as in: Li, Maier, Tufte, Papadimos, Tucker: No pane, no gain. SIGMOD Record 34(1), 2005.
 """
@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
-from rsp_engine.model.state import State, checked, headed
+from rsp_engine.model.state import StateData, check_header, with_header
 from rsp_engine.operators.aggregates.pane_partials import (
     Function,
     PanePartials,
@@ -52,7 +52,13 @@ from rsp_engine.operators.aggregates.pane_partials import (
     partials,
     withdrawn,
 )
-from rsp_engine.operators.topk.contract import Arrivals, Ranking, TopkConfig, as_array, order_of
+from rsp_engine.operators.topk.contract import (
+    Arrivals,
+    TopkAnswer,
+    TopkOperatorConfig,
+    as_array,
+    rank_order,
+)
 from rsp_engine.operators.topk.pane_buffer import check_order
 from rsp_engine.operators.topk.super_mtk_list import Candidate
 
@@ -63,24 +69,24 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.model.windows import Pane
-    from rsp_engine.operators.acquatop.arrival_buffer import Score
+    from rsp_engine.operators.acquatop.arrival_buffer import ScoreFunction
     from rsp_engine.operators.aggregates.pane_partials import Partials
 
-__all__ = ["AggregateConfig", "Aggregates"]
+__all__ = ["AggregateTopk", "AggregateTopkConfig"]
 
 _NO_INTEGERS: Integers = np.empty(0, dtype=np.int64)
 _NO_FLOATS: Floats = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
-class AggregateConfig(TopkConfig):
+class AggregateTopkConfig(TopkOperatorConfig):
     """The k best by an aggregate, and n that stand by."""
 
     n: int = 0
     function: Function = "count"
 
     def __post_init__(self) -> None:
-        TopkConfig.__post_init__(self)
+        TopkOperatorConfig.__post_init__(self)
         if self.n < 0:
             raise ValueError("n must not be negative")
         if self.function not in get_args(Function):
@@ -101,7 +107,7 @@ class _Listed(NamedTuple):
     ends: Integers
 
 
-class Aggregates:
+class AggregateTopk:
     """Time for a batch of n arrivals: O(n log n); for a window: O(r log m), with r rows in m panes.
 
     A pane has a row for each of its keys; for sums, one or two. The list takes O(r log r + m d),
@@ -110,8 +116,8 @@ class Aggregates:
 
     def __init__(
         self,
-        config: AggregateConfig,
-        score: Score | None = None,
+        config: AggregateTopkConfig,
+        score: ScoreFunction | None = None,
         *,
         streaming: Callable[[Totals], Floats] | None = None,
     ) -> None:
@@ -256,18 +262,18 @@ class Aggregates:
         )
         return scores
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         """Close a window, and all before it, and return its ranking."""
         found = self._total(window)
         scores = self._scored(found)
         objects = Arrivals(found.keys, found.positions, scores).take(~np.isnan(scores))
         best = objects.take(_best(objects, self.config.k))
-        best = best.take(order_of(best))
+        best = best.take(rank_order(best))
         self._panes.close(window)
         self._settled, self._window = window, window + 1
         self._totals = self._listed = None
         is_exact = self._score is None or bool(self._told(found.keys)[1].all())
-        return Ranking(window, best.keys, best.scores, is_exact, is_exact)
+        return TopkAnswer(window, best.keys, best.scores, is_exact, is_exact)
 
     def _list(self) -> _Listed:
         """Return the list, rebuilt if something has happened since."""
@@ -300,7 +306,7 @@ class Aggregates:
             found = Totals(objects.keys, objects.positions, values, counts)
             self._totals = self._window, found.take(counts > 0)
         listed = np.flatnonzero(until >= 0)
-        order = listed[order_of(objects.take(listed))]
+        order = listed[rank_order(objects.take(listed))]
         return _Listed(objects.keys[order], objects.scores[order], starts[order], until[order])
 
     def candidates(self) -> list[Candidate]:
@@ -308,7 +314,7 @@ class Aggregates:
         columns = (column.tolist() for column in self._list())
         return [Candidate(*row) for row in zip(*columns, strict=True)]
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know, as plain data, to be restored from."""
         content = {
             "settled": self._settled,
@@ -316,19 +322,19 @@ class Aggregates:
             "panes": self._panes.state(),
             "remote": [self._remote_keys.tolist(), self._remote.tolist()],
         }
-        return headed("Aggregates", asdict(self.config), content)
+        return with_header("Aggregates", asdict(self.config), content)
 
     @classmethod
     def restored(
         cls,
-        config: AggregateConfig,
-        state: State,
-        score: Score | None = None,
+        config: AggregateTopkConfig,
+        state: StateData,
+        score: ScoreFunction | None = None,
         *,
         streaming: Callable[[Totals], Floats] | None = None,
-    ) -> Aggregates:
+    ) -> AggregateTopk:
         """Return an operator that goes on from a state."""
-        checked(state, "Aggregates", asdict(config))
+        check_header(state, "Aggregates", asdict(config))
         made = cls(config, score, streaming=streaming)
         made._settled, made._window = state["settled"], state["window"]
         made._panes.restore(state["panes"])

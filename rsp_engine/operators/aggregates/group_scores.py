@@ -18,16 +18,17 @@ import numpy as np
 from rsp_engine.model.terms.term_order import order_key
 from rsp_engine.operators.scoring.exact_scores import ordered_scores
 from rsp_engine.operators.sparql.projector import ask_objects
-from rsp_engine.operators.sparql.sparql_query import Asking
+from rsp_engine.operators.sparql.sparql_query import SparqlQuery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rsp_engine.model.arrays import Floats
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.aggregates.groups import Groups
     from rsp_engine.operators.aggregates.pane_partials import Totals
     from rsp_engine.operators.scoring.scoring_function import Scoring
-    from rsp_engine.operators.sparql.sparql_query import GeneralConfig, Term
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 
 __all__ = ["GroupScores", "ranks_of"]
 
@@ -50,11 +51,11 @@ class GroupScores:
     """
 
     def __init__(
-        self, groups: Groups, scoring: Scoring, scored: GeneralConfig | None, *, descending: bool
+        self, groups: Groups, scoring: Scoring, scored: SparqlConfig | None, *, descending: bool
     ) -> None:
         self._groups = groups
         self._scoring = scoring
-        self._asking = None if scored is None else Asking(scored)
+        self._asking = None if scored is None else SparqlQuery(scored)
         self._descending = descending
 
     def __call__(self, totals: Totals) -> Floats:

@@ -25,24 +25,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.model.blocks import Texts, rows_of
+from rsp_engine.model.blocks import TextBlocks, rows_of
 from rsp_engine.model.terms.ntriples import read_rows, row_text
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.aggregates.term_partials import TermPartials
 from rsp_engine.operators.scoring.positions import LatestPositions, Positions
 from rsp_engine.operators.scoring.value_kinds import ValueKind, column_of
-from rsp_engine.operators.sparql.term_aggregates import AGGREGATES
+from rsp_engine.operators.sparql.term_aggregates import TERM_AGGREGATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rsp_engine.model.arrays import Integers
-    from rsp_engine.model.state import State
-    from rsp_engine.operators.aggregates.aggregate_topk import Aggregates
+    from rsp_engine.model.state import StateData
+    from rsp_engine.model.terms.term import Term
+    from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk
     from rsp_engine.operators.aggregates.pane_partials import Function, Totals
     from rsp_engine.operators.scoring.exact_scores import Column
-    from rsp_engine.operators.sparql.pane_matcher import Matched, Matching, Solution
-    from rsp_engine.operators.sparql.sparql_query import Term
+    from rsp_engine.operators.sparql.pane_matcher import Matched, Matching, SolutionTuple
 
 __all__ = ["Grouping", "Groups"]
 
@@ -64,23 +64,23 @@ class Grouping:
 class Groups:
     """Tells an operator what of each pane counts. Memory: the solutions of open windows."""
 
-    def __init__(self, config: Grouping, matching: Matching, aggregates: Aggregates) -> None:
+    def __init__(self, config: Grouping, matching: Matching, aggregates: AggregateTopk) -> None:
         self.config = config
         self._names = matching.names
         self._aggregates = aggregates
-        self._numbers: dict[Solution, int] = {}
-        self._keys: dict[int, Solution] = {}
+        self._numbers: dict[SolutionTuple, int] = {}
+        self._keys: dict[int, SolutionTuple] = {}
         self._key_of = _key_of(config.keys)
         # Of each group its solutions, with the last window that holds each.
-        self._solutions: dict[int, dict[Solution, int]] = {}
-        self._ends: dict[int, list[tuple[int, Solution]]] = {}
+        self._solutions: dict[int, dict[SolutionTuple, int]] = {}
+        self._ends: dict[int, list[tuple[int, SolutionTuple]]] = {}
         self._kinds: dict[int, ValueKind] = {}  # of the values of panes, by their ends
         self._partials: TermPartials | None = None  # of terms, while these are asked for
         self._are_asked = False
         self._next = 0
         self._positions = Positions()
         self._came = LatestPositions()
-        self._texts: dict[int, Texts] = {}
+        self._texts: dict[int, TextBlocks] = {}
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -93,7 +93,7 @@ class Groups:
         """Return the last window that holds a solution of a group."""
         return max(self._solutions[number].values())
 
-    def key(self, number: int) -> Solution:
+    def key(self, number: int) -> SolutionTuple:
         """Return the key of a group."""
         return self._keys[number]
 
@@ -137,7 +137,7 @@ class Groups:
         known = self._kinds.get(end)
         self._kinds[end] = kind if known is None else ValueKind.joined([known, kind])
 
-    def _move(self, number: int, solution: Solution, before: int, end: int) -> None:
+    def _move(self, number: int, solution: SolutionTuple, before: int, end: int) -> None:
         """Let a solution live until another end; it may be new."""
         if self._partials is not None:
             term = self._value(solution)
@@ -145,10 +145,10 @@ class Groups:
                 self._partials.add(before, number, term, -1)
             self._partials.add(end, number, term)
 
-    def _value(self, solution: Solution) -> Term:
+    def _value(self, solution: SolutionTuple) -> Term:
         return solution[self.config.value or 0]  # any term will do where solutions are counted
 
-    def _number(self, key: Solution) -> int:
+    def _number(self, key: SolutionTuple) -> int:
         number = self._numbers.setdefault(key, self._next)
         if number == self._next:
             self._next += 1
@@ -228,14 +228,14 @@ class Groups:
         solutions = self._solutions[number]
         if self.config.function == "count":
             return ox.Literal(len(solutions))
-        return AGGREGATES[self.config.function.upper()]([*map(self._value, solutions)])
+        return TERM_AGGREGATES[self.config.function.upper()]([*map(self._value, solutions)])
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know beside the partials, as plain data.
 
         By the end of each solution; one that came again stands at its earlier end as well.
         """
-        self._texts = {end: self._texts.get(end) or Texts() for end in sorted(self._ends)}
+        self._texts = {end: self._texts.get(end) or TextBlocks() for end in sorted(self._ends)}
         ends = {
             str(end): texts.state(self._ends[end], lambda held: [held[0], row_text(held[1])])
             for end, texts in self._texts.items()
@@ -248,7 +248,7 @@ class Groups:
             "ends": ends,
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state; the operator is restored already."""
         self._next = state["next"]
         self._positions.restore(state["positions"])
@@ -272,7 +272,7 @@ class Groups:
             self._note(end, ValueKind.read([self._value(solution) for solution in solutions]))
 
 
-def _key_of(places: tuple[int, ...]) -> Callable[[Solution], Solution]:
+def _key_of(places: tuple[int, ...]) -> Callable[[SolutionTuple], SolutionTuple]:
     if len(places) > 1:
         return itemgetter(*places)
     [place] = places

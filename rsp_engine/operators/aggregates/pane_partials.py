@@ -20,7 +20,7 @@ import numpy as np
 
 from rsp_engine.model.blocks import rows_of
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.scoring.exact_sums import MOST, pieces, rounded, runs_of
+from rsp_engine.operators.scoring.exact_sums import MOST, pieces, rounded_sum, runs_of
 from rsp_engine.operators.topk.pane_buffer import check_open, check_order
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
 
 __all__ = [
     "Function",
@@ -177,7 +177,7 @@ def finished(function: Function, rows: Partials) -> Totals:
     if counts.max(initial=0) > MOST:
         raise OverflowError(f"more than {MOST} arrivals of one key cannot be added up")
     starts = _starts(keys)
-    values = rounded(codes & _PLACE, starts, more)
+    values = rounded_sum(codes & _PLACE, starts, more)
     if len(starts) < len(keys):
         counts, positions = np.add.reduceat(counts, starts), np.maximum.reduceat(positions, starts)
     return Totals(keys[starts], positions, values / counts if function == "avg" else values, counts)
@@ -228,7 +228,7 @@ class PanePartials:
         self.closed = window
         self._panes = {pane: parts for pane, parts in self._panes.items() if pane.last > window}
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all rows as plain data; the same for any batches."""
         known, self._written = self._written, {}
         for pane in sorted(self._panes):
@@ -242,7 +242,7 @@ class PanePartials:
         panes = {p.name: blocks for p, (_, blocks) in self._written.items()}
         return {"closed": self.closed, "size": len(panes), "panes": panes}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Take the rows back."""
         self.closed = state["closed"]
         kinds = [column.dtype for column in _empty(self._function)]

@@ -17,8 +17,8 @@ from rsp_engine.operators.sparql.term_aggregates import ExactSum
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.aggregates.pane_partials import Function
-    from rsp_engine.operators.sparql.sparql_query import Term
 
 __all__ = ["TermPartials"]
 

@@ -24,7 +24,7 @@ from rsp_engine.operators.incomplete.hashing import hashed
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
 
 __all__ = ["AMSSketch"]
 
@@ -63,7 +63,7 @@ class AMSSketch:
         counters = np.sum(list(self._panes.values()), axis=0)
         return max(1.0, float(np.mean(counters**2)) / count)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return the counters of each pane, as plain data."""
         ends = sorted(self._panes)
         return {
@@ -72,7 +72,7 @@ class AMSSketch:
             "sums": [self._sums[end] for end in ends],
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state."""
         counters = (np.array(counts, dtype=np.int64) for counts in state["counters"])
         self._panes = dict(zip(state["ends"], counters, strict=True))

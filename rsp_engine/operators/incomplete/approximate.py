@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rsp_engine.model.state import State, checked
-from rsp_engine.operators.incomplete.arrival_probability import Chances
+from rsp_engine.model.state import StateData, check_header
+from rsp_engine.operators.incomplete.arrival_probability import ArrivalProbability
 from rsp_engine.operators.incomplete.eaa import EAA
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Booleans, Floats
     from rsp_engine.operators.incomplete.instances import Columns
-    from rsp_engine.operators.incomplete.observations import IncompleteConfig, Observations
-    from rsp_engine.operators.topk.contract import Ranking
+    from rsp_engine.operators.incomplete.observations import IncompleteOperatorConfig, Observations
+    from rsp_engine.operators.topk.contract import TopkAnswer
 
 __all__ = ["Approximate"]
 
@@ -38,15 +38,15 @@ class Approximate(EAA):
     is_approximate = True
     _is_thorough = True  # so few are kept that looking pane by pane costs little
 
-    def __init__(self, config: IncompleteConfig, bound: int | None = None) -> None:
+    def __init__(self, config: IncompleteOperatorConfig, bound: int | None = None) -> None:
         super().__init__(config)
         if bound is not None and bound < config.k:
             raise ValueError(f"a bound of {bound} instances has no room for the {config.k} best")
         self.bound = bound
-        self._chances = Chances(config.most)
+        self._chances = ArrivalProbability(config.most)
         self._window = 0
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         self._window = window
         self._chances.expire(window)
         ranking = super().close(window)
@@ -87,20 +87,20 @@ class Approximate(EAA):
     def _plain(self) -> dict[str, Any]:
         return {**self.config.plain(), "bound": self.bound}
 
-    def _content(self) -> State:
+    def _content(self) -> StateData:
         return {**super()._content(), "chances": self._chances.state(), "window": self._window}
 
     @classmethod
     def restored(
-        cls, config: IncompleteConfig, state: State, bound: int | None = None
+        cls, config: IncompleteOperatorConfig, state: StateData, bound: int | None = None
     ) -> Approximate:
         """Return an operator that goes on from a state. Where to look for the best is guessed."""
         made = cls(config, bound)
-        checked(state, cls.tag, made._plain())
+        check_header(state, cls.tag, made._plain())
         made._restore(state)
         return made
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: StateData) -> None:
         super()._restore(state)
         self._chances.restore(state["chances"])
         self._window = state["window"]

@@ -29,15 +29,15 @@ from rsp_engine.operators.incomplete.fm_sketch import FMSketch
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
     from rsp_engine.operators.incomplete.observations import Observations
 
-__all__ = ["Chances"]
+__all__ = ["ArrivalProbability"]
 
 _ERROR = 0.2  # of what a sketch tells: five times its standard error
 
 
-class Chances:
+class ArrivalProbability:
     """What is known of d streams. Memory: their sketches, whatever the window holds."""
 
     def __init__(self, most: tuple[int, ...]) -> None:
@@ -92,7 +92,7 @@ class Chances:
         is_sure = (np.array(self._most) == 1) & (counts <= (1 + _ERROR) * told)
         return np.where(is_sure, counts, told)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know, as plain data."""
         ends = sorted(self._sums)
         return {
@@ -102,7 +102,7 @@ class Chances:
             "sums": [self._sums[end].tolist() for end in ends],
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state."""
         for sketch, saved in zip(self._sketches, state["sketches"], strict=True):
             sketch.restore(saved)

@@ -14,7 +14,7 @@ and all at once, since an instance that should have gone is in nobody's way.
 
 >>> from rsp_engine.model.windows import Pane
 >>> from rsp_engine.operators.incomplete.observations import as_observations
->>> operator = EAA(IncompleteConfig(1, (1.0, 1.0)))
+>>> operator = EAA(IncompleteOperatorConfig(1, (1.0, 1.0)))
 >>> operator.arrive(Pane(0, 1), as_observations([0, 0], [1, 2], [10, 20], [0.75, 0.5]))
 >>> operator.arrive(Pane(1, 2), as_observations([1], [2], [30], [0.5]))
 >>> operator.close(0).keys.tolist(), operator.close(1).keys.tolist()
@@ -34,16 +34,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rsp_engine.model.state import State, checked, headed
+from rsp_engine.model.state import StateData, check_header, with_header
 from rsp_engine.operators.incomplete.dominance import kth_best_as_old
 from rsp_engine.operators.incomplete.instances import Columns, IdTable, Instances, over_streams
 from rsp_engine.operators.incomplete.observations import (
-    IncompleteConfig,
+    IncompleteOperatorConfig,
     ObservationBuffer,
     Observations,
-    Scored,
+    ScoredObject,
 )
-from rsp_engine.operators.topk.contract import Ranking
+from rsp_engine.operators.topk.contract import TopkAnswer
 
 if TYPE_CHECKING:
     from typing import Self
@@ -81,7 +81,7 @@ class EAA:
     is_approximate = False
     _is_thorough = False
 
-    def __init__(self, config: IncompleteConfig) -> None:
+    def __init__(self, config: IncompleteOperatorConfig) -> None:
         self.config = config
         self._buffer = ObservationBuffer(config)
         self._instances = Instances(config.streams)
@@ -99,7 +99,7 @@ class EAA:
     def arrive(self, pane: Pane, batch: Observations) -> None:
         self._buffer.add(pane, batch)
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         self._instances.expire(window)  # first of all: its numbers may be those of others now
         for pane, batch in self._buffer.until(window):
             self._take(pane.last, batch)
@@ -108,7 +108,7 @@ class EAA:
             self.prune()
         best = self._best().best(self.config.k)
         is_exact = window > self._doubtful and not self.is_approximate
-        return Ranking(window, best.keys, best.scores, is_exact, is_exact)
+        return TopkAnswer(window, best.keys, best.scores, is_exact, is_exact)
 
     def near(self) -> Integers:
         best = self._best()
@@ -262,7 +262,7 @@ class EAA:
         ends = self._instances.columns.ends
         self._doubtful = max(self._doubtful, end, int(ends[-1]) if len(ends) else -1)
 
-    def _best(self) -> Scored:
+    def _best(self) -> ScoredObject:
         """Return objects among which are the k best and all that are as good."""
         held, k = self._instances.columns, self.config.k
         found = self._above(held, self._guess)
@@ -283,7 +283,7 @@ class EAA:
             return -np.inf
         return float(np.partition(scores, len(scores) - wanted)[len(scores) - wanted])
 
-    def _above(self, held: Columns, border: float) -> Scored:
+    def _above(self, held: Columns, border: float) -> ScoredObject:
         """Return the objects whose score is not below a border.
 
         The first instance of an object has its score. What lacks something required has none.
@@ -294,15 +294,15 @@ class EAA:
         keys = keys[order]
         is_first = _starts(keys)
         places = above[order[is_first]]
-        return Scored(keys[is_first], held.scores[places], held.latest[places])
+        return ScoredObject(keys[is_first], held.scores[places], held.latest[places])
 
-    def state(self) -> State:
-        return headed(self.tag, self._plain(), self._content())
+    def state(self) -> StateData:
+        return with_header(self.tag, self._plain(), self._content())
 
     def _plain(self) -> dict[str, Any]:
         return self.config.plain()
 
-    def _content(self) -> State:
+    def _content(self) -> StateData:
         return {
             "buffer": self._buffer.state(),
             "instances": self._instances.state(),
@@ -311,14 +311,14 @@ class EAA:
         }
 
     @classmethod
-    def restored(cls, config: IncompleteConfig, state: State) -> Self:
+    def restored(cls, config: IncompleteOperatorConfig, state: StateData) -> Self:
         """Return an operator that goes on from a state. Where to look for the best is guessed."""
         made = cls(config)
-        checked(state, cls.tag, made._plain())
+        check_header(state, cls.tag, made._plain())
         made._restore(state)
         return made
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: StateData) -> None:
         self._buffer.restore(state["buffer"])
         self._instances.restore(state["instances"])
         self._new, self._doubtful = state["new"], state["doubtful"]

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
-    from rsp_engine.model.state import State
-    from rsp_engine.operators.incomplete.observations import Aggregate
+    from rsp_engine.model.state import StateData
+    from rsp_engine.operators.incomplete.observations import ScoreAggregate
 
 __all__ = ["Columns", "IdTable", "Instances", "over_streams"]
 
 _END, _KEY, _LATEST = range(3)
 
 
-def over_streams(function: Aggregate, values: Floats) -> Floats:
+def over_streams(function: ScoreAggregate, values: Floats) -> Floats:
     """Return f of values that have a row for each stream.
 
     >>> over_streams("sum", np.array([[1.0, 2.0], [3.0, 0.0]]))
@@ -122,11 +122,11 @@ class Instances:
             held[..., : len(places)] = held.take(places, axis=-1)
         self._start, self._stop = 0, len(places)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all instances as plain data."""
         return {name: column.tolist() for name, column in self.columns._asdict().items()}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Hold these instances, and no others."""
         ends = np.array(state["ends"], dtype=np.int64)
         length = len(ends)

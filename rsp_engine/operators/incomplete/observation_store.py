@@ -16,12 +16,12 @@ from rsp_engine.model.windows import Pane
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.model.state import State
-    from rsp_engine.operators.sparql.pane_matcher import Solution
+    from rsp_engine.model.state import StateData
+    from rsp_engine.operators.sparql.pane_matcher import SolutionTuple
 
-__all__ = ["Held", "Observation", "Part"]
+__all__ = ["Observation", "ObservationStore", "ObservedPart"]
 
-Part = Pane | int
+ObservedPart = Pane | int
 """What tells a part of the content of a window from others: its pane, or its number."""
 
 
@@ -30,30 +30,30 @@ class Observation:
     """A value of an attribute, until when it lives, and which parts of the window hold it."""
 
     attribute: int
-    solution: Solution
+    solution: SolutionTuple
     value: float
     end: int
-    parts: list[Part]
+    parts: list[ObservedPart]
 
 
 class _Name(NamedTuple):
     """What tells an observation from others."""
 
     attribute: int
-    solution: Solution
+    solution: SolutionTuple
 
 
-class Held:
+class ObservationStore:
     """Memory: the observations that were taken and have neither expired nor been forgotten."""
 
     def __init__(self) -> None:
-        self._numbers: dict[Solution, int] = {}
-        self._keys: dict[int, Solution] = {}
+        self._numbers: dict[SolutionTuple, int] = {}
+        self._keys: dict[int, SolutionTuple] = {}
         self._free: list[int] = []
         self._observations: dict[int, dict[_Name, Observation]] = {}
         self._ends: dict[int, list[tuple[int, _Name]]] = {}
 
-    def number(self, key: Solution) -> int:
+    def number(self, key: SolutionTuple) -> int:
         """Return the number of an object, a new one if it has none."""
         number = self._numbers.get(key)
         if number is None:
@@ -108,7 +108,7 @@ class Held:
         del self._numbers[self._keys.pop(number)], self._observations[number]
         self._free.append(number)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return everything as plain data."""
         found = [(n, o) for n in self._keys for o in self._observations[n].values()]
         return {
@@ -119,7 +119,7 @@ class Held:
             "observations": [[number, *_saved(each)] for number, each in found],
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state, before anything is taken."""
         for number, width, text in zip(
             state["numbers"], state["width"], state["keys"], strict=True

@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.model.state import State
-    from rsp_engine.operators.topk.contract import Ranking
+    from rsp_engine.model.state import StateData
+    from rsp_engine.operators.topk.contract import TopkAnswer
 
 __all__ = [
-    "Aggregate",
-    "IncompleteConfig",
     "IncompleteOperator",
+    "IncompleteOperatorConfig",
     "ObservationBuffer",
     "Observations",
-    "Scored",
+    "ScoreAggregate",
+    "ScoredObject",
     "as_observations",
-    "check_streams",
-    "joined",
+    "check_stream_count",
+    "concatenated",
 ]
 
-Aggregate = Literal["sum", "max"]
+ScoreAggregate = Literal["sum", "max"]
 
 
 @dataclass(frozen=True, slots=True)
-class IncompleteConfig:
+class IncompleteOperatorConfig:
     """The k best of each window, of objects with an attribute in each of some streams.
 
     `highs` are the largest values of the attributes. An object is seen in stream i at most
@@ -57,8 +57,8 @@ class IncompleteConfig:
     k: int
     highs: tuple[float, ...]
     most: tuple[int, ...] = ()
-    function: Aggregate = "sum"
-    repeats: Aggregate = "sum"
+    function: ScoreAggregate = "sum"
+    repeats: ScoreAggregate = "sum"
     required: tuple[int, ...] = ()
     within: Literal["life", "window"] = "life"
     slack: float = 0.0
@@ -118,13 +118,13 @@ class IncompleteOperator(Protocol):
     def arrive(self, pane: Pane, batch: Observations) -> None:
         """Take observations of a pane whose windows are all open."""
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         """Close a window, and all before it, and return its ranking."""
 
     def near(self) -> Integers:
         """Return the keys of the window that closed last that may be as good as the k-th."""
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know, as plain data, to be restored from."""
 
 
@@ -156,7 +156,7 @@ def as_observations(  # noqa: PLR0913, PLR0917 - a column is an argument
     return batch
 
 
-def check_streams(config: IncompleteConfig, batch: Observations) -> None:
+def check_stream_count(config: IncompleteOperatorConfig, batch: Observations) -> None:
     """Raise if a stream is none of those that there are."""
     streams = batch.streams
     if len(streams) and not (
@@ -165,22 +165,22 @@ def check_streams(config: IncompleteConfig, batch: Observations) -> None:
         raise ValueError(f"there are {config.streams} streams, numbered from 0")
 
 
-def joined(parts: Iterable[Observations]) -> Observations:
+def concatenated(parts: Iterable[Observations]) -> Observations:
     """Return several batches as one."""
     return Observations(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-class Scored(NamedTuple):
+class ScoredObject(NamedTuple):
     """Objects, each once: its key, its score, and when it came last."""
 
     keys: Integers
     scores: Floats
     latest: Integers
 
-    def best(self, k: int) -> Scored:
+    def best(self, k: int) -> ScoredObject:
         """Return the k best, best first."""
         order = np.lexsort((self.keys, self.latest, self.scores))[::-1][:k]
-        return Scored(self.keys[order], self.scores[order], self.latest[order])
+        return ScoredObject(self.keys[order], self.scores[order], self.latest[order])
 
     def near(self, k: int, slack: float) -> Integers:
         """Return the keys that may be as good as the k-th: slack says what makes no difference."""
@@ -195,14 +195,14 @@ class Scored(NamedTuple):
 class ObservationBuffer:
     """Observations that wait for the first window that holds them to close."""
 
-    config: IncompleteConfig
+    config: IncompleteOperatorConfig
     closed: int = -1
     _panes: dict[tuple[int, int], list[Observations]] = field(default_factory=dict)
 
     def add(self, pane: Pane, batch: Observations) -> None:
         """Put a batch into its pane; nothing of it if one of its windows has closed."""
         check_open(pane, self.closed)
-        check_streams(self.config, batch)
+        check_stream_count(self.config, batch)
         if len(batch.keys):
             # The caller may use its own arrays again.
             copied: Any = (column.copy() for column in batch)
@@ -213,18 +213,18 @@ class ObservationBuffer:
         check_order(window, self.closed)
         for windows in sorted(windows for windows in self._panes if windows[0] <= window):
             parts = self._panes.pop(windows)
-            yield Pane(*windows), parts[0] if len(parts) == 1 else joined(parts)
+            yield Pane(*windows), parts[0] if len(parts) == 1 else concatenated(parts)
         self.closed = window
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what waits, as plain data."""
         panes = [
-            {"pane": list(windows), "observations": [c.tolist() for c in joined(parts)]}
+            {"pane": list(windows), "observations": [c.tolist() for c in concatenated(parts)]}
             for windows, parts in self._panes.items()
         ]
         return {"closed": self.closed, "panes": panes}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Take back what waits."""
         self.closed = state["closed"]
         self._panes = {}

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.model.state import State, checked, headed
+from rsp_engine.model.state import StateData, check_header, with_header
 from rsp_engine.operators.incomplete.observations import (
-    IncompleteConfig,
+    IncompleteOperatorConfig,
     Observations,
-    Scored,
-    check_streams,
+    ScoredObject,
+    check_stream_count,
 )
-from rsp_engine.operators.topk.contract import Ranking
+from rsp_engine.operators.topk.contract import TopkAnswer
 from rsp_engine.operators.topk.pane_buffer import check_open, check_order
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Integers
     from rsp_engine.model.windows import Pane
-    from rsp_engine.operators.incomplete.observations import Aggregate
+    from rsp_engine.operators.incomplete.observations import ScoreAggregate
 
 __all__ = ["IncompleteOracle"]
 
@@ -32,7 +32,7 @@ _Row = tuple[int, int, int, int, int, float, int]
 class IncompleteOracle:
     """Judges all others. Memory and time: everything that a window still open may hold."""
 
-    def __init__(self, config: IncompleteConfig) -> None:
+    def __init__(self, config: IncompleteOperatorConfig) -> None:
         self.config = config
         self._closed = -1
         self._rows: list[_Row] = []
@@ -43,22 +43,22 @@ class IncompleteOracle:
 
     def arrive(self, pane: Pane, batch: Observations) -> None:
         check_open(pane, self._closed)
-        check_streams(self.config, batch)
+        check_stream_count(self.config, batch)
         columns = (column.tolist() for column in batch[:-1])  # hashes are for sketches
         self._rows += [(pane.first, pane.last, *row) for row in zip(*columns, strict=True)]
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         check_order(window, self._closed)
         self._closed = window
         self._rows = [row for row in self._rows if row[1] >= window]
         self._inside = [row for row in self._rows if row[0] <= window]
         best = self._scored().best(self.config.k)
-        return Ranking(window, best.keys, best.scores)
+        return TopkAnswer(window, best.keys, best.scores)
 
     def near(self) -> Integers:
         return self._scored().near(self.config.k, self.config.slack)
 
-    def _scored(self) -> Scored:
+    def _scored(self) -> ScoredObject:
         """Return the objects of the window that closed last."""
         config = self.config
         seen: dict[int, dict[int, list[float]]] = {}
@@ -72,20 +72,20 @@ class IncompleteOracle:
             _together(config.function, (_together(config.repeats, v) for v in seen[key].values()))
             for key in objects
         ]
-        return Scored(
+        return ScoredObject(
             np.array(objects, dtype=np.int64),
             np.array(scores, dtype=np.float64),
             np.array([latest[key] for key in objects], dtype=np.int64),
         )
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         content = {"closed": self._closed, "rows": list(map(list, self._rows))}
-        return headed("IncompleteOracle", self.config.plain(), content)
+        return with_header("IncompleteOracle", self.config.plain(), content)
 
     @classmethod
-    def restored(cls, config: IncompleteConfig, state: State) -> IncompleteOracle:
+    def restored(cls, config: IncompleteOperatorConfig, state: StateData) -> IncompleteOracle:
         """Return an operator that goes on from a state."""
-        checked(state, "IncompleteOracle", config.plain())
+        check_header(state, "IncompleteOracle", config.plain())
         made = cls(config)
         made._closed = state["closed"]
         made._rows = [tuple(row) for row in state["rows"]]
@@ -93,5 +93,5 @@ class IncompleteOracle:
         return made
 
 
-def _together(aggregate: Aggregate, values: Iterable[float]) -> float:
+def _together(aggregate: ScoreAggregate, values: Iterable[float]) -> float:
     return sum(values) if aggregate == "sum" else max(values)

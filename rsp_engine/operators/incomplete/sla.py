@@ -13,7 +13,7 @@ known that no object further down can reach, it stops.
 
 >>> from rsp_engine.model.windows import Pane
 >>> from rsp_engine.operators.incomplete.observations import as_observations
->>> operator = SLA(IncompleteConfig(1, (1.0, 1.0)))
+>>> operator = SLA(IncompleteOperatorConfig(1, (1.0, 1.0)))
 >>> operator.arrive(Pane(0, 1), as_observations([0, 0], [1, 2], [10, 20], [0.75, 0.5]))
 >>> operator.arrive(Pane(1, 2), as_observations([1], [2], [30], [0.5]))
 >>> operator.close(0).keys.tolist(), operator.close(1).keys.tolist()
@@ -37,13 +37,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.model.state import State, checked, headed
+from rsp_engine.model.state import StateData, check_header, with_header
 from rsp_engine.operators.incomplete.observations import (
-    IncompleteConfig,
+    IncompleteOperatorConfig,
     ObservationBuffer,
     Observations,
 )
-from rsp_engine.operators.topk.contract import Ranking
+from rsp_engine.operators.topk.contract import TopkAnswer
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Integers
@@ -63,7 +63,7 @@ class SLA:
     `k_max` is the size of the view: 4 k, unless another is given.
     """
 
-    def __init__(self, config: IncompleteConfig, k_max: int | None = None) -> None:
+    def __init__(self, config: IncompleteOperatorConfig, k_max: int | None = None) -> None:
         self.config = config
         self.k_max = 4 * config.k if k_max is None else k_max
         if self.k_max < config.k:
@@ -83,7 +83,7 @@ class SLA:
     def arrive(self, pane: Pane, batch: Observations) -> None:
         self._buffer.add(pane, batch)
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         for pane, batch in self._buffer.until(window):
             columns = (column.tolist() for column in batch[:-1])  # hashes are for sketches
             for stream, key, position, value, since in zip(*columns, strict=True):
@@ -97,7 +97,7 @@ class SLA:
             self._fill()
         best = sorted(self._view.values(), reverse=True)[: self.config.k]
         scores = np.array([score for score, _, _ in best], dtype=np.float64)
-        return Ranking(window, np.array([key for *_, key in best], dtype=np.int64), scores)
+        return TopkAnswer(window, np.array([key for *_, key in best], dtype=np.int64), scores)
 
     def near(self) -> Integers:
         ranks = sorted(self._view.values(), reverse=True)
@@ -192,7 +192,7 @@ class SLA:
                 break
         return [rank for rank in ranks.values() if rank > _NONE]
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         ends = sorted(self._expiring)
         content = {
             "buffer": self._buffer.state(),
@@ -203,13 +203,15 @@ class SLA:
             "floor": list(self._floor),
             "computed": self.computed,
         }
-        return headed("SLA", {**self.config.plain(), "k_max": self.k_max}, content)
+        return with_header("SLA", {**self.config.plain(), "k_max": self.k_max}, content)
 
     @classmethod
-    def restored(cls, config: IncompleteConfig, state: State, k_max: int | None = None) -> SLA:
+    def restored(
+        cls, config: IncompleteOperatorConfig, state: StateData, k_max: int | None = None
+    ) -> SLA:
         """Return an operator that goes on from a state."""
         made = cls(config, k_max)
-        checked(state, "SLA", {**config.plain(), "k_max": made.k_max})
+        check_header(state, "SLA", {**config.plain(), "k_max": made.k_max})
         made._buffer.restore(state["buffer"])
         latest = dict(state["latest"])
         for end, held in zip(state["ends"], state["observations"], strict=True):

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_first, joined
+from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_pairs_first, concatenated_pairs
 
 if TYPE_CHECKING:
-    from rsp_engine.operators.pairs.skyband import KSkyband
+    from rsp_engine.operators.pairs.skyband import PairSkyband
 
 __all__ = ["ContinuousAnswer", "snapshot"]
 
 
-def snapshot(skyband: KSkyband, k: int, since: int) -> Pairs:
+def snapshot(skyband: PairSkyband, k: int, since: int) -> Pairs:
     """Return the k best pairs of the objects from a position on, best first.
 
     Time: O(log pairs + k) once the skyband is up to date and has its tree.
@@ -49,7 +49,7 @@ class ContinuousAnswer:
         self._seen = 0
         self._epoch = -1
 
-    def update(self, skyband: KSkyband, since: int) -> Pairs:
+    def update(self, skyband: PairSkyband, since: int) -> Pairs:
         """Return the k best pairs of the objects from a position on, best first."""
         if skyband.config.k < self.k:
             raise ValueError(f"a {skyband.config.k}-skyband does not hold the {self.k} best pairs")
@@ -58,7 +58,7 @@ class ContinuousAnswer:
         if skyband.epoch == self._epoch and len(left.scores):
             new = pairs.take(pairs.newer >= self._seen).since(since)
             new = new.take(new.scores <= left.scores[-1])  # newer pairs win ties
-            self._best = best_first(joined([left, new])).take(slice(0, self.k))
+            self._best = best_pairs_first(concatenated_pairs([left, new])).take(slice(0, self.k))
         if skyband.epoch != self._epoch or len(self._best.scores) < self.k or not len(left.scores):
             self.recomputed += 1
             self._best = snapshot(skyband, self.k, since)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Labels"]
+__all__ = ["PairLabels"]
 
 
-class Labels:
+class PairLabels:
     """A text that comes between two others gets a number between theirs, while there is one.
 
-    >>> labels = Labels()
+    >>> labels = PairLabels()
     >>> [labels.of(text) for text in ("b", "d", "a", "c")]
     [0.0, 1.0, -1.0, 0.5]
     """

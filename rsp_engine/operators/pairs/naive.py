@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.operators.pairs.objects import LastObjects
-from rsp_engine.operators.pairs.pairs import Pairs, best_first
+from rsp_engine.operators.pairs.pairs import Pairs, best_pairs_first
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats
-    from rsp_engine.operators.pairs.skyband import Score
+    from rsp_engine.operators.pairs.skyband import PairScore
 
 __all__ = ["NaivePairs"]
 
@@ -26,7 +26,7 @@ __all__ = ["NaivePairs"]
 class NaivePairs:
     """Time for an object: O(N) for it and for each of about K ln N others; memory: O(KN)."""
 
-    def __init__(self, k: int, width: int, score: Score) -> None:
+    def __init__(self, k: int, width: int, score: PairScore) -> None:
         self.k = k
         self._score = score
         self._objects = LastObjects(width)
@@ -71,4 +71,4 @@ class NaivePairs:
         rows, places = np.nonzero(scores <= np.inf)
         numbers = older[rows, places].astype(np.int64)
         found = Pairs(scores[rows, places], numbers, places + self._best.first)
-        return best_first(found).take(slice(0, k))
+        return best_pairs_first(found).take(slice(0, k))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Floats, Integers
 
-__all__ = ["Pairs", "as_pairs", "best_first", "joined"]
+__all__ = ["Pairs", "as_pairs", "best_pairs_first", "concatenated_pairs"]
 
 
 class Pairs(NamedTuple):
@@ -63,16 +63,16 @@ def as_pairs(scores: Any, older: Any, newer: Any) -> Pairs:  # noqa: ANN401 - ar
     )
 
 
-def joined(parts: Iterable[Pairs]) -> Pairs:
+def concatenated_pairs(parts: Iterable[Pairs]) -> Pairs:
     """Return several tables as one."""
     scores, older, newer = zip(*parts, strict=True)
     return Pairs(np.concatenate(scores), np.concatenate(older), np.concatenate(newer))
 
 
-def best_first(pairs: Pairs) -> Pairs:
+def best_pairs_first(pairs: Pairs) -> Pairs:
     """Return pairs in order.
 
-    >>> found = best_first(as_pairs([2.0, 1.0, 1.0, 1.0], [0, 3, 0, 2], [1, 4, 5, 5]))
+    >>> found = best_pairs_first(as_pairs([2.0, 1.0, 1.0, 1.0], [0, 3, 0, 2], [1, 4, 5, 5]))
     >>> list(zip(found.older.tolist(), found.newer.tolist()))
     [(2, 5), (0, 5), (3, 4), (0, 1)]
     """

@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from rsp_engine.operators.scoring.exact_scores import most_digits, rounded
+from rsp_engine.operators.scoring.exact_scores import most_digits, rounded_scores
 from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
-    Call,
     Divide,
     Multiply,
     Negate,
     Number,
     Quotient,
     Scoring,
+    ScoringCall,
     Subtract,
     Variable,
     evaluate,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rsp_engine.model.arrays import Booleans, Floats
-    from rsp_engine.operators.pairs.skyband import Score
+    from rsp_engine.operators.pairs.skyband import PairScore
 
 __all__ = ["Condition", "PairScoring", "has_quotient", "is_symmetric", "swapped"]
 
@@ -92,7 +92,7 @@ class PairScoring:
             for part, each in zip(parts, self.conditions, strict=True)
         )
 
-    def kernel(self, *, exact: bool = False, digits: int | None = None) -> Score:
+    def kernel(self, *, exact: bool = False, digits: int | None = None) -> PairScore:
         """Return a function that scores an object (a row) with others (columns)."""
         one_way, is_symmetric = self._one_way, self.is_symmetric
 
@@ -124,7 +124,7 @@ class PairScoring:
         def value(expression: Scoring) -> Floats:
             found = evaluate(expression, others, own)
             known = None if digits is None else most_digits(expression, digits)
-            return found if known is None else rounded(found, known)
+            return found if known is None else rounded_scores(found, known)
 
         found = value(self.score)
         if self.descending:
@@ -156,7 +156,7 @@ def has_quotient(expression: Scoring) -> bool:
             return has_quotient(left) or has_quotient(right)
         case Divide(operand) | Negate(operand) | Absolute(operand):
             return has_quotient(operand)
-        case Call(_, _, arguments):
+        case ScoringCall(_, _, arguments):
             return any(map(has_quotient, arguments))
         case _:
             return False
@@ -202,7 +202,7 @@ def _ordered(expression: Scoring, distances: tuple[str, ...]) -> str:
             return f"-{text(operand)}"
         case Absolute(operand):
             return f"|{text(operand)}|"
-        case Call(name, _, arguments):
+        case ScoringCall(name, _, arguments):
             parts = [text(argument) for argument in arguments]
             return f"{name}({','.join(sorted(parts) if name in distances else parts)})"
         case Variable(name):

@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from rsp_engine.operators.pairs.pairs import Pairs
 
-__all__ = ["Node", "PrioritySearchTree", "Walk"]
+__all__ = ["PrioritySearchTree", "SearchNode", "Walk"]
 
 
 @dataclass(slots=True)
-class Node:
+class SearchNode:
     """A pair, by its place among all pairs, best first; `median` is a place as well."""
 
     place: int
     older: int
     median: int
-    left: Node | None = None
-    right: Node | None = None
+    left: SearchNode | None = None
+    right: SearchNode | None = None
 
 
 class Walk(NamedTuple):
@@ -50,13 +50,13 @@ class PrioritySearchTree:
         self._older: list[int] = pairs.older.tolist()
         self.root = self._made(list(range(len(self._older))))
 
-    def _made(self, places: list[int]) -> Node | None:
+    def _made(self, places: list[int]) -> SearchNode | None:
         """Return the tree of some pairs, best first (Algorithm 1)."""
         if not places:
             return None
         youngest = max(places, key=self._older.__getitem__)
         half = (len(places) - 1) // 2
-        node = Node(youngest, self._older[youngest], places[half])
+        node = SearchNode(youngest, self._older[youngest], places[half])
         node.right = self._made([place for place in places[half + 1 :] if place != youngest])
         node.left = self._made([place for place in places[: half + 1] if place != youngest])
         return node
@@ -68,7 +68,7 @@ class PrioritySearchTree:
     def walk(self, k: int, since: int) -> Walk:
         """Return how the k best are found (Algorithm 2)."""
         visited: list[int] = []
-        stack: list[Node] = []
+        stack: list[SearchNode] = []
         marked: set[int] = set()
         if self.root is not None and self.root.older >= since:
             stack.append(self.root)
@@ -93,7 +93,7 @@ class PrioritySearchTree:
         assert sorted(places) == list(range(len(self._older))), "each pair has a node"  # noqa: S101
 
 
-def _checked(node: Node | None) -> list[int]:
+def _checked(node: SearchNode | None) -> list[int]:
     if node is None:
         return []
     left, right = _checked(node.left), _checked(node.right)

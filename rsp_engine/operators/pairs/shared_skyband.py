@@ -23,17 +23,17 @@ import pyoxigraph as ox
 from rsp_engine.model.terms.ntriples import row_text
 from rsp_engine.model.terms.numerals import DECIMAL, DOUBLE, SURE
 from rsp_engine.operators.pairs.continuous import snapshot
-from rsp_engine.operators.pairs.labels import Labels
+from rsp_engine.operators.pairs.labels import PairLabels
 from rsp_engine.operators.pairs.scoring import has_quotient
-from rsp_engine.operators.pairs.skyband import KSkyband, SkybandConfig
+from rsp_engine.operators.pairs.skyband import PairSkyband, SkybandConfig
 from rsp_engine.operators.pairs.threshold_algorithm import GlobalScoring, SortedLists
 from rsp_engine.operators.scoring.exact_scores import magnitude, most_digits
 from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
-    Call,
     Negate,
     Quotient,
     Scoring,
+    ScoringCall,
     over_parts,
 )
 from rsp_engine.operators.scoring.term_scores import are_numbers, number
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from rsp_engine.operators.pairs.continuous import ContinuousAnswer
     from rsp_engine.operators.pairs.pairs import Pairs
     from rsp_engine.operators.pairs.scoring import PairScoring
-    from rsp_engine.operators.sparql.pane_matcher import Matching, Solution
+    from rsp_engine.operators.sparql.pane_matcher import Matching, SolutionTuple
 
-__all__ = ["Gathered", "PairShape"]
+__all__ = ["PairShape", "SharedSkyband"]
 
 Kind = Literal["exact", "double"]
 _XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -78,7 +78,7 @@ class PairShape:
 @dataclass(slots=True)
 class _Object:
     mark: int
-    solution: Solution
+    solution: SolutionTuple
     row: Floats
     kind: Kind
     digits: int
@@ -92,7 +92,7 @@ class _Object:
         return self.mark, self.text
 
 
-class Gathered:
+class SharedSkyband:
     """Time for an object: that of the skyband. Memory: the objects of the largest window."""
 
     def __init__(self, shape: PairShape) -> None:
@@ -106,26 +106,26 @@ class Gathered:
         self._compared = {shape.columns[number - 1] for number in used}
         if not shape.is_text:
             self._compared.add(shape.key)
-        self._labels = Labels()
+        self._labels = PairLabels()
         self._held: list[_Object] = []
         self._first = 0
-        self._where: dict[Solution, int] = {}
-        self._odd: dict[Solution, int] = {}
+        self._where: dict[SolutionTuple, int] = {}
+        self._odd: dict[SolutionTuple, int] = {}
         self._kinds: Counter[Kind] = Counter()
         self._known_kinds: frozenset[Kind] = frozenset()  # those that the skyband was made for
         self._digits = 0  # of the values of objects, behind the point
         parts = [shape.scoring.score, *(e for c in shape.scoring.conditions for e in c.sides)]
         self._expressions = tuple(parts)
-        self._skyband: KSkyband | None = None
+        self._skyband: PairSkyband | None = None
         self._epoch = 0
 
     def want(self, k: int, size: int) -> None:
         """Learn, before anything arrives, that a query asks for k pairs of a window of a size."""
         self.k, self.size = max(self.k, k), max(self.size, size)
 
-    def take(self, found: Iterable[tuple[int, Solution]], latest: int) -> None:
+    def take(self, found: Iterable[tuple[int, SolutionTuple]], latest: int) -> None:
         """Take the objects of a window up to a mark, known ones among them, in any order."""
-        marks: dict[Solution, int] = {}
+        marks: dict[SolutionTuple, int] = {}
         for mark, solution in found:
             marks[solution] = max(mark, marks.get(solution, mark))
         seen = Counter(marks.values())
@@ -137,7 +137,7 @@ class Gathered:
         self.latest = max(self.latest, latest)
         self._expire(latest - self.size + 1)
 
-    def _arrive(self, mark: int, solution: Solution) -> None:
+    def _arrive(self, mark: int, solution: SolutionTuple) -> None:
         position = self._where.get(solution)
         if position is not None:
             known = self._held[position - self._first]
@@ -195,12 +195,12 @@ class Gathered:
         if self._odd:
             self._odd = {solution: mark for solution, mark in self._odd.items() if mark >= low}
 
-    def best(self, answer: ContinuousAnswer, low: int, high: int) -> list[Solution] | None:
+    def best(self, answer: ContinuousAnswer, low: int, high: int) -> list[SolutionTuple] | None:
         """Return the best pairs of a window, each as one solution; nothing if that is unsure."""
         skyband = self._sure(low, high)
         return None if skyband is None else self._pairs(answer.update(skyband, self._since(low)))
 
-    def snapshot(self, k: int, low: int) -> list[Solution] | None:
+    def snapshot(self, k: int, low: int) -> list[SolutionTuple] | None:
         """Return the k best pairs of all objects from a mark on, if that is sure."""
         skyband = self._sure(low, self.latest)
         return None if skyband is None else self._pairs(snapshot(skyband, k, self._since(low)))
@@ -208,7 +208,7 @@ class Gathered:
     def _since(self, low: int) -> int:
         return self._first + bisect_left(self._held, low, key=lambda held: held.mark)
 
-    def _sure(self, low: int, high: float) -> KSkyband | None:
+    def _sure(self, low: int, high: float) -> PairSkyband | None:
         """Return the skyband, if it can tell of a window what SPARQL means."""
         is_odd = any(mark >= low for mark in self._odd.values())
         is_mixed = len(self._kinds) > 1 and (self._divides or self._digits > 0)
@@ -218,7 +218,7 @@ class Gathered:
             self._skyband = self._made()
         return self._skyband
 
-    def _made(self) -> KSkyband:
+    def _made(self) -> PairSkyband:
         """Make the skyband of the objects that are held."""
         self._held = [held for held in self._held if held.is_alive]
         self._first = 0
@@ -229,14 +229,14 @@ class Gathered:
         self._known_kinds = frozenset(self._kinds)
         digits = None if "double" in self._kinds else self._digits
         kernel = scoring.kernel(exact="exact" in self._kinds, digits=digits)
-        made = KSkyband(SkybandConfig(self.k), scoring.width, kernel, lists)
+        made = PairSkyband(SkybandConfig(self.k), scoring.width, kernel, lists)
         self._epoch += 1_000_000  # positions mean something else from now on
         made.epoch = self._epoch
         for held in self._held:
             made.arrive(held.row)
         return made
 
-    def _pairs(self, pairs: Pairs) -> list[Solution]:
+    def _pairs(self, pairs: Pairs) -> list[SolutionTuple]:
         """Return pairs as solutions: the terms of the first object, and then of the second."""
         found = []
         for older, newer in zip(pairs.older.tolist(), pairs.newer.tolist(), strict=True):
@@ -245,7 +245,7 @@ class Gathered:
             found.append((*first.solution, *second.solution))
         return found
 
-    def _kind(self, solution: Solution) -> Kind | Literal["odd"] | None:
+    def _kind(self, solution: SolutionTuple) -> Kind | Literal["odd"] | None:
         """Return what kind of numbers an object has; nothing if it is in no pair at all."""
         key = solution[self.shape.key]
         if self.shape.is_text and not isinstance(key, ox.NamedNode | ox.Literal):
@@ -275,7 +275,7 @@ class Gathered:
             _is_exact(expression, digits, abs(value)) for expression in self._expressions
         )
 
-    def _digits_of(self, solution: Solution) -> int:
+    def _digits_of(self, solution: SolutionTuple) -> int:
         """Return the most digits that a value of an object has behind the point."""
         terms = (solution[place] for place in {*self.shape.columns, *self._compared})
         texts = (
@@ -287,7 +287,7 @@ class Gathered:
         """Tell whether arithmetic with a term is an error, and that comes last."""
         return self.shape.scoring.descending and _is_no_number(term)
 
-    def _row(self, solution: Solution) -> Floats:
+    def _row(self, solution: SolutionTuple) -> Floats:
         """Return the key and the values of an object; NaN where arithmetic has an error."""
         found = [number(solution[place]) for place in self.shape.columns]
         values = [np.nan if value is None else value for value in found]
@@ -324,7 +324,7 @@ def _is_exact(expression: Scoring, digits: int, most: float) -> bool:
             return _is_exact(operand, digits, most)
         case Quotient(left, right):
             return digits == 0 and all(_is_exact(part, 0, most) for part in (left, right))
-        case Call():
+        case ScoringCall():
             return digits == 0
         case _:
             known = most_digits(expression, digits)
@@ -337,7 +337,7 @@ def _is_no_number(term: object) -> bool:
 
 
 def _has_call(expression: Scoring) -> bool:
-    found = isinstance(expression, Call)
+    found = isinstance(expression, ScoringCall)
 
     def look(part: Scoring) -> Scoring:
         nonlocal found

@@ -10,7 +10,7 @@ pairs only lower it and pairs that expire are in no part of it that counts.
 
 >>> def distance(columns, row):
 ...     return np.abs(columns[0] - row[0])
->>> skyband = KSkyband(SkybandConfig(1), 1, distance)
+>>> skyband = PairSkyband(SkybandConfig(1), 1, distance)
 >>> for value in (1.0, 5.0, 2.0, 9.0):
 ...     skyband.arrive([value])
 >>> pairs = skyband.pairs()
@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.model.state import State, checked, headed
+from rsp_engine.model.state import StateData, check_header, with_header
 from rsp_engine.operators.pairs.objects import LastObjects
-from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_first, joined
+from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_pairs_first, concatenated_pairs
 from rsp_engine.operators.pairs.search_tree import PrioritySearchTree
 from rsp_engine.operators.pairs.staircase import Staircase, update_skyband_and_staircase
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.operators.pairs.threshold_algorithm import SortedLists
 
-__all__ = ["KSkyband", "Score", "SkybandConfig"]
+__all__ = ["PairScore", "PairSkyband", "SkybandConfig"]
 
-Score = Callable[["Floats", "Floats"], "Floats"]
+PairScore = Callable[["Floats", "Floats"], "Floats"]
 """The scores of an object (a row) with others (columns): the smaller the better, NaN for no pair.
 
 It must be the same whichever of two objects is the row.
@@ -65,14 +65,14 @@ class SkybandConfig:
             raise ValueError("the skyband must be brought up to date after at least 1 arrival")
 
 
-class KSkyband:
+class PairSkyband:
     """Time for an object: O(N); memory: O(N) for the objects, O(K log(N / K)) for pairs.
 
     With sorted `lists`, only those objects are scored that the threshold algorithm cannot rule out.
     """
 
     def __init__(
-        self, config: SkybandConfig, width: int, score: Score, lists: SortedLists | None = None
+        self, config: SkybandConfig, width: int, score: PairScore, lists: SortedLists | None = None
     ) -> None:
         self.config = config
         self.epoch = 0
@@ -211,7 +211,7 @@ class KSkyband:
             yield Pairs(np.concatenate(scores), np.concatenate(older), np.repeat(newer, counts))
 
     def _update(self, parts: list[Pairs]) -> None:
-        candidates = best_first(joined(parts).since(self.first))
+        candidates = best_pairs_first(concatenated_pairs(parts).since(self.first))
         kept, staircase = update_skyband_and_staircase(candidates, self.config.k)
         self._pairs = candidates.take(kept)
         self._tree = None
@@ -249,10 +249,10 @@ class KSkyband:
         """Give all objects other values that mean the same: no score may change by this."""
         self._objects.columns[column] = values
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know, as plain data."""
         pairs = self.pairs()
-        return headed(
+        return with_header(
             "KSkyband",
             asdict(self.config),
             {
@@ -266,10 +266,14 @@ class KSkyband:
 
     @classmethod
     def restored(
-        cls, config: SkybandConfig, score: Score, state: State, lists: SortedLists | None = None
-    ) -> KSkyband:
+        cls,
+        config: SkybandConfig,
+        score: PairScore,
+        state: StateData,
+        lists: SortedLists | None = None,
+    ) -> PairSkyband:
         """Return a skyband that goes on from a state."""
-        checked(state, "KSkyband", asdict(config))
+        check_header(state, "KSkyband", asdict(config))
         columns = np.array(state["columns"], dtype=np.float64)
         made = cls(config, len(columns), score, lists)
         made._objects.restore(state["first"], columns)

@@ -26,27 +26,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.operators.sap.stack_index import StackedIndex
-from rsp_engine.operators.sap.unit_labels import Unit
+from rsp_engine.operators.sap.stack_index import StackIndex
+from rsp_engine.operators.sap.unit_labels import LabelledUnit
 
 if TYPE_CHECKING:
-    from rsp_engine.operators.sap.partition import Latest, Partition
+    from rsp_engine.operators.sap.partition import LatestObjects, Partition
     from rsp_engine.operators.topk.rank_tuples import Entry
 
-__all__ = ["NEVER", "Meaningful"]
+__all__ = ["NEVER_EXPIRES", "MeaningfulSet"]
 
-NEVER = 1 << 62
+NEVER_EXPIRES = 1 << 62
 """A window that does not come."""
 
 
-class Meaningful:
+class MeaningfulSet:
     """The meaningful objects of a partition, with k - rho stacks in each S-AVL."""
 
     def __init__(self, partition: Partition, stacks: int, k: int) -> None:
         self.partition = partition
         self._stacks, self._k = stacks, k
-        self._indexes = [StackedIndex(max(stacks, 1))]
-        units = partition.units or [Unit(0, len(partition), np.inf)]
+        self._indexes = [StackIndex(max(stacks, 1))]
+        units = partition.units or [LabelledUnit(0, len(partition), np.inf)]
         self._left = units.copy() if partition.border is not None and stacks > 0 else []
         self._stop = len(partition)  # from here on, objects of the last unit left are pushed
         self._waiting = [i for i, unit in enumerate(self._left) if unit.is_k_unit]
@@ -62,7 +62,7 @@ class Meaningful:
     @property
     def due(self) -> int:
         """The window at which the next k-unit is to be looked at."""
-        return self._due_of(self._waiting[0]) if self._waiting else NEVER
+        return self._due_of(self._waiting[0]) if self._waiting else NEVER_EXPIRES
 
     def _due_of(self, number: int) -> int:
         if number < 2:
@@ -71,7 +71,7 @@ class Meaningful:
         pane = int(np.array(self.partition.starts).searchsorted(place, "right")) - 1
         return self.partition.ends[pane] + 1
 
-    def form(self, count: int, theta: Entry | None, latest: Latest | None) -> None:
+    def form(self, count: int, theta: Entry | None, latest: LatestObjects | None) -> None:
         """Look at so many objects, from the latest to the earliest."""
         [index, *_] = self._indexes
         while count > 0 and self._left:
@@ -89,11 +89,11 @@ class Meaningful:
             if start == unit.start:
                 self._left.pop()
 
-    def segment(self, window: int, theta: Entry | None, latest: Latest | None) -> None:
+    def segment(self, window: int, theta: Entry | None, latest: LatestObjects | None) -> None:
         """Look at the k-units that are due."""
         while self._waiting and self._due_of(self._waiting[0]) <= window:
             unit = self.partition.units[self._waiting.pop(0)]
-            index = StackedIndex(self._stacks)
+            index = StackIndex(self._stacks)
             pushed = unit.high[-self._k :]
             if theta is not None and unit.high[0] < theta:  # all others are below as well
                 found = sorted(unit.high[: -self._k], key=lambda e: (e[3], e))
@@ -108,15 +108,13 @@ class Meaningful:
         """Leave the k-units that wait as they are: k later objects dominate all of them."""
         self._waiting = []
 
-    def _is_passed_over(self, unit: Unit, theta: Entry | None, index: StackedIndex) -> bool:
+    def _is_passed_over(self, unit: LabelledUnit, theta: Entry | None, index: StackIndex) -> bool:
         least = index.least
         return (theta is not None and unit.top < theta[0]) or (
             least is not None and unit.top < least[0]
         )
 
-    def _found(
-        self, start: int, stop: int, theta: Entry | None, index: StackedIndex
-    ) -> list[Entry]:
+    def _found(self, start: int, stop: int, theta: Entry | None, index: StackIndex) -> list[Entry]:
         """Return objects that may be good enough, the latest last, of a slide the best last."""
         border, partition = self.partition.border, self.partition
         assert border is not None, "a partition without a border has no others"  # noqa: S101
@@ -136,10 +134,10 @@ class Meaningful:
 
     def _push(
         self,
-        index: StackedIndex,
+        index: StackIndex,
         found: list[Entry],
         theta: Entry | None,
-        latest: Latest | None,
+        latest: LatestObjects | None,
     ) -> None:
         border = self.partition.border
         assert border is not None, "a partition without a border has no others"  # noqa: S101
@@ -150,7 +148,7 @@ class Meaningful:
                 index.push(entry)
 
     def taken(
-        self, found: list[Entry], count: int, window: int, latest: Latest | None
+        self, found: list[Entry], count: int, window: int, latest: LatestObjects | None
     ) -> list[Entry]:
         """Remove and return those that belong to the so many best of others; they join these.
 
@@ -197,6 +195,6 @@ class Meaningful:
         assert len(set(self.entries())) == len(self), "each object is kept once"  # noqa: S101
 
 
-def is_superseded(entry: Entry, latest: Latest) -> bool:
+def is_superseded(entry: Entry, latest: LatestObjects) -> bool:
     """Tell whether the key of an entry has come again since."""
     return entry[2] not in latest or latest[entry[2]][0] != entry[1]

@@ -13,27 +13,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.operators.sap.rank_test import zeta
-from rsp_engine.operators.sap.unit_labels import Labels
+from rsp_engine.operators.sap.unit_labels import UnitLabels
 
 if TYPE_CHECKING:
-    from rsp_engine.operators.sap.partition import Latest, Partition
-    from rsp_engine.operators.sap.unit_labels import Unit
+    from rsp_engine.operators.sap.partition import LatestObjects, Partition
+    from rsp_engine.operators.sap.unit_labels import LabelledUnit
     from rsp_engine.operators.topk.rank_tuples import Entry
 
-__all__ = ["Filling"]
+__all__ = ["OpenPartition"]
 
 
-class Filling:
+class OpenPartition:
     """A partition, and the unit at its end that is not yet full.
 
     `best` is P_m^k with that unit, the worst first; what scores less than `least` is not among it.
     """
 
-    def __init__(self, k: int, partition: Partition, latest: Latest | None) -> None:
+    def __init__(self, k: int, partition: Partition, latest: LatestObjects | None) -> None:
         self.k = k
         self.partition = partition
         self.best = partition.best_of(k, latest) if partition.ends else []
-        self._labels = Labels(k)
+        self._labels = UnitLabels(k)
         self._is_plain = False
         self.unit = self.full = 0  # where the unit begins and ends, by panes
         self.start_unit(0)
@@ -62,7 +62,7 @@ class Filling:
             if place < len(entries) and entries[place] == entry:
                 del entries[place]
 
-    def label(self, latest: Latest | None) -> None:
+    def label(self, latest: LatestObjects | None) -> None:
         """Label the unit that is full, or all that there is of it.
 
         Where units are small there is nothing to tell apart: the partition is taken as one.
@@ -79,7 +79,7 @@ class Filling:
             )
 
     @property
-    def _units(self) -> list[Unit]:
+    def _units(self) -> list[LabelledUnit]:
         return [] if self._is_plain else self._labels.units
 
     def completed(self) -> Partition:

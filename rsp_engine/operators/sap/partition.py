@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rsp_engine.model.arrays import Integers
-    from rsp_engine.model.state import State
-    from rsp_engine.operators.sap.unit_labels import Unit
+    from rsp_engine.model.state import StateData
+    from rsp_engine.operators.sap.unit_labels import LabelledUnit
 
-__all__ = ["Latest", "Partition"]
+__all__ = ["LatestObjects", "Partition"]
 
-Latest = dict[int, tuple[int, int]]
+LatestObjects = dict[int, tuple[int, int]]
 """Of keys that may come again: the position and the end of the last arrival."""
 
 
@@ -33,7 +33,7 @@ class Partition:
     def __init__(self) -> None:
         self.keys, self.positions, self.scores = array("q"), array("q"), array("d")
         self.starts, self.ends = array("q"), array("q")  # of each pane: the first place, the end
-        self.units: list[Unit] = []
+        self.units: list[LabelledUnit] = []
         self.best: list[Entry] = []
         self.border: Entry | None = None
         self.rho = 0
@@ -68,7 +68,7 @@ class Partition:
         return Arrivals(keys, positions, np.array(self.scores[start:stop])), ends
 
     def live(
-        self, window: int, latest: Latest | None, start: int = 0, stop: int | None = None
+        self, window: int, latest: LatestObjects | None, start: int = 0, stop: int | None = None
     ) -> tuple[Arrivals, Integers]:
         """Return objects that live until a window and have not come again."""
         found, ends = self.objects(start, stop)
@@ -82,7 +82,7 @@ class Partition:
         return found.take(kept), ends[kept]
 
     def best_of(
-        self, count: int, latest: Latest | None, start: int = 0, stop: int | None = None
+        self, count: int, latest: LatestObjects | None, start: int = 0, stop: int | None = None
     ) -> list[Entry]:
         """Return so many of the best objects, the worst of them first."""
         lowest = self.ends[0] if self.ends else 0
@@ -99,13 +99,13 @@ class Partition:
         del self.starts[pane:], self.ends[pane:]
         return rest
 
-    def state(self, window: int, latest: Latest | None) -> State:
+    def state(self, window: int, latest: LatestObjects | None) -> StateData:
         """Return what lives until a window, as plain data."""
         found, ends = self.live(window, latest)
         return {"arrivals": [column.tolist() for column in found], "ends": ends.tolist()}
 
     @classmethod
-    def restored(cls, state: State) -> Partition:
+    def restored(cls, state: StateData) -> Partition:
         """Return a partition of objects in the order of their ends."""
         return cls.of(as_arrivals(*state["arrivals"]), np.array(state["ends"], dtype=np.int64))
 

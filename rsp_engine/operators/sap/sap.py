@@ -38,17 +38,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rsp_engine.model.state import State, checked, headed
+from rsp_engine.model.state import StateData, check_header, with_header
 from rsp_engine.operators.sap.candidate_set import CandidateSet
 from rsp_engine.operators.sap.invariants import check_sap
-from rsp_engine.operators.sap.meaningful_set import NEVER, Meaningful
-from rsp_engine.operators.sap.open_partition import Filling
+from rsp_engine.operators.sap.meaningful_set import NEVER_EXPIRES, MeaningfulSet
+from rsp_engine.operators.sap.open_partition import OpenPartition
 from rsp_engine.operators.sap.partition import Partition
 from rsp_engine.operators.sap.partition_size import Partitioning, is_proper, longest, slides_of_unit
-from rsp_engine.operators.topk.contract import Arrivals, Ranking, TopkConfig, as_arrivals, joined
+from rsp_engine.operators.topk.contract import (
+    Arrivals,
+    TopkAnswer,
+    TopkOperatorConfig,
+    as_arrivals,
+    concatenated_arrivals,
+)
 from rsp_engine.operators.topk.pane_buffer import PaneBuffer
 from rsp_engine.operators.topk.rank_tuples import Entry, entries_of, keys_and_scores
-from rsp_engine.operators.topk.rearrivals import Renewals
+from rsp_engine.operators.topk.rearrivals import Rearrivals
 
 if TYPE_CHECKING:
     from rsp_engine.model.windows import Pane
@@ -62,7 +68,7 @@ _LEAST = 256  # objects that are looked at in a step
 
 
 @dataclass(frozen=True, slots=True)
-class SapConfig(TopkConfig):
+class SapConfig(TopkOperatorConfig):
     """The k best of windows of so many slides.
 
     `s` is how many objects a slide has, if that is known; otherwise it is looked at.
@@ -89,13 +95,13 @@ class Sap:
         self._buffer = PaneBuffer(config.k, whole=2 * config.k)
         self._partitions: deque[Partition] = deque()
         self._candidates = CandidateSet(config.k)
-        self._meaningful: Meaningful | None = None  # of P_0
-        self._forming: Meaningful | None = None  # of P_1
+        self._meaningful: MeaningfulSet | None = None  # of P_0
+        self._forming: MeaningfulSet | None = None  # of P_1
         self._answer: list[Entry] = []  # the worst first
-        self._soonest = NEVER  # nothing of the answer ends sooner
-        self._due = NEVER  # the window at which there is something to do beside arrivals
-        self._next_step = NEVER  # ... for M_1
-        self._renewals = Renewals()
+        self._soonest = NEVER_EXPIRES  # nothing of the answer ends sooner
+        self._due = NEVER_EXPIRES  # the window at which there is something to do beside arrivals
+        self._next_step = NEVER_EXPIRES  # ... for M_1
+        self._renewals = Rearrivals()
         self._last_end = -1  # no pane so far ends later
         self._had_late = False  # late arrivals make partitions longer than they should be
         self._start(Partition())
@@ -118,12 +124,12 @@ class Sap:
         if window > self._soonest:
             self._expire(window)
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         self.settle(window)
         self._buffer.closed = window
         if self._is_changed:
             self._rank()
-        return Ranking(window, self._keys, self._scores)
+        return TopkAnswer(window, self._keys, self._scores)
 
     def _rank(self) -> None:
         self._keys, self._scores = keys_and_scores(self._answer)
@@ -132,7 +138,7 @@ class Sap:
 
     def _start(self, begun: Partition) -> None:
         """Start a partition with what there is of it."""
-        self._filling = Filling(self.config.k, begun, self._renewals.latest)
+        self._filling = OpenPartition(self.config.k, begun, self._renewals.latest)
         self._filling.start_unit(self._slides())
 
     def _slides(self) -> int:
@@ -259,8 +265,8 @@ class Sap:
         if self._meaningful is None:
             made = self._forming
             if made is None or made.partition is not front:
-                made = Meaningful(front, k - rho, k)
-            self._meaningful, self._forming, self._next_step = made, None, NEVER
+                made = MeaningfulSet(front, k - rho, k)
+            self._meaningful, self._forming, self._next_step = made, None, NEVER_EXPIRES
             made.form(len(front), theta, self._renewals.latest)
         if rho < k:
             self._meaningful.segment(window, theta, self._renewals.latest)
@@ -269,22 +275,22 @@ class Sap:
 
     def _form_next(self, window: int) -> None:
         """Form a part of M_1 while P_0 slides out."""
-        if len(self._partitions) < 2 or window < self._next_step < NEVER:
+        if len(self._partitions) < 2 or window < self._next_step < NEVER_EXPIRES:
             return
         k, front, following = self.config.k, self._partitions[0], self._partitions[1]
         rho, theta = self.pruning(following)
         if self._forming is None or rho >= k:
-            self._forming = Meaningful(following, k - rho, k)
+            self._forming = MeaningfulSet(following, k - rho, k)
         count = max(_LEAST, -(-len(following) // _STEPS))
         self._forming.form(count, theta, self._renewals.latest)
         step = max(1, (front.last - front.first) // _STEPS)
-        self._next_step = NEVER if self._forming.is_complete else window + step
+        self._next_step = NEVER_EXPIRES if self._forming.is_complete else window + step
 
     def _set_due(self) -> None:
         """Find the next window at which there is something to do."""
         filling = self._filling.partition
         if not self._partitions:
-            self._due = filling.first + 1 if filling.ends else NEVER
+            self._due = filling.first + 1 if filling.ends else NEVER_EXPIRES
         elif self._meaningful is None:
             self._due = self._partitions[0].first + 1
         else:
@@ -299,7 +305,7 @@ class Sap:
             del answer[bisect_left(answer, entry)]
         if was_full and len(answer) < k:
             answer[:0] = self._below(bar, k - len(answer), window)
-        self._soonest = min([entry[3] for entry in answer], default=NEVER)
+        self._soonest = min([entry[3] for entry in answer], default=NEVER_EXPIRES)
         self._is_changed = True
 
     def _below(self, bar: Entry, count: int, window: int) -> list[Entry]:
@@ -331,13 +337,13 @@ class Sap:
         place = max((i for i, p in enumerate(stored) if p.first <= end), default=0)
         found, ends = stored[place].objects()
         ends = np.concatenate((ends, np.full(len(batch.keys), end)))
-        stored[place] = Partition.of(joined([found, batch]), ends)
+        stored[place] = Partition.of(concatenated_arrivals([found, batch]), ends)
         self._had_late = True
         self._rebuild(stored, window)
 
     def _rebuild(self, stored: list[Partition], window: int) -> None:
         """Go on from the objects of partitions alone; the last is being filled."""
-        latest, self._due, self._next_step = self._renewals.latest, NEVER, NEVER
+        latest, self._due, self._next_step = self._renewals.latest, NEVER_EXPIRES, NEVER_EXPIRES
         self._candidates, self._meaningful, self._forming = CandidateSet(self.config.k), None, None
         self._partitions.clear()
         self._start(Partition())
@@ -349,20 +355,22 @@ class Sap:
             self._start(begun)
         entries = sorted(e for one in live for e in one.best_of(self.config.k, latest))
         self._answer = entries[-self.config.k :]
-        self._soonest = min((entry[3] for entry in self._answer), default=NEVER)
+        self._soonest = min((entry[3] for entry in self._answer), default=NEVER_EXPIRES)
         self._is_changed = True
         self._set_due()
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         latest, window = self._renewals.latest, self._buffer.closed + 1
         stored = [partition.state(window, latest) for partition in self._stored()]
         content = {"buffer": self._buffer.state(), "partitions": stored}
-        return headed("Sap", asdict(self.config), {**content, "largest": self._renewals.largest})
+        return with_header(
+            "Sap", asdict(self.config), {**content, "largest": self._renewals.largest}
+        )
 
     @classmethod
-    def restored(cls, config: SapConfig, state: State) -> Sap:
+    def restored(cls, config: SapConfig, state: StateData) -> Sap:
         """Return an operator that goes on from a state."""
-        checked(state, "Sap", asdict(config))
+        check_header(state, "Sap", asdict(config))
         made = cls(config)
         made._buffer.restore(state["buffer"])
         made._renewals.largest = state["largest"]

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rsp_engine.operators.topk.rank_tuples import Entry
 
-__all__ = ["StackedIndex"]
+__all__ = ["StackIndex"]
 
 
-class StackedIndex:
+class StackIndex:
     """An S-AVL of at most so many stacks. Time to push or to pop: O(log k)."""
 
     def __init__(self, stacks: int) -> None:
@@ -46,7 +46,7 @@ class StackedIndex:
     def push(self, entry: Entry) -> bool:
         """Push an object that does not outlive those before, and tell whether it is kept.
 
-        >>> index = StackedIndex(1)
+        >>> index = StackIndex(1)
         >>> index.push((5.0, 9, 1, 3)), index.push((4.0, 8, 2, 3)), index.push((6.0, 7, 3, 3))
         (True, False, True)
         >>> index.stacks()

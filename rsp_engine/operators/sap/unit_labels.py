@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats
     from rsp_engine.operators.topk.rank_tuples import Entry
 
-__all__ = ["Labels", "Unit"]
+__all__ = ["LabelledUnit", "UnitLabels"]
 
 
 @dataclass(slots=True)
-class Unit:
+class LabelledUnit:
     """The objects of a partition from one place to another, and what L_i remembers of them.
 
     `high` are the best of a k-unit, the worst of them first, and at least k if there are so many.
@@ -56,12 +56,12 @@ class Unit:
         return bool(self.high)
 
 
-class Labels:
+class UnitLabels:
     """The labels of the units of one partition, in time order."""
 
     def __init__(self, k: int) -> None:
         self.k = k
-        self.units: list[Unit] = []
+        self.units: list[LabelledUnit] = []
         self.tau = -inf
         self._is_initial = True
         self._some = ceil(zeta(k))
@@ -83,4 +83,4 @@ class Labels:
         if falls:
             self.tau = -inf
         stop = start + len(scores)
-        self.units.append(Unit(start, stop, float(scores.max()), best(count)))
+        self.units.append(LabelledUnit(start, stop, float(scores.max()), best(count)))

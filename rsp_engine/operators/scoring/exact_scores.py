@@ -25,13 +25,13 @@ from rsp_engine.model.terms.numerals import DECIMAL, DOUBLE, INTEGERS, NUMERALS,
 from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
-    Call,
     Divide,
     Multiply,
     Negate,
     Number,
     Quotient,
     Scoring,
+    ScoringCall,
     Subtract,
     Variable,
 )
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Column",
-    "Kind",
+    "NumberKind",
     "exact_scores",
     "magnitude",
     "most_digits",
     "ordered_scores",
     "read_column",
-    "rounded",
+    "rounded_scores",
 ]
 
 _MOST = 10.0**SURE
@@ -63,7 +63,7 @@ _EXACT = {*INTEGERS, DECIMAL}
 _DIGITS = re.compile(r"[0-9.+-]*")
 
 
-class Kind(NamedTuple):
+class NumberKind(NamedTuple):
     """What numbers are: integers and decimals (exact), or doubles, or both.
 
     The exact ones have at most so many `digits` behind the point.
@@ -72,14 +72,14 @@ class Kind(NamedTuple):
     name: Literal["exact", "double", "mixed"]
     digits: int = 0
 
-    def joined(self, other: Kind) -> Kind:
+    def joined(self, other: NumberKind) -> NumberKind:
         """Return the kind of these numbers and of others.
 
-        >>> Kind("exact", 2).joined(Kind("double"))
-        Kind(name='mixed', digits=2)
+        >>> NumberKind("exact", 2).joined(NumberKind("double"))
+        NumberKind(name='mixed', digits=2)
         """
         name = self.name if self.name == other.name else "mixed"
-        return Kind(name, max(self.digits, other.digits))
+        return NumberKind(name, max(self.digits, other.digits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Column:
     """Numbers of one variable, as float64 that has their order."""
 
     values: Floats
-    kind: Kind
+    kind: NumberKind
 
 
 class _InexactError(Exception):
@@ -98,7 +98,7 @@ def read_column(terms: Sequence[object]) -> Column | None:
     """Return terms as a column; nothing if float64 may not have their order.
 
     >>> read_column([ox.Literal(5), ox.Literal(7)])
-    Column(values=array([5., 7.]), kind=Kind(name='exact', digits=0))
+    Column(values=array([5., 7.]), kind=NumberKind(name='exact', digits=0))
     >>> read_column([ox.Literal(5), ox.Literal("7")]) is None
     True
     """
@@ -111,7 +111,7 @@ def read_column(terms: Sequence[object]) -> Column | None:
         if kinds <= _EXACT:
             return _exact_column(texts, has_points=DECIMAL in kinds)
         if kinds == {DOUBLE}:
-            return _as_column([*map(NUMERALS[DOUBLE], texts)], Kind("double"))
+            return _as_column([*map(NUMERALS[DOUBLE], texts)], NumberKind("double"))
         if kinds <= NUMERALS.keys() and kinds <= {*_EXACT, DOUBLE}:
             return _mixed_column(terms)
     except ValueError:
@@ -119,7 +119,7 @@ def read_column(terms: Sequence[object]) -> Column | None:
     return None
 
 
-def _as_column(values: list[float], kind: Kind) -> Column | None:
+def _as_column(values: list[float], kind: NumberKind) -> Column | None:
     column = np.array(values, dtype=np.float64)
     return None if np.isnan(column).any() else Column(column, kind)
 
@@ -128,9 +128,9 @@ def _exact_column(texts: list[str], *, has_points: bool) -> Column | None:
     if max(map(len, texts), default=0) > SURE or not _DIGITS.fullmatch("".join(texts)):
         return None
     if not has_points:
-        return Column(np.array([*map(int, texts)], dtype=np.float64), Kind("exact"))
+        return Column(np.array([*map(int, texts)], dtype=np.float64), NumberKind("exact"))
     digits = max(map(_digits, texts))
-    return Column(np.array([*map(float, texts)], dtype=np.float64), Kind("exact", digits))
+    return Column(np.array([*map(float, texts)], dtype=np.float64), NumberKind("exact", digits))
 
 
 def _digits(text: str) -> int:
@@ -149,7 +149,7 @@ def _mixed_column(terms: Sequence[object]) -> Column | None:
                 return None
             digits = max(digits, _digits(term.value))
         values.append(NUMERALS[datatype](term.value))
-    return _as_column(values, Kind("mixed", digits))
+    return _as_column(values, NumberKind("mixed", digits))
 
 
 def exact_scores(expression: Scoring, columns: Mapping[str, Column], length: int) -> Floats | None:
@@ -196,7 +196,7 @@ def most_digits(expression: Scoring, digits: int) -> int | None:
             if reciprocal is None or known is None:
                 return None
             return known + (_constant(reciprocal).digits or 0)
-        case Quotient() | Call():
+        case Quotient() | ScoringCall():
             return None
         case _:
             assert_never(expression)
@@ -221,16 +221,16 @@ def magnitude(expression: Scoring, most: float) -> float:
             return magnitude(operand, most)
         case Divide(operand, divisor):
             return magnitude(operand, most) * max(1.0, 1 / abs(divisor))
-        case Quotient() | Call():
+        case Quotient() | ScoringCall():
             return np.inf
         case _:
             assert_never(expression)
 
 
-def rounded(scores: Floats, digits: int) -> Floats:
+def rounded_scores(scores: Floats, digits: int) -> Floats:
     """Return the float64 of decimals of so many digits that scores stand for, but for rounding.
 
-    >>> rounded(np.array([0.3 - 0.1]), 1)
+    >>> rounded_scores(np.array([0.3 - 0.1]), 1)
     array([0.2])
     """
     return np.rint(scores * 10.0**digits) / 10.0**digits if digits else np.rint(scores)
@@ -298,7 +298,7 @@ def _evaluate(expression: Scoring, columns: Mapping[str, Column], length: int) -
         case Absolute(operand):
             found = value(operand)
             return _Value(np.abs(found.array), found.digits)
-        case Call():
+        case ScoringCall():
             return _called(
                 expression, [value(argument) for argument in expression.arguments], length
             )
@@ -393,7 +393,7 @@ def _reciprocal(divisor: float) -> float | None:
     return float(found) if has_end else None
 
 
-def _called(call: Call, arguments: list[_Value], length: int) -> _Value:
+def _called(call: ScoringCall, arguments: list[_Value], length: int) -> _Value:
     """Return what a function gives, if all of it is numbers of one kind."""
     columns = [np.broadcast_to(_doubles(value), (length,)).tolist() for value in arguments]
     for number, value in enumerate(arguments):

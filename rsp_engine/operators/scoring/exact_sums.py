@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
-__all__ = ["MOST", "pieces", "rounded", "runs_of"]
+__all__ = ["MOST", "pieces", "rounded_sum", "runs_of"]
 
 MOST = 1 << 33
 """Pieces of so many numbers add up to less than 2**62."""
@@ -58,7 +58,7 @@ def pieces(values: Floats) -> tuple[Integers, Integers, Integers, Integers]:
     return place, low & _MASK, high & _MASK, high >> _WIDTH
 
 
-def rounded(places: Integers, starts: NDArray[np.intp], pieces: list[Integers]) -> Floats:
+def rounded_sum(places: Integers, starts: NDArray[np.intp], pieces: list[Integers]) -> Floats:
     """Return the double nearest to the sum of each run of rows."""
     runs = runs_of(len(places), starts)
     totals, is_right = _of_one_row(places[starts], *(piece[starts] for piece in pieces))

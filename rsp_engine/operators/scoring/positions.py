@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.model.blocks import Blocks, rows_of
+from rsp_engine.model.blocks import RowBlocks, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from rsp_engine.model.arrays import Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
 
 __all__ = ["LatestPositions", "Positions", "instants"]
 
@@ -113,11 +113,11 @@ class Positions:
         start = lower if gap else upper - step * (count + 1)
         return [start + step * place for place in range(1, count + 1)]
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know, as plain data."""
         return {"latest": self._latest}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state."""
         self._latest = state["latest"]
 
@@ -134,7 +134,7 @@ class LatestPositions:
 
     def __init__(self) -> None:
         self._of: dict[int, int] = {}
-        self._blocks = Blocks()
+        self._blocks = RowBlocks()
 
     def note(self, numbers: Iterable[int], positions: Iterable[int]) -> None:
         """Note arrivals of objects; of each the latest counts."""
@@ -153,15 +153,15 @@ class LatestPositions:
         self._of.pop(number, None)
         self._blocks.touch_one(number)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return the objects and their positions, as plain data."""
         rows = self._blocks.state(self._of, lambda some: [[n, self._of[n]] for n in some])
         return {"size": len(self._of), "rows": rows}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state."""
         self._of = dict(rows_of(state["rows"], state["size"]))
-        self._blocks = Blocks()
+        self._blocks = RowBlocks()
 
 
 def _by_instant(peers: Iterable[tuple[str, int]]) -> dict[int, Peers]:

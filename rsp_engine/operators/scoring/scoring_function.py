@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Absolute",
     "Add",
-    "Call",
     "Divide",
     "Multiply",
     "Negate",
     "Number",
     "Quotient",
     "Scoring",
+    "ScoringCall",
     "Subtract",
     "Variable",
     "evaluate",
@@ -129,7 +129,7 @@ class Absolute:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ScoringCall:
     """A registered function, called row by row with floats; with none where one has no value.
 
     It returns a number or a literal. Anything else, or an exception, is no value.
@@ -141,7 +141,16 @@ class Call:
 
 
 Scoring = (
-    Number | Variable | Add | Subtract | Multiply | Divide | Quotient | Negate | Absolute | Call
+    Number
+    | Variable
+    | Add
+    | Subtract
+    | Multiply
+    | Divide
+    | Quotient
+    | Negate
+    | Absolute
+    | ScoringCall
 )
 
 
@@ -167,7 +176,7 @@ def _names(expression: Scoring) -> Iterator[str]:
             yield from _names(right)
         case Divide(operand) | Negate(operand) | Absolute(operand):
             yield from _names(operand)
-        case Call(_, _, arguments):
+        case ScoringCall(_, _, arguments):
             for argument in arguments:
                 yield from _names(argument)
         case _:
@@ -197,8 +206,8 @@ def over_parts(expression: Scoring, change: Callable[[Scoring], Scoring]) -> Sco
             return Negate(change(operand))
         case Absolute(operand):
             return Absolute(change(operand))
-        case Call(name, function, arguments):
-            return Call(name, function, tuple(map(change, arguments)))
+        case ScoringCall(name, function, arguments):
+            return ScoringCall(name, function, tuple(map(change, arguments)))
         case _:
             assert_never(expression)
 
@@ -250,7 +259,7 @@ def _evaluate(
             return -value(operand)
         case Absolute(operand):
             return np.abs(value(operand))
-        case Call(_, function, arguments):
+        case ScoringCall(_, function, arguments):
             rows = np.empty((length, len(arguments)))
             for place, argument in enumerate(arguments):
                 rows[:, place] = value(argument)

@@ -11,7 +11,15 @@ import numpy as np
 import pyoxigraph as ox
 
 from rsp_engine.model.durations import parse_duration
-from rsp_engine.model.terms.numerals import DECIMAL, DOUBLE, FLOAT, INTEGERS, NUMERALS, SURE, XSD
+from rsp_engine.model.terms.numerals import (
+    DECIMAL,
+    DOUBLE,
+    FLOAT,
+    INTEGERS,
+    NUMERALS,
+    SURE,
+)
+from rsp_engine.model.terms.term import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

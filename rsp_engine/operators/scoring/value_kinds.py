@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.model.terms.numerals import SURE
-from rsp_engine.operators.scoring.exact_scores import Column, Kind, read_column
+from rsp_engine.operators.scoring.exact_scores import Column, NumberKind, read_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,11 +34,11 @@ _MOST = 10.0**SURE
 class ValueKind:
     """The kind of some values, if float64 has their order, and the largest magnitude."""
 
-    kind: Kind | None
+    kind: NumberKind | None
     largest: float
 
     @classmethod
-    def of(cls, kind: Kind | None, numbers: Floats) -> ValueKind:
+    def of(cls, kind: NumberKind | None, numbers: Floats) -> ValueKind:
         """Return the kind of values, given as numbers of a kind."""
         return cls(kind, float(np.abs(numbers).max(initial=0)))
 
@@ -52,10 +52,11 @@ class ValueKind:
     def joined(cls, kinds: Iterable[ValueKind]) -> ValueKind:
         """Return the kind of several values together.
 
-        >>> ValueKind.joined([ValueKind(Kind("exact", 1), 7.5), ValueKind(Kind("exact"), 9)])
-        ValueKind(kind=Kind(name='exact', digits=1), largest=9)
+        >>> one, other = NumberKind("exact", 1), NumberKind("exact")
+        >>> ValueKind.joined([ValueKind(one, 7.5), ValueKind(other, 9)])
+        ValueKind(kind=NumberKind(name='exact', digits=1), largest=9)
         """
-        found: Kind | None = None
+        found: NumberKind | None = None
         largest = 0.0
         for each in kinds:
             if each.kind is None:
@@ -71,7 +72,7 @@ def column_of(function: Function, values: ValueKind, totals: Totals) -> Column |
     An average may have no end, so nothing can be calculated from it.
     """
     if function == "count":
-        return Column(totals.values, Kind("exact"))
+        return Column(totals.values, NumberKind("exact"))
     kind = values.kind
     if kind is None or np.isnan(totals.values).any():
         return None
@@ -82,19 +83,19 @@ def column_of(function: Function, values: ValueKind, totals: Totals) -> Column |
     return _sums(kind, totals) if function == "sum" else _means(kind, totals)
 
 
-def _are_sure(kind: Kind, largest: float, counts: Integers) -> bool:
+def _are_sure(kind: NumberKind, largest: float, counts: Integers) -> bool:
     """Tell whether what is lost by reading decimals as float64 is small beside the last digit."""
     lost = float(counts.max(initial=0)) * largest * 2.0**-53
     return not kind.digits or lost * 10.0**kind.digits < 0.25
 
 
-def _sums(kind: Kind, totals: Totals) -> Column | None:
+def _sums(kind: NumberKind, totals: Totals) -> Column | None:
     scale = 10.0**kind.digits
     units = np.rint(totals.values * scale)
     return None if np.abs(units).max(initial=0) >= _MOST else Column(units / scale, kind)
 
 
-def _means(kind: Kind, totals: Totals) -> Column | None:
+def _means(kind: NumberKind, totals: Totals) -> Column | None:
     """Return quotients of integers that are small enough to be told apart.
 
     Two of them that differ, a/b and c/d, are 1/(bd) apart, which is more than 2**-51 of each; and
@@ -105,4 +106,4 @@ def _means(kind: Kind, totals: Totals) -> Column | None:
     largest = float(np.abs(units).max(initial=0))
     if largest >= _MOST / 10 or largest * most >= 2.0**51 or most * most * scale >= 10.0**17:
         return None
-    return Column(units / (totals.counts * scale), Kind("mixed", kind.digits))
+    return Column(units / (totals.counts * scale), NumberKind("mixed", kind.digits))

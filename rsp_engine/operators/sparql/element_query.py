@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rsp_engine.operators.sparql.sparql_query import Asking, GeneralConfig
+from rsp_engine.operators.sparql.sparql_query import SparqlConfig, SparqlQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rsp_engine.operators.sparql.sparql_query import Term
+    from rsp_engine.model.terms.term import Term
 
     Row = tuple[Term | None, ...]
 
-__all__ = ["ElementAsking", "ElementText"]
+__all__ = ["ElementQuery", "ElementText"]
 
 _ELEMENT = "urn:rsp-engine:element:"
 _TOGETHER = 256  # elements: with more of them, the joins of Oxigraph are slower
@@ -38,17 +38,17 @@ class ElementText:
     """
 
     window: str
-    alone: GeneralConfig
-    together: GeneralConfig | None = None
+    alone: SparqlConfig
+    together: SparqlConfig | None = None
 
 
-class ElementAsking:
+class ElementQuery:
     """Asks elements. The store holds the static graphs, and is only read."""
 
     def __init__(self, config: ElementText, store: ox.Store) -> None:
         self._window = ox.NamedNode(config.window)
-        self._alone = Asking(config.alone)
-        self._together = None if config.together is None else Asking(config.together)
+        self._alone = SparqlQuery(config.alone)
+        self._together = None if config.together is None else SparqlQuery(config.together)
         self._static = store
         self._size = len(store)
         self._store = ox.Store()  # the first element makes room for itself
@@ -92,7 +92,7 @@ class ElementAsking:
         self._store.add_graph(self._window)  # it is there also for an element without triples
 
     def _of_many(
-        self, asking: Asking, triples: Sequence[ox.Triple], ends: Sequence[int], now: int
+        self, asking: SparqlQuery, triples: Sequence[ox.Triple], ends: Sequence[int], now: int
     ) -> list[tuple[int, Row]]:
         store = ox.Store()
         quads = []
@@ -105,7 +105,7 @@ class ElementAsking:
         return found
 
 
-def _asked(asking: Asking, store: ox.Store, now: int) -> list[Row]:
+def _asked(asking: SparqlQuery, store: ox.Store, now: int) -> list[Row]:
     solutions = asking.ask(store, now)
     assert isinstance(solutions, ox.QuerySolutions), "only SELECT is asked"  # noqa: S101
     return [tuple(solution) for solution in solutions]

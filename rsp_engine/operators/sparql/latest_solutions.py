@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rsp_engine.operators.sparql.sparql_query import Asking, row_text
+from rsp_engine.model.terms.ntriples import row_text
+from rsp_engine.operators.sparql.sparql_query import SparqlQuery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyoxigraph as ox
 
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.sparql.one_pattern import OnePattern
-    from rsp_engine.operators.sparql.sparql_query import GeneralConfig, Term
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.arrival_times import ArrivalTimes
 
 __all__ = ["LatestConfig", "LatestSolutions"]
@@ -27,7 +29,7 @@ class LatestConfig:
     `patterns`, it is one of an element, and its node follows the names.
     """
 
-    asked: GeneralConfig
+    asked: SparqlConfig
     names: tuple[str, ...]
     patterns: tuple[OnePattern, ...]
     key: tuple[int, ...]
@@ -40,7 +42,7 @@ class LatestSolutions:
     def __init__(self, config: LatestConfig, times: ArrivalTimes) -> None:
         self._config = config
         self._times = times
-        self._asking = Asking(config.asked)
+        self._asking = SparqlQuery(config.asked)
         self._latest: set[str] = set()
 
     def move(self, store: ox.Store, now: int) -> None:

@@ -1,7 +1,7 @@
 """One triple pattern, matched without a store.
 
-The triples come with their literals as a store would keep them (see `stored`), so terms that a
-store takes for the same are equal, and matching is comparing.
+The triples come with their literals as a store would keep them (see `stored_literal`), so terms
+that a store takes for the same are equal, and matching is comparing.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rsp_engine.model.terms.stored_literal import stored
+from rsp_engine.model.terms.stored_literal import stored_literal
 from rsp_engine.operators.sparql.template import Hole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from rsp_engine.model.terms.term import Term
+
 __all__ = ["OnePattern"]
 
-Term = ox.NamedNode | ox.BlankNode | ox.Literal
 _PLACES: tuple[Callable[[ox.Triple], Term], ...] = (
     attrgetter("subject"),
     attrgetter("predicate"),
@@ -87,7 +88,7 @@ class OnePattern:
     def _constants(self) -> Iterator[tuple[Callable[[ox.Triple], Term], Term]]:
         for place, term in self._terms():
             if not isinstance(term, Hole):
-                yield place, stored(term) if isinstance(term, ox.Literal) else term
+                yield place, stored_literal(term) if isinstance(term, ox.Literal) else term
 
     def _variables(self) -> dict[str, Callable[[ox.Triple], Term]]:
         """Return where each variable stands first."""

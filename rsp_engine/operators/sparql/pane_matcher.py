@@ -16,23 +16,24 @@ import numpy as np
 import pyoxigraph as ox
 
 from rsp_engine.model.terms.lazy_text import WrittenRows
+from rsp_engine.model.terms.ntriples import row_text
 from rsp_engine.model.terms.term_order import number_key, order_key
-from rsp_engine.operators.scoring.exact_scores import Kind, exact_scores, read_column
+from rsp_engine.operators.scoring.exact_scores import NumberKind, exact_scores, read_column
 from rsp_engine.operators.scoring.scoring_function import Scoring, Variable, evaluate, variables
 from rsp_engine.operators.scoring.term_scores import are_numbers, column
-from rsp_engine.operators.sparql.element_query import ElementAsking, ElementText
-from rsp_engine.operators.sparql.sparql_query import Asking, GeneralConfig, row_text
+from rsp_engine.operators.sparql.element_query import ElementQuery, ElementText
+from rsp_engine.operators.sparql.sparql_query import SparqlConfig, SparqlQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.sparql.one_pattern import OnePattern
-    from rsp_engine.operators.sparql.sparql_query import Term
 
-__all__ = ["Matched", "Matcher", "Matching", "Solution"]
+__all__ = ["Matched", "Matcher", "Matching", "SolutionTuple"]
 
-Solution = tuple["Term", ...]
+SolutionTuple = tuple["Term", ...]
 """The terms of the variables of the pattern: they tell which triple it is."""
 
 
@@ -50,10 +51,10 @@ class Matching:
     window: str
     names: tuple[str, ...]
     patterns: tuple[OnePattern, ...]
-    asked: GeneralConfig
+    asked: SparqlConfig
     is_filtered: bool
     scoring: Scoring | None
-    together: GeneralConfig | None = None
+    together: SparqlConfig | None = None
     ordered: bool = False
 
     @property
@@ -75,11 +76,11 @@ class Matched(NamedTuple):
     the number is a variable, and float64 has the order of all of them, their `kind` is known.
     """
 
-    solutions: Sequence[Solution]
+    solutions: Sequence[SolutionTuple]
     times: Integers
     numbers: Floats
     keys: Sequence[str] | None = None
-    kind: Kind | None = None
+    kind: NumberKind | None = None
 
     @classmethod
     def joined(cls, parts: Sequence[Matched]) -> Matched:
@@ -153,12 +154,12 @@ class Matched(NamedTuple):
         )
 
 
-def _kind_of_all(kinds: Sequence[Kind | None]) -> Kind | None:
+def _kind_of_all(kinds: Sequence[NumberKind | None]) -> NumberKind | None:
     known = [kind for kind in kinds if kind is not None]
-    return reduce(Kind.joined, known) if len(known) == len(kinds) else None
+    return reduce(NumberKind.joined, known) if len(known) == len(kinds) else None
 
 
-def _numbers(terms: Sequence[Term | None]) -> tuple[Floats, Kind | None]:
+def _numbers(terms: Sequence[Term | None]) -> tuple[Floats, NumberKind | None]:
     """Return terms as numbers, and their kind if float64 has their order."""
     found = read_column(terms)
     return (column(terms), None) if found is None else (found.values, found.kind)
@@ -172,11 +173,11 @@ def _in_order(terms: Sequence[Term | None]) -> tuple[Floats, Sequence[str] | Non
     return np.full(len(terms), np.nan), [*map(order_key, terms)]
 
 
-def _text(rows: Sequence[Solution], place: int) -> str:
+def _text(rows: Sequence[SolutionTuple], place: int) -> str:
     return row_text(rows[place])
 
 
-def _joined(parts: Sequence[Sequence[Solution]]) -> Sequence[Solution]:
+def _joined(parts: Sequence[Sequence[SolutionTuple]]) -> Sequence[SolutionTuple]:
     """Return solutions as one sequence: as text, if that is what all of them are."""
     written = [part for part in parts if isinstance(part, WrittenRows)]
     if len(written) == len(parts):
@@ -191,11 +192,11 @@ class Matcher:
         self.config = config
         self._store = store
         self._graph = ox.NamedNode(config.window)
-        self._asking = Asking(config.asked)
-        self._elements: ElementAsking | None = None
+        self._asking = SparqlQuery(config.asked)
+        self._elements: ElementQuery | None = None
         if len(config.patterns) > 1:
             text = ElementText(config.window, config.asked, config.together)
-            self._elements = ElementAsking(text, store)
+            self._elements = ElementQuery(text, store)
 
     def match(
         self,
@@ -228,7 +229,7 @@ class Matcher:
 
     def _by_element(
         self,
-        found: Sequence[tuple[int, Solution]],
+        found: Sequence[tuple[int, SolutionTuple]],
         times: Integers,
         sizes: Sequence[int] | None,
     ) -> Matched:
@@ -254,7 +255,7 @@ class Matcher:
         return self._matched(solutions, came_at, terms)
 
     def _matched(
-        self, solutions: Sequence[Solution], came: Integers, terms: Sequence[Term | None]
+        self, solutions: Sequence[SolutionTuple], came: Integers, terms: Sequence[Term | None]
     ) -> Matched:
         """Return solutions with the numbers that terms are, or with their order."""
         if not self.config.ordered:
@@ -272,8 +273,8 @@ class Matcher:
         return matching, times[[id(triple) in found for triple in triples]]
 
     def _scored(
-        self, solutions: Sequence[Solution], scoring: Scoring
-    ) -> tuple[Floats, Kind | None] | None:
+        self, solutions: Sequence[SolutionTuple], scoring: Scoring
+    ) -> tuple[Floats, NumberKind | None] | None:
         """Return the number of each solution; nothing if arithmetic has another meaning here.
 
         Over texts and dates a function may have a value, and so may a difference.
@@ -291,7 +292,7 @@ class Matcher:
         return evaluate(scoring, {name: column(found) for name, found in terms.items()}), None
 
     def _ordered(
-        self, solutions: Sequence[Solution], scoring: Scoring
+        self, solutions: Sequence[SolutionTuple], scoring: Scoring
     ) -> tuple[Floats, Sequence[str] | None] | None:
         """Return numbers in the order of the solutions, or keys; nothing if neither is known."""
         if not solutions:

@@ -11,13 +11,13 @@ from urllib.parse import quote
 
 import pyoxigraph as ox
 
-from rsp_engine.operators.sparql.sparql_query import Asking, GeneralConfig, as_row
+from rsp_engine.operators.sparql.sparql_query import SparqlConfig, SparqlQuery, as_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rsp_engine.model.answers import Row
-    from rsp_engine.operators.sparql.sparql_query import Term
+    from rsp_engine.model.terms.term import Term
 
 __all__ = ["OBJECT", "OBJECTS", "Projector", "ask_objects", "holds_blank_nodes", "variable_iri"]
 
@@ -35,9 +35,9 @@ def variable_iri(name: str) -> str:
 class Projector:
     """Makes rows. `asked` gives the object and then the columns of `answer`; nothing if plain."""
 
-    def __init__(self, answer: GeneralConfig, asked: GeneralConfig | None) -> None:
+    def __init__(self, answer: SparqlConfig, asked: SparqlConfig | None) -> None:
         self._answer = answer
-        self._asking = None if asked is None else Asking(asked)
+        self._asking = None if asked is None else SparqlQuery(asked)
 
     def rows(self, objects: Sequence[Mapping[str, Term]], now: int) -> list[Row]:
         """Return the rows of objects, in their order; they have neither rank nor age yet."""
@@ -49,7 +49,7 @@ class Projector:
 
 
 def ask_objects(
-    asking: Asking, objects: Sequence[Mapping[str, Term]], now: int
+    asking: SparqlQuery, objects: Sequence[Mapping[str, Term]], now: int
 ) -> list[list[Term | None]]:
     """Ask for columns of objects, in their order."""
     if not objects:

@@ -19,35 +19,33 @@ from rsp_engine.operators.sparql.term_aggregates import custom_aggregates
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.sparql.latest_solutions import LatestConfig
-    from rsp_engine.operators.sparql.template import Template
+    from rsp_engine.operators.sparql.template import TripleTemplate
 
 __all__ = [
-    "BUILTINS",
+    "BUILTIN_NAMESPACE",
     "CAME",
     "FULL_KEY",
     "LATEST",
     "ORDER_KEY",
     "PAIR",
     "ROW",
-    "Asking",
-    "GeneralConfig",
-    "Term",
+    "SparqlConfig",
+    "SparqlQuery",
+    "answer_content",
     "as_row",
-    "content_of",
-    "row_text",
 ]
 
-Term = ox.NamedNode | ox.BlankNode | ox.Literal
 Functions = dict[ox.NamedNode, "Callable[..., Term | ox.Triple | None]"]
-BUILTINS = "urn:rsp-engine:builtin:"
+BUILTIN_NAMESPACE = "urn:rsp-engine:builtin:"
 """Where NOW and its kin have their IRI: they must give the same answer in every run."""
 ORDER_KEY, FULL_KEY = "ORDER", "TERM"
 """Functions among them: the keys of a term, see `rsp_engine.model.terms.term_order`."""
 ROW, CAME, PAIR, LATEST = "ROW", "CAME", "PAIR", "LATEST"
 """Others: a row as text; when a triple, or the node of a solution, came; the order of a pair by
 CAME and ROW of its objects; whether a solution is the latest of its key."""
-_AGGREGATES = custom_aggregates(BUILTINS)
+_AGGREGATES = custom_aggregates(BUILTIN_NAMESPACE)
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _CYCLE = 146_097 * 86_400_000
 _EARLIEST = 1 << 63  # added to times, so that their digits are in their order
@@ -55,7 +53,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class GeneralConfig:
+class SparqlConfig:
     """What is asked: SPARQL text over the windows as named graphs, and what becomes of its rows.
 
     `sparql` is what the query means. If there is an `asked`, it goes to Oxigraph in its place: it
@@ -76,7 +74,7 @@ class GeneralConfig:
     is_ordered: bool = False
     score: str | None = None
     is_ranked: bool = False
-    template: Template | None = None
+    template: TripleTemplate | None = None
     needs_order: bool = False
     makes_nodes: bool = False
     cut: tuple[int, int | None] = (0, None)
@@ -91,18 +89,18 @@ class GeneralConfig:
         return self.timed is not None
 
 
-class Asking:
+class SparqlQuery:
     """Asks one text. NOW is the instant of the evaluation, and chance begins anew with it."""
 
     def __init__(
-        self, config: GeneralConfig, more: Mapping[str, Callable[..., Term | None]] | None = None
+        self, config: SparqlConfig, more: Mapping[str, Callable[..., Term | None]] | None = None
     ) -> None:
         """Take what to ask, and more functions of the engine than those that all queries have."""
         self._sparql = config.asked or config.sparql
         self._now = 0
         self._chance = random.Random()  # noqa: S311 - repeatable on purpose
         given = {ox.NamedNode(iri): call for iri, call in config.functions.items()}
-        own = {ox.NamedNode(BUILTINS + name): call for name, call in (more or {}).items()}
+        own = {ox.NamedNode(BUILTIN_NAMESPACE + name): call for name, call in (more or {}).items()}
         self._functions: Functions = {**given, **self._builtins(), **own}
 
     def _builtins(self) -> Functions:
@@ -118,7 +116,7 @@ class Asking:
             PAIR: _pair,
             LATEST: lambda *_: None,
         }
-        return {ox.NamedNode(BUILTINS + name): call for name, call in made.items()}
+        return {ox.NamedNode(BUILTIN_NAMESPACE + name): call for name, call in made.items()}
 
     def _uuid(self) -> uuid.UUID:
         return uuid.UUID(int=self._chance.getrandbits(128), version=4)
@@ -148,7 +146,7 @@ def _pair(*marks: Term) -> ox.Literal | None:
     return ox.Literal("\0".join(reversed(known)))
 
 
-def as_row(config: GeneralConfig, terms: Sequence[Term | None]) -> Row:
+def as_row(config: SparqlConfig, terms: Sequence[Term | None]) -> Row:
     """Return a solution as a row, with its score if the query ranks."""
     names = config.variables
     bindings: dict[str, Term]
@@ -162,7 +160,7 @@ def as_row(config: GeneralConfig, terms: Sequence[Term | None]) -> Row:
     return Row(bindings, None, number(terms[place]))
 
 
-def content_of(config: GeneralConfig, rows: Sequence[Row]) -> Solutions | Graph:
+def answer_content(config: SparqlConfig, rows: Sequence[Row]) -> Solutions | Graph:
     """Return rows in order as the answer that the query's form asks for."""
     if config.template is not None:
         return Graph(config.template.fill([row.bindings for row in rows]))

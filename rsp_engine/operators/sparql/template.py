@@ -13,7 +13,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Hole", "Template", "TemplateTerm"]
+__all__ = ["Hole", "TemplateTerm", "TripleTemplate"]
 
 _NEW = re.compile(r"(?<=_:)new[0-9a-f]{16}x[0-9]+x")
 
@@ -29,7 +29,7 @@ TemplateTerm = NamedNode | Literal | BlankNode | Hole
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class TripleTemplate:
     """Triples whose blank nodes are new in every solution."""
 
     triples: tuple[tuple[TemplateTerm, TemplateTerm, TemplateTerm], ...]

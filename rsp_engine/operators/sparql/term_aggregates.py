@@ -31,17 +31,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.model.terms.numerals import DECIMAL, DOUBLE, FLOAT, INTEGERS, NUMERALS, XSD
-from rsp_engine.model.terms.stored_literal import stored
+from rsp_engine.model.terms.numerals import (
+    DECIMAL,
+    DOUBLE,
+    FLOAT,
+    INTEGERS,
+    NUMERALS,
+)
+from rsp_engine.model.terms.stored_literal import stored_literal
+from rsp_engine.model.terms.term import XSD
 from rsp_engine.model.terms.term_order import full_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Term = ox.NamedNode | ox.BlankNode | ox.Literal
+    from rsp_engine.model.terms.term import Term
+
 
 __all__ = [
-    "AGGREGATES",
+    "TERM_AGGREGATES",
     "ExactSum",
     "average_of",
     "custom_aggregates",
@@ -189,7 +197,7 @@ def _written(number: float | np.floating) -> str:
 
 
 def _literal(text: str, kind: int) -> ox.Literal:
-    return stored(ox.Literal(text, datatype=ox.NamedNode(_TYPES[kind])))
+    return stored_literal(ox.Literal(text, datatype=ox.NamedNode(_TYPES[kind])))
 
 
 def sum_of(terms: Sequence[object]) -> ox.Literal | None:
@@ -265,7 +273,7 @@ def _once(function: Callable[[Sequence[Term]], Term | None]) -> Callable[..., Te
     return lambda terms: function([*dict.fromkeys(terms)])
 
 
-AGGREGATES: dict[str, Callable[[Sequence[Term]], Term | None]] = {
+TERM_AGGREGATES: dict[str, Callable[[Sequence[Term]], Term | None]] = {
     "MIN": least,
     "MAX": largest,
     "SUM": sum_of,
@@ -292,5 +300,5 @@ def custom_aggregates(prefix: str) -> dict[ox.NamedNode, Callable[[], Any]]:
     """Return the aggregates as Oxigraph takes them, with names that begin with a prefix."""
     return {
         ox.NamedNode(prefix + name): partial(_Aggregate, function)
-        for name, function in AGGREGATES.items()
+        for name, function in TERM_AGGREGATES.items()
     }

@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
 
 __all__ = [
     "Arrivals",
-    "Ranking",
-    "TopkConfig",
+    "TopkAnswer",
     "TopkOperator",
+    "TopkOperatorConfig",
     "as_array",
     "as_arrivals",
-    "best_first",
+    "best_arrivals_first",
+    "concatenated_arrivals",
     "in_panes",
-    "joined",
-    "order_of",
+    "rank_order",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class TopkConfig:
+class TopkOperatorConfig:
     """The k best of each window."""
 
     k: int
@@ -67,7 +67,7 @@ class Arrivals(NamedTuple):
         return Arrivals(self.keys[:count], self.positions[:count], self.scores[:count])
 
 
-class Ranking(NamedTuple):
+class TopkAnswer(NamedTuple):
     """The answer of a window, best first.
 
     `is_exact` says that it is surely what the oracle gives, `has_exact_set` that it surely holds
@@ -87,17 +87,17 @@ class TopkOperator(Protocol):
     def arrive(self, pane: Pane, keys: Any, positions: Any, scores: Any) -> None:  # noqa: ANN401 - array-like
         """Take arrivals of a pane whose windows are all open."""
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         """Close a window, and all before it, and return its ranking."""
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know, as plain data, to be restored from."""
 
 
-def best_first(arrivals: Arrivals) -> Arrivals:
+def best_arrivals_first(arrivals: Arrivals) -> Arrivals:
     """Return arrivals in order, of each key the latest only.
 
-    >>> found = best_first(as_arrivals([1, 2, 1], [0, 1, 2], [5.0, 7.0, 5.0]))
+    >>> found = best_arrivals_first(as_arrivals([1, 2, 1], [0, 1, 2], [5.0, 7.0, 5.0]))
     >>> found.keys.tolist(), found.positions.tolist()
     ([2, 1], [1, 2])
     """
@@ -107,10 +107,10 @@ def best_first(arrivals: Arrivals) -> Arrivals:
         order = np.lexsort((arrivals.scores, arrivals.positions, arrivals.keys))
         is_last = np.r_[np.diff(arrivals.keys[order]) != 0, True]
         arrivals = arrivals.take(order[is_last])
-    return arrivals.take(order_of(arrivals))
+    return arrivals.take(rank_order(arrivals))
 
 
-def order_of(arrivals: Arrivals) -> NDArray[np.intp]:
+def rank_order(arrivals: Arrivals) -> NDArray[np.intp]:
     """Return the places of arrivals, best first."""
     order = np.argsort(-arrivals.scores)
     scores = arrivals.scores[order]
@@ -139,7 +139,7 @@ def as_arrivals(keys: Any, positions: Any, scores: Any) -> Arrivals:  # noqa: AN
     return batch
 
 
-def joined(parts: Iterable[Arrivals]) -> Arrivals:
+def concatenated_arrivals(parts: Iterable[Arrivals]) -> Arrivals:
     """Return several batches as one."""
     keys, positions, scores = zip(*parts, strict=True)
     return Arrivals(np.concatenate(keys), np.concatenate(positions), np.concatenate(scores))

@@ -25,23 +25,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.operators.topk.contract import TopkConfig
+from rsp_engine.operators.topk.contract import TopkOperatorConfig
 from rsp_engine.operators.topk.mintopk import MinTopk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.sparql.pane_matcher import Matched
 
-__all__ = ["KeyedTopk", "Place", "best_of"]
+__all__ = ["KeyedPlace", "KeyedTopk", "best_of"]
 
-Place = tuple[str, int, str]
+KeyedPlace = tuple[str, int, str]
 """What orders an object: the key of its term, the event time, and the text of its solution."""
 
 
-def in_order(places: Sequence[Place], *, descending: bool) -> list[int]:
+def in_order(places: Sequence[KeyedPlace], *, descending: bool) -> list[int]:
     """Return the numbers of places, the best last.
 
     Later and larger is better among those of one key, whichever way the keys go.
@@ -54,7 +54,7 @@ def in_order(places: Sequence[Place], *, descending: bool) -> list[int]:
     return order
 
 
-def best_of(matched: Matched, k: int, *, descending: bool) -> tuple[Matched, list[Place]]:
+def best_of(matched: Matched, k: int, *, descending: bool) -> tuple[Matched, list[KeyedPlace]]:
     """Return the k best solutions, of each the latest arrival, and what orders them."""
     near = matched.at(_near(matched, k, descending=descending))
     texts = near.texts()
@@ -94,12 +94,14 @@ class KeyedTopk:
     """Time for a pane of n objects: O((c + n) log (c + n)), with c candidates; memory: O(c)."""
 
     def __init__(self, k: int, *, descending: bool) -> None:
-        self._config = TopkConfig(k)
+        self._config = TopkOperatorConfig(k)
         self._descending = descending
         self._mintopk = MinTopk(self._config)
-        self._places: dict[int, Place] = {}
+        self._places: dict[int, KeyedPlace] = {}
 
-    def arrive(self, pane: Pane, window: int, keys: Sequence[int], places: Sequence[Place]) -> None:
+    def arrive(
+        self, pane: Pane, window: int, keys: Sequence[int], places: Sequence[KeyedPlace]
+    ) -> None:
         """Take objects of a pane that a window is about to be the first to hold."""
         held = self._mintopk.keys.tolist()
         found = [*(self._places[key] for key in held), *places]
@@ -118,13 +120,13 @@ class KeyedTopk:
         self._places = {key: self._places[key] for key in self._mintopk.keys.tolist()}
         return best
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return all there is to know, as plain data, to be restored from."""
         places = [[key, *place] for key, place in self._places.items()]
         return {"mintopk": self._mintopk.state(), "places": places}
 
     @classmethod
-    def restored(cls, k: int, state: State, *, descending: bool) -> KeyedTopk:
+    def restored(cls, k: int, state: StateData, *, descending: bool) -> KeyedTopk:
         """Return an operator that goes on from a state."""
         made = cls(k, descending=descending)
         made._mintopk = MinTopk.restored(made._config, state["mintopk"])

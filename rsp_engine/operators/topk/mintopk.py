@@ -4,7 +4,7 @@ The first k of the list that live until a window are its answer, so nothing is e
 A key must always arrive with the same score; for scores that change there is Topk+N.
 
 >>> from rsp_engine.model.windows import Pane
->>> operator = MinTopk(TopkConfig(1))
+>>> operator = MinTopk(TopkOperatorConfig(1))
 >>> operator.arrive(Pane(0, 1), [1, 2], [10, 20], [5.0, 3.0])
 >>> operator.close(0).keys.tolist(), operator.candidates()
 ([1], [Candidate(key=1, score=5.0, start=1, end=1)])
@@ -18,10 +18,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from rsp_engine.model.state import State, checked, headed
-from rsp_engine.operators.topk.contract import Arrivals, Ranking, TopkConfig, as_arrivals
+from rsp_engine.model.state import StateData, check_header, with_header
+from rsp_engine.operators.topk.contract import Arrivals, TopkAnswer, TopkOperatorConfig, as_arrivals
 from rsp_engine.operators.topk.pane_buffer import PaneBuffer
-from rsp_engine.operators.topk.super_mtk_list import Candidate, SuperList
+from rsp_engine.operators.topk.super_mtk_list import Candidate, SuperMTKList
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Integers
@@ -33,10 +33,10 @@ __all__ = ["MinTopk"]
 class MinTopk:
     """Time for a pane of n arrivals: O(n + c), with c candidates; memory: O(c)."""
 
-    def __init__(self, config: TopkConfig) -> None:
+    def __init__(self, config: TopkOperatorConfig) -> None:
         self.config = config
         self._buffer = PaneBuffer(config.k)
-        self._list = SuperList(config.k)
+        self._list = SuperMTKList(config.k)
         self._largest = -1  # no key so far was larger
 
     def __len__(self) -> int:
@@ -54,11 +54,11 @@ class MinTopk:
         if not taken:
             self._list.purge(window)
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         self.settle(window)
         self._buffer.closed = window
         k = self.config.k
-        return Ranking(window, self._list.keys[:k].copy(), self._list.scores[:k])
+        return TopkAnswer(window, self._list.keys[:k].copy(), self._list.scores[:k])
 
     @property
     def keys(self) -> Integers:
@@ -86,14 +86,14 @@ class MinTopk:
         self._list.purge(self._buffer.closed + 1)
         return self._list.pointers(self._buffer.closed + 1)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         content = {"buffer": self._buffer.state(), "list": self._list.state()}
-        return headed("MinTopk", asdict(self.config), {**content, "largest": self._largest})
+        return with_header("MinTopk", asdict(self.config), {**content, "largest": self._largest})
 
     @classmethod
-    def restored(cls, config: TopkConfig, state: State) -> MinTopk:
+    def restored(cls, config: TopkOperatorConfig, state: StateData) -> MinTopk:
         """Return an operator that goes on from a state."""
-        checked(state, "MinTopk", asdict(config))
+        check_header(state, "MinTopk", asdict(config))
         made = cls(config)
         made._buffer.restore(state["buffer"])
         made._list.restore(state["list"])

@@ -6,13 +6,13 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.topk.contract import Arrivals, as_arrivals, joined
-from rsp_engine.operators.topk.score_threshold import Best
+from rsp_engine.operators.topk.contract import Arrivals, as_arrivals, concatenated_arrivals
+from rsp_engine.operators.topk.score_threshold import ScoreThreshold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
 
 __all__ = ["PaneBuffer", "check_open", "check_order"]
 
@@ -39,7 +39,7 @@ class PaneBuffer:
 
     def __init__(self, k: int, whole: float = 0) -> None:
         self.closed = -1
-        self._best = Best(k)
+        self._best = ScoreThreshold(k)
         self._whole = whole
         self._panes: dict[tuple[int, int], tuple[Pane, list[Arrivals]]] = {}
 
@@ -65,7 +65,7 @@ class PaneBuffer:
             yield pane, self._reduced(parts)
 
     def _reduced(self, parts: list[Arrivals]) -> Arrivals:
-        return parts[0] if len(parts) == 1 else self._few(joined(parts))
+        return parts[0] if len(parts) == 1 else self._few(concatenated_arrivals(parts))
 
     def _few(self, batch: Arrivals) -> Arrivals:
         if len(batch.keys) > self._whole:
@@ -73,7 +73,7 @@ class PaneBuffer:
         keys, positions, scores = batch
         return Arrivals(keys.copy(), positions.copy(), scores.copy())  # the caller may use its own
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what waits, as plain data."""
         panes = {
             pane.name: [a.tolist() for a in self._reduced(parts)]
@@ -81,7 +81,7 @@ class PaneBuffer:
         }
         return {"closed": self.closed, "size": len(panes), "panes": panes}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Take back what waits."""
         self.closed = state["closed"]
         self._panes = {}

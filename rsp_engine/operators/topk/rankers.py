@@ -9,7 +9,7 @@ from rsp_engine.operators.topk.baselines.oracle import Oracle
 from rsp_engine.operators.topk.baselines.pretopk import PreTopk
 from rsp_engine.operators.topk.baselines.skyband import KSkyband
 from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
-from rsp_engine.operators.topk.contract import TopkConfig
+from rsp_engine.operators.topk.contract import TopkOperatorConfig
 from rsp_engine.operators.topk.mintopk import MinTopk
 
 __all__ = ["RANKERS", "RankerName", "ranker_config"]
@@ -39,7 +39,7 @@ RANKERS: dict[RankerName, type[Any]] = {
 """Each is made from its configuration, and restored from that and a state."""
 
 
-def ranker_config(name: RankerName, k: int, slides: int) -> TopkConfig:
+def ranker_config(name: RankerName, k: int, slides: int) -> TopkOperatorConfig:
     """Return the configuration of an operator, for windows of so many slides."""
     match name:
         case "SAP":
@@ -53,4 +53,4 @@ def ranker_config(name: RankerName, k: int, slides: int) -> TopkConfig:
         case "SMA (ring buffer)":
             return SmaConfig(k, index="ring")
         case _:
-            return TopkConfig(k)
+            return TopkOperatorConfig(k)

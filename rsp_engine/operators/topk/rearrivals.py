@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.operators.topk.contract import Arrivals, best_first
+from rsp_engine.operators.topk.contract import Arrivals, best_arrivals_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rsp_engine.operators.sap.partition import Latest, Partition
+    from rsp_engine.operators.sap.partition import LatestObjects, Partition
     from rsp_engine.operators.topk.rank_tuples import Entry
 
-__all__ = ["Renewals"]
+__all__ = ["Rearrivals"]
 
 _FEW = 32  # keys that are looked at one by one
 
 
-class Renewals:
+class Rearrivals:
     """Costs nothing as long as all keys are new; from the first that is not, O(1) for each arrival.
 
     Memory: then, an entry for each key of the window.
@@ -27,7 +27,7 @@ class Renewals:
 
     def __init__(self, largest: int = -1) -> None:
         self.largest = largest
-        self.latest: Latest | None = None
+        self.latest: LatestObjects | None = None
 
     def are_new(self, batch: Arrivals) -> bool:
         """Tell whether no key of a batch came before, in it or earlier; if so, it has come now."""
@@ -64,7 +64,7 @@ class Renewals:
                 found, ends = partition.objects()
                 marks = zip(found.positions.tolist(), ends.tolist(), strict=True)
                 self.latest.update(zip(found.keys.tolist(), marks, strict=True))
-        batch = best_first(batch)
+        batch = best_arrivals_first(batch)
         kept, gone = np.ones(len(batch.keys), dtype=bool), []
         for place, (key, position, score) in enumerate(
             zip(*(column.tolist() for column in batch), strict=True)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.operators.topk.contract import Arrivals, best_first
+from rsp_engine.operators.topk.contract import Arrivals, best_arrivals_first
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rsp_engine.model.arrays import Floats
 
-__all__ = ["Best", "Border"]
+__all__ = ["Border", "ScoreThreshold"]
 
 
 class Border:
@@ -59,7 +59,7 @@ class Border:
             self.guess = float(scores[min(self.some, len(scores)) - 1])
 
 
-class Best:
+class ScoreThreshold:
     """Reduces arrivals to the k best keys, best first. A key always has the same score."""
 
     def __init__(self, k: int) -> None:
@@ -69,9 +69,9 @@ class Best:
         """Return the k best of a batch, each key once, best first."""
         above = self._border.above(arrivals.scores)
         if above is None:
-            return best_first(arrivals).first(self._border.k)
-        best = best_first(arrivals.take(above))
+            return best_arrivals_first(arrivals).first(self._border.k)
+        best = best_arrivals_first(arrivals.take(above))
         if len(best.keys) < self._border.k:
-            best = best_first(arrivals)  # the same few keys again and again
+            best = best_arrivals_first(arrivals)  # the same few keys again and again
         self._border.learn(best.scores)
         return best.first(self._border.k)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.operators.topk.contract import Arrivals
 
-__all__ = ["Candidate", "Dropped", "SuperList"]
+__all__ = ["Candidate", "Dropped", "SuperMTKList"]
 
 _FEW = 128  # that leave at once: it is faster to take them out of the counters than to count anew
 _KEYS, _POSITIONS, _FALLING, _END, _MORE = range(5)
@@ -58,7 +58,7 @@ class Dropped(NamedTuple):
     more: Floats
 
 
-class SuperList:
+class SuperMTKList:
     """Time for n new objects: O(c + n), with c objects in the list. Memory: O(c).
 
     `more` numbers travel with each object, as a row.

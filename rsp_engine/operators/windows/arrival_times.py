@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rsp_engine.operators.windows.element_solutions import CAME
+from rsp_engine.operators.windows.element_solutions import CAME_PREDICATE
 from rsp_engine.operators.windows.time_windows import TimedScan
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _arrivals(
         yield from zip(part, scan.times(key).tolist(), strict=True)  # type: ignore[arg-type]
         return
     for triple in part:
-        if triple.predicate.value == CAME:
+        if triple.predicate.value == CAME_PREDICATE:
             yield triple.subject, int(triple.object.value)  # type: ignore[union-attr]
         elif isinstance(key, int):  # of a window that counts, which has a part for each number
             yield triple, key

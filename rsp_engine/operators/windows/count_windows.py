@@ -15,7 +15,7 @@ import numpy as np
 from rsp_engine.model.answers import Interval
 from rsp_engine.model.terms.ntriples import read_triples, triples_text
 from rsp_engine.model.windows import Pane, TimeFrame
-from rsp_engine.operators.windows.element_order import Counting, columns, elements
+from rsp_engine.operators.windows.element_order import ElementOrder, columns, elements
 from rsp_engine.operators.windows.scan import NO_LANE, Refusal
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Triple
 
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
     from rsp_engine.model.streams import Lane
     from rsp_engine.model.windows import CountFrame
     from rsp_engine.operators.sparql.pane_matcher import Matched, Matcher
@@ -44,7 +44,7 @@ class CountScan:
         self._closes_partial = closes_partial
         self.closed = -1
         self.has_news = False
-        self._counting = Counting(frame)
+        self._counting = ElementOrder(frame)
         self._count = 0
         self._settled: deque[tuple[int, Sequence[Triple]]] = deque()
 
@@ -138,7 +138,7 @@ class CountScan:
         for _ in range(min(until - self._dropped, len(self._settled))):
             self._settled.popleft()
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return the elements in their order: which of equal ones came first is not told."""
         return {
             "closed": self.closed,
@@ -147,15 +147,15 @@ class CountScan:
             **self._held_state(),
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         self.closed, self.has_news = state["closed"], state["has_news"]
         self._counting.restore(state)
         self._restore_held(state)
 
-    def _held_state(self) -> State:
+    def _held_state(self) -> StateData:
         return {"settled": columns(self._settled), "dropped": self._dropped}
 
-    def _restore_held(self, state: State) -> None:
+    def _restore_held(self, state: StateData) -> None:
         self._settled = deque(elements(state["settled"]))
         self._count = state["dropped"] + len(self._settled)
 
@@ -185,10 +185,10 @@ class DescribedCountScan(CountScan):
         self._described = max(self._described, end)
         return super().content()
 
-    def _held_state(self) -> State:
+    def _held_state(self) -> StateData:
         return {**super()._held_state(), "described": self._described}
 
-    def _restore_held(self, state: State) -> None:
+    def _restore_held(self, state: StateData) -> None:
         super()._restore_held(state)
         self._described = state["described"]
 
@@ -254,14 +254,14 @@ class CountedScan(CountScan):
         for number in range(until - self.frame.step, until):  # windows close one by one
             self._edges.pop(number, None)
 
-    def _held_state(self) -> State:
+    def _held_state(self) -> StateData:
         panes = [
             [pane.first, pane.last, triples_text(triples), numbers]
             for pane, triples, numbers in self._panes
         ]
         return {"count": self._count, "edges": [*map(list, self._edges.items())], "panes": panes}
 
-    def _restore_held(self, state: State) -> None:
+    def _restore_held(self, state: StateData) -> None:
         self._count = state["count"]
         self._edges = dict(state["edges"])
         self._panes = deque(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Triple
 
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
     from rsp_engine.model.windows import CountFrame
 
     _Waiting = tuple[int, str, int, Sequence[Triple]]
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     Counted = tuple[int, Sequence[Triple]]
     """A timestamp and what counts as one: the triples of an element, or one triple."""
 
-__all__ = ["Counting", "columns", "elements"]
+__all__ = ["ElementOrder", "columns", "elements"]
 
 
-class Counting:
+class ElementOrder:
     """Puts elements in order. Memory: the elements that wait."""
 
     def __init__(self, frame: CountFrame) -> None:
@@ -69,12 +69,12 @@ class Counting:
             else:
                 yield timestamp, triples
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what waits, in its order: which of equal ones came first is not told."""
         waiting = ((timestamp, triples) for timestamp, _, _, triples in sorted(self._waiting))
         return {"waiting": columns(waiting), "watermark": self._watermark}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state."""
         self._waiting, self._numbers, self.waiting = [], count(), 0
         for timestamp, triples in elements(state["waiting"]):
@@ -82,7 +82,7 @@ class Counting:
         self._watermark = state["watermark"]
 
 
-def columns(counted: Iterable[Counted]) -> State:
+def columns(counted: Iterable[Counted]) -> StateData:
     """Return what counts as plain data, to be read by `elements`."""
     held = list(counted)
     return {
@@ -92,7 +92,7 @@ def columns(counted: Iterable[Counted]) -> State:
     }
 
 
-def elements(state: State) -> Iterator[Counted]:
+def elements(state: StateData) -> Iterator[Counted]:
     """Yield what is written down."""
     triples = iter(read_triples(state["triples"]))
     for timestamp, size in zip(state["timestamps"], state["sizes"], strict=True):

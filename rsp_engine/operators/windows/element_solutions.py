@@ -21,23 +21,23 @@ from urllib.parse import quote
 import pyoxigraph as ox
 
 from rsp_engine.model.terms.lazy_text import WrittenTriples
-from rsp_engine.operators.sparql.element_query import ElementAsking, ElementText
-from rsp_engine.operators.sparql.sparql_query import row_text
+from rsp_engine.model.terms.ntriples import row_text
+from rsp_engine.operators.sparql.element_query import ElementQuery, ElementText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["CAME", "Block", "Describing"]
+__all__ = ["CAME_PREDICATE", "Describing", "ElementBlock"]
 
 _SOLUTION = "urn:rsp-engine:solution:"
 _BLOCK = "urn:rsp-engine:block:"
-CAME = "urn:rsp-engine:came"
+CAME_PREDICATE = "urn:rsp-engine:came"
 """The property that says when an element came that gives a solution."""
 _TRUE = '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ElementBlock:
     """A WINDOW block, by its number in the query: its variables, and what is asked of an element.
 
     `is_marked` where a solution may have no values at all. `reads_graphs` where it looks into
@@ -59,7 +59,7 @@ class Block:
 class Describing:
     """Describes the solutions of some blocks. The store holds the static graphs."""
 
-    def __init__(self, blocks: Sequence[Block], store: ox.Store) -> None:
+    def __init__(self, blocks: Sequence[ElementBlock], store: ox.Store) -> None:
         self._blocks = [_Described(block, store) for block in blocks]
 
     def together(
@@ -86,9 +86,9 @@ class Describing:
 
 
 class _Described:
-    def __init__(self, block: Block, store: ox.Store) -> None:
+    def __init__(self, block: ElementBlock, store: ox.Store) -> None:
         self._number = block.number
-        self._asking = ElementAsking(block.asked, store)
+        self._asking = ElementQuery(block.asked, store)
         self._width = len(block.names)
         self._properties = [f"<{block.iri(name)}>" for name in block.names]
         self._mark = f"<{block.iri('')}> {_TRUE}" if block.is_marked else None
@@ -107,7 +107,7 @@ class _Described:
             if self._mark is not None:
                 yield place, f"{node} {self._mark}"
             if self._is_timed:
-                yield place, f"{node} <{CAME}> {ox.Literal(times[place])}"
+                yield place, f"{node} <{CAME_PREDICATE}> {ox.Literal(times[place])}"
             for verb, term in zip(self._properties, terms, strict=True):
                 if term is not None:
                     yield place, f"{node} {verb} {term}"

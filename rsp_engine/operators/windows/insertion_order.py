@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Quad, Store
 
-__all__ = ["HeldGraph", "Inserted"]
+__all__ = ["InsertionOrder", "OrderedGraph"]
 
 
-class HeldGraph(Protocol):
+class OrderedGraph(Protocol):
     """A graph of a store that comes and goes, and can move to another store."""
 
     gone: int
@@ -33,12 +33,12 @@ class HeldGraph(Protocol):
         """Stand in a new store from now on, in order."""
 
 
-class Inserted:
+class InsertionOrder:
     """The places of the quads of a graph in a store. Memory: all that came since it was new.
 
     >>> from pyoxigraph import NamedNode, Quad
     >>> a, b = (Quad(node, node, node) for node in map(NamedNode, ("urn:a", "urn:b")))
-    >>> inserted = Inserted()
+    >>> inserted = InsertionOrder()
     >>> inserted.add([a, b]), inserted.are_in_order([a, b])
     (None, True)
     >>> inserted.add([a]), inserted.are_in_order([b, a])

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.windows.r2s import R2S
     from rsp_engine.operators.windows.scan import Scan
@@ -157,7 +157,7 @@ class Report:
             for scan in self._scans:
                 scan.close_until(instant)
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return how far the report has come, beside the scans."""
         return {
             "watermark": self._watermark,
@@ -167,7 +167,7 @@ class Report:
             "waiting": self._waiting,
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state; the scans are restored by themselves."""
         self._watermark, self._nothing_before = state["watermark"], state["nothing_before"]
         self._has_started, self._was_empty = state["has_started"], state["was_empty"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyoxigraph import Triple
 
     from rsp_engine.model.answers import Interval
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
     from rsp_engine.model.streams import Lane
 
 __all__ = [
@@ -103,8 +103,8 @@ class Scan(Contents, Protocol):
     def is_empty(self) -> bool:
         """Tell whether the last closed window holds nothing."""
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return what is held, as plain data, to be restored from."""
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         """Go on from a state."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rsp_engine.model.blocks import Texts, rows_of
+from rsp_engine.model.blocks import TextBlocks, rows_of
 from rsp_engine.model.terms.lazy_text import WrittenTriples
 from rsp_engine.model.terms.ntriples import read_rows, read_triples, triples_text
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.scoring.exact_scores import Kind
+from rsp_engine.operators.scoring.exact_scores import NumberKind
 from rsp_engine.operators.sparql.pane_matcher import Matched
 from rsp_engine.operators.windows.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE, NO_LANE, Refusal
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Interval
     from rsp_engine.model.arrays import Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
     from rsp_engine.model.streams import Lane
     from rsp_engine.model.windows import TimeFrame
     from rsp_engine.operators.sparql.pane_matcher import Matcher
@@ -41,7 +41,7 @@ class TimeScan:
         self.has_news = False
         self._panes: dict[Pane, _Held] = {}
         self._written: dict[Pane, WrittenTriples] = {}  # panes that are not in the other
-        self._texts: dict[Pane, tuple[str, Texts]] = {}  # of these, what states know
+        self._texts: dict[Pane, tuple[str, TextBlocks]] = {}  # of these, what states know
         self._last = -1
         # The pane of the element before: mostly the next one belongs to it as well. With `[)` all
         # edges are one later in terms of `(]`, times being integers.
@@ -158,7 +158,7 @@ class TimeScan:
     def is_empty(self) -> bool:
         return not any(pane.first <= self.closed <= pane.last for pane in self._held())
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         """Return the panes in time order; which of them came last is found again by itself."""
         self._texts = {pane: held for pane, held in self._texts.items() if pane in self._written}
         panes = {
@@ -175,7 +175,7 @@ class TimeScan:
             "panes": panes,
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: StateData) -> None:
         self.closed, self._last = state["closed"], state["last"]
         panes = sorted((Pane.named(name), held) for name, held in state["panes"].items())
         if len(panes) != state["size"]:
@@ -184,19 +184,19 @@ class TimeScan:
         self._written, self._texts = {}, {}
         self.has_news = state["has_news"]
 
-    def _saved_text(self, pane: Pane) -> State:
+    def _saved_text(self, pane: Pane) -> StateData:
         """Return the triples of a pane that nobody has read, as plain data."""
         text = self._written[pane].text
-        known, lines = self._texts.get(pane, ("", Texts()))
+        known, lines = self._texts.get(pane, ("", TextBlocks()))
         if not text.startswith(known):
-            lines = Texts()
+            lines = TextBlocks()
         self._texts[pane] = text, lines
         return lines.state(text.split("\n") if text and text is not known else [], str)
 
-    def _saved(self, held: _Held) -> State:
+    def _saved(self, held: _Held) -> StateData:
         return held.texts.state(held, str)
 
-    def _read(self, state: State) -> _Held:
+    def _read(self, state: StateData) -> _Held:
         return _Held(read_triples("\n".join(rows_of(state["rows"], state["size"]))))
 
 
@@ -263,7 +263,7 @@ class DescribedScan(ElementScan):
     def _new(self) -> _Held:
         return _Described()
 
-    def _saved(self, held: _Held) -> State:
+    def _saved(self, held: _Held) -> StateData:
         found = _described(held)
         return {
             **super()._saved(held),
@@ -272,7 +272,7 @@ class DescribedScan(ElementScan):
             "solutions": found.solutions.text,
         }
 
-    def _read(self, state: State) -> _Held:
+    def _read(self, state: StateData) -> _Held:
         made = _Described(super()._read(state))
         made.resize(state["sizes"])
         if len(state["times"]) != len(state["sizes"]):
@@ -330,13 +330,13 @@ class TimedScan(ElementScan):
     def _new(self) -> _Held:
         return _Timed()
 
-    def _saved(self, held: _Held) -> State:
+    def _saved(self, held: _Held) -> StateData:
         found = _timed(held)
         rows = found.texts.state(range(len(found)), lambda n: [str(found[n]), found.times[n]])
         sizes = None if found.sizes == [1] * len(found) else [*found.sizes]
         return {**rows, "sizes": sizes, "matched": found.matched_state()}
 
-    def _read(self, state: State) -> _Held:
+    def _read(self, state: StateData) -> _Held:
         rows = rows_of(state["rows"], state["size"])
         made = _Timed(read_triples("\n".join([text for text, _ in rows])))
         made.times.extend(time for _, time in rows)
@@ -350,7 +350,7 @@ class TimedScan(ElementScan):
         if texts:
             solutions: list[Any] = read_rows(texts, width)
             found = np.array(times, dtype=np.int64), np.array(numbers, dtype=np.float64)
-            kind = None if kind is None else Kind(*kind)
+            kind = None if kind is None else NumberKind(*kind)
             made.matched.append(Matched(solutions, *found, keys, kind))
         return made
 
@@ -362,11 +362,11 @@ class _Held(list["Triple"]):
 
     def __init__(self, triples: Iterable[Triple] = ()) -> None:
         super().__init__(triples)
-        self.texts = Texts()
+        self.texts = TextBlocks()
 
     def clear(self) -> None:
         super().clear()
-        self.texts = Texts()
+        self.texts = TextBlocks()
 
 
 class _Elements(_Held):
@@ -417,7 +417,7 @@ class _Timed(_Elements):
         super().__init__(triples)
         self.times: list[int] = []
         self.matched: list[Matched] = []
-        self._written: tuple[int, State] | None = None
+        self._written: tuple[int, StateData] | None = None
 
     def clear(self) -> None:
         super().clear()
@@ -425,7 +425,7 @@ class _Timed(_Elements):
         self.matched.clear()
         self._written = None
 
-    def matched_state(self) -> State:
+    def matched_state(self) -> StateData:
         """Return the solutions as columns of plain data; the same ones until others come."""
         if self._written is None or self._written[0] != len(self.matched):
             found = Matched.joined(self.matched)

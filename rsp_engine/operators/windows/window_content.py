@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
 
-__all__ = ["Content"]
+__all__ = ["WindowContent"]
 
 T = TypeVar("T")
 
 
-class Content(Generic[T]):
+class WindowContent(Generic[T]):
     """A set that is the union of parts. Cost of a change: the parts that come and go.
 
-    >>> content = Content[str]()
+    >>> content = WindowContent[str]()
     >>> content.add("first", ["a", "b"]), content.add("second", ["b", "c"])
     (['a', 'b'], ['c'])
     >>> content.remove("first"), len(content)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pyoxigraph import NamedNode, Quad, Store
 
 from rsp_engine.model.terms.lazy_text import WrittenTriples
-from rsp_engine.operators.windows.insertion_order import Inserted
-from rsp_engine.operators.windows.window_content import Content
+from rsp_engine.operators.windows.insertion_order import InsertionOrder
+from rsp_engine.operators.windows.window_content import WindowContent
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -36,8 +36,8 @@ class WindowGraph:
     def __init__(self, store: Store, name: str, *, in_order: bool = True) -> None:
         self._store = store
         self._name = NamedNode(name)
-        self._content = Content[Quad]()
-        self._inserted = Inserted() if in_order else None
+        self._content = WindowContent[Quad]()
+        self._inserted = InsertionOrder() if in_order else None
         self.gone = 0
         store.add_graph(self._name)
 
@@ -72,6 +72,6 @@ class WindowGraph:
         self._store, self.gone = store, 0
         store.add_graph(self._name)
         if self._inserted is not None:
-            self._inserted = Inserted()
+            self._inserted = InsertionOrder()
             self._inserted.add(self._content)
         store.extend(dict.fromkeys(self._content))

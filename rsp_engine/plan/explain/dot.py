@@ -10,13 +10,13 @@ from rsp_engine.plan.explain.graph import plan_graph
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.plan.explain.graph import Box, Kind, Part
-    from rsp_engine.plan.planner import Plan
+    from rsp_engine.plan.explain.graph import Box, BoxKind, PlanPart
+    from rsp_engine.plan.planner import QueryPlan
 
 __all__ = ["FILLS", "LINES", "explain_dot"]
 
 # Light fills with lines of the same hue, which colour-blind readers can tell apart.
-FILLS: dict[Kind, str] = {
+FILLS: dict[BoxKind, str] = {
     "stream": "#e3f0fb",
     "remote": "#fdebd8",
     "static": "#f1ecf7",
@@ -24,7 +24,7 @@ FILLS: dict[Kind, str] = {
     "algebra": "#ffffff",
     "answer": "#fff7d6",
 }
-LINES: dict[Kind, str] = {
+LINES: dict[BoxKind, str] = {
     "stream": "#0072b2",
     "remote": "#d55e00",
     "static": "#7b5ea7",
@@ -34,7 +34,7 @@ LINES: dict[Kind, str] = {
 }
 
 
-def explain_dot(plan: Plan) -> str:
+def explain_dot(plan: QueryPlan) -> str:
     """Return both plans in the language of Graphviz, each in a frame of its own.
 
     Arrows point back, so that the answer stands at the top, as in the text.
@@ -55,7 +55,7 @@ def explain_dot(plan: Plan) -> str:
     )
 
 
-def _part(number: int, part: Part) -> Iterator[str]:
+def _part(number: int, part: PlanPart) -> Iterator[str]:
     yield f"  subgraph cluster_{number} {{"
     yield f'    graph [label={_quoted(part.title)}, style="rounded", color="#c9d1d9", fontsize=13]'
     for box in part.boxes:

@@ -14,21 +14,21 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
-from rsp_engine.plan.explain.ranking import ranking
+from rsp_engine.plan.explain.ranking import explain_ranking
 from rsp_engine.plan.explain.services import served_as_lines
 from rsp_engine.plan.explain.spark import sent_on_spark
-from rsp_engine.plan.explain.text import Describe, inputs_of, leaving, operator_of, size_of
+from rsp_engine.plan.explain.text import NodeWriter, inputs_of, leaving, operator_of, size_of
 from rsp_engine.plan.logical import algebra as logical
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rsp_engine.plan.logical.algebra import Logical
-    from rsp_engine.plan.planner import Plan
+    from rsp_engine.plan.planner import QueryPlan
 
-__all__ = ["Arrow", "Box", "Kind", "Part", "PlanGraph", "plan_graph"]
+__all__ = ["Arrow", "Box", "BoxKind", "PlanGraph", "PlanPart", "plan_graph"]
 
-Kind = Literal["stream", "remote", "static", "operator", "algebra", "answer"]
+BoxKind = Literal["stream", "remote", "static", "operator", "algebra", "answer"]
 """What a box stands for: it decides about the colour."""
 
 _WIDE, _WIDEST = 34, 52
@@ -40,7 +40,7 @@ class Box:
     """A step of a plan. Its name is made of letters and digits."""
 
     name: str
-    kind: Kind
+    kind: BoxKind
     title: str
     lines: tuple[str, ...] = ()
 
@@ -54,7 +54,7 @@ class Arrow:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlanPart:
     """One of the two plans; the first box is its root."""
 
     title: str
@@ -67,19 +67,19 @@ class PlanGraph:
     """Both plans of a query."""
 
     query: str
-    parts: tuple[Part, Part]
+    parts: tuple[PlanPart, PlanPart]
 
 
-def plan_graph(plan: Plan) -> PlanGraph:
+def plan_graph(plan: QueryPlan) -> PlanGraph:
     """Return the graph of a plan."""
-    describe = Describe(plan.query.prefixes)
+    describe = NodeWriter(plan.query.prefixes)
     return PlanGraph(
         describe.iri(plan.physical.name),
         (_logical(plan.logical, describe), _physical(plan, describe)),
     )
 
 
-def _logical(root: Logical, describe: Describe) -> Part:
+def _logical(root: Logical, describe: NodeWriter) -> PlanPart:
     boxes: list[Box] = []
     arrows: list[Arrow] = []
     numbers = count()
@@ -94,10 +94,10 @@ def _logical(root: Logical, describe: Describe) -> Part:
         return name
 
     add(root)
-    return Part("logical plan", tuple(boxes), tuple(arrows))
+    return PlanPart("logical plan", tuple(boxes), tuple(arrows))
 
 
-def _kind(node: Logical) -> Kind:
+def _kind(node: Logical) -> BoxKind:
     match node:
         case logical.Window():
             return "stream"
@@ -111,7 +111,7 @@ def _kind(node: Logical) -> Kind:
             return "algebra"
 
 
-def _physical(plan: Plan, describe: Describe) -> Part:
+def _physical(plan: QueryPlan, describe: NodeWriter) -> PlanPart:
     physical = plan.physical
     feeds = [] if physical.feeds is None else [f"feeds stream {describe.iri(physical.feeds)}"]
     said = leaving(physical.r2s).partition(": ")[2]
@@ -139,14 +139,14 @@ def _physical(plan: Plan, describe: Describe) -> Part:
         boxes.append(Box(f"g{number}", "static", title, (str(graph.path), "read once")))
         arrows.append(Arrow(f"g{number}", "operator"))
     boxes += [Box(n, "stream", f"stream {describe.iri(iri)}") for iri, n in streams.items()]
-    return Part("physical plan", tuple(boxes), tuple(arrows))
+    return PlanPart("physical plan", tuple(boxes), tuple(arrows))
 
 
-def _told(plan: Plan) -> Iterator[str]:
+def _told(plan: QueryPlan) -> Iterator[str]:
     """Yield what there is to say of the operator."""
     yield operator_of(plan)[1]
     yield f"why: {plan.physical.why}"
-    if (ranked := ranking(plan.physical)) is not None:
+    if (ranked := explain_ranking(plan.physical)) is not None:
         yield from (f"{word}: {said}" for word, said in ranked.facts.items())
     yield f"on Spark: {sent_on_spark(plan.physical)}"
 

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rsp_engine.evaluators.acquatop.config import JoinedConfig
-from rsp_engine.evaluators.group_topk import AggregatedConfig
-from rsp_engine.evaluators.incomplete import CollectedConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.evaluators.group_topk import GroupTopkConfig
+from rsp_engine.evaluators.incomplete import IncompleteConfig
 from rsp_engine.evaluators.pairs import PairsConfig
-from rsp_engine.evaluators.topk import RankedConfig
+from rsp_engine.evaluators.topk import TopkConfig
 
 if TYPE_CHECKING:
-    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 
-__all__ = ["order_of"]
+__all__ = ["explain_order"]
 
 _TERMS = "SPARQL's, completed to one order of all terms"
 
 
-def order_of(config: GeneralConfig) -> str | None:
+def explain_order(config: SparqlConfig) -> str | None:
     """Return the order of a ranked query in a sentence; nothing if it does not rank."""
     if not config.is_ranked:
         return None
     match config:
-        case RankedConfig(ranker=ranker):
+        case TopkConfig(ranker=ranker):
             by = f"{ranker} ranks what float64 has in this order, MinTopk the ranks of other terms"
             return f"{_TERMS}: {by}; equal ones by {_SOLUTION}"
-        case JoinedConfig(grouping=None):
+        case AcquaTopConfig(grouping=None):
             by = "numbers that float64 has in this order are ranked as such, others by their terms"
             return f"{_TERMS}: {by}; equal ones by {_SOLUTION}"
-        case AggregatedConfig() | JoinedConfig():
+        case GroupTopkConfig() | AcquaTopConfig():
             by = "sums are exact, and what float64 may order otherwise is ranked by its terms"
             return f"{_TERMS}: {by}; equal groups by {_GROUP}"
         case PairsConfig():
             by = "scores are those of float64 where it has this order, else the window is asked"
             return f"{_TERMS}: {by}; equal ones by {_PAIR}"
-        case CollectedConfig():
+        case IncompleteConfig():
             by = "objects are found by float64, and the best are asked for their terms"
             return f"{_TERMS}: {by}; equal ones by their terms"
         case _ if config.is_timed:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rsp_engine.evaluators.acquatop.config import JoinedConfig
-from rsp_engine.evaluators.group_topk import AggregatedConfig
-from rsp_engine.evaluators.incomplete import CollectedConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.evaluators.group_topk import GroupTopkConfig
+from rsp_engine.evaluators.incomplete import IncompleteConfig
 from rsp_engine.evaluators.pairs import PairsConfig
-from rsp_engine.evaluators.topk import RankedConfig
+from rsp_engine.evaluators.topk import TopkConfig
 
 if TYPE_CHECKING:
     from rsp_engine.evaluators.incomplete import Attribute
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from rsp_engine.operators.pairs.shared_skyband import PairShape
     from rsp_engine.operators.sparql.pane_matcher import Matching
 
-__all__ = ["Ranking", "ranking"]
+__all__ = ["RankingExplanation", "explain_ranking"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class RankingExplanation:
     """The name of the operator, what it keeps, and more about it: a word and a sentence each."""
 
     operator: str
@@ -30,18 +30,20 @@ class Ranking:
     facts: dict[str, str]
 
 
-def ranking(physical: PhysicalPlan) -> Ranking | None:
+def explain_ranking(physical: PhysicalPlan) -> RankingExplanation | None:
     """Return how a query is ranked, if a top-k operator does it."""
     match physical.operator:
-        case RankedConfig(matching=matching) as config if matching is not None:
+        case TopkConfig(matching=matching) as config if matching is not None:
             names = _names(matching)
             facts = {
                 "object": f"a solution ({names}); one that arrives again lives on",
                 "match": _match(matching),
                 "score": _score(descending=config.descending, is_asked=matching.scoring is None),
             }
-            return Ranking(config.ranker, f"the best {config.k}{_without(config.offset)}", facts)
-        case AggregatedConfig(matching=matching, grouping=grouping) as config if (
+            return RankingExplanation(
+                config.ranker, f"the best {config.k}{_without(config.offset)}", facts
+            )
+        case GroupTopkConfig(matching=matching, grouping=grouping) as config if (
             matching is not None and grouping is not None
         ):
             facts = {
@@ -49,20 +51,20 @@ def ranking(physical: PhysicalPlan) -> Ranking | None:
                 "match": _match(matching),
                 "score": _score(descending=config.descending, is_asked=False),
             }
-            return Ranking(
+            return RankingExplanation(
                 _partials(grouping), f"the best {config.k}{_without(config.offset)}", facts
             )
-        case JoinedConfig(matching=matching) as config if matching is not None:
+        case AcquaTopConfig(matching=matching) as config if matching is not None:
             return _joined(config, matching, physical)
         case PairsConfig(shape=shape) as config if shape is not None:
             return _paired(config, shape)
-        case CollectedConfig() as config:
+        case IncompleteConfig() as config:
             return _collected(config)
         case _:
             return None
 
 
-def _collected(config: CollectedConfig) -> Ranking:
+def _collected(config: IncompleteConfig) -> RankingExplanation:
     [first, *_] = config.attributes
     keys = " ".join(f"?{first.matching.names[place]}" for place in first.keys)
     required = [stream for stream, each in _streams(config) if each.required]
@@ -85,15 +87,15 @@ def _collected(config: CollectedConfig) -> Ranking:
     if config.is_approximate:
         bound = "" if config.bound is None else f", at most {config.bound} instances"
         facts["exact"] = "no: an object that was not likely to be among the best may be missed"
-        return Ranking("approximate", f"{keeps}{bound}", facts)
-    return Ranking(config.algorithm, keeps, facts)
+        return RankingExplanation("approximate", f"{keeps}{bound}", facts)
+    return RankingExplanation(config.algorithm, keeps, facts)
 
 
-def _streams(config: CollectedConfig) -> list[tuple[str, Attribute]]:
+def _streams(config: IncompleteConfig) -> list[tuple[str, Attribute]]:
     return list(zip(config.streams, config.attributes, strict=True))
 
 
-def _paired(config: PairsConfig, shape: PairShape) -> Ranking:
+def _paired(config: PairsConfig, shape: PairShape) -> RankingExplanation:
     half = len(config.names) // 2
     first, second = (
         " ".join(f"?{name}" for name in names)
@@ -109,10 +111,14 @@ def _paired(config: PairsConfig, shape: PairShape) -> Ranking:
         "global": config.why,
         "shared": "one skyband by all queries with the same objects and score",
     }
-    return Ranking("K-skyband", f"the best {config.k} pairs{_without(config.offset)}", facts)
+    return RankingExplanation(
+        "K-skyband", f"the best {config.k} pairs{_without(config.offset)}", facts
+    )
 
 
-def _joined(config: JoinedConfig, matching: Matching, physical: PhysicalPlan) -> Ranking:
+def _joined(
+    config: AcquaTopConfig, matching: Matching, physical: PhysicalPlan
+) -> RankingExplanation:
     [service] = physical.services
     facts = {
         "object": _object(config, matching),
@@ -126,15 +132,17 @@ def _joined(config: JoinedConfig, matching: Matching, physical: PhysicalPlan) ->
         by = f"and {config.n} that stand by, of each active window"
         if service.policy.proposer != "list":
             by = f"{service.policy.name} looks at all groups"
-        return Ranking(_partials(config.grouping), f"{best}; {by}", facts)
+        return RankingExplanation(_partials(config.grouping), f"{best}; {by}", facts)
     if service.policy.proposer != "list":
-        return Ranking("whole window", f"{best}; {service.policy.name} looks at all objects", facts)
+        return RankingExplanation(
+            "whole window", f"{best}; {service.policy.name} looks at all objects", facts
+        )
     facts["monotone"] = config.proof.why
     facts["outside"] = "a changed object that is not in the list is scored by what it streamed"
-    return Ranking("Topk+N", f"{best}, and {config.n} that stand by", facts)
+    return RankingExplanation("Topk+N", f"{best}, and {config.n} that stand by", facts)
 
 
-def _object(config: JoinedConfig, matching: Matching) -> str:
+def _object(config: AcquaTopConfig, matching: Matching) -> str:
     key = " ".join(f"?{matching.names[place]}" for place in config.key)
     if config.grouping is not None:
         return f"{_group(config.grouping, matching)}, joined by {key}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import NamedNode
 
-from rsp_engine.evaluators.service.config import ServedConfig
+from rsp_engine.evaluators.service.config import ServiceConfig
 from rsp_engine.replica.sparql_client.request_text import batch_of, whole_text
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def services_as_data(physical: PhysicalPlan) -> list[dict[str, Any]]:
 def _served(physical: PhysicalPlan) -> Iterator[tuple[ServicePlan, str | None, str | None]]:
     """Yield each clause with its graph and the text that asks for its keys, where it has them."""
     operator = physical.operator
-    clauses = operator.clauses if isinstance(operator, ServedConfig) else ()
+    clauses = operator.clauses if isinstance(operator, ServiceConfig) else ()
     for place, plan in enumerate(physical.services):
         if place < len(clauses):
             keys = clauses[place].keys

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rsp_engine.evaluators.acquatop.config import JoinedConfig
-from rsp_engine.evaluators.group_topk import AggregatedConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.evaluators.pairs import PairsConfig
-from rsp_engine.evaluators.topk import RankedConfig
+from rsp_engine.evaluators.topk import TopkConfig
 from rsp_engine.model.windows import CountFrame
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ def sent_on_spark(physical: PhysicalPlan) -> str:
     if any(scan.blocks for scan in physical.scans):
         return "the solutions of each element, each once a pane; not pruned, since all may count"
     match physical.operator:
-        case RankedConfig(k=k):
+        case TopkConfig(k=k):
             why = "others live no longer, and so many are better"
             return f"pruned to the {k} best of each pane: {why}"
-        case JoinedConfig(grouping=None, arrivals="latest"):
+        case AcquaTopConfig(grouping=None, arrivals="latest"):
             return "the latest arrival of each key and pane; not pruned, since remote values change"
-        case JoinedConfig(grouping=None):
+        case AcquaTopConfig(grouping=None):
             return "every arrival; not pruned, since remote values change"
-        case JoinedConfig() | AggregatedConfig():
+        case AcquaTopConfig() | GroupTopkConfig():
             return "each solution of a pane once; not pruned, since it may come again in another"
         case PairsConfig():
             return "nothing is pruned, and the driver reads: any two elements may be a pair"

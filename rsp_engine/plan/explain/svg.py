@@ -16,8 +16,8 @@ from rsp_engine.plan.explain.graph import plan_graph
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.plan.explain.graph import Box, Part
-    from rsp_engine.plan.planner import Plan
+    from rsp_engine.plan.explain.graph import Box, PlanPart
+    from rsp_engine.plan.planner import QueryPlan
 
 __all__ = ["explain_svg"]
 
@@ -30,7 +30,7 @@ _HEAD = 44
 """How high the name of the query is, and so the title of each part."""
 
 
-def explain_svg(plan: Plan) -> str:
+def explain_svg(plan: QueryPlan) -> str:
     """Return both plans side by side as an SVG document."""
     graph = plan_graph(plan)
     parts = [_laid_out(part) for part in graph.parts]
@@ -78,13 +78,13 @@ class _Placed:
 class _Laid:
     """A part with its boxes in their places."""
 
-    part: Part
+    part: PlanPart
     placed: dict[str, _Placed]
     width: float
     height: float
 
 
-def _laid_out(part: Part) -> _Laid:
+def _laid_out(part: PlanPart) -> _Laid:
     placed = {box.name: _Placed(box, *_size(box)) for box in part.boxes}
     below: dict[str, list[str]] = {name: [] for name in placed}
     above: dict[str, list[str]] = {name: [] for name in placed}

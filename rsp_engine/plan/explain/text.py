@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from rsp_engine.evaluators.per_pane import PaneWiseConfig
+from rsp_engine.evaluators.per_pane import PerPaneConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.write.patterns import WritePatterns
 from rsp_engine.model.durations import format_duration
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.monitor.run_monitor import QueryInfo
-from rsp_engine.plan.explain.order import order_of
-from rsp_engine.plan.explain.ranking import ranking
+from rsp_engine.plan.explain.order import explain_order
+from rsp_engine.plan.explain.ranking import explain_ranking
 from rsp_engine.plan.explain.services import services_as_data, services_as_text
 from rsp_engine.plan.explain.spark import sent_on_spark
 from rsp_engine.plan.logical import algebra as logical
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rsp_engine.evaluators.physical_plan import WindowScan
-    from rsp_engine.plan.planner import Plan
+    from rsp_engine.plan.planner import QueryPlan
 
 __all__ = [
-    "Describe",
+    "NodeWriter",
     "explain",
     "explain_json",
     "inputs_of",
@@ -36,14 +36,14 @@ __all__ = [
 ]
 
 
-def explain(plan: Plan) -> str:
+def explain(plan: QueryPlan) -> str:
     """Return the logical plan, the physical plan, and what is evaluated where and why."""
     return "\n".join(
         [
             f"query {plan.physical.name}",
             "",
             "Logical plan",
-            *_tree(plan.logical, Describe(plan.query.prefixes)),
+            *_tree(plan.logical, NodeWriter(plan.query.prefixes)),
             "",
             "Physical plan",
             *(f"  {line}" for line in _physical(plan)),
@@ -52,16 +52,18 @@ def explain(plan: Plan) -> str:
     )
 
 
-def explain_json(plan: Plan) -> dict[str, Any]:
+def explain_json(plan: QueryPlan) -> dict[str, Any]:
     """Return the same as data."""
     physical = plan.physical
     return {
         "query": physical.name,
-        "logical": _as_data(plan.logical, Describe(plan.query.prefixes)),
+        "logical": _as_data(plan.logical, NodeWriter(plan.query.prefixes)),
         "physical": {
             "operator": operator_of(plan)[0],
             "why": physical.why,
-            "evaluated_by": "Oxigraph" if ranking(physical) is None else operator_of(plan)[0],
+            "evaluated_by": "Oxigraph"
+            if explain_ranking(physical) is None
+            else operator_of(plan)[0],
             "sparql": physical.operator.sparql,
             "windows": [
                 {
@@ -79,13 +81,13 @@ def explain_json(plan: Plan) -> dict[str, Any]:
             "feeds": physical.feeds,
             "on_spark": sent_on_spark(physical),
             **_ranking_as_data(plan),
-            **({"order": order} if (order := order_of(physical.operator)) is not None else {}),
+            **({"order": order} if (order := explain_order(physical.operator)) is not None else {}),
             **({"services": services_as_data(physical)} if physical.services else {}),
         },
     }
 
 
-def _physical(plan: Plan) -> Iterator[str]:
+def _physical(plan: QueryPlan) -> Iterator[str]:
     physical = plan.physical
     for scan in physical.scans:
         yield f"window   <{scan.window}> on stream <{scan.stream}>: {size_of(scan)}"
@@ -98,9 +100,9 @@ def _physical(plan: Plan) -> Iterator[str]:
     yield f"report   when a window closes; windows {what[physical.report]}"
     yield f"operator {', '.join(operator_of(plan))}"
     yield f"why      {physical.why}"
-    if (ranked := ranking(physical)) is not None:
+    if (ranked := explain_ranking(physical)) is not None:
         yield from (f"{word:8} {told}" for word, told in ranked.facts.items())
-    if (order := order_of(physical.operator)) is not None:
+    if (order := explain_order(physical.operator)) is not None:
         yield f"order    {order}"
     if ranked is not None:
         yield "means    in SPARQL, with windows and services as graphs:"
@@ -121,16 +123,16 @@ def _cut(offset: int, limit: int | None) -> str:
     return f", and cut: {' '.join(words)}" if words else ""
 
 
-def operator_of(plan: Plan) -> tuple[str, str]:
+def operator_of(plan: QueryPlan) -> tuple[str, str]:
     """Return the name of the operator, and who evaluates or what is kept."""
-    if (ranked := ranking(plan.physical)) is not None:
+    if (ranked := explain_ranking(plan.physical)) is not None:
         return ranked.operator, ranked.keeps
-    is_pane_wise = isinstance(plan.physical.operator, PaneWiseConfig)
+    is_pane_wise = isinstance(plan.physical.operator, PerPaneConfig)
     return "pane by pane" if is_pane_wise else "general path", "evaluated by Oxigraph"
 
 
-def _ranking_as_data(plan: Plan) -> dict[str, Any]:
-    found = ranking(plan.physical)
+def _ranking_as_data(plan: QueryPlan) -> dict[str, Any]:
+    found = explain_ranking(plan.physical)
     return {} if found is None else {"ranking": {"keeps": found.keeps, **found.facts}}
 
 
@@ -159,7 +161,9 @@ def inputs_of(node: Logical) -> list[Logical]:
     return [value for value in values if isinstance(value, Logical)]
 
 
-def _tree(node: Logical, describe: Describe, lead: str = "  ", below: str = "  ") -> Iterator[str]:
+def _tree(
+    node: Logical, describe: NodeWriter, lead: str = "  ", below: str = "  "
+) -> Iterator[str]:
     first, *more = describe.lines(node)
     inputs = inputs_of(node)
     yield f"{lead}{first}"
@@ -171,7 +175,7 @@ def _tree(node: Logical, describe: Describe, lead: str = "  ", below: str = "  "
         )
 
 
-def _as_data(node: Logical, describe: Describe) -> dict[str, Any]:
+def _as_data(node: Logical, describe: NodeWriter) -> dict[str, Any]:
     name, *details = describe.lines(node)
     operator, _, detail = name.partition(" ")
     data: dict[str, Any] = {"operator": operator}
@@ -182,7 +186,7 @@ def _as_data(node: Logical, describe: Describe) -> dict[str, Any]:
     return data
 
 
-class Describe(WritePatterns):
+class NodeWriter(WritePatterns):
     """Writes a node of the plan in a line or a few."""
 
     def lines(self, node: Logical) -> list[str]:
@@ -241,7 +245,7 @@ class Describe(WritePatterns):
         return f"SELECT ... WHERE {self.group(query.where)}"
 
 
-def query_info(plan: Plan) -> QueryInfo:
+def query_info(plan: QueryPlan) -> QueryInfo:
     """Return what a monitor may know of a query."""
     physical = plan.physical
     bounded = [each.options.budget for each in physical.services if each.policy.is_bounded]

@@ -13,7 +13,7 @@ from rsp_engine.plan.logical.algebra import Bgp, Filter, Join, Logical
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["RULES", "rewrite"]
+__all__ = ["RULES", "apply_rules"]
 
 
 def drop_empty_joins(node: Logical) -> Logical:
@@ -50,10 +50,10 @@ RULES: tuple[Callable[[Logical], Logical], ...] = (
 )
 
 
-def rewrite(node: Logical, rules: tuple[Callable[[Logical], Logical], ...] = RULES) -> Logical:
+def apply_rules(node: Logical, rules: tuple[Callable[[Logical], Logical], ...] = RULES) -> Logical:
     """Apply the rules to every node, inputs first."""
     changed: dict[str, Any] = {
-        f.name: rewrite(value, rules)
+        f.name: apply_rules(value, rules)
         for f in fields(node)
         if isinstance(value := getattr(node, f.name), Logical)
     }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["translate"]
 
 
-def translate(query: tree.Query) -> Logical:
+def translate(query: tree.QueryUnit) -> Logical:
     """Return the logical plan of a query; DESCRIBE has none."""
     return _Translation().query(query)
 
@@ -26,17 +26,17 @@ class _Translation:
     def __init__(self) -> None:
         self._labels = count()
 
-    def query(self, query: tree.Query) -> Logical:
+    def query(self, query: tree.QueryUnit) -> Logical:
         form = query.form
         match form:
-            case tree.Select(clause, _, where, modifiers):
+            case tree.SelectForm(clause, _, where, modifiers):
                 answer = self._select(clause, where, modifiers, query.values)
-            case tree.Construct(template, _, where, modifiers):
+            case tree.ConstructForm(template, _, where, modifiers):
                 triples = () if template is None else tuple(plain_triples(template, self._labels))
                 answer = logical.Construct(triples, self._solutions(where, modifiers, query.values))
-            case tree.Ask(_, where, modifiers):
+            case tree.AskForm(_, where, modifiers):
                 answer = logical.Ask(self._solutions(where, modifiers, query.values))
-            case tree.Describe():
+            case tree.DescribeForm():
                 raise ValueError(
                     "DESCRIBE has no logical plan: the rules of the language refuse it"
                 )
@@ -47,7 +47,7 @@ class _Translation:
     def _select(
         self,
         clause: tree.SelectClause,
-        where: tree.Group,
+        where: tree.GroupPattern,
         modifiers: tree.Modifiers,
         values: tree.InlineData | None,
     ) -> Logical:
@@ -65,7 +65,7 @@ class _Translation:
         return self._sliced(plan, modifiers)
 
     def _solutions(
-        self, where: tree.Group, modifiers: tree.Modifiers, values: tree.InlineData | None
+        self, where: tree.GroupPattern, modifiers: tree.Modifiers, values: tree.InlineData | None
     ) -> Logical:
         grouped = is_grouped(tree.SelectClause(()), modifiers)
         plan = self._grouped(where, modifiers, values, grouped)
@@ -75,7 +75,7 @@ class _Translation:
 
     def _grouped(
         self,
-        where: tree.Group,
+        where: tree.GroupPattern,
         modifiers: tree.Modifiers,
         values: tree.InlineData | None,
         grouped: bool,
@@ -92,7 +92,7 @@ class _Translation:
         limit = None if modifiers.limit is None else modifiers.limit.value
         return plan if not offset and limit is None else logical.Slice(plan, offset, limit)
 
-    def _group(self, group: tree.Group) -> Logical:
+    def _group(self, group: tree.GroupPattern) -> Logical:
         """Join the elements of a group in their order; its filters hold for the whole of it.
 
         A filter does not end a basic graph pattern, so triples around it belong together.
@@ -101,21 +101,21 @@ class _Translation:
         filters: list[tree.Expression] = []
         triples: list[PlainTriple] = []
         for element in group.elements:
-            if triples and not isinstance(element, tree.Filter | tree.TriplesBlock):
+            if triples and not isinstance(element, tree.FilterClause | tree.TriplesBlock):
                 plan = logical.Join(plan, logical.Bgp(tuple(triples)))
                 triples = []
             match element:
-                case tree.Filter(condition):
+                case tree.FilterClause(condition):
                     filters.append(condition)
                 case tree.TriplesBlock():
                     triples += plain_triples(element, self._labels)
-                case tree.Optional(inner):
+                case tree.OptionalPattern(inner):
                     right = self._group(inner)
                     conditions: tuple[tree.Expression, ...] = ()
                     if isinstance(right, logical.Filter):
                         conditions, right = right.conditions, right.input
                     plan = logical.LeftJoin(plan, right, conditions)
-                case tree.Minus(inner):
+                case tree.MinusPattern(inner):
                     plan = logical.Minus(plan, self._group(inner))
                 case tree.Bind(expression, variable):
                     plan = logical.Extend(plan, variable, expression)
@@ -127,22 +127,22 @@ class _Translation:
 
     def _element(
         self,
-        element: tree.Group | tree.Union | tree.Graph | tree.Window
-        | tree.Service | tree.InlineData | tree.SubSelect,
+        element: tree.GroupPattern | tree.UnionPattern | tree.GraphPattern | tree.WindowPattern
+        | tree.ServicePattern | tree.InlineData | tree.SubSelect,
     ) -> Logical:  # fmt: skip
         match element:
-            case tree.Group():
+            case tree.GroupPattern():
                 return self._group(element)
-            case tree.Union(groups):
+            case tree.UnionPattern(groups):
                 first, *others = map(self._group, groups)
                 for other in others:
                     first = logical.Union(first, other)
                 return first
-            case tree.Graph(name, inner):
+            case tree.GraphPattern(name, inner):
                 return logical.Graph(name, self._group(inner))
-            case tree.Window(name, inner):
+            case tree.WindowPattern(name, inner):
                 return logical.Window(name, self._group(inner))
-            case tree.Service(name, inner, silent):
+            case tree.ServicePattern(name, inner, silent):
                 return logical.Service(name, self._group(inner), silent)
             case tree.InlineData():
                 return logical.Values(element)

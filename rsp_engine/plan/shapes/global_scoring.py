@@ -22,24 +22,24 @@ from rsp_engine.operators.pairs.scoring import PairScoring, has_quotient, is_sym
 from rsp_engine.operators.pairs.threshold_algorithm import GlobalScoring, LocalScore
 from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
-    Call,
     Negate,
     Scoring,
+    ScoringCall,
     Subtract,
     Variable,
     evaluate,
     over_parts,
     variables,
 )
-from rsp_engine.plan.intervals import interval
-from rsp_engine.plan.monotone import prove, written
+from rsp_engine.plan.intervals import value_interval
+from rsp_engine.plan.monotone import prove, scoring_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rsp_engine.model.arrays import Floats
-    from rsp_engine.plan.intervals import Range
-    from rsp_engine.plan.monotone import Declared
+    from rsp_engine.plan.intervals import ValueRange
+    from rsp_engine.plan.monotone import DeclaredRanges
 
 __all__ = ["Global", "NotGlobal", "global_scoring"]
 
@@ -97,7 +97,9 @@ class _NoProofError(Exception):
     """A part of a score is no local one."""
 
 
-def global_scoring(scoring: PairScoring, declared: Mapping[str, Declared]) -> Global | NotGlobal:
+def global_scoring(
+    scoring: PairScoring, declared: Mapping[str, DeclaredRanges]
+) -> Global | NotGlobal:
     """Return the local scores of a score and what is made of them, or why that cannot be."""
     if has_quotient(scoring.score):
         return NotGlobal("what it is divided by may be zero")
@@ -109,14 +111,14 @@ def global_scoring(scoring: PairScoring, declared: Mapping[str, Declared]) -> Gl
         combined = _Splitter(local, declared, scoring.declared).split(score)
     except _NoProofError as error:
         return NotGlobal(str(error))
-    ranges: dict[str, Range] = {
-        f"l{n}": (0.0, inf) if isinstance(each.score, Absolute) else interval(each.score, {})
+    ranges: dict[str, ValueRange] = {
+        f"l{n}": (0.0, inf) if isinstance(each.score, Absolute) else value_interval(each.score, {})
         for n, each in enumerate(local)
     }
     for n, each in enumerate(local):
         proof = prove(combined, f"l{n}", ranges, declared)
         if proof.direction is None:
-            return NotGlobal(f"it may rise or fall with {written(each.score)}")
+            return NotGlobal(f"it may rise or fall with {scoring_text(each.score)}")
         if proof.direction == "falls":
             local[n] = each.negated()
     for n, each in enumerate(local):
@@ -129,7 +131,7 @@ class _Splitter:
     """Finds the local scores in a score, and puts variables in their places."""
 
     def __init__(
-        self, local: list[Local], declared: Mapping[str, Declared], distances: tuple[str, ...]
+        self, local: list[Local], declared: Mapping[str, DeclaredRanges], distances: tuple[str, ...]
     ) -> None:
         self._local = local
         self._declared = declared
@@ -153,7 +155,7 @@ class _Splitter:
         match expression:
             case Absolute(Subtract(Variable(one), Variable(other))) if one != other:
                 return Local(expression, column, "rises", "rises")
-            case Call(name, _, (Variable(one), Variable(other))) if name in self._distances:
+            case ScoringCall(name, _, (Variable(one), Variable(other))) if name in self._distances:
                 return Local(expression, column, "rises", "rises") if one != other else None
         if {mine, theirs} != set(variables(expression)):
             return None

@@ -11,14 +11,21 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from rsp_engine.evaluators.group_topk import AggregatedConfig
+from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import aggregates
 from rsp_engine.grammar.triples import plain_terms
+from rsp_engine.model.terms.term import XSD
 from rsp_engine.operators.aggregates.groups import Grouping
 from rsp_engine.operators.scoring.scoring_function import variables
-from rsp_engine.plan.scoring import scoring
-from rsp_engine.plan.shapes.acquatop import Scored, asked_score, joined_config, service_of, sides_of
+from rsp_engine.plan.scoring import scoring_of
+from rsp_engine.plan.shapes.acquatop import (
+    ScoredSides,
+    acquatop_config,
+    asked_score,
+    service_of,
+    sides_of,
+)
 from rsp_engine.plan.shapes.service_rewrite import has_service
 from rsp_engine.plan.shapes.topk import (
     StreamSide,
@@ -27,20 +34,20 @@ from rsp_engine.plan.shapes.topk import (
     matching_of,
     order_expression,
     projection,
-    refusals,
     stream_side,
+    topk_refusals,
 )
-from rsp_engine.plan.sparql.general import general_path
-from rsp_engine.plan.variables import certain, visible
+from rsp_engine.plan.sparql.general import sparql_path
+from rsp_engine.plan.variables import certain_variables, visible_variables
 
 if TYPE_CHECKING:
-    from rsp_engine.evaluators.acquatop.config import JoinedConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.operators.aggregates.pane_partials import Function
-    from rsp_engine.plan.options import Options
+    from rsp_engine.plan.options import QueryOptions
     from rsp_engine.plan.shapes.acquatop import Sides
 
-__all__ = ["aggregated_path"]
+__all__ = ["group_topk_path"]
 
 _SEVERAL = WhyNot("groups of solutions of several triple patterns have no pane partials")
 _FUNCTIONS: dict[str, Function] = {
@@ -63,30 +70,30 @@ class _Grouped:
     keys: tuple[str, ...]
     value: str | None
     variable: str
-    renamed: tree.Query
+    renamed: tree.QueryUnit
 
     @property
-    def select(self) -> tree.Select:
+    def select(self) -> tree.SelectForm:
         """The SELECT that has a variable in place of the aggregate."""
-        assert isinstance(self.renamed.form, tree.Select), "only a SELECT ranks"  # noqa: S101
+        assert isinstance(self.renamed.form, tree.SelectForm), "only a SELECT ranks"  # noqa: S101
         return self.renamed.form
 
 
-def aggregated_path(
-    query: tree.Query, options: Options
-) -> AggregatedConfig | tuple[JoinedConfig, ServicePlan] | WhyNot:
+def group_topk_path(
+    query: tree.QueryUnit, options: QueryOptions
+) -> GroupTopkConfig | tuple[AcquaTopConfig, ServicePlan] | WhyNot:
     """Return the configuration of an operator for pane partials, or why there is none."""
     if has_service(query):
         return _joined_path(query, options)
     select = query.form
-    if not isinstance(select, tree.Select):
+    if not isinstance(select, tree.SelectForm):
         return WhyNot("only a SELECT can rank")
     side = stream_side(query, options.match)
     if isinstance(side, WhyNot):
         return side
     if len(side.triples) > 1:
         return _SEVERAL
-    if refusal := next(refusals(select), None):
+    if refusal := next(topk_refusals(select), None):
         return refusal
     grouped = _grouped(query, select, side, ())
     if isinstance(grouped, WhyNot):
@@ -94,12 +101,12 @@ def aggregated_path(
     score = _score(grouped, (), options)
     if isinstance(score, WhyNot):
         return score
-    base = general_path(query, options.functions)
+    base = sparql_path(query, options.functions)
     modifiers = select.modifiers
     assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
     offset = 0 if modifiers.offset is None else modifiers.offset.value
     unsure = (grouped.variable,)
-    return AggregatedConfig(
+    return GroupTopkConfig(
         **{field.name: getattr(base, field.name) for field in fields(base)},
         matching=matching_of(query, side, _number(grouped.value), options.functions),
         grouping=_grouping(grouped, side),
@@ -112,7 +119,9 @@ def aggregated_path(
     )
 
 
-def _joined_path(query: tree.Query, options: Options) -> tuple[JoinedConfig, ServicePlan] | WhyNot:
+def _joined_path(
+    query: tree.QueryUnit, options: QueryOptions
+) -> tuple[AcquaTopConfig, ServicePlan] | WhyNot:
     sides = sides_of(query, options.match)
     if isinstance(sides, WhyNot):
         return sides
@@ -135,29 +144,35 @@ def _joined_path(query: tree.Query, options: Options) -> tuple[JoinedConfig, Ser
     return _config(query, sides, grouped, score, options), service
 
 
-def _group_keys(select: tree.Select) -> set[str]:
+def _group_keys(select: tree.SelectForm) -> set[str]:
     keys = (key.expression for key in select.modifiers.group_by)
     return {key.name for key in keys if isinstance(key, tree.Var)}
 
 
-def _gives_a_set(group: tree.Group) -> bool:
+def _gives_a_set(group: tree.GroupPattern) -> bool:
     """Tell whether a group surely gives each solution once.
 
     It has triples of its variables, filters, and OPTIONAL groups that are so too, and that have no
     variable in common which another of them may leave without a value.
     """
-    optional = [e.group for e in group.elements if isinstance(e, tree.Optional)]
-    others = [e for e in group.elements if not isinstance(e, tree.Filter | tree.Optional)]
-    sure = certain(tree.Group(tuple(others)))
-    unsure = [name for each in optional for name in visible(each) - sure]
+    optional = [e.group for e in group.elements if isinstance(e, tree.OptionalPattern)]
+    others = [
+        e for e in group.elements if not isinstance(e, tree.FilterClause | tree.OptionalPattern)
+    ]
+    sure = certain_variables(tree.GroupPattern(tuple(others)))
+    unsure = [name for each in optional for name in visible_variables(each) - sure]
     is_apart = len(set(unsure)) == len(unsure)
     return bool(plain_terms(others)) and is_apart and all(map(_gives_a_set, optional))
 
 
 def _config(
-    query: tree.Query, sides: Sides, grouped: _Grouped, score: Scored, options: Options
-) -> JoinedConfig:
-    config = joined_config(query, sides, score, options, grouped.value)
+    query: tree.QueryUnit,
+    sides: Sides,
+    grouped: _Grouped,
+    score: ScoredSides,
+    options: QueryOptions,
+) -> AcquaTopConfig:
+    config = acquatop_config(query, sides, score, options, grouped.value)
     unsure = (grouped.variable, *sides.remote)
     return replace(
         config,
@@ -168,7 +183,7 @@ def _config(
 
 
 def _grouped(
-    query: tree.Query, select: tree.Select, side: StreamSide, remote: tuple[str, ...]
+    query: tree.QueryUnit, select: tree.SelectForm, side: StreamSide, remote: tuple[str, ...]
 ) -> _Grouped | WhyNot:
     modifiers = select.modifiers
     if not modifiers.group_by:
@@ -224,20 +239,22 @@ def _value(aggregate: tree.Aggregate, side: StreamSide) -> str | WhyNot | None:
 
 
 def _renamed(
-    query: tree.Query, select: tree.Select, aggregate: tree.Aggregate, variable: str
-) -> tree.Query:
+    query: tree.QueryUnit, select: tree.SelectForm, aggregate: tree.Aggregate, variable: str
+) -> tree.QueryUnit:
     """Return the query with a variable in place of the aggregate."""
 
     def change(node: tree.Node) -> tree.Node:
         return tree.Var(variable) if node == aggregate else node
 
-    clause: Any = tree.rewrite(select.clause, change)
-    modifiers: Any = tree.rewrite(select.modifiers, change)
+    clause: Any = tree.rewrite_tree(select.clause, change)
+    modifiers: Any = tree.rewrite_tree(select.modifiers, change)
     return replace(query, form=replace(select, clause=clause, modifiers=modifiers))
 
 
-def _score(grouped: _Grouped, remote: tuple[str, ...], options: Options) -> Scored | WhyNot:
-    found = scoring(order_expression(grouped.select), options.functions, quotients=True)
+def _score(
+    grouped: _Grouped, remote: tuple[str, ...], options: QueryOptions
+) -> ScoredSides | WhyNot:
+    found = scoring_of(order_expression(grouped.select), options.functions, quotients=True)
     if found is None:
         return WhyNot("the score is more than arithmetic")
     names = variables(found)
@@ -248,12 +265,12 @@ def _score(grouped: _Grouped, remote: tuple[str, ...], options: Options) -> Scor
         return WhyNot(f"the score depends on the key ?{keys[0]}")
     if len(others) > 1:
         return WhyNot("the score needs more than one value of the remote side")
-    return Scored(found, grouped.variable, *others or (None,))
+    return ScoredSides(found, grouped.variable, *others or (None,))
 
 
 def _number(value: str | None) -> tree.Expression:
     """Return what is aggregated, for each solution."""
-    return tree.Literal("0", tree.XSD + "integer") if value is None else tree.Var(value)
+    return tree.Literal("0", XSD + "integer") if value is None else tree.Var(value)
 
 
 def _grouping(grouped: _Grouped, side: StreamSide) -> Grouping:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.incomplete import Attribute, CollectedConfig
+from rsp_engine.evaluators.incomplete import Attribute, IncompleteConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import aggregates
 from rsp_engine.operators.scoring.scoring_function import (
@@ -27,27 +27,31 @@ from rsp_engine.operators.scoring.scoring_function import (
 )
 from rsp_engine.operators.scoring.term_scores import number
 from rsp_engine.operators.sparql.pane_matcher import Matching
-from rsp_engine.plan.scoring import scoring
-from rsp_engine.plan.shapes.attributes import Block, NotCollectedError, blocks_of, is_of_streams
+from rsp_engine.plan.scoring import scoring_of
+from rsp_engine.plan.shapes.attributes import (
+    AttributeBlock,
+    NotIncompleteError,
+    blocks_of,
+)
 from rsp_engine.plan.shapes.topk import (
     WhyNot,
     asked_of,
     free_variable,
     order_expression,
-    refusals,
     together_of,
+    topk_refusals,
 )
-from rsp_engine.plan.sparql.general import as_term, general_path
+from rsp_engine.plan.sparql.general import as_term, sparql_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rsp_engine.evaluators.incomplete import Algorithm
-    from rsp_engine.operators.incomplete.observations import Aggregate
-    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
-    from rsp_engine.plan.options import OperatorName, Options
+    from rsp_engine.operators.incomplete.observations import ScoreAggregate
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
+    from rsp_engine.plan.options import OperatorName, QueryOptions
 
-__all__ = ["ALGORITHMS", "incomplete_path", "is_of_streams", "linear", "refuse_undeclared"]
+__all__ = ["ALGORITHMS", "incomplete_path", "linear", "refuse_undeclared"]
 
 ALGORITHMS: dict[OperatorName, Algorithm] = {
     "eaa": "EAA",
@@ -66,21 +70,21 @@ class _Ranked:
 
     keys: tuple[str, ...]
     values: tuple[tuple[str, float], ...]
-    function: Aggregate
-    repeats: Aggregate
+    function: ScoreAggregate
+    repeats: ScoreAggregate
 
 
-def incomplete_path(query: tree.Query, options: Options) -> CollectedConfig | WhyNot:
+def incomplete_path(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig | WhyNot:
     """Return the configuration of the operator for such queries, or why there is none."""
     try:
         return _config(query, options)
-    except NotCollectedError as error:
+    except NotIncompleteError as error:
         return WhyNot(str(error))
 
 
-def refuse_undeclared(options: Options, chosen: Iterable[GeneralConfig]) -> None:
+def refuse_undeclared(options: QueryOptions, chosen: Iterable[SparqlConfig]) -> None:
     """Raise if a range or a bound is given that no query has a use for."""
-    found = [config for config in chosen if isinstance(config, CollectedConfig)]
+    found = [config for config in chosen if isinstance(config, IncompleteConfig)]
     what = "ranked queries that collect attributes from several streams; `explain` tells which are"
     if options.max_instances is not None and not any(c.is_approximate for c in found):
         raise BindingError("no query keeps instances that could be bounded", f"it is for {what}")
@@ -89,20 +93,20 @@ def refuse_undeclared(options: Options, chosen: Iterable[GeneralConfig]) -> None
         raise BindingError(f"no query collects attributes from stream <{stream}>", f"for {what}")
 
 
-def _config(query: tree.Query, options: Options) -> CollectedConfig:
+def _config(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig:
     select = query.form
-    if not isinstance(select, tree.Select):
-        raise NotCollectedError("only a SELECT can rank")
-    if refusal := next(refusals(select), None):
-        raise NotCollectedError(refusal.reason)
+    if not isinstance(select, tree.SelectForm):
+        raise NotIncompleteError("only a SELECT can rank")
+    if refusal := next(topk_refusals(select), None):
+        raise NotIncompleteError(refusal.reason)
     blocks = blocks_of(query, select, options.match)
     _check_windows(query)
     modifiers = select.modifiers
     if not modifiers.order_by[0].descending:
-        raise NotCollectedError("smaller is better, and what is missing counts as zero")
-    is_union = isinstance(select.where.elements[0], tree.Union)
+        raise NotIncompleteError("smaller is better, and what is missing counts as zero")
+    is_union = isinstance(select.where.elements[0], tree.UnionPattern)
     ranked = (_grouped if is_union else _added)(query, select, blocks, options)
-    base = general_path(query, options.functions)
+    base = sparql_path(query, options.functions)
     assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
     offset = 0 if modifiers.offset is None else modifiers.offset.value
     k = offset + modifiers.limit.value
@@ -111,7 +115,7 @@ def _config(query: tree.Query, options: Options) -> CollectedConfig:
             f"{options.max_instances} instances have no room for the {k} best objects",
             "keep more of them, or ask for fewer",
         )
-    return CollectedConfig(
+    return IncompleteConfig(
         **{field.name: getattr(base, field.name) for field in fields(base)},
         windows=tuple(window.window.value for window in query.windows),
         streams=tuple(query.windows[block.scan].stream.value for block in blocks),
@@ -127,73 +131,79 @@ def _config(query: tree.Query, options: Options) -> CollectedConfig:
     )
 
 
-def _algorithm(options: Options) -> Algorithm:
+def _algorithm(options: QueryOptions) -> Algorithm:
     if options.operator in ALGORITHMS:
         return ALGORITHMS[options.operator]
     return "EAA" if options.max_instances is None else "approximate"
 
 
-def _check_windows(query: tree.Query) -> None:
+def _check_windows(query: tree.QueryUnit) -> None:
     """Raise why it is not known which of two observations expires first."""
     counted = [w for w in query.windows if isinstance(w.frame, tree.CountWindow)]
     if counted and len(query.windows) > 1:
-        raise NotCollectedError(
+        raise NotIncompleteError(
             "a window counts, beside another one: which observation expires first is not known"
         )
 
 
 def _grouped(
-    query: tree.Query, select: tree.Select, blocks: tuple[Block, ...], options: Options
+    query: tree.QueryUnit,
+    select: tree.SelectForm,
+    blocks: tuple[AttributeBlock, ...],
+    options: QueryOptions,
 ) -> _Ranked:
     """Return how the groups of a UNION are ranked."""
     modifiers = select.modifiers
     if not modifiers.group_by:
-        raise NotCollectedError("a UNION without GROUP BY does not put attributes together")
+        raise NotIncompleteError("a UNION without GROUP BY does not put attributes together")
     if modifiers.having:
-        raise NotCollectedError("HAVING leaves groups out")
+        raise NotIncompleteError("HAVING leaves groups out")
     keys = []
     for key in modifiers.group_by:
         if not isinstance(key.expression, tree.Var) or key.variable is not None:
-            raise NotCollectedError("GROUP BY makes a key of an expression")
+            raise NotIncompleteError("GROUP BY makes a key of an expression")
         keys.append(key.expression.name)
     expression = order_expression(select)
     match list(dict.fromkeys(aggregates(expression))):
         case [tree.Aggregate("SUM" | "MAX" as name, tree.Var(value), is_distinct) as aggregate]:
             pass
         case _:
-            raise NotCollectedError("attributes are put together by one SUM or MAX of a variable")
+            raise NotIncompleteError("attributes are put together by one SUM or MAX of a variable")
     if is_distinct and name == "SUM":
-        raise NotCollectedError("DISTINCT leaves values out that are equal")
+        raise NotIncompleteError("DISTINCT leaves values out that are equal")
     for block in blocks:
         if missing := [each for each in (*keys, value) if each not in block.names]:
-            raise NotCollectedError(f"a block of the UNION does not have ?{missing[0]}")
+            raise NotIncompleteError(f"a block of the UNION does not have ?{missing[0]}")
     variable = free_variable(query, "aggregate")
 
     def renamed(node: tree.Node) -> tree.Node:
         return tree.Var(variable) if node == aggregate else node
 
-    changed: Any = tree.rewrite(expression, renamed)
+    changed: Any = tree.rewrite_tree(expression, renamed)
     weights = _weights(changed, options)
     if set(weights) != {variable}:
-        raise NotCollectedError("the score depends on more than the aggregate")
-    function: Aggregate = "sum" if name == "SUM" else "max"
+        raise NotIncompleteError("the score depends on more than the aggregate")
+    function: ScoreAggregate = "sum" if name == "SUM" else "max"
     return _Ranked(tuple(keys), tuple((value, 1.0) for _ in blocks), function, function)
 
 
 def _added(
-    query: tree.Query, select: tree.Select, blocks: tuple[Block, ...], options: Options
+    query: tree.QueryUnit,
+    select: tree.SelectForm,
+    blocks: tuple[AttributeBlock, ...],
+    options: QueryOptions,
 ) -> _Ranked:
     """Return how the values of OPTIONAL blocks are added up."""
     if select.modifiers.group_by or any(True for _ in aggregates(select.clause)):
-        raise NotCollectedError("groups of what OPTIONAL puts together have several values")
+        raise NotIncompleteError("groups of what OPTIONAL puts together have several values")
     common = set.intersection(*(set(block.names) for block in blocks))
     if not common:
-        raise NotCollectedError("the blocks have no variable in common")
+        raise NotIncompleteError("the blocks have no variable in common")
     seen = set(common)
     for block in blocks:
         own = set(block.names) - common
         if shared := sorted(own & seen):
-            raise NotCollectedError(f"?{shared[0]} is in some blocks, but not in all")
+            raise NotIncompleteError(f"?{shared[0]} is in some blocks, but not in all")
         seen |= own
     optional = {n for b in blocks if b.is_optional for n in b.names} - common
     weights = _weights(_without_coalesce(order_expression(select), optional), options)
@@ -202,10 +212,10 @@ def _added(
         own = set(block.names) - common
         found = [(name, weight) for name, weight in weights.items() if name in own]
         if len(found) != 1:
-            raise NotCollectedError("the score needs exactly one value of each block")
+            raise NotIncompleteError("the score needs exactly one value of each block")
         values.append(found[0])
     if others := sorted(set(weights) - {name for name, _ in values}):
-        raise NotCollectedError(f"the score depends on the key ?{others[0]}")
+        raise NotIncompleteError(f"the score depends on the key ?{others[0]}")
     keys = tuple(name for name in blocks[0].names if name in common)
     return _Ranked(keys, tuple(values), "sum", "max")
 
@@ -224,10 +234,10 @@ def _without_coalesce(expression: tree.Expression, optional: set[str]) -> tree.E
             case _:
                 return node
 
-    changed: Any = tree.rewrite(expression, change)
+    changed: Any = tree.rewrite_tree(expression, change)
     for variable in tree.find(changed, tree.Var):
         if variable.name in optional:
-            raise NotCollectedError(
+            raise NotIncompleteError(
                 f"the score needs ?{variable.name}, which may be missing: say"
                 f" COALESCE(?{variable.name}, 0)"
             )
@@ -238,19 +248,19 @@ def _without_coalesce(expression: tree.Expression, optional: set[str]) -> tree.E
             tree.Var(back[node.name]) if isinstance(node, tree.Var) and node.name in back else node
         )
 
-    found: tree.Expression = tree.rewrite(changed, restored)  # type: ignore[assignment]
+    found: tree.Expression = tree.rewrite_tree(changed, restored)  # type: ignore[assignment]
     return found
 
 
-def _weights(expression: tree.Expression, options: Options) -> Mapping[str, float]:
+def _weights(expression: tree.Expression, options: QueryOptions) -> Mapping[str, float]:
     """Return the weights of the variables of a score, or raise why they are not all above zero."""
-    found = scoring(expression, options.functions)
+    found = scoring_of(expression, options.functions)
     weights = None if found is None else linear(found)
     if weights is None:
-        raise NotCollectedError("the score is more than a sum with weights")
+        raise NotIncompleteError("the score is more than a sum with weights")
     weights = {name: weight for name, weight in weights.items() if name}
     if wrong := [name for name, weight in weights.items() if not weight > 0]:
-        raise NotCollectedError(f"the score does not rise with ?{wrong[0]}")
+        raise NotIncompleteError(f"the score does not rise with ?{wrong[0]}")
     return weights
 
 
@@ -292,11 +302,11 @@ def linear(score: Scoring) -> dict[str, float] | None:
 
 
 def _attribute(
-    query: tree.Query,
-    block: Block,
+    query: tree.QueryUnit,
+    block: AttributeBlock,
     keys: tuple[str, ...],
     value: tuple[str, float],
-    options: Options,
+    options: QueryOptions,
 ) -> Attribute:
     name, weight = value
     names = block.names
@@ -304,7 +314,7 @@ def _attribute(
         *map(tree.Var, names),
         tree.SelectAs(tree.Var(name), tree.Var(free_variable(query, "number"))),
     )
-    where, functions, side = tree.Group((block.clause,)), options.functions, block.side
+    where, functions, side = tree.GroupPattern((block.clause,)), options.functions, block.side
     matching = Matching(
         side.window.value,
         names,
@@ -315,8 +325,8 @@ def _attribute(
         None if len(side.triples) == 1 else together_of(query, items, where, functions),
     )
     _, high = options.ranges.get(query.windows[block.scan].stream.value, (0.0, 1.0))
-    is_union = isinstance(query.form, tree.Select) and isinstance(
-        query.form.where.elements[0], tree.Union
+    is_union = isinstance(query.form, tree.SelectForm) and isinstance(
+        query.form.where.elements[0], tree.UnionPattern
     )
     return Attribute(
         block.scan,

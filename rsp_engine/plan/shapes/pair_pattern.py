@@ -11,11 +11,11 @@ from rsp_engine.grammar.triples import plain_terms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rsp_engine.grammar.triples import Terms
+    from rsp_engine.grammar.triples import PlainTerms
 
-__all__ = ["Halves", "NotAlikeError", "NotPairsError", "objects_of", "with_names"]
+__all__ = ["NotAlikeError", "NotPairsError", "PairPattern", "objects_of", "with_names"]
 
-Object = tuple["Terms", ...]
+Object = tuple["PlainTerms", ...]
 """The triple patterns of one of the two objects of a pair."""
 
 
@@ -28,29 +28,29 @@ class NotAlikeError(NotPairsError):
 
 
 @dataclass(frozen=True, slots=True)
-class Halves:
+class PairPattern:
     """The patterns of the first and the second object, and their variables, one by one."""
 
-    window: tree.Window
+    window: tree.WindowPattern
     triples: Object
     first: tuple[str, ...]
     second: tuple[str, ...]
 
     @classmethod
-    def of(cls, query: tree.Query) -> Halves:
+    def of(cls, query: tree.QueryUnit) -> PairPattern:
         """Return the halves of a query, or raise why it has none."""
         select = query.form
-        if not isinstance(select, tree.Select):
+        if not isinstance(select, tree.SelectForm):
             raise NotPairsError("only a SELECT can rank")
         if len(query.windows) != 1:
             raise NotPairsError("pairs are of exactly one window")
-        elements = [e for e in select.where.elements if not isinstance(e, tree.Filter)]
+        elements = [e for e in select.where.elements if not isinstance(e, tree.FilterClause)]
         if query.values is not None or len(elements) != 1:
             raise NotPairsError("only filters may stand beside the WINDOW of pairs")
         [window] = elements
-        if not isinstance(window, tree.Window) or not isinstance(window.name, tree.Iri):
+        if not isinstance(window, tree.WindowPattern) or not isinstance(window.name, tree.Iri):
             raise NotPairsError("pairs are of exactly one WINDOW clause")
-        inside = [e for e in window.group.elements if not isinstance(e, tree.Filter)]
+        inside = [e for e in window.group.elements if not isinstance(e, tree.FilterClause)]
         one, other = _components(plain_terms(inside))
         names = _renamed(one, other)
         return cls(window, one, tuple(names), tuple(names.values()))
@@ -75,10 +75,10 @@ def with_names(node: tree.Node, names: Mapping[str, str]) -> tree.Node:
             return tree.Var(names[inner.name])
         return inner
 
-    return tree.rewrite(node, renamed)
+    return tree.rewrite_tree(node, renamed)
 
 
-def objects_of(triples: Sequence[Terms]) -> tuple[Object, Object] | None:
+def objects_of(triples: Sequence[PlainTerms]) -> tuple[Object, Object] | None:
     """Return the patterns of the two objects of a pair, or nothing if they are of one object.
 
     Two objects have no variable in common; or they are the same but for the names of variables, and
@@ -102,11 +102,11 @@ def objects_of(triples: Sequence[Terms]) -> tuple[Object, Object] | None:
     return found[0], found[1]
 
 
-def _names(triples: Sequence[Terms]) -> set[str]:
+def _names(triples: Sequence[PlainTerms]) -> set[str]:
     return {term.name for triple in triples for term in triple if isinstance(term, tree.Var)}
 
 
-def _connected(triples: Sequence[Terms]) -> list[Object]:
+def _connected(triples: Sequence[PlainTerms]) -> list[Object]:
     """Return the sets of triple patterns that have no variable in common with others."""
     found: list[tuple[set[str], list[int]]] = []
     for number, triple in enumerate(triples):
@@ -123,7 +123,7 @@ def _connected(triples: Sequence[Terms]) -> list[Object]:
 class _Alike:
     """Looks for two halves of triple patterns that are the same but for the names of variables."""
 
-    def __init__(self, triples: Sequence[Terms]) -> None:
+    def __init__(self, triples: Sequence[PlainTerms]) -> None:
         self._triples = triples
 
     def halves(self) -> tuple[Object, Object] | None:
@@ -153,7 +153,9 @@ class _Alike:
                     yield from self._search(others, (*one, a), (*other, b), more)
 
 
-def _corresponding(left: Terms, right: Terms, names: Mapping[str, str]) -> Mapping[str, str] | None:
+def _corresponding(
+    left: PlainTerms, right: PlainTerms, names: Mapping[str, str]
+) -> Mapping[str, str] | None:
     """Return the names of variables that correspond if two patterns do; nothing if they do not."""
     found = dict(names)
     for one, other in zip(left, right, strict=True):
@@ -172,7 +174,7 @@ def _are_objects(first: Object, second: Object, names: Mapping[str, str]) -> boo
     return is_one and len(shared) < len(names) and all(names[name] == name for name in shared)
 
 
-def _components(triples: Sequence[Terms]) -> tuple[Object, Object]:
+def _components(triples: Sequence[PlainTerms]) -> tuple[Object, Object]:
     """Return the two sets of triple patterns that have no variable in common."""
     found = _connected(triples)
     if len(found) != 2:

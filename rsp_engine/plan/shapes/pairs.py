@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.pairs import PairsConfig
 from rsp_engine.grammar import tree
+from rsp_engine.model.terms.term import XSD
 from rsp_engine.operators.pairs.scoring import Condition, PairScoring, has_quotient
 from rsp_engine.operators.pairs.shared_skyband import PairShape
 from rsp_engine.operators.scoring.scoring_function import (
@@ -27,10 +28,15 @@ from rsp_engine.operators.scoring.scoring_function import (
 )
 from rsp_engine.operators.sparql.pane_matcher import Matching
 from rsp_engine.plan.arrivals import ties
-from rsp_engine.plan.monotone import written
-from rsp_engine.plan.scoring import scoring
+from rsp_engine.plan.monotone import scoring_text
+from rsp_engine.plan.scoring import scoring_of
 from rsp_engine.plan.shapes.global_scoring import Global, global_scoring
-from rsp_engine.plan.shapes.pair_pattern import Halves, NotAlikeError, NotPairsError, with_names
+from rsp_engine.plan.shapes.pair_pattern import (
+    NotAlikeError,
+    NotPairsError,
+    PairPattern,
+    with_names,
+)
 from rsp_engine.plan.shapes.topk import (
     StreamSide,
     WhyNot,
@@ -38,26 +44,26 @@ from rsp_engine.plan.shapes.topk import (
     is_ranking_of_groups,
     order_expression,
     projection,
-    refusals,
     together_of,
+    topk_refusals,
 )
 from rsp_engine.plan.sparql.element_blocks import by_element
-from rsp_engine.plan.sparql.general import general_path
+from rsp_engine.plan.sparql.general import sparql_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rsp_engine.plan.options import Options
+    from rsp_engine.plan.options import QueryOptions
 
 __all__ = ["is_of_pairs", "pairs_path"]
 
 _WINDOW = "urn:rsp-engine:window"  # the same for all queries that mean the same
 
 
-def is_of_pairs(query: tree.Query) -> bool:
+def is_of_pairs(query: tree.QueryUnit) -> bool:
     """Tell whether the window of a query has two patterns without a variable in common."""
     try:
-        Halves.of(query)
+        PairPattern.of(query)
     except NotAlikeError:
         return True
     except NotPairsError:
@@ -65,7 +71,7 @@ def is_of_pairs(query: tree.Query) -> bool:
     return True
 
 
-def pairs_path(query: tree.Query, options: Options) -> PairsConfig | WhyNot:
+def pairs_path(query: tree.QueryUnit, options: QueryOptions) -> PairsConfig | WhyNot:
     """Return the configuration of the operator for pairs, or why the query does not allow it."""
     try:
         return _config(query, options)
@@ -73,13 +79,13 @@ def pairs_path(query: tree.Query, options: Options) -> PairsConfig | WhyNot:
         return WhyNot(str(error))
 
 
-def _config(query: tree.Query, options: Options) -> PairsConfig:
+def _config(query: tree.QueryUnit, options: QueryOptions) -> PairsConfig:
     select = query.form
-    halves = Halves.of(query)
-    assert isinstance(select, tree.Select), "halves are of a SELECT"  # noqa: S101
+    halves = PairPattern.of(query)
+    assert isinstance(select, tree.SelectForm), "halves are of a SELECT"  # noqa: S101
     if is_ranking_of_groups(query):
         raise NotPairsError("groups change as the window slides")
-    if refusal := next(refusals(select), None):
+    if refusal := next(topk_refusals(select), None):
         raise NotPairsError(refusal.reason)
     [clause] = query.windows
     _check_match(clause, halves, options)
@@ -113,8 +119,8 @@ def _config(query: tree.Query, options: Options) -> PairsConfig:
         found.made() if isinstance(found, Global) else None,
     )
     meant = by_element(query, options, opens_nodes=True, is_timed=True)
-    base = general_path(meant.query, options.functions, ties(query, meant.nodes))
-    base = replace(base, sparql=general_path(query, options.functions).sparql)
+    base = sparql_path(meant.query, options.functions, ties(query, meant.nodes))
+    base = replace(base, sparql=sparql_path(query, options.functions).sparql)
     names = (*halves.first, *halves.second)
     offset = 0 if modifiers.offset is None else modifiers.offset.value
     frame = clause.frame
@@ -132,7 +138,7 @@ def _config(query: tree.Query, options: Options) -> PairsConfig:
 
 
 def _why(found: object, score: Scoring) -> str:
-    text = written(score)
+    text = scoring_text(score)
     if isinstance(found, Global):
         count = len(found.local)
         parts = "its only local score" if count == 1 else f"each of its {count} local scores"
@@ -143,7 +149,7 @@ def _why(found: object, score: Scoring) -> str:
     return f"{text} is not known to be one ({reason}): each object is scored with the whole window"
 
 
-def _check_match(clause: tree.FromWindow, halves: Halves, options: Options) -> None:
+def _check_match(clause: tree.FromWindow, halves: PairPattern, options: QueryOptions) -> None:
     """Raise why the solutions of a pattern may come from several elements."""
     if len(halves.triples) == 1:
         return
@@ -167,7 +173,7 @@ class _Conditions:
     on_both: tuple[tree.Comparison, ...]
 
     @classmethod
-    def of(cls, select: tree.Select, halves: Halves) -> _Conditions:
+    def of(cls, select: tree.SelectForm, halves: PairPattern) -> _Conditions:
         sides: dict[str, list[tree.Node]] = {"a": [], "b": []}
         key: tuple[str, bool] | None = None
         on_both: list[tree.Comparison] = []
@@ -199,22 +205,24 @@ class _Conditions:
     def operators(self) -> tuple[Any, ...]:
         return tuple(condition.operator for condition in self.on_both)
 
-    def compared(self, options: Options) -> list[tuple[Scoring, Scoring]]:
+    def compared(self, options: QueryOptions) -> list[tuple[Scoring, Scoring]]:
         """Return what the filters on both objects compare."""
         found = []
         for condition in self.on_both:
-            left, right = (scoring(e, options.functions) for e in (condition.left, condition.right))
+            left, right = (
+                scoring_of(e, options.functions) for e in (condition.left, condition.right)
+            )
             if left is None or right is None:
                 raise NotPairsError("a filter on both objects compares more than arithmetic")
             found.append((left, right))
         return found
 
 
-def _conjuncts(select: tree.Select, halves: Halves) -> Iterator[tree.Expression]:
+def _conjuncts(select: tree.SelectForm, halves: PairPattern) -> Iterator[tree.Expression]:
     filters = [
         element
         for element in (*select.where.elements, *halves.window.group.elements)
-        if isinstance(element, tree.Filter)
+        if isinstance(element, tree.FilterClause)
     ]
     for element in filters:
         match element.condition:
@@ -224,7 +232,7 @@ def _conjuncts(select: tree.Select, halves: Halves) -> Iterator[tree.Expression]
                 yield condition
 
 
-def _order(condition: tree.Expression, halves: Halves) -> tuple[str, bool] | None:
+def _order(condition: tree.Expression, halves: PairPattern) -> tuple[str, bool] | None:
     """Return the variable by which a filter orders the pair, and whether by its text."""
     match condition:
         case tree.Comparison("<", left, right) | tree.Comparison(">", right, left):
@@ -248,27 +256,27 @@ def _order(condition: tree.Expression, halves: Halves) -> tuple[str, bool] | Non
     )
 
 
-def _score(expression: tree.Expression, halves: Halves, options: Options) -> Scoring:
-    found = scoring(expression, options.functions, quotients=True)
+def _score(expression: tree.Expression, halves: PairPattern, options: QueryOptions) -> Scoring:
+    found = scoring_of(expression, options.functions, quotients=True)
     if found is None:
         raise NotPairsError("the score is more than arithmetic and registered functions")
     names = set(variables(found))
     if not names <= {*halves.first, *halves.second} or halves.side(names) is not None:
         raise NotPairsError("the score is not over both objects")
-    doubles = (n for n in tree.find(expression, tree.Literal) if n.datatype == tree.XSD + "double")
+    doubles = (n for n in tree.find(expression, tree.Literal) if n.datatype == XSD + "double")
     if has_quotient(found) and any(True for _ in doubles):
         raise NotPairsError("what it means to divide by zero depends on the types of the values")
     return found
 
 
-def _columns(expressions: Sequence[Scoring], halves: Halves) -> tuple[int, ...]:
+def _columns(expressions: Sequence[Scoring], halves: PairPattern) -> tuple[int, ...]:
     """Return the places of the variables that are calculated with."""
     names = {name for expression in expressions for name in variables(expression)}
     pairs = enumerate(zip(halves.first, halves.second, strict=True))
     return tuple(place for place, both in pairs if names & set(both))
 
 
-def _numbered(expression: Scoring, halves: Halves, columns: tuple[int, ...]) -> Scoring:
+def _numbered(expression: Scoring, halves: PairPattern, columns: tuple[int, ...]) -> Scoring:
     """Return an expression over `a1` ... and `b1` ..., the columns of both objects."""
     if isinstance(expression, Variable):
         side = "a" if expression.name in halves.first else "b"
@@ -278,7 +286,10 @@ def _numbered(expression: Scoring, halves: Halves, columns: tuple[int, ...]) -> 
 
 
 def _matching(
-    query: tree.Query, halves: Halves, filters: tuple[tree.Expression, ...], options: Options
+    query: tree.QueryUnit,
+    halves: PairPattern,
+    filters: tuple[tree.Expression, ...],
+    options: QueryOptions,
 ) -> Matching:
     """Return how objects are found, the same for all queries that mean the same."""
     names = {name: f"x{place}" for place, name in enumerate(halves.first)}
@@ -289,8 +300,8 @@ def _matching(
         tree.TriplesBlock((tree.SubjectTriples(s, (tree.Property(p, (o,)),)),))
         for s, p, o in triples
     )
-    group = tree.Group((*blocks, *map(tree.Filter, kept)))
-    where = tree.Group((tree.Window(side.window, group),))
+    group = tree.GroupPattern((*blocks, *map(tree.FilterClause, kept)))
+    where = tree.GroupPattern((tree.WindowPattern(side.window, group),))
     number = tree.SelectAs(tree.ONE, tree.Var("number"))
     plain = replace(query, prologue=(), register=None)
     functions = options.functions if filters else {}

@@ -9,23 +9,23 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from rsp_engine.evaluators.per_pane import PaneWiseConfig
+from rsp_engine.evaluators.per_pane import PerPaneConfig
 from rsp_engine.grammar import tree
 from rsp_engine.operators.sparql.one_pattern import OnePattern
-from rsp_engine.plan.sparql.general import as_term, general_path
+from rsp_engine.plan.sparql.general import as_term, sparql_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["pane_wise_path"]
+__all__ = ["per_pane_path"]
 
 
-def pane_wise_path(
-    query: tree.Query, functions: Mapping[str, Callable[..., Any]]
-) -> PaneWiseConfig | None:
+def per_pane_path(
+    query: tree.QueryUnit, functions: Mapping[str, Callable[..., Any]]
+) -> PerPaneConfig | None:
     """Return the configuration of the pane-wise operator, if the query allows it."""
     match query:
-        case tree.Query(_, _, tree.Select() as select, None):
+        case tree.QueryUnit(_, _, tree.SelectForm() as select, None):
             pattern = _pattern(select)
         case _:
             return None
@@ -34,25 +34,25 @@ def pane_wise_path(
     if not isinstance(query.windows[0].frame, tree.TimeWindow):
         return None
     over_default = replace(query, form=replace(select, where=pattern))
-    config = general_path(over_default, functions)
-    made = PaneWiseConfig(**{f.name: getattr(config, f.name) for f in fields(config)})
+    config = sparql_path(over_default, functions)
+    made = PerPaneConfig(**{f.name: getattr(config, f.name) for f in fields(config)})
     return replace(made, pattern=_only(select, pattern))
 
 
-def _pattern(select: tree.Select) -> tree.Group | None:
+def _pattern(select: tree.SelectForm) -> tree.GroupPattern | None:
     """Return the group of the only WINDOW, if the WHERE clause is that and filters."""
-    filters = tuple(e for e in select.where.elements if isinstance(e, tree.Filter))
-    match [e for e in select.where.elements if not isinstance(e, tree.Filter)]:
-        case [tree.Window(tree.Iri(), group)]:
-            return tree.Group((*group.elements, *filters))
+    filters = tuple(e for e in select.where.elements if isinstance(e, tree.FilterClause))
+    match [e for e in select.where.elements if not isinstance(e, tree.FilterClause)]:
+        case [tree.WindowPattern(tree.Iri(), group)]:
+            return tree.GroupPattern((*group.elements, *filters))
         case _:
             return None
 
 
-def _is_plain(select: tree.Select, pattern: tree.Group) -> bool:
+def _is_plain(select: tree.SelectForm, pattern: tree.GroupPattern) -> bool:
     if select.modifiers != tree.Modifiers() or select.clause.modifier is not None:
         return False
-    terms = _terms([e for e in pattern.elements if not isinstance(e, tree.Filter)])
+    terms = _terms([e for e in pattern.elements if not isinstance(e, tree.FilterClause)])
     if not terms or not all(isinstance(t, tree.Var | tree.Iri | tree.Literal) for t in terms):
         return False
     named = {term.name for term in terms if isinstance(term, tree.Var)}
@@ -69,7 +69,7 @@ def _terms(elements: Sequence[tree.Node]) -> tuple[tree.Node, ...]:
             return ()
 
 
-def _only(select: tree.Select, pattern: tree.Group) -> OnePattern | None:
+def _only(select: tree.SelectForm, pattern: tree.GroupPattern) -> OnePattern | None:
     """Return the triple pattern, if the query asks for its solutions and nothing else."""
     terms = _terms(pattern.elements)
     if not terms or any(isinstance(item, tree.SelectAs) for item in select.clause.items):
@@ -77,7 +77,7 @@ def _only(select: tree.Select, pattern: tree.Group) -> OnePattern | None:
     return OnePattern(*map(as_term, terms))
 
 
-def _is_pure(select: tree.Select) -> bool:
+def _is_pure(select: tree.SelectForm) -> bool:
     """Tell whether a query asks for nothing beyond its own solutions."""
     kinds = (tree.Exists, tree.Aggregate, tree.NamedCall, tree.FunctionCall)
     calls = {call.name for call in tree.find(select, tree.BuiltInCall)}

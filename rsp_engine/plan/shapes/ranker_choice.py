@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from rsp_engine.grammar import tree
 
-__all__ = ["Chosen", "chosen_ranker", "slides_of", "threshold"]
+__all__ = ["RankerChoice", "chosen_ranker", "slides_of", "threshold"]
 
 
 def threshold(k: int) -> int:
@@ -28,7 +28,7 @@ def threshold(k: int) -> int:
     return max(100, 5 * k)
 
 
-class Chosen(NamedTuple):
+class RankerChoice(NamedTuple):
     """An operator, and why it was chosen."""
 
     ranker: Literal["MinTopk", "SAP"]
@@ -44,7 +44,7 @@ def slides_of(frame: tree.TimeWindow | tree.CountWindow) -> int:
     return max(1, -(-size // step))
 
 
-def chosen_ranker(slides: int, k: int) -> Chosen:
+def chosen_ranker(slides: int, k: int) -> RankerChoice:
     """Choose by n / s and k.
 
     >>> chosen_ranker(9, 5).ranker, chosen_ranker(3600, 5).ranker
@@ -53,5 +53,5 @@ def chosen_ranker(slides: int, k: int) -> Chosen:
     known = f"a window has {slides:,} slide{'s' * (slides > 1)} (n / s), and k is {k:,}"
     least = threshold(k)
     if slides >= least:
-        return Chosen("SAP", f"{known}: from {least:,} slides on, SAP is ahead of MinTopk")
-    return Chosen("MinTopk", f"{known}: below {least:,} slides, MinTopk is ahead of SAP")
+        return RankerChoice("SAP", f"{known}: from {least:,} slides on, SAP is ahead of MinTopk")
+    return RankerChoice("MinTopk", f"{known}: below {least:,} slides, MinTopk is ahead of SAP")

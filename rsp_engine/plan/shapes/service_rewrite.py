@@ -20,17 +20,17 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.service.config import ServedClause, ServedConfig
+from rsp_engine.evaluators.service.config import ServiceClause, ServiceConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.write.queries import WriteQueries
 from rsp_engine.operators.sparql.projector import variable_iri
 from rsp_engine.plan.arrivals import latest_of, ties, with_latest
 from rsp_engine.plan.services import chosen_policy, service_plan
 from rsp_engine.plan.sparql.element_blocks import ByElement
-from rsp_engine.plan.sparql.general import general_path
+from rsp_engine.plan.sparql.general import sparql_path
 from rsp_engine.plan.sparql.service_context import Clause, around
 from rsp_engine.plan.sparql.solution_nodes import in_text, read_nodes
-from rsp_engine.plan.variables import certain, named, visible
+from rsp_engine.plan.variables import certain_variables, named_variables, visible_variables
 from rsp_engine.policies.lru import WSJ_LRU
 from rsp_engine.policies.voi import Voi
 from rsp_engine.replica.pattern import RemotePattern
@@ -39,28 +39,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rsp_engine.evaluators.service.service_plan import ServicePlan
-    from rsp_engine.operators.sparql.sparql_query import GeneralConfig
-    from rsp_engine.plan.options import Options
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
+    from rsp_engine.plan.options import QueryOptions
     from rsp_engine.policies.policy import Policy
 
 __all__ = [
-    "DEFAULT_POLICY",
+    "DEFAULT_WINDOW_POLICY",
     "has_service",
     "remote_pattern",
-    "served_path",
+    "service_path",
 ]
 
-DEFAULT_POLICY = "WSJ-WBM"
+DEFAULT_WINDOW_POLICY = "WSJ-WBM"
 
 
-def has_service(query: tree.Query) -> bool:
+def has_service(query: tree.QueryUnit) -> bool:
     """Tell whether a query has a SERVICE clause."""
-    return any(True for _ in tree.find(query, tree.Service))
+    return any(True for _ in tree.find(query, tree.ServicePattern))
 
 
-def served_path(
-    query: tree.Query, options: Options, meant: ByElement | None = None
-) -> tuple[ServedConfig, tuple[ServicePlan, ...]]:
+def service_path(
+    query: tree.QueryUnit, options: QueryOptions, meant: ByElement | None = None
+) -> tuple[ServiceConfig, tuple[ServicePlan, ...]]:
     """Return the configuration of the general operator, and how the clauses are answered.
 
     `meant` is the query over what its windows hold, if that is more than their triples.
@@ -78,21 +78,21 @@ def served_path(
     served, plans = [], []
     for number, keys, beside in _in_turn(query, clauses):
         clause = clauses[number]
-        asked = _asked(query, keys, tree.rewrite(beside, plain), options) if keys else None
-        is_marked = not certain(clause.group)
-        served.append(ServedClause(_graph(clause), asked, is_marked))
+        asked = _asked(query, keys, tree.rewrite_tree(beside, plain), options) if keys else None
+        is_marked = not certain_variables(clause.group)
+        served.append(ServiceClause(_graph(clause), asked, is_marked))
         plans.append(service_plan(remote_pattern(clause, keys), options, policy, instead))
-    changed: Any = tree.rewrite(query, plain)
+    changed: Any = tree.rewrite_tree(query, plain)
     if latest is not None:
         changed = with_latest(changed, latest)
-    config = general_path(changed, options.functions, last)
+    config = sparql_path(changed, options.functions, last)
     if latest is not None:
         config = replace(config, latest=latest, timed=latest.scan)
     given = {f.name: getattr(config, f.name) for f in fields(config)}
-    return ServedConfig(**given, clauses=tuple(served)), tuple(plans)
+    return ServiceConfig(**given, clauses=tuple(served)), tuple(plans)
 
 
-def remote_pattern(clause: tree.Service, keys: tuple[str, ...]) -> RemotePattern:
+def remote_pattern(clause: tree.ServicePattern, keys: tuple[str, ...]) -> RemotePattern:
     """Return what a clause asks for, with full IRIs, if it is joined by these keys."""
     assert isinstance(clause.name, tree.Iri), "a variable stands for services"  # noqa: S101
     body = WriteQueries({}).group(clause.group)
@@ -100,12 +100,12 @@ def remote_pattern(clause: tree.Service, keys: tuple[str, ...]) -> RemotePattern
     return RemotePattern(clause.name.value, body, keys, tuple(others))
 
 
-def _policy(options: Options) -> tuple[Policy, str | None]:
+def _policy(options: QueryOptions) -> tuple[Policy, str | None]:
     """Return the policy, unless it looks at a list that only a top-k operator keeps.
 
     One that learns what objects may score needs a score, and another elects in its place.
     """
-    policy = chosen_policy(options, DEFAULT_POLICY)
+    policy = chosen_policy(options, DEFAULT_WINDOW_POLICY)
     if isinstance(policy, Voi):
         return WSJ_LRU, f"{policy.name}: on the general path no remote value moves a score"
     if policy.proposer == "list":
@@ -116,12 +116,12 @@ def _policy(options: Options) -> tuple[Policy, str | None]:
     return policy, None
 
 
-def _numbered(query: tree.Query, services: tuple[str, ...]) -> tree.Query:
+def _numbered(query: tree.QueryUnit, services: tuple[str, ...]) -> tree.QueryUnit:
     """Give each clause a number. `SERVICE ?s` becomes a clause for each service that is bound."""
     numbers = count()
 
     def clause(service: tree.Node) -> tree.Node | None:
-        if not isinstance(service, tree.Service):
+        if not isinstance(service, tree.ServicePattern):
             return None
 
         def of(iri: tree.Iri) -> Clause:
@@ -130,10 +130,10 @@ def _numbered(query: tree.Query, services: tuple[str, ...]) -> tree.Query:
         if isinstance(service.name, tree.Iri):
             return of(service.name)
         groups = [
-            tree.Group((tree.InlineData((service.name,), ((iri,),)), of(iri)))
+            tree.GroupPattern((tree.InlineData((service.name,), ((iri,),)), of(iri)))
             for iri in map(tree.Iri, services)
         ]
-        return groups[0] if len(groups) == 1 else tree.Union(tuple(groups))
+        return groups[0] if len(groups) == 1 else tree.UnionPattern(tuple(groups))
 
     # What is inside of a clause belongs to its service.
     changed: Any = tree.rewrite_outermost(query, clause)
@@ -141,8 +141,8 @@ def _numbered(query: tree.Query, services: tuple[str, ...]) -> tree.Query:
 
 
 def _in_turn(
-    query: tree.Query, clauses: dict[int, Clause]
-) -> Iterator[tuple[int, tuple[str, ...], tree.Group]]:
+    query: tree.QueryUnit, clauses: dict[int, Clause]
+) -> Iterator[tuple[int, tuple[str, ...], tree.GroupPattern]]:
     """Yield clauses with their keys, and with the group that tells these.
 
     First come those whose keys are known without any remote data, then those whose keys the data
@@ -156,16 +156,16 @@ def _in_turn(
             if keys := _keys(clauses[number], beside):
                 break
         else:
-            number, keys, beside = left[0], (), tree.Group(())
+            number, keys, beside = left[0], (), tree.GroupPattern(())
         yield number, keys, beside
         left.remove(number)
         if not any(_keys(clauses[n], places[n].group(())) for n in left):
             done = [n for n in clauses if n not in left]
 
 
-def _keys(clause: Clause, beside: tree.Group) -> tuple[str, ...]:
+def _keys(clause: Clause, beside: tree.GroupPattern) -> tuple[str, ...]:
     """Return the variables that a clause always binds, and that stand beside it as well."""
-    known = certain(clause.group) & visible(beside)
+    known = certain_variables(clause.group) & visible_variables(beside)
     return tuple(name for name in in_text(clause.group) if name in known)
 
 
@@ -173,20 +173,23 @@ def _graph(clause: Clause) -> str:
     return f"urn:rsp-engine:service:{clause.number}"
 
 
-def _local(clause: Clause, query: tree.Query) -> tree.Pattern:
+def _local(clause: Clause, query: tree.QueryUnit) -> tree.Pattern:
     """Return the pattern over the graph of a clause."""
     graph = tree.Iri(_graph(clause))
     return read_nodes(
-        clause.group, variable_iri, lambda group: tree.Graph(graph, group), named(query)
+        clause.group,
+        variable_iri,
+        lambda group: tree.GraphPattern(graph, group),
+        named_variables(query),
     )
 
 
 def _asked(
-    query: tree.Query, keys: tuple[str, ...], beside: tree.Node, options: Options
-) -> GeneralConfig:
+    query: tree.QueryUnit, keys: tuple[str, ...], beside: tree.Node, options: QueryOptions
+) -> SparqlConfig:
     """Return a text that gives each key once."""
     clause = tree.SelectClause(tuple(map(tree.Var, keys)), "DISTINCT")
     where: Any = beside
-    select = tree.Select(clause, query.form.dataset, where, tree.Modifiers())
+    select = tree.SelectForm(clause, query.form.dataset, where, tree.Modifiers())
     asked = replace(query, register=None, form=select, values=None)
-    return general_path(asked, options.functions)
+    return sparql_path(asked, options.functions)

@@ -17,9 +17,9 @@ __all__ = ["with_absolute_iris"]
 _BASE = tree.BaseDecl(tree.Iri("file:"))
 
 
-def with_absolute_iris(query: tree.Query) -> tree.Query:
+def with_absolute_iris(query: tree.QueryUnit) -> tree.QueryUnit:
     """Return a query without relative IRIs; IRI() knows the base too."""
-    made = cast("tree.Query", tree.rewrite(query, _absolute))
+    made = cast("tree.QueryUnit", tree.rewrite_tree(query, _absolute))
     has_base = any(isinstance(declaration, tree.BaseDecl) for declaration in query.prologue)
     calls = {call.name for call in tree.find(query, tree.BuiltInCall)}
     if has_base or not calls & {"IRI", "URI"}:

@@ -23,27 +23,28 @@ from rsp_engine.errors import Diagnostic
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.scope import projected_variables
 from rsp_engine.grammar.triples import plain_terms, plain_triples
+from rsp_engine.model.terms.term import XSD
 from rsp_engine.operators.sparql.element_query import ElementText
-from rsp_engine.operators.windows.element_solutions import Block
+from rsp_engine.operators.windows.element_solutions import ElementBlock
 from rsp_engine.plan.shapes.pair_pattern import objects_of
 from rsp_engine.plan.shapes.topk import asked_of, is_ranking, together_of
 from rsp_engine.plan.sparql.service_context import given_to
 from rsp_engine.plan.sparql.solution_nodes import free_name, in_text, open_node, read_nodes
-from rsp_engine.plan.variables import certain, named, visible
+from rsp_engine.plan.variables import certain_variables, named_variables, visible_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rsp_engine.grammar.triples import Terms
-    from rsp_engine.plan.options import Options
+    from rsp_engine.grammar.triples import PlainTerms
+    from rsp_engine.plan.options import QueryOptions
 
-__all__ = ["Blocks", "ByElement", "by_element", "refused_blocks"]
+__all__ = ["ByElement", "ElementBlocks", "by_element", "refused_blocks"]
 
-Blocks = Mapping[str, tuple[Block, ...]]
+ElementBlocks = Mapping[str, tuple[ElementBlock, ...]]
 """The blocks over each window whose elements are matched one by one."""
 
 _CHANCE = {"NOW", "RAND", "UUID", "STRUUID", "BNODE"}
-_TRUE = tree.Literal("true", tree.XSD + "boolean")
+_TRUE = tree.Literal("true", XSD + "boolean")
 
 
 class ByElement(NamedTuple):
@@ -52,13 +53,17 @@ class ByElement(NamedTuple):
     `nodes` are the variables of solutions that the query can see, in the order of the blocks.
     """
 
-    query: tree.Query
-    blocks: Blocks
+    query: tree.QueryUnit
+    blocks: ElementBlocks
     nodes: tuple[str, ...] = ()
 
 
 def by_element(
-    query: tree.Query, options: Options, *, opens_nodes: bool = False, is_timed: bool = False
+    query: tree.QueryUnit,
+    options: QueryOptions,
+    *,
+    opens_nodes: bool = False,
+    is_timed: bool = False,
 ) -> ByElement:
     """Return what a query means if its blocks are matched by element; itself if they are not.
 
@@ -76,16 +81,18 @@ def by_element(
     return ByElement(changed, rewriting.by_window(), tuple(rewriting.nodes))
 
 
-def refused_blocks(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
+def refused_blocks(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
     """Yield what cannot be evaluated element by element."""
     windows = _windows_of(query, options)
     cut = {w.window.value for w in query.windows if _counts_triples(w)}
-    in_exists = {id(w) for e in tree.find(query, tree.Exists) for w in tree.find(e, tree.Window)}
+    in_exists = {
+        id(w) for e in tree.find(query, tree.Exists) for w in tree.find(e, tree.WindowPattern)
+    }
     if windows and (pair := _pair(query)) is not None and pair.looks_beyond:
         message = "EXISTS in a filter on both objects of a pair does not say which element it sees"
         hint = "write a WINDOW into the EXISTS, and the filter beside the block"
         yield Diagnostic("semantic", message, pair.window.span, hint)
-    for window in tree.find(query, tree.Window):
+    for window in tree.find(query, tree.WindowPattern):
         names = _ranged_over(window, query) & windows
         if not names:
             continue
@@ -101,12 +108,12 @@ def refused_blocks(query: tree.Query, options: Options) -> Iterator[Diagnostic]:
             yield Diagnostic("semantic", message, window.span, hint)
 
 
-def _refused_inside(window: tree.Window) -> Iterator[Diagnostic]:
+def _refused_inside(window: tree.WindowPattern) -> Iterator[Diagnostic]:
     kept, _ = _without_lifted(window.group)
     for node in tree.walk(kept):
         match node:
-            case tree.Window() | tree.Service():
-                what = type(node).__name__.upper()
+            case tree.WindowPattern() | tree.ServicePattern():
+                what = node.keyword
             case tree.BuiltInCall(name) if name in _CHANCE:
                 what = f"{name}()"
             case _:
@@ -117,38 +124,38 @@ def _refused_inside(window: tree.Window) -> Iterator[Diagnostic]:
 
 
 def _of_windows(
-    change: Callable[[tree.Window], tree.Node],
+    change: Callable[[tree.WindowPattern], tree.Node],
 ) -> Callable[[tree.Node], tree.Node | None]:
     """Return a change of WINDOW blocks alone."""
-    return lambda node: change(node) if isinstance(node, tree.Window) else None
+    return lambda node: change(node) if isinstance(node, tree.WindowPattern) else None
 
 
 def _counts_triples(window: tree.FromWindow) -> bool:
     return isinstance(window.frame, tree.CountWindow) and window.frame.unit == "TRIPLES"
 
 
-def _windows_of(query: tree.Query, options: Options) -> set[str]:
+def _windows_of(query: tree.QueryUnit, options: QueryOptions) -> set[str]:
     """Return the windows whose elements have to be matched one by one."""
     if options.match == "window":
         return set()
-    blocks = tree.find(_with_two_blocks(query), tree.Window)
+    blocks = tree.find(_with_two_blocks(query), tree.WindowPattern)
     ranges = (_ranged_over(block, query) for block in blocks if not _reads_one_triple(block.group))
     return set[str]().union(*ranges)
 
 
-def _ranged_over(window: tree.Window, query: tree.Query) -> set[str]:
+def _ranged_over(window: tree.WindowPattern, query: tree.QueryUnit) -> set[str]:
     if isinstance(window.name, tree.Iri):
         return {window.name.value}
     return {clause.window.value for clause in query.windows}
 
 
-def _reads_one_triple(group: tree.Group) -> bool:
+def _reads_one_triple(group: tree.GroupPattern) -> bool:
     """Tell whether each solution of a group has one triple of the window, and no other counts."""
     match [element for element in group.elements if _reads(element)]:
         case [tree.TriplesBlock() as block]:
             triples = plain_triples(block)
             return len(triples) == 1 and isinstance(triples[0][1], tree.Var | tree.Iri)
-        case [tree.Group() as inner]:
+        case [tree.GroupPattern() as inner]:
             return _reads_one_triple(inner)
         case _:
             return False
@@ -158,51 +165,55 @@ def _reads(node: tree.Node) -> bool:
     """Tell whether a part of a block looks at the window that the block is over."""
     if isinstance(node, tree.TriplesBlock):
         return True
-    if isinstance(node, tree.Graph | tree.Window | tree.Service):
+    if isinstance(node, tree.GraphPattern | tree.WindowPattern | tree.ServicePattern):
         return False
     return any(map(_reads, tree.children(node)))
 
 
-def _without_lifted(group: tree.Group) -> tuple[tree.Group, tuple[tree.Filter, ...]]:
+def _without_lifted(
+    group: tree.GroupPattern,
+) -> tuple[tree.GroupPattern, tuple[tree.FilterClause, ...]]:
     """Return a group, and those of its filters that only the whole query can decide.
 
     They need the instant of an evaluation, or values from outside that EXISTS puts in.
     """
-    seen = visible(group)
+    seen = visible_variables(group)
     lifted = tuple(
         element
         for element in group.elements
-        if isinstance(element, tree.Filter)
+        if isinstance(element, tree.FilterClause)
         and not any(True for _ in tree.find(element, tree.Exists))
-        and (named(element) - seen or _calls(element) & (_CHANCE - {"BNODE"}))
+        and (named_variables(element) - seen or _calls(element) & (_CHANCE - {"BNODE"}))
     )
-    return tree.Group(tuple(e for e in group.elements if e not in lifted)), lifted
+    return tree.GroupPattern(tuple(e for e in group.elements if e not in lifted)), lifted
 
 
 def _calls(node: tree.Node) -> set[str]:
     return {call.name for call in tree.find(node, tree.BuiltInCall)}
 
 
-def _with_constant_windows(query: tree.Query) -> tree.Query:
+def _with_constant_windows(query: tree.QueryUnit) -> tree.QueryUnit:
     """Return a query with a block for each window in place of `WINDOW ?w`."""
 
     def spelt_out(node: tree.Node) -> tree.Node:
-        if not isinstance(node, tree.Window) or isinstance(node.name, tree.Iri):
+        if not isinstance(node, tree.WindowPattern) or isinstance(node.name, tree.Iri):
             return node
         groups = tuple(
-            tree.Group((tree.InlineData((node.name,), ((name,),)), tree.Window(name, node.group)))
+            tree.GroupPattern(
+                (tree.InlineData((node.name,), ((name,),)), tree.WindowPattern(name, node.group))
+            )
             for name in (clause.window for clause in query.windows)
         )
-        return groups[0] if len(groups) == 1 else tree.Union(groups)
+        return groups[0] if len(groups) == 1 else tree.UnionPattern(groups)
 
-    changed: Any = tree.rewrite(query, spelt_out)
+    changed: Any = tree.rewrite_tree(query, spelt_out)
     return changed  # type: ignore[no-any-return]
 
 
-def _with_columns(query: tree.Query) -> tree.Query:
+def _with_columns(query: tree.QueryUnit) -> tree.QueryUnit:
     """Return a query that names its columns in place of `SELECT *`."""
     form = query.form
-    if not isinstance(form, tree.Select) or form.clause.items:
+    if not isinstance(form, tree.SelectForm) or form.clause.items:
         return query
     names = projected_variables(form.clause, form.where, form.modifiers, query.values)
     clause = replace(form.clause, items=tuple(map(tree.Var, names)))
@@ -213,49 +224,49 @@ def _with_columns(query: tree.Query) -> tree.Query:
 class _Rewriting:
     """Puts blocks over solutions in place of blocks over triples; equal ones are the same."""
 
-    query: tree.Query
+    query: tree.QueryUnit
     windows: set[str]
-    options: Options
+    options: QueryOptions
     opens_nodes: bool
     is_timed: bool
     nodes: list[str] = field(default_factory=list)
-    blocks: dict[tree.Window, Block] = field(default_factory=dict)
+    blocks: dict[tree.WindowPattern, ElementBlock] = field(default_factory=dict)
 
-    def by_window(self) -> Blocks:
-        found: dict[str, tuple[Block, ...]] = {}
+    def by_window(self) -> ElementBlocks:
+        found: dict[str, tuple[ElementBlock, ...]] = {}
         for block in self.blocks.values():
             found[block.asked.window] = (*found.get(block.asked.window, ()), block)
         return found
 
-    def window(self, window: tree.Window) -> tree.Node:
+    def window(self, window: tree.WindowPattern) -> tree.Node:
         assert isinstance(window.name, tree.Iri), "windows are spelt out"  # noqa: S101
         if window.name.value not in self.windows:
             inner: Any = tree.rewrite_outermost(window.group, _of_windows(self.window))
             return replace(window, group=inner)
         name = window.name
         group, lifted = _without_lifted(window.group)
-        block = self.blocks.setdefault(tree.Window(name, group), self._block(name, group))
+        block = self.blocks.setdefault(tree.WindowPattern(name, group), self._block(name, group))
 
-        def within(inside: tree.Group) -> tree.Window:
-            return tree.Window(name, inside, span=window.span)
+        def within(inside: tree.GroupPattern) -> tree.WindowPattern:
+            return tree.WindowPattern(name, inside, span=window.span)
 
-        taken = named(self.query)
+        taken = named_variables(self.query)
         pattern: tree.Pattern
-        if self.opens_nodes and certain(group) >= set(block.names):
+        if self.opens_nodes and certain_variables(group) >= set(block.names):
             node = free_name(f"solution{block.number}_", taken)
             self.nodes.append(node)
             pattern = open_node(group, block.iri, within, node)
         else:
             pattern = read_nodes(group, block.iri, within, taken)
-        return tree.Group((pattern, *lifted)) if lifted else pattern
+        return tree.GroupPattern((pattern, *lifted)) if lifted else pattern
 
-    def _block(self, window: tree.Iri, group: tree.Group) -> Block:
+    def _block(self, window: tree.Iri, group: tree.GroupPattern) -> ElementBlock:
         names, query = in_text(group), replace(self.query, values=None)
-        mark = tree.SelectAs(_TRUE, tree.Var(free_name("mark", named(query))))
+        mark = tree.SelectAs(_TRUE, tree.Var(free_name("mark", named_variables(query))))
         items = tuple(map(tree.Var, names)) or (mark,)
-        where = tree.Group((tree.Window(window, group),))
+        where = tree.GroupPattern((tree.WindowPattern(window, group),))
         functions = self.options.functions
-        return Block(
+        return ElementBlock(
             len(self.blocks),
             names,
             ElementText(
@@ -263,15 +274,15 @@ class _Rewriting:
                 asked_of(query, items, where, functions),
                 together_of(query, items, where, functions) if _is_flat(group) else None,
             ),
-            is_marked=not certain(group) & set(names),
-            reads_graphs=any(True for _ in tree.find(group, tree.Graph)),
+            is_marked=not certain_variables(group) & set(names),
+            reads_graphs=any(True for _ in tree.find(group, tree.GraphPattern)),
             is_timed=self.is_timed,
         )
 
 
-def _is_flat(group: tree.Group) -> bool:
+def _is_flat(group: tree.GroupPattern) -> bool:
     """Tell whether a group is triple patterns first, and what their values decide, or OPTIONAL."""
-    first = next((e for e in group.elements if not isinstance(e, tree.Filter)), None)
+    first = next((e for e in group.elements if not isinstance(e, tree.FilterClause)), None)
     return isinstance(first, tree.TriplesBlock) and all(map(_is_plain, group.elements))
 
 
@@ -281,9 +292,9 @@ def _is_plain(element: tree.Node) -> bool:
             return all(
                 isinstance(verb, tree.Var | tree.Iri) for _, verb, _ in plain_triples(element)
             )
-        case tree.Filter() | tree.Bind():
+        case tree.FilterClause() | tree.Bind():
             return True
-        case tree.Optional(group):
+        case tree.OptionalPattern(group):
             return _is_flat(group)
         case _:
             return False
@@ -293,9 +304,9 @@ def _is_plain(element: tree.Node) -> bool:
 class _Pair:
     """The only block of a ranked query, where its solutions are pairs of objects."""
 
-    window: tree.Window
-    objects: tuple[tree.Window, tree.Window]
-    on_both: tuple[tree.Filter, ...]
+    window: tree.WindowPattern
+    objects: tuple[tree.WindowPattern, tree.WindowPattern]
+    on_both: tuple[tree.FilterClause, ...]
 
     @property
     def looks_beyond(self) -> bool:
@@ -303,43 +314,47 @@ class _Pair:
         return any(True for each in self.on_both for _ in tree.find(each, tree.Exists))
 
 
-def _pair(query: tree.Query) -> _Pair | None:
+def _pair(query: tree.QueryUnit) -> _Pair | None:
     """Return the pair that a query ranks, if it does."""
-    windows = list(tree.find(query, tree.Window))
+    windows = list(tree.find(query, tree.WindowPattern))
     if not is_ranking(query) or len(windows) != 1:
         return None
     [window] = windows
     if query.form.where is None or window not in query.form.where.elements:
         return None
     elements = window.group.elements
-    filters = tuple(e for e in elements if isinstance(e, tree.Filter))
-    triples = plain_terms([e for e in elements if not isinstance(e, tree.Filter)])
+    filters = tuple(e for e in elements if isinstance(e, tree.FilterClause))
+    triples = plain_terms([e for e in elements if not isinstance(e, tree.FilterClause)])
     if (found := objects_of(triples)) is None:
         return None
-    first, second = (set[str]().union(*(named(t) for p in part for t in p)) for part in found)
-    sides: tuple[list[tree.Filter], ...] = ([], [], [])
+    first, second = (
+        set[str]().union(*(named_variables(t) for p in part for t in p)) for part in found
+    )
+    sides: tuple[list[tree.FilterClause], ...] = ([], [], [])
     for each in filters:
-        names = named(each) & (first | second)
+        names = named_variables(each) & (first | second)
         sides[0 if names <= first else 1 if names <= second else 2].append(each)
     one, other = (
-        tree.Window(window.name, tree.Group((_as_block(part), *side)), span=window.span)
+        tree.WindowPattern(
+            window.name, tree.GroupPattern((_as_block(part), *side)), span=window.span
+        )
         for part, side in zip(found, sides, strict=False)
     )
     return _Pair(window, (one, other), tuple(sides[2]))
 
 
-def _as_block(triples: tuple[Terms, ...]) -> tree.TriplesBlock:
+def _as_block(triples: tuple[PlainTerms, ...]) -> tree.TriplesBlock:
     found: Any = [tree.SubjectTriples(s, (tree.Property(p, (o,)),)) for s, p, o in triples]  # type: ignore[arg-type]
     return tree.TriplesBlock(tuple(found))
 
 
-def _with_two_blocks(query: tree.Query) -> tree.Query:
+def _with_two_blocks(query: tree.QueryUnit) -> tree.QueryUnit:
     """Return a ranked query of pairs with a block for each of the two objects."""
     if (pair := _pair(query)) is None:
         return query
 
-    def parted(_: tree.Window) -> tree.Node:
-        return tree.Group((*pair.objects, *pair.on_both))
+    def parted(_: tree.WindowPattern) -> tree.Node:
+        return tree.GroupPattern((*pair.objects, *pair.on_both))
 
     changed: Any = tree.rewrite_outermost(query, _of_windows(parted))
     return changed  # type: ignore[no-any-return]

@@ -12,7 +12,7 @@ SPARQL: no text that Oxigraph is given has such a clause.
 from __future__ import annotations
 
 from rsp_engine.grammar import tree
-from rsp_engine.operators.sparql.sparql_query import BUILTINS
+from rsp_engine.operators.sparql.sparql_query import BUILTIN_NAMESPACE
 
 __all__ = ["exactly_aggregated"]
 
@@ -20,7 +20,7 @@ _SUMS = {"SUM", "AVG"}
 _EXTREMES = {"MIN", "MAX"}
 
 
-def exactly_aggregated(query: tree.Query) -> tree.Query:
+def exactly_aggregated(query: tree.QueryUnit) -> tree.QueryUnit:
     """Return a query that asks for aggregates of the engine.
 
     >>> from rsp_engine.grammar import parse
@@ -29,8 +29,8 @@ def exactly_aggregated(query: tree.Query) -> tree.Query:
     >>> print(serialise(exactly_aggregated(parse(asked))).splitlines()[0])
     SELECT (<urn:rsp-engine:builtin:AVG_DISTINCT>(?v) AS ?n)
     """
-    found = tree.rewrite(query, _exact)
-    assert isinstance(found, tree.Query), "rewriting keeps the kind of the root"  # noqa: S101
+    found = tree.rewrite_tree(query, _exact)
+    assert isinstance(found, tree.QueryUnit), "rewriting keeps the kind of the root"  # noqa: S101
     return found
 
 
@@ -45,4 +45,4 @@ def _exact(node: tree.Node) -> tree.Node:
 
 
 def _call(name: str, argument: tree.Expression) -> tree.FunctionCall:
-    return tree.FunctionCall(tree.Iri(BUILTINS + name), (argument,))
+    return tree.FunctionCall(tree.Iri(BUILTIN_NAMESPACE + name), (argument,))

@@ -25,8 +25,8 @@ from rsp_engine.grammar import tree
 from rsp_engine.grammar.scope import group_keys, is_grouped, projected_variables
 from rsp_engine.grammar.triples import plain_triples
 from rsp_engine.grammar.write import FUNCTIONS
-from rsp_engine.operators.sparql.sparql_query import BUILTINS, GeneralConfig
-from rsp_engine.operators.sparql.template import Hole, Template, TemplateTerm
+from rsp_engine.operators.sparql.sparql_query import BUILTIN_NAMESPACE, SparqlConfig
+from rsp_engine.operators.sparql.template import Hole, TemplateTerm, TripleTemplate
 from rsp_engine.plan.sparql.exact_aggregates import exactly_aggregated
 from rsp_engine.plan.sparql.grouped_select import with_separate_groups
 from rsp_engine.plan.sparql.named_graphs import NamedGraphs
@@ -38,28 +38,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-__all__ = ["ElementGraph", "as_term", "general_path"]
+__all__ = ["ElementGraph", "as_term", "sparql_path"]
 
 _BY_ORDER = {"SAMPLE", "GROUP_CONCAT"}
 _ENGINE_MADE = {"NOW", "RAND", "UUID", "STRUUID"}
 
 
 @dataclass(frozen=True, slots=True)
-class ElementGraph(tree.Graph):
+class ElementGraph(tree.GraphPattern):
     """GRAPH with a variable that ranges over elements, each of which has a graph of its own."""
 
 
-def general_path(
-    query: tree.Query,
+def sparql_path(
+    query: tree.QueryUnit,
     functions: Mapping[str, Callable[..., Any]],
     ties: tuple[tree.OrderCondition, ...] = (),
-) -> GeneralConfig:
+) -> SparqlConfig:
     """Return the configuration of the general operator for a query.
 
     `ties` are conditions that come after those of ORDER BY, and before the order of terms.
     """
     config = _general_path(query, functions)
-    if not ties or not isinstance(select := query.form, tree.Select):
+    if not ties or not isinstance(select := query.form, tree.SelectForm):
         return config
     order_by = (*select.modifiers.order_by, *ties)
     tied = replace(select, modifiers=replace(select.modifiers, order_by=order_by))
@@ -67,27 +67,29 @@ def general_path(
     return replace(config, asked=asked, timed=_timed(query))
 
 
-def _timed(query: tree.Query) -> int:
+def _timed(query: tree.QueryUnit) -> int:
     """Return which of the windows a query reads: it has one pattern, or two of one window."""
-    names = {clause.name for clause in tree.find(query, tree.Window)}
+    names = {clause.name for clause in tree.find(query, tree.WindowPattern)}
     return next(n for n, window in enumerate(query.windows) if window.window in names)
 
 
-def _general_path(query: tree.Query, functions: Mapping[str, Callable[..., Any]]) -> GeneralConfig:
-    plain = tree.rewrite(with_separate_groups(standard_paths(query)), _Plain(query).change)
-    assert isinstance(plain, tree.Query), "rewriting keeps the kind of the root"  # noqa: S101
+def _general_path(
+    query: tree.QueryUnit, functions: Mapping[str, Callable[..., Any]]
+) -> SparqlConfig:
+    plain = tree.rewrite_tree(with_separate_groups(standard_paths(query)), _Plain(query).change)
+    assert isinstance(plain, tree.QueryUnit), "rewriting keeps the kind of the root"  # noqa: S101
     called = {_function_iri(name): call for name, call in functions.items()}
     match plain.form:
-        case tree.Select(clause, _, _, modifiers):
-            assert isinstance(query.form, tree.Select)  # noqa: S101
+        case tree.SelectForm(clause, _, _, modifiers):
+            assert isinstance(query.form, tree.SelectForm)  # noqa: S101
             names = projected_variables(clause, query.form.where, modifiers, query.values)
             config = _select(plain, plain.form, names, called)
-        case tree.Construct(template):
+        case tree.ConstructForm(template):
             config = _construct(plain, plain.form, template, called)
         case form:
             asked_query, asked_form = _ask(plain, form)
             text, asked = _texts(asked_query, asked_form, asked_form)
-            config = GeneralConfig(text, "ASK", asked=asked, functions=called)
+            config = SparqlConfig(text, "ASK", asked=asked, functions=called)
     aggregates = {aggregate.function for aggregate in tree.find(query, tree.Aggregate)}
     calls = {call.name for call in tree.find(query, tree.BuiltInCall)}
     needs_order = bool(aggregates & _BY_ORDER or calls & _ENGINE_MADE)
@@ -98,7 +100,7 @@ def _function_iri(name: str) -> str:
     return name if ":" in name else FUNCTIONS + name
 
 
-def _texts(query: tree.Query, meant: tree.Form, asked: tree.Form) -> tuple[str, str]:
+def _texts(query: tree.QueryUnit, meant: tree.QueryForm, asked: tree.QueryForm) -> tuple[str, str]:
     """Return what a query means, and what is asked: the same, with orders that are total."""
     plain, ordered = (
         replace(query, register=None, form=replace(form, dataset=())) for form in (meant, asked)
@@ -107,11 +109,11 @@ def _texts(query: tree.Query, meant: tree.Form, asked: tree.Form) -> tuple[str, 
 
 
 def _select(
-    query: tree.Query,
-    form: tree.Select,
+    query: tree.QueryUnit,
+    form: tree.SelectForm,
     names: tuple[str, ...],
     functions: Mapping[str, Callable[..., Any]],
-) -> GeneralConfig:
+) -> SparqlConfig:
     modifiers = form.modifiers
     items: dict[str, tree.Var | tree.SelectAs] = {name: tree.Var(name) for name in names}
     items |= {i.variable.name: i for i in form.clause.items if isinstance(i, tree.SelectAs)}
@@ -123,7 +125,7 @@ def _select(
     ordered, cut = _ordered(modifiers, names)
     meant = replace(form, clause=clause)
     text, asked = _texts(query, meant, replace(meant, modifiers=ordered))
-    return GeneralConfig(
+    return SparqlConfig(
         text,
         "SELECT",
         names,
@@ -139,7 +141,7 @@ def _select(
 def _scored(
     expression: tree.Expression,
     items: dict[str, tree.Var | tree.SelectAs],
-    form: tree.Select,
+    form: tree.SelectForm,
 ) -> tuple[str | None, dict[str, tree.Var | tree.SelectAs]]:
     """Return the variable of the score, projected beside the others if it is not one of them.
 
@@ -153,12 +155,12 @@ def _scored(
     return score, {**items, score: tree.SelectAs(expression, tree.Var(score))}
 
 
-def _one(form: tree.Form) -> tree.SelectAs:
+def _one(form: tree.QueryForm) -> tree.SelectAs:
     """Return an item for an answer that has no variable."""
     return tree.SelectAs(tree.ONE, tree.Var(_free_name(form)))
 
 
-def _free_name(form: tree.Form) -> str:
+def _free_name(form: tree.QueryForm) -> str:
     """Return a variable that the query does not have."""
     taken = {variable.name for variable in tree.find(form, tree.Var)}
     return next(name for n in count() if (name := f"rsp_score{n or ''}") not in taken)
@@ -189,11 +191,11 @@ def _is_cut(modifiers: tree.Modifiers) -> bool:
 
 
 def _construct(
-    query: tree.Query,
-    form: tree.Construct,
+    query: tree.QueryUnit,
+    form: tree.ConstructForm,
     template: tree.TriplesBlock | None,
     functions: Mapping[str, Callable[..., Any]],
-) -> GeneralConfig:
+) -> SparqlConfig:
     triples = () if template is None else tuple(plain_triples(template))
     holes = {node.name for triple in triples for node in triple if isinstance(node, tree.Var)}
     if is_grouped(tree.SelectClause(()), form.modifiers):
@@ -201,27 +203,27 @@ def _construct(
     names = tuple(sorted(holes))
     clause = tree.SelectClause(tuple(map(tree.Var, names)) or (_one(form),))
     modifiers, cut = _ordered(form.modifiers, names)
-    meant = tree.Select(clause, (), form.where, form.modifiers)
+    meant = tree.SelectForm(clause, (), form.where, form.modifiers)
     text, asked = _texts(query, meant, replace(meant, modifiers=modifiers))
-    return GeneralConfig(
+    return SparqlConfig(
         text,
         "CONSTRUCT",
         names,
         asked=asked,
         is_ordered=bool(modifiers.order_by),
         cut=cut,
-        template=Template(tuple((as_term(s), as_term(p), as_term(o)) for s, p, o in triples)),
+        template=TripleTemplate(tuple((as_term(s), as_term(p), as_term(o)) for s, p, o in triples)),
         functions=functions,
     )
 
 
-def _ask(query: tree.Query, form: tree.Form) -> tuple[tree.Query, tree.Form]:
+def _ask(query: tree.QueryUnit, form: tree.QueryForm) -> tuple[tree.QueryUnit, tree.QueryForm]:
     """Return an ASK without groups: Oxigraph asks for those in a sub-query only."""
-    if not isinstance(form, tree.Ask) or not is_grouped(tree.SelectClause(()), form.modifiers):
+    if not isinstance(form, tree.AskForm) or not is_grouped(tree.SelectClause(()), form.modifiers):
         return query, form
     clause = tree.SelectClause((_one(form),))
     select = tree.SubSelect(clause, form.where, form.modifiers, query.values)
-    asked = tree.Ask(form.dataset, tree.Group((select,)), tree.Modifiers())
+    asked = tree.AskForm(form.dataset, tree.GroupPattern((select,)), tree.Modifiers())
     return replace(query, values=None), asked
 
 
@@ -255,14 +257,14 @@ def _keys(key: tree.GroupKey) -> Iterator[tree.GroupKey]:
 class _Plain:
     """Turns what Oxigraph does not know into what it knows."""
 
-    def __init__(self, query: tree.Query) -> None:
+    def __init__(self, query: tree.QueryUnit) -> None:
         self._named_graphs = NamedGraphs(query)
 
     def change(self, node: tree.Node) -> tree.Node:
         match node:
             case ElementGraph(name, group):
-                return tree.Graph(name, group)
-            case tree.Window() | tree.Graph():
+                return tree.GraphPattern(name, group)
+            case tree.WindowPattern() | tree.GraphPattern():
                 return self._named_graphs.constant(node)
             case tree.SubSelect(clause, where, modifiers, values) if _is_cut(modifiers):
                 names = projected_variables(clause, where, modifiers, values)
@@ -275,6 +277,6 @@ class _Plain:
             case tree.Aggregate("GROUP_CONCAT"):
                 return tree.BuiltInCall("STR", (node,))
             case tree.BuiltInCall(name, arguments) if name in _ENGINE_MADE:
-                return tree.FunctionCall(tree.Iri(BUILTINS + name), arguments)
+                return tree.FunctionCall(tree.Iri(BUILTIN_NAMESPACE + name), arguments)
             case _:
                 return node

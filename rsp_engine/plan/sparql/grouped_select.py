@@ -22,16 +22,17 @@ from typing import TYPE_CHECKING, cast
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import aggregates, is_aggregate
 from rsp_engine.grammar.scope import group_keys, is_grouped
+from rsp_engine.model.terms.term import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = ["with_separate_groups"]
 
-_ONE = tree.Literal("1", tree.XSD + "integer")
+_ONE = tree.Literal("1", XSD + "integer")
 
 
-def with_separate_groups(query: tree.Query) -> tree.Query:
+def with_separate_groups(query: tree.QueryUnit) -> tree.QueryUnit:
     """Return a query in which no expression that needs groups uses the name of another one."""
     taken = {variable.name for variable in tree.find(query, tree.Var)}
     names = (f"rsp_aggregate{n or ''}" for n in count())
@@ -40,14 +41,14 @@ def with_separate_groups(query: tree.Query) -> tree.Query:
     def change(node: tree.Node) -> tree.Node:
         if isinstance(node, tree.SubSelect):
             return _separated(node, free)
-        if isinstance(node, tree.Query) and isinstance(form := node.form, tree.Select):
+        if isinstance(node, tree.QueryUnit) and isinstance(form := node.form, tree.SelectForm):
             whole = tree.SubSelect(form.clause, form.where, form.modifiers, node.values)
             made = _separated(whole, free)
-            select = tree.Select(made.clause, form.dataset, made.where, made.modifiers)
+            select = tree.SelectForm(made.clause, form.dataset, made.where, made.modifiers)
             return replace(node, form=replace(select, span=form.span), values=made.values)
         return node
 
-    return cast("tree.Query", tree.rewrite(query, change))
+    return cast("tree.QueryUnit", tree.rewrite_tree(query, change))
 
 
 def _separated(select: tree.SubSelect, free: Iterator[str]) -> tree.SubSelect:
@@ -69,21 +70,21 @@ def _separated(select: tree.SubSelect, free: Iterator[str]) -> tree.SubSelect:
         return cast("tree.Expression", tree.rewrite_outermost(expression, renamed))
 
     left = replace(modifiers, having=() if is_moved else modifiers.having)
-    groups = tree.Group((_groups(select.where, left, variables, tree.Var(next(free))),))
+    groups = tree.GroupPattern((_groups(select.where, left, variables, tree.Var(next(free))),))
     values = () if select.values is None else (select.values,)
     binds = (tree.Bind(outer(item.expression), item.variable) for item in named)
-    filters = (tree.Filter(outer(condition)) for condition in conditions)
+    filters = (tree.FilterClause(outer(condition)) for condition in conditions)
     order = (replace(c, expression=outer(c.expression)) for c in modifiers.order_by)
     items = (i.variable if isinstance(i, tree.SelectAs) else i for i in select.clause.items)
     return tree.SubSelect(
         replace(select.clause, items=tuple(items)),
-        tree.Group((groups if grouped else select.where, *values, *binds, *filters)),
+        tree.GroupPattern((groups if grouped else select.where, *values, *binds, *filters)),
         replace(modifiers, group_by=(), having=(), order_by=tuple(order)),
     )
 
 
 def _groups(
-    where: tree.Group,
+    where: tree.GroupPattern,
     modifiers: tree.Modifiers,
     variables: Mapping[tree.Node, tree.Var],
     unused: tree.Var,

@@ -20,23 +20,25 @@ _NO_GRAPH = tree.Iri("urn:rsp-engine:no-graph")
 class NamedGraphs:
     """The names of a query's windows and static graphs."""
 
-    def __init__(self, query: tree.Query) -> None:
+    def __init__(self, query: tree.QueryUnit) -> None:
         clauses = query.form.dataset
         self._windows = dict.fromkeys(w.window for w in query.windows)
         self._graphs = dict.fromkeys(c.graph for c in clauses if isinstance(c, tree.FromNamed))
 
-    def constant(self, node: tree.Window | tree.Graph) -> tree.Pattern:
+    def constant(self, node: tree.WindowPattern | tree.GraphPattern) -> tree.Pattern:
         """Return GRAPH with a constant name; a variable becomes a union over the names."""
         variable, group = node.name, node.group
         if isinstance(variable, tree.Iri):
-            return tree.Graph(variable, group)
-        names = self._windows if isinstance(node, tree.Window) else self._graphs
+            return tree.GraphPattern(variable, group)
+        names = self._windows if isinstance(node, tree.WindowPattern) else self._graphs
         if not names:
-            return tree.Group((tree.InlineData((variable,), ()), tree.Graph(_NO_GRAPH, group)))
+            return tree.GroupPattern(
+                (tree.InlineData((variable,), ()), tree.GraphPattern(_NO_GRAPH, group))
+            )
         groups = tuple(_in_graph(variable, name, group) for name in names)
-        return tree.Union(groups) if len(groups) > 1 else groups[0]
+        return tree.UnionPattern(groups) if len(groups) > 1 else groups[0]
 
 
-def _in_graph(variable: tree.Var, name: tree.Iri, group: tree.Group) -> tree.Group:
+def _in_graph(variable: tree.Var, name: tree.Iri, group: tree.GroupPattern) -> tree.GroupPattern:
     named = tree.InlineData((variable,), ((name,),))
-    return tree.Group((tree.Graph(name, group), named))
+    return tree.GroupPattern((tree.GraphPattern(name, group), named))

@@ -26,12 +26,12 @@ from rsp_engine.grammar.triples import plain_triples
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rsp_engine.grammar.triples import Node, PlainTriple
+    from rsp_engine.grammar.triples import PlainTriple, TripleNode
 
 __all__ = ["standard_paths"]
 
 
-def standard_paths(query: tree.Query) -> tree.Query:
+def standard_paths(query: tree.QueryUnit) -> tree.QueryUnit:
     """Return a query whose paths Oxigraph evaluates as SPARQL says.
 
     >>> from rsp_engine.grammar import parse, serialise
@@ -50,12 +50,12 @@ def standard_paths(query: tree.Query) -> tree.Query:
     if not any(_is_rewritten(*triple) for block in blocks for triple in plain_triples(block)):
         return query
     standard = _Standard(query)
-    changed = tree.rewrite(tree.rewrite(query, standard.spell_out), standard.change)
-    assert isinstance(changed, tree.Query), "rewriting keeps the kind of the root"  # noqa: S101
+    changed = tree.rewrite_tree(tree.rewrite_tree(query, standard.spell_out), standard.change)
+    assert isinstance(changed, tree.QueryUnit), "rewriting keeps the kind of the root"  # noqa: S101
     return changed
 
 
-def _is_rewritten(subject: Node, path: tree.Var | tree.Path, value: Node) -> bool:
+def _is_rewritten(subject: TripleNode, path: tree.Var | tree.Path, value: TripleNode) -> bool:
     match path:
         case tree.PathAlternative():
             return True
@@ -87,14 +87,14 @@ def _may_be_empty(path: tree.Path) -> bool:
             return False
 
 
-def _is_constant(node: Node) -> bool:
+def _is_constant(node: TripleNode) -> bool:
     return isinstance(node, tree.Iri | tree.Literal)
 
 
 class _Standard:
     """Rewrites the groups of one query."""
 
-    def __init__(self, query: tree.Query) -> None:
+    def __init__(self, query: tree.QueryUnit) -> None:
         taken = {variable.name for variable in tree.find(query, tree.Var)}
         names = (f"rsp_path{number}" for number in count())
         self._fresh = (tree.Var(name) for name in names if name not in taken)
@@ -109,7 +109,7 @@ class _Standard:
 
     def change(self, node: tree.Node) -> tree.Node:
         """Rewrite a group."""
-        if not isinstance(node, tree.Group):
+        if not isinstance(node, tree.GroupPattern):
             return node
         labels = count()
         blocks = {
@@ -133,7 +133,7 @@ class _Standard:
         subject, verb, value = triple
         return self._variable(subject, named), verb, self._variable(value, named)
 
-    def _variable(self, node: Node, named: dict[tree.BlankNode, tree.Var]) -> Node:
+    def _variable(self, node: TripleNode, named: dict[tree.BlankNode, tree.Var]) -> TripleNode:
         if not isinstance(node, tree.BlankNode):
             return node
         if node not in named:
@@ -149,12 +149,14 @@ class _Standard:
                 yield from self._rewritten(*triple)
 
     def _rewritten(
-        self, subject: Node, path: tree.Var | tree.Path, value: Node
+        self, subject: TripleNode, path: tree.Var | tree.Path, value: TripleNode
     ) -> Iterator[tree.Pattern]:
         match path:
             case tree.PathAlternative(options):
                 groups = (self._patterns([(subject, option, value)]) for option in options)
-                yield tree.Union(tuple(tree.Group(tuple(patterns)) for patterns in groups))
+                yield tree.UnionPattern(
+                    tuple(tree.GroupPattern(tuple(patterns)) for patterns in groups)
+                )
             case tree.PathInverse(inner):
                 yield from self._patterns([(value, inner, subject)])
             case tree.PathSequence(steps):
@@ -164,15 +166,17 @@ class _Standard:
                 yield _with_itself(subject, path, value)
 
 
-def _with_itself(subject: Node, path: tree.Var | tree.Path, value: Node) -> tree.Union:
+def _with_itself(
+    subject: TripleNode, path: tree.Var | tree.Path, value: TripleNode
+) -> tree.UnionPattern:
     """Return what a path finds that may have no length, and its constant end if that is nowhere."""
     constant, variable = (subject, value) if _is_constant(subject) else (value, subject)
     assert isinstance(constant, tree.Iri | tree.Literal), "one end is constant"  # noqa: S101
     assert isinstance(variable, tree.Var), "the other end is a variable"  # noqa: S101
-    nowhere = tree.Exists(tree.Group((_block((constant, path, constant)),)), negated=True)
+    nowhere = tree.Exists(tree.GroupPattern((_block((constant, path, constant)),)), negated=True)
     itself = tree.InlineData((variable,), ((constant,),))
-    found = tree.Group((_block((subject, path, value)),))
-    return tree.Union((found, tree.Group((itself, tree.Filter(nowhere)))))
+    found = tree.GroupPattern((_block((subject, path, value)),))
+    return tree.UnionPattern((found, tree.GroupPattern((itself, tree.FilterClause(nowhere)))))
 
 
 def _block(*triples: PlainTriple) -> tree.TriplesBlock:

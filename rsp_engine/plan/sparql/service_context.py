@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.scope import group_keys, is_grouped
-from rsp_engine.plan.variables import Element, certain, named, visible
+from rsp_engine.plan.variables import Element, certain_variables, named_variables, visible_variables
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -33,7 +33,7 @@ _CHANCE = {"RAND", "UUID", "STRUUID", "BNODE"}
 
 
 @dataclass(frozen=True, slots=True)
-class Clause(tree.Service):
+class Clause(tree.ServicePattern):
     """A SERVICE clause that has a number in its query."""
 
     number: int = 0
@@ -46,7 +46,7 @@ class _Place:
     EXISTS puts the values of a solution into its pattern.
     """
 
-    within: tree.Window | tree.Graph | None = None
+    within: tree.WindowPattern | tree.GraphPattern | None = None
     is_in_exists: bool = False
 
 
@@ -56,7 +56,7 @@ class _Level:
 
     before: tuple[Element, ...]
     after: tuple[Element, ...]
-    filters: tuple[tree.Filter, ...]
+    filters: tuple[tree.FilterClause, ...]
     place: _Place
 
 
@@ -71,14 +71,14 @@ Around = tuple[_Level | _Hidden, ...]
 """The groups around a clause, from the outermost on."""
 
 
-def around(query: tree.Query) -> dict[int, _Surroundings]:
+def around(query: tree.QueryUnit) -> dict[int, _Surroundings]:
     """Return, by their numbers, what is around the clauses of a query.
 
     Nothing is known of a clause that stands in an expression of SELECT, HAVING or ORDER BY.
     """
     found = {c.number: _Surroundings() for c in tree.find(query, Clause)}
     uses = _uses(query)
-    where = query.form.where or tree.Group(())
+    where = query.form.where or tree.GroupPattern(())
     found.update(
         (number, _Surroundings(path, uses)) for number, path in _in_group(where, (), _Place())
     )
@@ -90,41 +90,41 @@ class _Surroundings:
     levels: Around = ()
     uses: Counter[str] = field(default_factory=Counter)
 
-    def group(self, done: Collection[int]) -> tree.Group:
+    def group(self, done: Collection[int]) -> tree.GroupPattern:
         """Return a group that holds every key that counts; `done` are clauses with data."""
         elements: tuple[Element, ...] = ()
         for level in self.levels:
             if isinstance(level, _Level):
                 elements += tuple(_kept(level, done, self.uses))
                 continue
-            names = [name for name in level.names if name in visible(*elements)]
+            names = [name for name in level.names if name in visible_variables(*elements)]
             clause = tree.SelectClause(tuple(map(tree.Var, names)), "DISTINCT")
-            inner = tree.SubSelect(clause, tree.Group(elements), tree.Modifiers())
-            elements = (tree.Group((inner,)),) if names else ()
-        return tree.Group(elements)
+            inner = tree.SubSelect(clause, tree.GroupPattern(elements), tree.Modifiers())
+            elements = (tree.GroupPattern((inner,)),) if names else ()
+        return tree.GroupPattern(elements)
 
 
-def looked_into(query: tree.Query) -> Iterator[tuple[tree.Service, str]]:
+def looked_into(query: tree.QueryUnit) -> Iterator[tuple[tree.ServicePattern, str]]:
     """Yield a clause in EXISTS with a variable that its conditions would get from outside.
 
     EXISTS puts the values of a solution into its pattern (SPARQL 1.1, section 18.6), and so into
     the conditions of a SERVICE. Its remote solutions would be others for each of them.
     """
     for exists in tree.find(query, tree.Exists):
-        for service in tree.find(exists, tree.Service):
+        for service in tree.find(exists, tree.ServicePattern):
             yield from ((service, name) for name in given_to(service.group, query))
 
 
-def given_to(group: tree.Group, query: tree.Query) -> list[str]:
+def given_to(group: tree.GroupPattern, query: tree.QueryUnit) -> list[str]:
     """Return variables of the query that conditions in a group need, and that it does not bind."""
     here, uses = _uses(group), _uses(query)
-    free = set(here) - visible(group) - _projected_away(group)
+    free = set(here) - visible_variables(group) - _projected_away(group)
     return sorted(name for name in free if here[name] < uses[name])
 
 
-def _projected_away(group: tree.Group) -> set[str]:
+def _projected_away(group: tree.GroupPattern) -> set[str]:
     """Return the variables of sub-queries, which nothing outside of these can see."""
-    inner = set[str]().union(*map(named, tree.find(group, tree.SubSelect)))
+    inner = set[str]().union(*map(named_variables, tree.find(group, tree.SubSelect)))
     return inner - {v.name for v in _plain_variables(group)}
 
 
@@ -140,9 +140,11 @@ def _uses(node: tree.Node) -> Counter[str]:
     return Counter(variable.name for variable in tree.find(node, tree.Var))
 
 
-def _in_group(group: tree.Group, outside: Around, place: _Place) -> Iterator[tuple[int, Around]]:
+def _in_group(
+    group: tree.GroupPattern, outside: Around, place: _Place
+) -> Iterator[tuple[int, Around]]:
     """Yield the clauses in a group, each with what is around it."""
-    filters = tuple(e for e in group.elements if isinstance(e, tree.Filter))
+    filters = tuple(e for e in group.elements if isinstance(e, tree.FilterClause))
     for at, element in enumerate(group.elements):
         if not _clauses(element):
             continue
@@ -152,21 +154,21 @@ def _in_group(group: tree.Group, outside: Around, place: _Place) -> Iterator[tup
         match element:
             case Clause(number=number):
                 yield number, joined
-            case tree.Group():
+            case tree.GroupPattern():
                 yield from _in_group(element, joined, place)
-            case tree.Union(groups):
+            case tree.UnionPattern(groups):
                 for inner in groups:
                     yield from _in_group(inner, joined, place)
-            case tree.Graph(_, inner) | tree.Window(_, inner):
+            case tree.GraphPattern(_, inner) | tree.WindowPattern(_, inner):
                 yield from _in_group(inner, joined, replace(place, within=element))
             case tree.SubSelect(_, inner):
                 yield from _in_group(inner, (*joined, _Hidden(_seen_inside(element))), place)
-            case tree.Optional(inner) | tree.Minus(inner):
+            case tree.OptionalPattern(inner) | tree.MinusPattern(inner):
                 yield from _in_group(inner, left, place)
             case tree.Bind(expression):
                 yield from _in_expression(expression, left, place)
-            case tree.Filter(condition):
-                whole = tuple(e for e in group.elements if not isinstance(e, tree.Filter))
+            case tree.FilterClause(condition):
+                whole = tuple(e for e in group.elements if not isinstance(e, tree.FilterClause))
                 path = (_Level(whole, (), filters, place),)
                 yield from _in_expression(condition, path, place)
             case _:
@@ -192,10 +194,14 @@ def _seen_inside(select: tree.SubSelect) -> tuple[str, ...]:
     if modifiers.limit is not None or modifiers.offset is not None:
         return ()
     items = select.clause.items
-    names = {i.name for i in items if isinstance(i, tree.Var)} if items else visible(select.where)
+    names = (
+        {i.name for i in items if isinstance(i, tree.Var)}
+        if items
+        else visible_variables(select.where)
+    )
     if is_grouped(select.clause, modifiers):
         names &= group_keys(modifiers)
-    return tuple(sorted(names & visible(select.where)))
+    return tuple(sorted(names & visible_variables(select.where)))
 
 
 def _kept(level: _Level, done: Collection[int], uses: Counter[str]) -> Iterator[Element]:
@@ -204,32 +210,38 @@ def _kept(level: _Level, done: Collection[int], uses: Counter[str]) -> Iterator[
     lost: set[str] = set()
     in_exists = level.place.is_in_exists
     for element in level.before:
-        if isinstance(element, tree.Filter | tree.Minus):
+        if isinstance(element, tree.FilterClause | tree.MinusPattern):
             continue
-        sees = named(element) if isinstance(element, tree.Optional | tree.Bind) else set()
+        sees = (
+            named_variables(element)
+            if isinstance(element, tree.OptionalPattern | tree.Bind)
+            else set()
+        )
         is_open = in_exists and not _is_closed(element, uses)
-        if _is_there(element, done) and sees & lost <= certain(*kept) and not is_open:
+        if _is_there(element, done) and sees & lost <= certain_variables(*kept) and not is_open:
             kept.append(element)
         else:
-            lost |= visible(element)
+            lost |= visible_variables(element)
     after = [e for e in level.after if _is_joined(e) and _is_there(e, done)]
     kept += (e for e in after if not in_exists or _is_closed(e, uses))
-    sure = certain(*kept)
+    sure = certain_variables(*kept)
     kept += (f for f in level.filters if _is_there(f, ()) and _is_decided(f, sure, uses))
     if not kept:
         return
-    group = tree.Group(tuple(kept))
+    group = tree.GroupPattern(tuple(kept))
     match level.place.within:
-        case tree.Window(name):
-            yield tree.Window(name, group)
-        case tree.Graph(name):
-            yield tree.Graph(name, group)
+        case tree.WindowPattern(name):
+            yield tree.WindowPattern(name, group)
+        case tree.GraphPattern(name):
+            yield tree.GraphPattern(name, group)
         case None:
             yield group
 
 
 def _is_joined(element: Element) -> bool:
-    return not isinstance(element, tree.Optional | tree.Minus | tree.Bind | tree.Filter)
+    return not isinstance(
+        element, tree.OptionalPattern | tree.MinusPattern | tree.Bind | tree.FilterClause
+    )
 
 
 def _is_there(element: Element, done: Collection[int]) -> bool:
@@ -244,10 +256,10 @@ def _is_closed(element: Element, uses: Counter[str]) -> bool:
     A variable that it always binds is joined with such a value, and one of its own has none.
     """
     here = _uses(element)
-    return all(here[name] == uses[name] for name in set(here) - certain(element))
+    return all(here[name] == uses[name] for name in set(here) - certain_variables(element))
 
 
-def _is_decided(element: tree.Filter, sure: set[str], uses: Counter[str]) -> bool:
+def _is_decided(element: tree.FilterClause, sure: set[str], uses: Counter[str]) -> bool:
     """Tell whether a condition holds for what is kept if and only if it holds in the query.
 
     All its variables must have their values. One that is named inside of its EXISTS only is its
@@ -255,7 +267,7 @@ def _is_decided(element: tree.Filter, sure: set[str], uses: Counter[str]) -> boo
     """
     here = _uses(element)
     inner = [e.group for e in tree.find(element, tree.Exists)]
-    inside = set[str]().union(*map(named, inner))
+    inside = set[str]().union(*map(named_variables, inner))
     own = {name for name in inside if here[name] == uses[name]}
     return bool(sure) and set(here) - own <= sure
 

@@ -14,12 +14,12 @@ from rsp_engine.grammar import tree
 from rsp_engine.grammar.scope import projected_variables
 
 if TYPE_CHECKING:
-    from rsp_engine.plan.options import Options
+    from rsp_engine.plan.options import QueryOptions
 
 __all__ = ["unbound", "without_silent"]
 
 
-def unbound(service: tree.Service, options: Options) -> Diagnostic | None:
+def unbound(service: tree.ServicePattern, options: QueryOptions) -> Diagnostic | None:
     """Return what is wrong with a clause whose service is not bound, and nothing if it is."""
     match service.name:
         case tree.Iri(iri):
@@ -30,7 +30,7 @@ def unbound(service: tree.Service, options: Options) -> Diagnostic | None:
             return None if options.bound_services else _missing(service, hint)
 
 
-def _missing(service: tree.Service, hint: str) -> Diagnostic:
+def _missing(service: tree.ServicePattern, hint: str) -> Diagnostic:
     message = "SERVICE needs a service binding"
     if service.silent:
         message = "this SERVICE is not bound: it is SILENT, so it adds nothing"
@@ -38,13 +38,13 @@ def _missing(service: tree.Service, hint: str) -> Diagnostic:
 
 
 def without_silent(
-    query: tree.Query, options: Options
-) -> tuple[tree.Query, tuple[Diagnostic, ...]]:
+    query: tree.QueryUnit, options: QueryOptions
+) -> tuple[tree.QueryUnit, tuple[Diagnostic, ...]]:
     """Return a query without SILENT clauses whose service is not bound, and warnings of them."""
     warnings: list[Diagnostic] = []
 
     def is_left_out(element: tree.Node) -> bool:
-        if not isinstance(element, tree.Service) or not element.silent:
+        if not isinstance(element, tree.ServicePattern) or not element.silent:
             return False
         wrong = unbound(element, options)
         warnings.extend([] if wrong is None else [wrong])
@@ -52,17 +52,17 @@ def without_silent(
 
     def change(node: tree.Node) -> tree.Node | None:
         match node:
-            case tree.Service():  # what is inside of it belongs to its service
+            case tree.ServicePattern():  # what is inside of it belongs to its service
                 return node
-            case tree.Group(elements):
+            case tree.GroupPattern(elements):
                 kept = (e for e in elements if not is_left_out(e))
                 made = tuple(tree.rewrite_outermost(e, change) for e in kept)
-                return tree.Group(made, span=node.span)  # type: ignore[arg-type]
+                return tree.GroupPattern(made, span=node.span)  # type: ignore[arg-type]
             case _:
                 return None
 
-    made = tree.rewrite_outermost(tree.rewrite(query, _with_names), change)
-    return (cast("tree.Query", made), tuple(warnings)) if warnings else (query, ())
+    made = tree.rewrite_outermost(tree.rewrite_tree(query, _with_names), change)
+    return (cast("tree.QueryUnit", made), tuple(warnings)) if warnings else (query, ())
 
 
 def _with_names(node: tree.Node) -> tree.Node:
@@ -70,7 +70,7 @@ def _with_names(node: tree.Node) -> tree.Node:
     match node:
         case tree.SubSelect(tree.SelectClause(()) as clause, where, modifiers, values):
             return replace(node, clause=_named(clause, where, modifiers, values))
-        case tree.Query(_, _, tree.Select(tree.SelectClause(()) as clause) as form, values):
+        case tree.QueryUnit(_, _, tree.SelectForm(tree.SelectClause(()) as clause) as form, values):
             named = _named(clause, form.where, form.modifiers, values)
             return replace(node, form=replace(form, clause=named))
         case _:
@@ -79,7 +79,7 @@ def _with_names(node: tree.Node) -> tree.Node:
 
 def _named(
     clause: tree.SelectClause,
-    where: tree.Group,
+    where: tree.GroupPattern,
     modifiers: tree.Modifiers,
     values: tree.InlineData | None,
 ) -> tree.SelectClause:

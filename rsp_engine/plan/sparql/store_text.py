@@ -22,7 +22,7 @@ _NO_PROPERTY = tree.Iri("urn:rsp-engine:no-property")
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 
 
-def store_text(query: tree.Query) -> str:
+def store_text(query: tree.QueryUnit) -> str:
     r"""Return the text of a query in plain SPARQL; the order of its columns stays.
 
     >>> from rsp_engine.grammar import parse
@@ -32,7 +32,7 @@ def store_text(query: tree.Query) -> str:
       ?s !(<urn:rsp-engine:no-property>) ?u1d4b3 .
     }
     """
-    made = cast("tree.Query", tree.rewrite(query, _Readable(query).change))
+    made = cast("tree.QueryUnit", tree.rewrite_tree(query, _Readable(query).change))
     return serialise(replace(made, prologue=tuple(filter(_is_known, made.prologue))))
 
 
@@ -43,7 +43,7 @@ def _is_known(declaration: tree.BaseDecl | tree.PrefixDecl) -> bool:
 class _Readable:
     """Changes what Oxigraph cannot read, from the inside out."""
 
-    def __init__(self, query: tree.Query) -> None:
+    def __init__(self, query: tree.QueryUnit) -> None:
         taken = {variable.name for variable in tree.find(query, tree.Var)}
         self._names = {name: _plain_name(name, taken) for name in sorted(filter(_is_beyond, taken))}
         labels = {node.label for node in tree.find(query, tree.BlankNode)}
@@ -57,22 +57,22 @@ class _Readable:
                 return tree.Var(self._names[name])
             case tree.PathNegated(()):
                 return tree.PathNegated((_NO_PROPERTY,))
-            case tree.Group(elements):
+            case tree.GroupPattern(elements):
                 return self._group(elements)
             case _:
                 return node
 
-    def _group(self, elements: tuple[tree.Pattern | tree.SubSelect, ...]) -> tree.Group:
+    def _group(self, elements: tuple[tree.Pattern | tree.SubSelect, ...]) -> tree.GroupPattern:
         made: list[tree.Pattern | tree.SubSelect] = []
         labels: dict[str, str] = {}
         for element in elements:
             if isinstance(element, tree.TriplesBlock):
                 made.append(self._relabelled(element, labels))
                 continue
-            if not isinstance(element, tree.Filter):  # another basic graph pattern begins
+            if not isinstance(element, tree.FilterClause):  # another basic graph pattern begins
                 labels = {}
             made.append(element)
-        return tree.Group(tuple(made))
+        return tree.GroupPattern(tuple(made))
 
     def _relabelled(self, block: tree.TriplesBlock, labels: dict[str, str]) -> tree.TriplesBlock:
         """Give blank nodes new labels where another pattern has theirs."""
@@ -87,7 +87,7 @@ class _Readable:
                 self._used.add(label)
             return tree.BlankNode(labels[label])
 
-        return cast("tree.TriplesBlock", tree.rewrite(block, change))
+        return cast("tree.TriplesBlock", tree.rewrite_tree(block, change))
 
 
 def _is_beyond(name: str) -> bool:

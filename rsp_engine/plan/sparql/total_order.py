@@ -14,14 +14,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rsp_engine.grammar import tree
-from rsp_engine.operators.sparql.sparql_query import BUILTINS, FULL_KEY, ORDER_KEY
+from rsp_engine.operators.sparql.sparql_query import BUILTIN_NAMESPACE, FULL_KEY, ORDER_KEY
 
 __all__ = ["by_terms", "totally_ordered"]
 
 _TEXTS = {"STR", "LANG", "STRLEN", "YEAR", "BOUND"}  # Oxigraph orders what these give
 
 
-def totally_ordered(query: tree.Query) -> tree.Query:
+def totally_ordered(query: tree.QueryUnit) -> tree.QueryUnit:
     """Return a query whose orders are total, those of its sub-queries too.
 
     >>> from rsp_engine.grammar import parse
@@ -30,8 +30,8 @@ def totally_ordered(query: tree.Query) -> tree.Query:
     >>> print(serialise(made).splitlines()[-1])
     ORDER BY DESC(<urn:rsp-engine:builtin:ORDER>(?v)) ASC(STR(?v))
     """
-    found = tree.rewrite(query, _with_total_order)
-    assert isinstance(found, tree.Query), "rewriting keeps the kind of the root"  # noqa: S101
+    found = tree.rewrite_tree(query, _with_total_order)
+    assert isinstance(found, tree.QueryUnit), "rewriting keeps the kind of the root"  # noqa: S101
     return found
 
 
@@ -52,11 +52,11 @@ def _total(condition: tree.OrderCondition) -> tree.OrderCondition:
             return condition
         case tree.Aggregate("COUNT"):
             return condition
-        case tree.FunctionCall(tree.Iri(iri)) if iri.startswith(BUILTINS):
+        case tree.FunctionCall(tree.Iri(iri)) if iri.startswith(BUILTIN_NAMESPACE):
             return condition
         case expression:
             return replace(condition, expression=_call(ORDER_KEY, expression))
 
 
 def _call(name: str, expression: tree.Expression) -> tree.Expression:
-    return tree.FunctionCall(tree.Iri(BUILTINS + name), (expression,))
+    return tree.FunctionCall(tree.Iri(BUILTIN_NAMESPACE + name), (expression,))

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rsp_engine.model.candidates import Outlook
-from rsp_engine.policies.voi.rate import Rate
+from rsp_engine.policies.voi.rate import ChangeRate
 from rsp_engine.policies.voi.refresh_value import horizon
-from rsp_engine.policies.voi.values import Marginal, Past
+from rsp_engine.policies.voi.values import Marginal, ValueHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,9 +47,9 @@ class Learner:
 
     def __init__(self) -> None:
         self.evaluation = -1
-        self.rate = Rate()
+        self.rate = ChangeRate()
         self.marginal = Marginal()
-        self.past = Past()
+        self.past = ValueHistory()
         self._values: Floats = np.empty((0, _REMEMBERED))  # the last one first; NaN: none
         self._refreshed: Integers = np.empty(0, dtype=np.int64)
         self._first: Integers = np.empty(0, dtype=np.int64)
@@ -214,7 +214,7 @@ class Learner:
         keys = np.array(state["keys"], dtype=np.int64)
         self._grow(keys)
         self.evaluation = state["evaluation"]
-        self.rate = Rate(state["rate"])
+        self.rate = ChangeRate(state["rate"])
         self.marginal.restore(state["marginal"])
         self.past.restore(state["past"])
         for key, values in zip(keys.tolist(), state["values"], strict=True):

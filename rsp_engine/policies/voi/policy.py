@@ -1,8 +1,8 @@
 """AT-VOI and WSJ-VOI: whom to ask is whose value the answer depends on.
 
-The keys with the largest V are fetched, see `worth`, half of the budget first; what came is looked
-at, and the rest is elected anew. The answer is made of what is to be expected: the K objects with
-the largest P + G, ordered by G.
+The keys with the largest V are fetched (see `refresh_value`), half of the budget first; what came
+is looked at, and the rest is elected anew. The answer is made of what is to be expected: the K
+objects with the largest P + G, ordered by G.
 
 Where the scores cannot be told for other remote values there is no outlook, and the policy elects
 as another one does: AT-VOI as AT-TSM, WSJ-VOI as WSJ-LRU.
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from rsp_engine.policies.lru import WSJ_LRU
-from rsp_engine.policies.policy import Places, Proposer, RankedPolicy, refuse
+from rsp_engine.policies.policy import CandidatePlaces, Proposer, RankedPolicy, refuse
 from rsp_engine.policies.tsm import AT_TSM
-from rsp_engine.policies.voi.rank_distribution import standing
-from rsp_engine.policies.voi.refresh_value import worth
+from rsp_engine.policies.voi.rank_distribution import rank_distribution
+from rsp_engine.policies.voi.refresh_value import refresh_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,16 +64,16 @@ class Voi:
         refuse(candidates, entries, budget)
         if candidates.outlook is None:
             return self.otherwise.elect(candidates, entries, budget, now, seed)
-        value = worth(candidates.outlook, candidates.k, self.wp)
+        value = refresh_value(candidates.outlook, candidates.k, self.wp)
         order = np.lexsort((~candidates.keys, -candidates.scores, -value))
         return candidates.keys[order[:budget]]
 
-    def best(self, candidates: Candidates) -> Places:
+    def best(self, candidates: Candidates) -> CandidatePlaces:
         """Return the places of the K candidates that make the answer, in its order."""
         outlook, k = candidates.outlook, candidates.k
         if outlook is None:
             return np.arange(min(k, len(candidates)))
-        found = standing(outlook, k)
+        found = rank_distribution(outlook, k)
         last = (-outlook.precedence, -candidates.scores)
         chosen = np.lexsort((*last, -(found.p_in + found.gain)))[:k]
         by = candidates.scores if self.answer == "replica" else found.gain

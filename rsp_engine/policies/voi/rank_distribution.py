@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats
     from rsp_engine.model.candidates import Outlook
 
-__all__ = ["Standing", "standing"]
+__all__ = ["RankDistribution", "rank_distribution"]
 
 _LEAST_VARIANCE = 1e-4
 
 
-class Standing(NamedTuple):
+class RankDistribution(NamedTuple):
     """pi and g of each object (a row) at each of its scores (the columns), and their means."""
 
     pi: Floats
@@ -41,7 +41,7 @@ class Standing(NamedTuple):
     gain: Floats
 
 
-def standing(outlook: Outlook, k: int) -> Standing:
+def rank_distribution(outlook: Outlook, k: int) -> RankDistribution:
     """Return where each object stands at each of its scores."""
     scores, chances = outlook.scores, outlook.chances
     count, width = scores.shape
@@ -68,7 +68,7 @@ def standing(outlook: Outlook, k: int) -> Standing:
     back = np.argsort(falling, axis=1, kind="stable")
     pi = np.take_along_axis(pi, back, axis=1)
     gain = np.take_along_axis(gain, back, axis=1)
-    return Standing(pi, gain, (chances * pi).sum(axis=1), (chances * gain).sum(axis=1))
+    return RankDistribution(pi, gain, (chances * pi).sum(axis=1), (chances * gain).sum(axis=1))
 
 
 def _others(

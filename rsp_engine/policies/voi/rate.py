@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
-__all__ = ["Rate"]
+__all__ = ["ChangeRate"]
 
 _CHANCES: Floats = 1 / (1 + np.exp(-np.linspace(-5, 5, 40)))
 _LOG_SAME: Floats = np.log1p(-_CHANCES)
 
 
-class Rate:
+class ChangeRate:
     """The posterior of p.
 
-    >>> rate = Rate()
+    >>> rate = ChangeRate()
     >>> round(rate.mean, 3)
     0.5
     >>> rate.observe(np.array([1, 1, 1]), np.array([True, False, False]), np.zeros(3))

@@ -27,21 +27,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.policies.voi.rank_distribution import standing
+from rsp_engine.policies.voi.rank_distribution import rank_distribution
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.candidates import Outlook
 
-__all__ = ["FARTHEST", "horizon", "ideal", "thresholds", "worth"]
+__all__ = ["FARTHEST", "horizon", "ideal", "refresh_value", "thresholds"]
 
 FARTHEST = 60
 """No value is taken to be older than so many evaluations."""
 
 
-def worth(outlook: Outlook, k: int, wp: float) -> Floats:
+def refresh_value(outlook: Outlook, k: int, wp: float) -> Floats:
     """Return V of each object."""
-    found = standing(outlook, k)
+    found = rank_distribution(outlook, k)
     chances, theta = outlook.chances, thresholds(found.p_in, k)
     spread = (chances * np.abs(found.g - found.gain[:, None])).sum(axis=1) / 2
     known = (chances * np.maximum(found.pi - theta[:, None], 0.0)).sum(axis=1)

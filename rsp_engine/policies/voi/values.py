@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Floats
 
-__all__ = ["Levels", "Marginal", "Past", "grouped"]
+__all__ = ["Levels", "Marginal", "ValueHistory", "group_levels"]
 
 MOST_LEVELS = 40
 _MOST_VALUES = 4096
@@ -44,10 +44,10 @@ class Levels(NamedTuple):
         return found
 
 
-def grouped(values: Floats, weights: Floats, most: int) -> tuple[Floats, Floats]:
+def group_levels(values: Floats, weights: Floats, most: int) -> tuple[Floats, Floats]:
     """Put values that rise into at most so many groups of about equal weight, neighbours together.
 
-    >>> grouped(np.array([1.0, 2.0, 4.0, 9.0]), np.array([1.0, 1.0, 1.0, 3.0]), 2)
+    >>> group_levels(np.array([1.0, 2.0, 4.0, 9.0]), np.array([1.0, 1.0, 1.0, 3.0]), 2)
     (array([2.33333333, 9.        ]), array([3., 3.]))
     """
     if len(values) <= most:
@@ -76,7 +76,7 @@ class Marginal:
         added: Floats = np.bincount(places, every, len(found)).astype(np.float64)
         self._values, self._weights = found, added
         if len(found) > _MOST_VALUES:
-            self._values, self._weights = grouped(found, added, _MOST_VALUES // 2)
+            self._values, self._weights = group_levels(found, added, _MOST_VALUES // 2)
 
     def chance(self, values: Floats) -> Floats:
         """Return F of each value: how likely a new value is to be just this one."""
@@ -98,7 +98,7 @@ class Marginal:
 
     def levels(self) -> Levels:
         """Return F by at most 40 values."""
-        values, weights = grouped(self._values, self._weights, MOST_LEVELS)
+        values, weights = group_levels(self._values, self._weights, MOST_LEVELS)
         return Levels(values, weights / weights.sum() if len(weights) else weights)
 
     def state(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Marginal:
             raise ValueError("each value has a weight")
 
 
-class Past:
+class ValueHistory:
     """What the past values of a key tell of its next: which c foretells best."""
 
     CHOICES = (1.0, 3.0, 10.0, np.inf)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rsp_engine.replica.pattern import Key, Solution
+    from rsp_engine.replica.pattern import Key, RemoteSolution
 
 __all__ = ["UNLIMITED", "Endpoint", "Fetched", "Limits"]
 
@@ -42,7 +42,7 @@ class Fetched:
     is as unknown as before. `requests` were sent, and `faults` counts by cause what went wrong.
     """
 
-    answers: Mapping[Key, tuple[Solution, ...]] = field(default_factory=dict)
+    answers: Mapping[Key, tuple[RemoteSolution, ...]] = field(default_factory=dict)
     requests: int = 0
     faults: Mapping[str, int] = field(default_factory=dict)
 

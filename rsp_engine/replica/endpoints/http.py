@@ -18,18 +18,18 @@ from rsp_engine.replica.sparql_client.credentials import credentials_of, variabl
 from rsp_engine.replica.sparql_client.faults import ROWS_CUT, FaultError
 from rsp_engine.replica.sparql_client.origins import allowed_origin
 from rsp_engine.replica.sparql_client.pages import Pages, Rows
-from rsp_engine.replica.sparql_client.request_meter import Spending
+from rsp_engine.replica.sparql_client.request_meter import RequestMeter
 from rsp_engine.replica.sparql_client.request_text import batch_of, batches, unaskable, whole_text
 from rsp_engine.replica.sparql_client.results import read_results
-from rsp_engine.replica.sparql_client.retry_decision import Act, judge
+from rsp_engine.replica.sparql_client.retry_decision import Act, decide_retry
 from rsp_engine.replica.sparql_client.rows import answers_of_batch, answers_of_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rsp_engine.replica.pattern import Key, RemotePattern
-    from rsp_engine.replica.sparql_client.request_text import Batch
-    from rsp_engine.replica.sparql_client.rows import Answers, Row
+    from rsp_engine.replica.sparql_client.request_text import KeyBatch
+    from rsp_engine.replica.sparql_client.rows import Answers, ResultRow
 
 __all__ = ["HttpConfig", "HttpEndpoint"]
 
@@ -90,7 +90,7 @@ class HttpEndpoint:
         return f"HttpEndpoint({self._origin})"
 
     def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
-        spending = Spending(limits)
+        spending = RequestMeter(limits)
         if not self._pattern.keys:
             return self._fetch_whole(spending) if keys else Fetched()
         askable = []
@@ -106,14 +106,14 @@ class HttpEndpoint:
         return Fetched(answers, spending.requests, dict(spending.faults))
 
     def snapshot(self, limits: Limits, now: int) -> Fetched:
-        return self._read_pages(Spending(limits))
+        return self._read_pages(RequestMeter(limits))
 
     def close(self) -> None:
         self._client.close()
 
-    def _ask_batches(self, coming: Iterator[Batch], spending: Spending) -> Answers:
+    def _ask_batches(self, coming: Iterator[KeyBatch], spending: RequestMeter) -> Answers:
         answers: Answers = {}
-        halves: deque[Batch] = deque()
+        halves: deque[KeyBatch] = deque()
         alone = 0
         while batch := halves.popleft() if halves else next(coming, None):
             is_divisible = len(batch.keys) > 1
@@ -135,7 +135,7 @@ class HttpEndpoint:
                     break
         return answers
 
-    def _fetch_whole(self, spending: Spending) -> Fetched:
+    def _fetch_whole(self, spending: RequestMeter) -> Fetched:
         """Ask for a clause without keys, in one piece if it comes in one."""
         reply = self._ask(whole_text(self._pattern), spending, is_divisible=True)
         if reply is Act.LESS:
@@ -143,7 +143,7 @@ class HttpEndpoint:
         rows = reply.rows if isinstance(reply, Rows) else []
         return self._whole(rows, spending, is_all=isinstance(reply, Rows))
 
-    def _read_pages(self, spending: Spending) -> Fetched:
+    def _read_pages(self, spending: RequestMeter) -> Fetched:
         def ask(text: str) -> Rows | Act:
             return self._ask(text, spending, is_divisible=True, is_page=True)
 
@@ -151,13 +151,13 @@ class HttpEndpoint:
         rows, is_all = pages.read(ask, spending.faults)
         return self._whole(rows, spending, is_all=is_all)
 
-    def _whole(self, rows: Sequence[Row], spending: Spending, *, is_all: bool) -> Fetched:
+    def _whole(self, rows: Sequence[ResultRow], spending: RequestMeter, *, is_all: bool) -> Fetched:
         answers, faults = answers_of_whole(self._pattern, rows, is_all=is_all)
         spending.faults.update(faults)
         return Fetched(answers, spending.requests, dict(spending.faults))
 
     def _ask(
-        self, text: str, spending: Spending, *, is_divisible: bool, is_page: bool = False
+        self, text: str, spending: RequestMeter, *, is_divisible: bool, is_page: bool = False
     ) -> Rows | Act:
         """Ask until there are rows, or say what is left to do. A page may be cut, others not."""
         tries = 0
@@ -176,7 +176,9 @@ class HttpEndpoint:
             except FaultError as fault:
                 spending.faults[fault.cause] += 1
                 tries += 1
-                verdict = judge(fault, tries, self._config.retries, is_divisible=is_divisible)
+                verdict = decide_retry(
+                    fault, tries, self._config.retries, is_divisible=is_divisible
+                )
             if verdict.act is not Act.AGAIN:
                 return verdict.act
             longest = self._config.longest_wait_ms / 1000

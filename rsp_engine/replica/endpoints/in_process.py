@@ -11,7 +11,7 @@ from rsp_engine.errors import ServiceError
 from rsp_engine.replica.endpoints.endpoint import Fetched
 from rsp_engine.replica.sparql_client.faults import FaultError
 from rsp_engine.replica.sparql_client.nested import refuse_nested
-from rsp_engine.replica.sparql_client.request_meter import Spending
+from rsp_engine.replica.sparql_client.request_meter import RequestMeter
 from rsp_engine.replica.sparql_client.request_text import batches, unaskable, whole_text
 from rsp_engine.replica.sparql_client.rows import answers_of_batch, answers_of_whole
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
     from rsp_engine.replica.endpoints.endpoint import Limits
     from rsp_engine.replica.pattern import Key, RemotePattern
-    from rsp_engine.replica.sparql_client.rows import Answers, Faults, Row
+    from rsp_engine.replica.sparql_client.rows import Answers, ResultRow, RowFaults
 
-__all__ = ["EVALUATION", "InProcess", "ask", "refuse_unreadable", "spent"]
+__all__ = ["EVALUATION", "InProcessEndpoint", "ask", "refuse_unreadable", "spent"]
 
 EVALUATION = "evaluation"
 """The cause where Oxigraph cannot evaluate a clause, say because a disk fails."""
 
 
-class InProcess:
+class InProcessEndpoint:
     """A store or a dataset, asked as it is at the moment: whoever holds it may change it.
 
     A call is one request, however many keys it has. Oxigraph cannot be stopped while it works, so
@@ -46,7 +46,7 @@ class InProcess:
             return Fetched(faults={cause: 1})
         answers: Answers = {}
         causes = [cause for key in dict.fromkeys(keys) if (cause := unaskable(key)) is not None]
-        faults: Faults = {cause: causes.count(cause) for cause in causes}
+        faults: RowFaults = {cause: causes.count(cause) for cause in causes}
         askable = [key for key in keys if unaskable(key) is None]
         for batch in batches(self._pattern, askable):
             rows = ask(self._data, batch.text)
@@ -71,13 +71,13 @@ class InProcess:
 def spent(limits: Limits) -> str | None:
     """Return the cause if the limits allow not even one request."""
     try:
-        Spending(limits).spend(math.inf)
+        RequestMeter(limits).spend(math.inf)
     except FaultError as fault:
         return fault.cause
     return None
 
 
-def ask(data: ox.Store | ox.Dataset, text: str) -> list[Row] | None:
+def ask(data: ox.Store | ox.Dataset, text: str) -> list[ResultRow] | None:
     """Ask a SELECT; return its rows, or nothing if it cannot be evaluated."""
     try:
         result = _store(data).query(text)
@@ -97,7 +97,7 @@ def _store(data: ox.Store | ox.Dataset) -> ox.Store:
     return store
 
 
-def _row(names: Sequence[str], solution: ox.QuerySolution) -> Row:
+def _row(names: Sequence[str], solution: ox.QuerySolution) -> ResultRow:
     """Return a row; a triple is no term that the engine can hold."""
     found = ((name, solution[name]) for name in names)
     return {n: None if isinstance(t, ox.Triple) else t for n, t in found if t is not None}

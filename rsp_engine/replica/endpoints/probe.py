@@ -15,13 +15,13 @@ from rsp_engine.replica.sparql_client.origins import origin_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["reach"]
+__all__ = ["probe_endpoint"]
 
 _TIMEOUT_S = 10
 _MOST_BYTES = 64 * 1024
 
 
-def reach(url: str, environment: Mapping[str, str] = os.environ) -> str:
+def probe_endpoint(url: str, environment: Mapping[str, str] = os.environ) -> str:
     """Send `ASK {}`, and return who answered, and how fast; what goes wrong is a `ServiceError`."""
     origin = origin_of(url)
     client = Client(url, credentials_of(variables_of(origin), environment), _MOST_BYTES)

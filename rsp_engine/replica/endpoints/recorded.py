@@ -36,34 +36,37 @@ from rsp_engine.replica.store.terms import read_term
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.replica.endpoints.endpoint import Limits
-    from rsp_engine.replica.pattern import Key, RemotePattern, Solution, Term
+    from rsp_engine.replica.pattern import Key, RemotePattern, RemoteSolution
 
-__all__ = ["Recorded", "Value", "read_csv", "read_jsonl"]
+__all__ = ["RecordedEndpoint", "Value", "read_csv", "read_jsonl"]
 
 _Terms = Mapping[str, Callable[[str], "Term"]]
-_Found = defaultdict["Key", dict[int, list["Solution"]]]
+_Found = defaultdict["Key", dict[int, list["RemoteSolution"]]]
 
 
 class Value(NamedTuple):
     """All solutions of a key, from a time on."""
 
     since: int
-    solutions: tuple[Solution, ...]
+    solutions: tuple[RemoteSolution, ...]
 
 
-class Recorded:
+class RecordedEndpoint:
     """Answers with the value of each key at `now`. A key without one has no solutions.
 
     >>> from pyoxigraph import Literal
     >>> from rsp_engine.replica.endpoints.endpoint import UNLIMITED
     >>> ann, one = (Literal("ann"),), ({"n": Literal("1")},)
-    >>> recorded = Recorded({ann: [(10, one), (20, ())]})
+    >>> recorded = RecordedEndpoint({ann: [(10, one), (20, ())]})
     >>> [recorded.fetch([ann], UNLIMITED, now).answers[ann] == one for now in (9, 10, 19, 20)]
     [False, True, True, False]
     """
 
-    def __init__(self, history: Mapping[Key, Iterable[tuple[int, tuple[Solution, ...]]]]) -> None:
+    def __init__(
+        self, history: Mapping[Key, Iterable[tuple[int, tuple[RemoteSolution, ...]]]]
+    ) -> None:
         self._history = {key: [Value(*v) for v in values] for key, values in history.items()}
         self._times = {key: [v.since for v in values] for key, values in self._history.items()}
         for times in self._times.values():
@@ -81,16 +84,16 @@ class Recorded:
         found = ((key, self._at(key, now)) for key in self._history)
         return Fetched({key: solutions for key, solutions in found if solutions}, 1)
 
-    def modified(self) -> Recorded:
+    def modified(self) -> RecordedEndpoint:
         """Return an endpoint that tells since when each key has had its value: a change signal."""
-        return Recorded(
+        return RecordedEndpoint(
             {
                 key: [(value.since, ({"modified": Literal(value.since)},)) for value in values]
                 for key, values in self._history.items()
             }
         )
 
-    def _at(self, key: Key, now: int) -> tuple[Solution, ...]:
+    def _at(self, key: Key, now: int) -> tuple[RemoteSolution, ...]:
         place = bisect_right(self._times.get(key, ()), now)
         return self._history[key][place - 1].solutions if place else ()
 
@@ -103,7 +106,7 @@ def read_csv(
     pattern: RemotePattern,
     time: str = "time",
     terms: _Terms | None = None,
-) -> Recorded:
+) -> RecordedEndpoint:
     """Read a table whose columns are the variables of a clause; other columns are left.
 
     `terms` makes terms of the cells of columns that hold something else.
@@ -146,7 +149,7 @@ def _solution(
     return tuple(made.pop(name) for name in pattern.keys), made
 
 
-def read_jsonl(path: str | Path, pattern: RemotePattern) -> Recorded:
+def read_jsonl(path: str | Path, pattern: RemotePattern) -> RecordedEndpoint:
     """Read lines of JSON; variables that the clause does not have are left."""
     found: _Found = defaultdict(dict)
     with _opened(path) as file:
@@ -163,21 +166,21 @@ def read_jsonl(path: str | Path, pattern: RemotePattern) -> Recorded:
     return _recorded(found)
 
 
-def _entry(entry: dict[str, Any], pattern: RemotePattern) -> tuple[Key, int, list[Solution]]:
+def _entry(entry: dict[str, Any], pattern: RemotePattern) -> tuple[Key, int, list[RemoteSolution]]:
     key = tuple(read_term(text) for text in entry["key"])
     if len(key) != len(pattern.keys):
         raise ValueError(f"a key has {len(pattern.keys)} terms")
     if type(entry["time"]) is not int:
         raise ValueError("the time must be whole milliseconds")
-    solutions: list[Solution] = [
+    solutions: list[RemoteSolution] = [
         {name: read_term(solution[name]) for name in pattern.variables if name in solution}
         for solution in entry["solutions"]
     ]
     return key, entry["time"], solutions
 
 
-def _recorded(found: _Found) -> Recorded:
-    return Recorded(
+def _recorded(found: _Found) -> RecordedEndpoint:
+    return RecordedEndpoint(
         {
             key: [(time, tuple(values[time])) for time in sorted(values)]
             for key, values in found.items()

@@ -11,8 +11,9 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rsp_engine.errors import StateError
+from rsp_engine.model.terms.ntriples import read_terms
 from rsp_engine.replica.endpoints.endpoint import Fetched
-from rsp_engine.replica.store.terms import key_text, read_terms, solution_text
+from rsp_engine.replica.store.terms import key_text, solution_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from rsp_engine.replica.endpoints.endpoint import Endpoint, Limits
     from rsp_engine.replica.pattern import Key
 
-__all__ = ["Call", "Recording", "Taken", "fetched_from", "fetched_state"]
+__all__ = ["RecordedCall", "RecordingEndpoint", "Taken", "fetched_from", "fetched_state"]
 
-Call = dict[str, Any]
+RecordedCall = dict[str, Any]
 """A question and its answer as plain data."""
 
 
@@ -30,10 +31,10 @@ class Taken(NamedTuple):
     """The calls since they were last taken: how many were replayed, and then the new ones."""
 
     replayed: int
-    calls: list[Call]
+    calls: list[RecordedCall]
 
 
-class Recording:
+class RecordingEndpoint:
     """Asks another endpoint, unless the answer is written down.
 
     `calls` are those of a run that broke off, in order. An evaluation is known by its instant.
@@ -43,7 +44,7 @@ class Recording:
         self._endpoint = endpoint
         self._replayed = deque(calls)
         self._again = 0
-        self._new: list[Call] = []
+        self._new: list[RecordedCall] = []
         self._is_strict = True
 
     def replay(self, calls: Iterable[Mapping[str, Any]], *, is_strict: bool = True) -> None:
@@ -55,23 +56,23 @@ class Recording:
         self._is_strict = is_strict
 
     def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
-        asked: Call = {"now": now, "keys": [key_text(key) for key in keys]}
+        asked: RecordedCall = {"now": now, "keys": [key_text(key) for key in keys]}
         if self._is_written(asked):
             return self._repeated(asked)
         return self._noted(asked, self._endpoint.fetch(keys, limits, now))
 
     def snapshot(self, limits: Limits, now: int) -> Fetched:
-        asked: Call = {"now": now, "keys": None}
+        asked: RecordedCall = {"now": now, "keys": None}
         if self._is_written(asked):
             return self._repeated(asked)
         return self._noted(asked, self._endpoint.snapshot(limits, now))
 
-    def _is_written(self, asked: Call) -> bool:
+    def _is_written(self, asked: RecordedCall) -> bool:
         if self._replayed and not self._is_strict and not _fits(self._replayed[0], asked):
             self._replayed.clear()
         return bool(self._replayed)
 
-    def _repeated(self, asked: Call) -> Fetched:
+    def _repeated(self, asked: RecordedCall) -> Fetched:
         """Return the answer that is written down; another question is another run."""
         call = self._replayed.popleft()
         if not _fits(call, asked):
@@ -83,7 +84,7 @@ class Recording:
         self._again += 1
         return fetched_from(call)
 
-    def _noted(self, asked: Call, fetched: Fetched) -> Fetched:
+    def _noted(self, asked: RecordedCall, fetched: Fetched) -> Fetched:
         self._new.append({**asked, **fetched_state(fetched)})
         return fetched
 
@@ -93,7 +94,7 @@ class Recording:
         self._again, self._new = 0, []
         return taken
 
-    def waiting(self) -> list[Call]:
+    def waiting(self) -> list[RecordedCall]:
         """Return the calls that are still to be replayed."""
         return [dict(call) for call in self._replayed]
 
@@ -101,7 +102,7 @@ class Recording:
         self._endpoint.close()
 
 
-def _fits(call: Mapping[str, Any], asked: Call) -> bool:
+def _fits(call: Mapping[str, Any], asked: RecordedCall) -> bool:
     return all(call.get(name) == value for name, value in asked.items())
 
 

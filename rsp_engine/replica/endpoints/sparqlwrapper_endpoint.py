@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
     from rsp_engine.replica.pattern import RemotePattern
     from rsp_engine.replica.sparql_client.pages import Rows
-    from rsp_engine.replica.sparql_client.request_meter import Spending
+    from rsp_engine.replica.sparql_client.request_meter import RequestMeter
 
-__all__ = ["Wrapped"]
+__all__ = ["SparqlWrapperEndpoint"]
 
 _UNAUTHORIZED = 401
 _OURS = {"accept", "accept-encoding", "content-type", "content-length", "host"}
 
 
-class Wrapped(HttpEndpoint):
+class SparqlWrapperEndpoint(HttpEndpoint):
     """Asks what a configured wrapper names. The wrapper stays as it is.
 
     The time that the wrapper allows for a request is kept, within that of the configuration.
@@ -61,7 +61,7 @@ class Wrapped(HttpEndpoint):
         return f"Wrapped({self._origin})"
 
     def _ask(
-        self, text: str, spending: Spending, *, is_divisible: bool, is_page: bool = False
+        self, text: str, spending: RequestMeter, *, is_divisible: bool, is_page: bool = False
     ) -> Rows | Act:
         reply = super()._ask(text, spending, is_divisible=is_divisible, is_page=is_page)
         if reply is Act.STOP and self._sender.is_challenged():

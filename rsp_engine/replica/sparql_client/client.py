@@ -19,7 +19,7 @@ from urllib3.exceptions import (
 
 from rsp_engine.replica.sparql_client import faults
 from rsp_engine.replica.sparql_client.body import ACCEPTED_ENCODING, whole_body
-from rsp_engine.replica.sparql_client.deadline_transport import Alarm, TimedAdapter
+from rsp_engine.replica.sparql_client.deadline_transport import Alarm, DeadlineAdapter
 from rsp_engine.replica.sparql_client.faults import FaultError, status_cause
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Client:
         self._session.headers.update(_HEADERS)
         self._session.verify = True if ca_file is None else ca_file
         self._session.adapters.clear()
-        self._session.mount(f"{urlsplit(url).scheme}://", TimedAdapter(self._alarm))
+        self._session.mount(f"{urlsplit(url).scheme}://", DeadlineAdapter(self._alarm))
 
     def ask(self, query: str, until: float) -> Reply:
         """Send a query, until an instant of the monotonic clock; any failure is a `FaultError`."""

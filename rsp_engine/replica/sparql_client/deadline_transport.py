@@ -24,7 +24,7 @@ from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConn
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Alarm", "TimedAdapter"]
+__all__ = ["Alarm", "DeadlineAdapter"]
 
 _LONGEST_SECONDS = 86_400.0
 Address = tuple[Any, ...]
@@ -45,7 +45,7 @@ class Alarm:
         return min(left, _LONGEST_SECONDS)
 
 
-class TimedAdapter(HTTPAdapter):
+class DeadlineAdapter(HTTPAdapter):
     """Makes every connection of a session heed one alarm."""
 
     def __init__(self, alarm: Alarm) -> None:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Sequence
 
-    from rsp_engine.replica.pattern import RemotePattern, Term
-    from rsp_engine.replica.sparql_client.rows import Row
+    from rsp_engine.model.terms.term import Term
+    from rsp_engine.replica.pattern import RemotePattern
+    from rsp_engine.replica.sparql_client.rows import ResultRow
 
 __all__ = ["Pages", "Rows"]
 
@@ -34,7 +35,7 @@ _MOST_DIVIDED = 100  # a server that refuses even such a part of a page refuses 
 class Rows:
     """The rows of one request; `is_capped` if the server says that it cuts at so many."""
 
-    rows: Sequence[Row]
+    rows: Sequence[ResultRow]
     is_capped: bool = False
 
 
@@ -54,9 +55,9 @@ class Pages:
 
     def read(
         self, ask: Callable[[str], Rows | Act], faults: Counter[str]
-    ) -> tuple[Sequence[Row], bool]:
+    ) -> tuple[Sequence[ResultRow], bool]:
         """Return the rows, keys in order, and whether these are all."""
-        rows: Sequence[Row] = ()
+        rows: Sequence[ResultRow] = ()
         for _ in range(self.again + 1):
             rows, end = self._read_once(ask, faults)
             if end is not _End.CHANGED:
@@ -66,9 +67,9 @@ class Pages:
 
     def _read_once(
         self, ask: Callable[[str], Rows | Act], faults: Counter[str]
-    ) -> tuple[Sequence[Row], _End]:
-        rows: list[Row] = []
-        last: Sequence[Row] = ()
+    ) -> tuple[Sequence[ResultRow], _End]:
+        rows: list[ResultRow] = []
+        last: Sequence[ResultRow] = ()
         limit, is_nested = self.page_rows, False
         while True:
             again = min(len(rows), 1)
@@ -91,16 +92,16 @@ class Pages:
             else:
                 return rows, _End.PART
 
-    def _is_continued(self, last: Row, page: Sequence[Row]) -> bool:
+    def _is_continued(self, last: ResultRow, page: Sequence[ResultRow]) -> bool:
         return bool(page) and self._named(last) == self._named(page[0])
 
-    def _named(self, row: Row) -> list[Term | None]:
+    def _named(self, row: ResultRow) -> list[Term | None]:
         """Return what must be there again; the names of blank nodes need not."""
         names = self.pattern.keys or self.pattern.variables
         terms = [row.get(name) for name in names]
         return [None if isinstance(term, BlankNode) else term for term in terms]
 
 
-def _are_repeated(last: Sequence[Row], page: Sequence[Row]) -> bool:
+def _are_repeated(last: Sequence[ResultRow], page: Sequence[ResultRow]) -> bool:
     """Tell whether a page is the one before: in order, it could not begin with the last row."""
     return page == last and any(row != page[0] for row in page)

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from rsp_engine.replica.endpoints.endpoint import Limits
 
-__all__ = ["Spending"]
+__all__ = ["RequestMeter"]
 
 
 @dataclass(slots=True)
-class Spending:
+class RequestMeter:
     """The requests, the time and the faults of a call, from the moment this is made."""
 
     limits: Limits

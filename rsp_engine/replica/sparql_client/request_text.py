@@ -19,13 +19,14 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rsp_engine.replica.pattern import Key, RemotePattern, Term
+    from rsp_engine.model.terms.term import Term
+    from rsp_engine.replica.pattern import Key, RemotePattern
 
 __all__ = [
     "BLANK_NODE_KEY",
     "LONG_KEY",
     "WRONG_KEY",
-    "Batch",
+    "KeyBatch",
     "batch_of",
     "batches",
     "page_text",
@@ -46,7 +47,7 @@ _ESCAPE = re.compile(r"\\\\(?P<u>[uU])|\\.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class KeyBatch:
     """A request for some keys. `place` is the variable that tells the place of a row's key."""
 
     text: str
@@ -112,7 +113,7 @@ def place_variable(pattern: RemotePattern) -> str:
     return name
 
 
-def batch_of(pattern: RemotePattern, keys: Sequence[Key]) -> Batch:
+def batch_of(pattern: RemotePattern, keys: Sequence[Key]) -> KeyBatch:
     """Ask for some keys, all of which can be asked for.
 
     >>> from rsp_engine.replica.pattern import RemotePattern
@@ -127,7 +128,7 @@ def batch_of(pattern: RemotePattern, keys: Sequence[Key]) -> Batch:
     block = "\n".join(_row(key, index) for index, key in enumerate(keys))
     names = _variables((place, *pattern.keys))
     text = f"SELECT {head} WHERE {{ VALUES ({names}) {{\n{block}\n}} {pattern.body} }}"
-    return Batch(text, place, tuple(keys))
+    return KeyBatch(text, place, tuple(keys))
 
 
 def batches(
@@ -135,7 +136,7 @@ def batches(
     keys: Iterable[Key],
     most_keys: int = MOST_KEYS,
     most_bytes: int = MOST_BYTES,
-) -> Iterator[Batch]:
+) -> Iterator[KeyBatch]:
     """Cut keys into batches: so many keys, or so many bytes of VALUES, whichever is less."""
     held: list[Key] = []
     size = 0

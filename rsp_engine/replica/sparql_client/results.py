@@ -19,15 +19,15 @@ from rsp_engine.replica.sparql_client.faults import NOT_JSON, NOT_RESULTS, TRUNC
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rsp_engine.replica.pattern import Term
-    from rsp_engine.replica.sparql_client.rows import Row
+    from rsp_engine.model.terms.term import Term
+    from rsp_engine.replica.sparql_client.rows import ResultRow
 
-__all__ = ["read_results", "rows_of"]
+__all__ = ["read_results", "result_rows"]
 
 _AT_ONCE = 1000  # rows that are read without a look at the time
 
 
-def read_results(data: bytes, heed: Callable[[], object] = bool) -> list[Row]:
+def read_results(data: bytes, heed: Callable[[], object] = bool) -> list[ResultRow]:
     """Read a document. `heed` is called now and then, and may put an end to it.
 
     >>> read_results(b'{"results": {"bindings": [{"a": {"type": "literal", "value": "1"}}]}}')
@@ -47,7 +47,7 @@ def read_results(data: bytes, heed: Callable[[], object] = bool) -> list[Row]:
         raise FaultError(TRUNCATED if breaks_off else NOT_JSON) from None
     except (ValueError, RecursionError):
         raise FaultError(NOT_JSON) from None
-    return rows_of(document, heed)
+    return result_rows(document, heed)
 
 
 def _why(error: json.JSONDecodeError) -> str:
@@ -57,11 +57,11 @@ def _why(error: json.JSONDecodeError) -> str:
     return TRUNCATED if not text or (text.startswith("{") and breaks_off) else NOT_JSON
 
 
-def rows_of(document: object, heed: Callable[[], object] = bool) -> list[Row]:
+def result_rows(document: object, heed: Callable[[], object] = bool) -> list[ResultRow]:
     """Return the rows of a document that has been read as JSON."""
     match document:
         case {"results": {"bindings": list(bindings)}}:
-            rows: list[Row] = []
+            rows: list[ResultRow] = []
             for start in range(0, len(bindings), _AT_ONCE):
                 heed()
                 rows += map(_row, bindings[start : start + _AT_ONCE])
@@ -69,7 +69,7 @@ def rows_of(document: object, heed: Callable[[], object] = bool) -> list[Row]:
     raise FaultError(NOT_RESULTS)
 
 
-def _row(binding: object) -> Row:
+def _row(binding: object) -> ResultRow:
     if not isinstance(binding, dict):
         raise FaultError(NOT_RESULTS)
     return {name: _term(value) for name, value in binding.items() if value}

@@ -16,7 +16,7 @@ from rsp_engine.replica.sparql_client.faults import BROKEN, ROWS_CUT, TOO_LARGE,
 if TYPE_CHECKING:
     from rsp_engine.replica.sparql_client.faults import FaultError
 
-__all__ = ["Act", "Verdict", "judge"]
+__all__ = ["Act", "RetryDecision", "decide_retry"]
 
 _LESS_STATUS = frozenset({400, 408, 413, 414, 431, 500, 504})
 _LESS_CAUSES = frozenset({ROWS_CUT, TOO_LARGE})
@@ -34,30 +34,34 @@ class Act(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RetryDecision:
     """What to do next, and how many seconds to wait before."""
 
     act: Act
     wait: float = 0.0
 
 
-def judge(fault: FaultError, tries: int, retries: int, *, is_divisible: bool) -> Verdict:
+def decide_retry(
+    fault: FaultError, tries: int, retries: int, *, is_divisible: bool
+) -> RetryDecision:
     """Judge a request that has been tried `tries` times.
 
     >>> from rsp_engine.replica.sparql_client.faults import FaultError
-    >>> judge(FaultError("status 503", 503, 2.0), tries=1, retries=2, is_divisible=True)
-    Verdict(act=<Act.AGAIN: 1>, wait=2.0)
-    >>> judge(FaultError("status 413", 413), tries=1, retries=2, is_divisible=True)
-    Verdict(act=<Act.LESS: 2>, wait=0.0)
-    >>> judge(FaultError("time-out"), tries=1, retries=2, is_divisible=True)
-    Verdict(act=<Act.STOP: 3>, wait=0.0)
+    >>> decide_retry(FaultError("status 503", 503, 2.0), tries=1, retries=2, is_divisible=True)
+    RetryDecision(act=<Act.AGAIN: 1>, wait=2.0)
+    >>> decide_retry(FaultError("status 413", 413), tries=1, retries=2, is_divisible=True)
+    RetryDecision(act=<Act.LESS: 2>, wait=0.0)
+    >>> decide_retry(FaultError("time-out"), tries=1, retries=2, is_divisible=True)
+    RetryDecision(act=<Act.STOP: 3>, wait=0.0)
     """
     is_less = fault.status in _LESS_STATUS or fault.cause in _LESS_CAUSES
     is_again = fault.status in _AGAIN_STATUS or fault.cause in _AGAIN_CAUSES
     if is_less and is_divisible:
-        return Verdict(Act.LESS)
+        return RetryDecision(Act.LESS)
     if is_again and tries <= retries:
         wait = fault.retry_after
-        return Verdict(Act.AGAIN, _FIRST_WAIT_SECONDS * 2 ** (tries - 1) if wait is None else wait)
+        return RetryDecision(
+            Act.AGAIN, _FIRST_WAIT_SECONDS * 2 ** (tries - 1) if wait is None else wait
+        )
     # What is refused alone is left out; the rest may still be answered.
-    return Verdict(Act.LESS if is_less else Act.STOP)
+    return RetryDecision(Act.LESS if is_less else Act.STOP)

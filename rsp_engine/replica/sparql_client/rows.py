@@ -14,42 +14,42 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import BlankNode, Literal
 
-from rsp_engine.replica.pattern import Term
+from rsp_engine.model.terms.term import Term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rsp_engine.replica.pattern import Key, RemotePattern, Solution
-    from rsp_engine.replica.sparql_client.request_text import Batch
+    from rsp_engine.replica.pattern import Key, RemotePattern, RemoteSolution
+    from rsp_engine.replica.sparql_client.request_text import KeyBatch
 
 __all__ = [
     "BAD_TERM",
     "FOREIGN_ROW",
     "UNBOUND_KEY",
     "Answers",
-    "Faults",
-    "Row",
+    "ResultRow",
+    "RowFaults",
     "answers_of_batch",
     "answers_of_whole",
 ]
 
-Row = Mapping[str, Term | None]
+ResultRow = Mapping[str, Term | None]
 """A row as it came. A variable without a value is absent; a value that is no term is nothing."""
 
 BAD_TERM = "bad term"
 FOREIGN_ROW = "row of no key"
 UNBOUND_KEY = "row without key"
 
-Answers = dict["Key", tuple["Solution", ...]]
-Faults = dict[str, int]
+Answers = dict["Key", tuple["RemoteSolution", ...]]
+RowFaults = dict[str, int]
 
 
-def answers_of_batch(batch: Batch, rows: Iterable[Row]) -> tuple[Answers, Faults]:
+def answers_of_batch(batch: KeyBatch, rows: Iterable[ResultRow]) -> tuple[Answers, RowFaults]:
     """Return what a whole document says of the keys of a batch: a key without rows has none.
 
     A row that belongs to no key makes the document one that was not asked for.
     """
-    found: list[list[Row]] = [[] for _ in batch.keys]
+    found: list[list[ResultRow]] = [[] for _ in batch.keys]
     for row in rows:
         place = _place(row.get(batch.place), len(batch.keys))
         if place is None:
@@ -59,15 +59,15 @@ def answers_of_batch(batch: Batch, rows: Iterable[Row]) -> tuple[Answers, Faults
 
 
 def answers_of_whole(
-    pattern: RemotePattern, rows: Sequence[Row], *, is_all: bool = True
-) -> tuple[Answers, Faults]:
+    pattern: RemotePattern, rows: Sequence[ResultRow], *, is_all: bool = True
+) -> tuple[Answers, RowFaults]:
     """Return what the rows of the whole clause say, key by key.
 
     Rows that are not all there are, in the order of the keys, may lack some of their last key: it
     is left out. A blank node as a key can never be joined, and a row without a key belongs to none.
     """
-    found: dict[Key, list[Row]] = defaultdict(list)
-    faults: Faults = {}
+    found: dict[Key, list[ResultRow]] = defaultdict(list)
+    faults: RowFaults = {}
     key: Key = ()
     if not pattern.keys and is_all:
         found[()] = []
@@ -95,7 +95,7 @@ def _place(term: Term | None, size: int) -> int | None:
     return place if place < size else None
 
 
-def _whole_answers(found: Iterable[tuple[Key, list[Row]]]) -> tuple[Answers, Faults]:
+def _whole_answers(found: Iterable[tuple[Key, list[ResultRow]]]) -> tuple[Answers, RowFaults]:
     answers: Answers = {}
     bad = 0
     for key, rows in found:
@@ -108,12 +108,12 @@ def _whole_answers(found: Iterable[tuple[Key, list[Row]]]) -> tuple[Answers, Fau
     return answers, {BAD_TERM: bad} if bad else {}
 
 
-def _readable(row: Row) -> dict[str, Term] | None:
+def _readable(row: ResultRow) -> dict[str, Term] | None:
     terms = {name: term for name, term in row.items() if term is not None}
     return terms if len(terms) == len(row) else None
 
 
-def _in_order(key: Key, solutions: list[dict[str, Term]]) -> tuple[Solution, ...]:
+def _in_order(key: Key, solutions: list[dict[str, Term]]) -> tuple[RemoteSolution, ...]:
     if len(solutions) > 1:
         solutions = sorted(solutions, key=_order)
     names: dict[BlankNode, BlankNode] = {}

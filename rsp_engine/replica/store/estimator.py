@@ -29,7 +29,15 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
-__all__ = ["FOREVER", "Declared", "Estimation", "Estimator", "Learned", "estimator", "rates"]
+__all__ = [
+    "FOREVER",
+    "DeclaredIntervals",
+    "Estimation",
+    "Estimator",
+    "LearnedIntervals",
+    "estimator",
+    "rates",
+]
 
 FOREVER = 1 << 60
 """The longest interval in milliseconds: sums with an instant stay within 64 bits."""
@@ -37,7 +45,7 @@ _CLASSES = 16  # the last begins with a year and more
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredIntervals:
     """Every key is said to change once in so many milliseconds."""
 
     tag: ClassVar[str] = "declared"
@@ -50,7 +58,7 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedIntervals:
     """Intervals are learned. `initial` is taken before anything is known, as one change seen.
 
     `weight` is how many changes of its own make a key count as much as all keys together.
@@ -68,7 +76,7 @@ class Learned:
             raise ValueError("the weight of what is shared must be positive")
 
 
-Estimation = Declared | Learned
+Estimation = DeclaredIntervals | LearnedIntervals
 
 
 class Estimator(Protocol):
@@ -95,11 +103,13 @@ class Estimator(Protocol):
 
 def estimator(estimation: Estimation) -> Estimator:
     """Return an estimator that knows nothing yet."""
-    return _Constant(estimation) if isinstance(estimation, Declared) else _Poisson(estimation)
+    return (
+        _Constant(estimation) if isinstance(estimation, DeclaredIntervals) else _Poisson(estimation)
+    )
 
 
 class _Constant:
-    def __init__(self, declared: Declared) -> None:
+    def __init__(self, declared: DeclaredIntervals) -> None:
         self._interval = declared.interval
 
     def observe(self, numbers: Integers, elapsed: Integers, changed: Booleans) -> None:
@@ -122,7 +132,7 @@ class _Constant:
 
 
 class _Poisson:
-    def __init__(self, learned: Learned) -> None:
+    def __init__(self, learned: LearnedIntervals) -> None:
         self._learned = learned
         # One row a key: per class the number and the sum of times with a change; the sum without.
         self._counts = np.zeros((0, _CLASSES), dtype=np.int64)

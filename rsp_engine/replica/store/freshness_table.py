@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Booleans, Integers
 
-__all__ = ["NEVER", "Facts"]
+__all__ = ["NEVER", "FreshnessTable"]
 
 NEVER = -FOREVER
 """The time of what did not happen: before every instant, and safe to reckon with."""
@@ -22,7 +22,7 @@ NEVER = -FOREVER
 _TIMES = ("last_refresh", "last_change", "best_before", "interval")
 
 
-class Facts:
+class FreshnessTable:
     """Grows with the keys. A key that is not known was refreshed `NEVER`, with an interval of 1.
 
     The change of a key that was fetched once only is when it was fetched.

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rsp_engine.model.blocks import Blocks, rows_of
+from rsp_engine.model.blocks import RowBlocks, rows_of
+from rsp_engine.model.terms.ntriples import read_terms
 from rsp_engine.model.terms.term_order import full_key
-from rsp_engine.replica.store.terms import key_text, read_terms
+from rsp_engine.replica.store.terms import key_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -41,7 +42,7 @@ class Keys:
     def __init__(self, keys: Iterable[Key] = ()) -> None:
         self._keys: dict[int, Key] = {}
         self._numbers: dict[Key, int] = {}
-        self._blocks = Blocks()
+        self._blocks = RowBlocks()
         self._free: list[int] = []  # a heap
         self._order: dict[int, tuple[str, ...]] = {}  # of those whose order was asked for
         self.size = 0

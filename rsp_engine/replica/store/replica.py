@@ -16,19 +16,20 @@ import numpy as np
 from cachetools import Cache, LRUCache
 
 from rsp_engine.errors import StateError
-from rsp_engine.model.blocks import Blocks, rows_of
+from rsp_engine.model.blocks import RowBlocks, rows_of
+from rsp_engine.model.terms.ntriples import read_terms
 from rsp_engine.replica.endpoints.endpoint import Fetched
-from rsp_engine.replica.store.estimator import Estimation, Estimator, Learned, estimator
-from rsp_engine.replica.store.freshness_table import Facts
+from rsp_engine.replica.store.estimator import Estimation, Estimator, LearnedIntervals, estimator
+from rsp_engine.replica.store.freshness_table import FreshnessTable
 from rsp_engine.replica.store.keys import Keys
-from rsp_engine.replica.store.terms import read_terms, solution_text
+from rsp_engine.replica.store.terms import solution_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 
     from rsp_engine.model.arrays import Booleans, Integers
     from rsp_engine.model.candidates import Entries
-    from rsp_engine.replica.pattern import RemotePattern, Solution
+    from rsp_engine.replica.pattern import RemotePattern, RemoteSolution
 
 __all__ = ["Replica", "ReplicaConfig"]
 
@@ -40,7 +41,7 @@ class ReplicaConfig:
     """What is held: the data of a SERVICE clause, of all keys or of `capacity` of them."""
 
     pattern: RemotePattern
-    estimation: Estimation = field(default_factory=Learned)
+    estimation: Estimation = field(default_factory=LearnedIntervals)
     capacity: int | None = None
 
     def __post_init__(self) -> None:
@@ -59,10 +60,10 @@ class Replica:
         self.config = config
         self.keys = Keys() if keys is None else keys
         self._estimator: Estimator = estimator(config.estimation)
-        self._facts = Facts()
-        self._held: MutableMapping[int, tuple[Solution, ...]]
+        self._facts = FreshnessTable()
+        self._held: MutableMapping[int, tuple[RemoteSolution, ...]]
         self._held = {} if config.capacity is None else LRUCache(config.capacity)
-        self._blocks = Blocks()
+        self._blocks = RowBlocks()
         self._dropped: set[int] = set()
 
     def __len__(self) -> int:
@@ -78,11 +79,11 @@ class Replica:
         self._facts.grow(self.keys.size)
         return self._facts.entries(numbers)
 
-    def values(self, numbers: Iterable[int] | Integers) -> list[tuple[Solution, ...]]:
+    def values(self, numbers: Iterable[int] | Integers) -> list[tuple[RemoteSolution, ...]]:
         """Return the solutions of keys. A bounded replica takes this as use of them."""
         return [self._held.get(int(number), ()) for number in numbers]
 
-    def look(self, numbers: Iterable[int] | Integers) -> list[tuple[Solution, ...]]:
+    def look(self, numbers: Iterable[int] | Integers) -> list[tuple[RemoteSolution, ...]]:
         """Return the solutions of keys; this is no use of them."""
         held: Any = self._held
         read: Any = Cache.__getitem__ if isinstance(held, Cache) else dict.__getitem__
@@ -155,8 +156,8 @@ class Replica:
         self._blocks.touch(numbers)
 
     def _hold(
-        self, number: int, solutions: tuple[Solution, ...]
-    ) -> list[tuple[int, tuple[Solution, ...]]]:
+        self, number: int, solutions: tuple[RemoteSolution, ...]
+    ) -> list[tuple[int, tuple[RemoteSolution, ...]]]:
         """Hold the solutions of a key; return what was dropped to make room."""
         is_full = number not in self._held and len(self._held) == self.config.capacity
         dropped = [self._held.popitem()] if is_full else []
@@ -201,7 +202,7 @@ class Replica:
         }
 
     def _rows(
-        self, numbers: list[int], held: Mapping[int, tuple[Solution, ...]]
+        self, numbers: list[int], held: Mapping[int, tuple[RemoteSolution, ...]]
     ) -> list[list[Any]]:
         """Return what is known of keys: the number, the solutions, facts, and what is learned."""
         some = np.array(numbers, dtype=np.int64)
@@ -212,7 +213,7 @@ class Replica:
             for number, facts, learned in rows
         ]
 
-    def _in_order_of_use(self) -> dict[int, tuple[Solution, ...]]:
+    def _in_order_of_use(self) -> dict[int, tuple[RemoteSolution, ...]]:
         """Return what is held, what was used last at the end; numbers in order if all are held."""
         if self.config.capacity is None:
             return {number: self._held[number] for number in sorted(self._held)}
@@ -266,7 +267,7 @@ class Replica:
         return [tuple([dict(zip(s, terms, strict=False)) for s in key]) for key in told]
 
 
-def _written(solution: Solution, pattern: RemotePattern) -> dict[str, str | None]:
+def _written(solution: RemoteSolution, pattern: RemotePattern) -> dict[str, str | None]:
     """Write a solution. A variable without a value is named too: nothing can be lost unseen."""
     return {**dict.fromkeys(pattern.variables), **solution_text(solution)}
 
@@ -279,14 +280,14 @@ def _told(solution: Mapping[str, str | None], pattern: RemotePattern) -> dict[st
     return {name: text for name, text in solution.items() if text is not None}
 
 
-def _same(held: tuple[Solution, ...], fetched: tuple[Solution, ...]) -> bool:
+def _same(held: tuple[RemoteSolution, ...], fetched: tuple[RemoteSolution, ...]) -> bool:
     """Tell whether two answers are the same bag of solutions."""
     if len(held) != len(fetched) or len(held) < 2:
         return held == fetched
     return held == fetched or _in_order(held) == _in_order(fetched)
 
 
-def _in_order(solutions: tuple[Solution, ...]) -> list[list[tuple[str, str]]]:
+def _in_order(solutions: tuple[RemoteSolution, ...]) -> list[list[tuple[str, str]]]:
     return sorted([*solution_text(solution).items()] for solution in solutions)
 
 

@@ -10,9 +10,10 @@ import pyoxigraph as ox
 from rsp_engine.model.terms.ntriples import read_terms
 
 if TYPE_CHECKING:
-    from rsp_engine.replica.pattern import Key, Solution, Term
+    from rsp_engine.model.terms.term import Term
+    from rsp_engine.replica.pattern import Key, RemoteSolution
 
-__all__ = ["key_text", "read_term", "read_terms", "solution_text"]
+__all__ = ["key_text", "read_term", "solution_text"]
 
 _BARE = {
     "integer": re.compile(r"[+-]?[0-9]+"),
@@ -28,7 +29,7 @@ def key_text(key: Key) -> list[str]:
     return [str(term) for term in key]
 
 
-def solution_text(solution: Solution) -> dict[str, str]:
+def solution_text(solution: RemoteSolution) -> dict[str, str]:
     """Write the terms of a solution, its variables in order.
 
     >>> solution_text({"n": ox.Literal("a"), "m": ox.NamedNode("urn:b")})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.io.sources.splits import Cuttable, Part, Place
+    from rsp_engine.io.sources.splits import Split, SplitPart, Splittable
 
 __all__ = ["Dying"]
 
@@ -21,7 +21,7 @@ class Dying:
     blank_node_scope = "stream"
     can_be_cut = True
 
-    def __init__(self, source: Cuttable, folder: Path, times: int) -> None:
+    def __init__(self, source: Splittable, folder: Path, times: int) -> None:
         self.name = source.name  # type: ignore[attr-defined]
         self._source = source
         self._folder = str(folder)
@@ -31,10 +31,10 @@ class Dying:
     def __iter__(self) -> Iterator[object]:
         return iter(self._source)  # type: ignore[call-overload,no-any-return]
 
-    def cut(self, size: int, since: Place | None = None) -> Iterator[Place]:
+    def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
         return self._source.cut(size, since)
 
-    def part(self, place: Place) -> Part:
+    def part(self, place: Split) -> SplitPart:
         deaths = len(list(Path(self._folder).glob("death-*")))
         if place.start and deaths < self._times and os.getpid() != self._home:
             (Path(self._folder) / f"death-{deaths}-{os.getpid()}").touch()

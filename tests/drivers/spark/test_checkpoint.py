@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rsp_engine.drivers.checkpoint.store import Checkpoint, Saved
+from rsp_engine.drivers.checkpoint.state_log import LoggedState
+from rsp_engine.drivers.checkpoint.store import Checkpoint
 from rsp_engine.errors import DriverError, StateError
 from rsp_engine.io.sinks import open_sink
 from tests.data import PROJECT
@@ -29,7 +30,7 @@ def log(folder: Path) -> Path:
 
 def test_the_last_state_is_found_again_with_what_was_noted_since(tmp_path):
     checkpoint = Checkpoint(tmp_path, OF)
-    assert checkpoint.last() == Saved()
+    assert checkpoint.last() == LoggedState()
     for batch in range(12):
         checkpoint.note({"of": batch})
         checkpoint.write_state(batch, {"batch": batch, "all": list(range(batch))})
@@ -83,7 +84,7 @@ def test_a_folder_that_does_not_tell_its_run_any_more_is_refused(tmp_path):
 def test_a_run_that_was_killed_before_it_began_can_begin(tmp_path):
     Checkpoint(tmp_path, OF).close()
     (tmp_path / "run.json").unlink()
-    assert Checkpoint(tmp_path, OF).last() == Saved()
+    assert Checkpoint(tmp_path, OF).last() == LoggedState()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "7", '{"queries"'])

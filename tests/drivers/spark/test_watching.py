@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from rsp_engine import Engine
-from rsp_engine.monitor.run_monitor import Watch
+from rsp_engine.monitor.run_monitor import RunMonitor
 
 QUERY = """PREFIX : <http://example.org/>
 REGISTER RSTREAM :q AS SELECT ?a ?t FROM NAMED WINDOW :w ON STREAM :s [RANGE 10s STEP 10s]
@@ -20,7 +20,7 @@ TEXT = "".join(
 def test_counts_watermark_and_extent_come_from_the_executors(spark, tmp_path):
     path = tmp_path / "s.nq"
     path.write_text(TEXT)
-    engine, watch = Engine(runner="spark", master="local[2]", place_bytes=600), Watch()
+    engine, watch = Engine(runner="spark", master="local[2]", place_bytes=600), RunMonitor()
     engine.watched_by(watch)
     engine.register(QUERY)
     engine.bind("http://example.org/s", str(path))

@@ -13,7 +13,7 @@ from rsp_engine.drivers.spark.kafka import KafkaLink, package
 from rsp_engine.engine import Engine
 from rsp_engine.errors import BindingError, SourceError
 from rsp_engine.io.sources.live.address import address_of
-from rsp_engine.io.sources.live.deduplicator import Repeats
+from rsp_engine.io.sources.live.deduplicator import Deduplicator
 from rsp_engine.io.sources.live.payloads import Payloads
 from rsp_engine.io.sources.live.receiver import Inbox, Receiver
 from rsp_engine.io.sources.live.spool import Spool
@@ -56,7 +56,7 @@ def test_messages_that_the_connector_gives_are_spooled_once(tmp_path, spark):
     opened = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
     link = KafkaLink(address_of(URL, {}), tmp_path, lambda _: opened.parquet(str(tmp_path / "in")))
     spool = Spool(tmp_path / "spool", room=1 << 30)
-    inbox = Inbox(URL, spool, Repeats("id"))
+    inbox = Inbox(URL, spool, Deduplicator("id"))
     receiver = Receiver(link, inbox)
     receiver.start()
     until(lambda: spool.next_number == 2_502, 90)

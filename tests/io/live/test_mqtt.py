@@ -13,7 +13,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from rsp_engine.io.sinks import FORMATS
 from rsp_engine.io.sources.live.address import address_of
-from rsp_engine.io.sources.live.deduplicator import Repeats
+from rsp_engine.io.sources.live.deduplicator import Deduplicator
 from rsp_engine.io.sources.live.mqtt import MqttLink
 from rsp_engine.io.sources.live.receiver import Inbox, Receiver
 from rsp_engine.io.sources.live.spool import Spool
@@ -159,7 +159,7 @@ def test_a_broker_knows_that_an_engine_without_room_is_alive(
     """It waits for more than twice as long as a broker waits for one that is silent."""
     monkeypatch.setattr("rsp_engine.io.sources.live.mqtt.KEEP_ALIVE_S", 1)
     spool = Spool(tmp_path / "spool", room=1)
-    inbox = Inbox("source", spool, Repeats("none"))
+    inbox = Inbox("source", spool, Deduplicator("none"))
     with mosquitto(tmp_path) as broker:
         link = MqttLink(address_of(f"{broker.url}/t"), version, "engine", is_kept=False)
         receiver = Receiver(link, inbox)

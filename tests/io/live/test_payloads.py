@@ -13,8 +13,8 @@ from rsp_engine.io.sinks.jelly_frames import Frames
 from rsp_engine.io.sources import open_source
 from rsp_engine.io.sources.live.address import address_of
 from rsp_engine.io.sources.live.payloads import Payloads
-from rsp_engine.io.sources.live.records import Message, Record
-from rsp_engine.io.sources.live.sse import Events
+from rsp_engine.io.sources.live.records import Message, SpoolRecord
+from rsp_engine.io.sources.live.sse import EventParser
 from rsp_engine.model.streams import DeadLetter, Element
 
 EX = "http://example.org/"
@@ -36,7 +36,7 @@ FRAMES = Frames().frame(
 def read(payload: str | bytes, format: str, time: str = "payload") -> list[Element | DeadLetter]:  # noqa: A002
     data = payload.encode() if isinstance(payload, str) else payload
     reader = Payloads("source", format, time)  # type: ignore[arg-type]
-    return list(reader.elements(Record(7, ARRIVAL, Message(data))))
+    return list(reader.elements(SpoolRecord(7, ARRIVAL, Message(data))))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_an_event_that_is_too_large_is_not_kept_whole_however_it_is_cut(end, siz
     long, many = b"data: " + b"x" * 500_000, b"data: yyyyy" + end
     lines = [b"data: a" + end + b"data: b" + end, long + end, many * 50_000, b"id: 7" + end]
     text = lines[0] + end + lines[1] + end + lines[2] + end + lines[3] + b"data: c" + end + end
-    events = Events(1_000)
+    events = EventParser(1_000)
     found: list[Any] = []
     for at in range(0, len(text), size if size > 1 else 4_099):
         found += events.feed(text[at : at + (size if size > 1 else 4_099)])

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import SourceError
-from rsp_engine.io.sources.live.deduplicator import Repeats
+from rsp_engine.io.sources.live.deduplicator import Deduplicator
 from rsp_engine.io.sources.live.receiver import Closed, Inbox
-from rsp_engine.io.sources.live.records import Message, Record, records_in, written
+from rsp_engine.io.sources.live.records import Message, SpoolRecord, record_bytes, records_in
 from rsp_engine.io.sources.live.spool import Spool, read_place
-from rsp_engine.io.sources.splits import Place
+from rsp_engine.io.sources.splits import Split
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ def opened(folder: Path, **more: int) -> Spool:
 def filled(folder: Path, count: int, **more: int) -> Spool:
     spool = opened(folder, **more)
     for number in range(1, count + 1):
-        spool.append([Record(number, 5, Message(f"payload {number}".encode()))])
+        spool.append([SpoolRecord(number, 5, Message(f"payload {number}".encode()))])
     return spool
 
 
-def numbers(spool: Spool, size: int, since: Place | None = None) -> list[int]:
+def numbers(spool: Spool, size: int, since: Split | None = None) -> list[int]:
     places = spool.cut(size, since)
     return [record.number for place in places for record in read_place(spool.folder, place)]
 
@@ -52,12 +52,12 @@ def numbers(spool: Spool, size: int, since: Place | None = None) -> list[int]:
 @examples(50)
 @given(st.lists(messages, max_size=8), st.integers(0, 400))
 def test_records_are_read_back_up_to_the_first_that_is_not_whole(found, cut):
-    records = [Record(number, 7, message) for number, message in enumerate(found, start=1)]
-    data = b"".join(map(written, records))
+    records = [SpoolRecord(number, 7, message) for number, message in enumerate(found, start=1)]
+    data = b"".join(map(record_bytes, records))
     assert [record for _, record in records_in(data)] == records
     part = [record for _, record in records_in(data[:cut])]
     assert part == records[: len(part)]
-    assert sum(len(written(record)) for record in part) <= cut
+    assert sum(len(record_bytes(record)) for record in part) <= cut
 
 
 @pytest.mark.parametrize("size", [1, 100, 1 << 20])
@@ -76,9 +76,11 @@ def test_what_was_not_finished_is_forgotten_and_the_rest_goes_on(tmp_path, cut):
     spool = filled(tmp_path, 5)
     spool.close()
     [file] = tmp_path.glob("*.spool")
-    os.truncate(file, file.stat().st_size - cut % len(written(Record(5, 5, Message(b"x" * 9)))))
+    os.truncate(
+        file, file.stat().st_size - cut % len(record_bytes(SpoolRecord(5, 5, Message(b"x" * 9))))
+    )
     again = opened(tmp_path)
-    again.append([Record(again.next_number, 9, Message(b"after"))])
+    again.append([SpoolRecord(again.next_number, 9, Message(b"after"))])
     found = [(record.number, record.message.payload) for record in again]
     assert [number for number, _ in found] == [1, 2, 3, 4, 5]
     assert found[-1] == (5, b"after")
@@ -100,7 +102,7 @@ def test_a_flipped_bit_in_the_last_file_is_refused_where_messages_follow_it(tmp_
     """In the size, the checksum, the number, the arrival, the sizes of texts, or the payload."""
     filled(tmp_path, 100).close()
     [file] = tmp_path.glob("*.spool")
-    start = 49 * len(written(Record(49, 5, Message(b"payload 49"))))
+    start = 49 * len(record_bytes(SpoolRecord(49, 5, Message(b"payload 49"))))
     start -= 9  # the first nine numbers have one digit
     before = file.read_bytes()
     damaged(file, start + at, bit)
@@ -164,13 +166,13 @@ def test_a_tail_of_zeros_is_cut_off_and_told(tmp_path, caplog):
 def test_no_flipped_bit_loses_a_message_that_another_follows(tmp_path_factory, found, data):
     folder = tmp_path_factory.mktemp("spool")
     spool = opened(folder, file_bytes=data.draw(st.sampled_from([1, 100, 1 << 20])))
-    records = [Record(number, 7, message) for number, message in enumerate(found, start=1)]
+    records = [SpoolRecord(number, 7, message) for number, message in enumerate(found, start=1)]
     for record in records:
         spool.append([record])
     spool.close()
     files = sorted(folder.glob("*.spool"))
     file = data.draw(st.sampled_from(files))
-    last = len(written(records[-1])) if file == files[-1] else 0
+    last = len(record_bytes(records[-1])) if file == files[-1] else 0
     size = file.stat().st_size - last
     if size > 0:
         damaged(file, data.draw(st.integers(0, size - 1)), data.draw(st.integers(0, 7)))
@@ -179,19 +181,19 @@ def test_no_flipped_bit_loses_a_message_that_another_follows(tmp_path_factory, f
 
 
 def test_what_is_not_needed_is_removed_but_for_how_it_is_known_again(tmp_path):
-    spool = Spool(tmp_path, room=1 << 30, file_bytes=1, repeats=Repeats("id"))
-    inbox = Inbox("source", spool, Repeats("id"))
+    spool = Spool(tmp_path, room=1 << 30, file_bytes=1, repeats=Deduplicator("id"))
+    inbox = Inbox("source", spool, Deduplicator("id"))
     for number in range(1, 21):
         inbox.put([Message(b"payload", id=f"m{number}")])
     spool.release(spool.end)
     assert [record.number for record in spool] == [20]
     with pytest.raises(SourceError, match="is gone"):
-        list(read_place(tmp_path, Place(0, 10)))
+        list(read_place(tmp_path, Split(0, 10)))
     spool.close()
-    again = Spool(tmp_path, room=1 << 30, file_bytes=1, repeats=Repeats("id"))
+    again = Spool(tmp_path, room=1 << 30, file_bytes=1, repeats=Deduplicator("id"))
     assert again.next_number == 21
     assert again.end == spool.end, "places stay what they are"
-    inbox = Inbox("source", again, Repeats("id"))
+    inbox = Inbox("source", again, Deduplicator("id"))
     assert inbox.last_id == "m20"
     inbox.put([Message(b"payload", id=f"m{number}") for number in (1, 19, 20, 21)])
     assert inbox.repeated == 3
@@ -199,10 +201,10 @@ def test_what_is_not_needed_is_removed_but_for_how_it_is_known_again(tmp_path):
 
 
 def test_what_cannot_be_sent_again_is_forgotten(tmp_path):
-    spool = Spool(tmp_path, room=1 << 30, file_bytes=1, repeats=Repeats("id", most=5))
+    spool = Spool(tmp_path, room=1 << 30, file_bytes=1, repeats=Deduplicator("id", most=5))
     for number in range(1, 21):
         name = f"m{number}" if number < 10 else ""
-        spool.append([Record(number, 100 + number, Message(b"payload", id=name))])
+        spool.append([SpoolRecord(number, 100 + number, Message(b"payload", id=name))])
         spool.release(spool.end)
     assert len(list(tmp_path.glob("*.seen"))) <= 6
     spool.close()
@@ -223,9 +225,9 @@ def test_an_empty_last_file_does_not_forget_where_it_was(tmp_path):
 
 
 def test_damage_in_what_is_remembered_is_refused(tmp_path):
-    spool = Spool(tmp_path, room=1 << 30, file_bytes=1, repeats=Repeats("content"))
+    spool = Spool(tmp_path, room=1 << 30, file_bytes=1, repeats=Deduplicator("content"))
     for number in (1, 2, 3):
-        spool.append([Record(number, 5, Message(b"payload"))])
+        spool.append([SpoolRecord(number, 5, Message(b"payload"))])
     spool.release(spool.end)
     spool.close()
     first, *_ = sorted(tmp_path.glob("*.seen"))
@@ -237,7 +239,7 @@ def test_damage_in_what_is_remembered_is_refused(tmp_path):
 @pytest.mark.parametrize("room", [1 << 20, 100_000])
 def test_the_disk_holds_the_room_and_a_constant_however_much_is_released(tmp_path, room):
     """Ten times the room goes through, in messages of six kilobytes, each with its own id."""
-    repeats = Repeats("id")
+    repeats = Deduplicator("id")
     spool = Spool(tmp_path, room=room, repeats=repeats)
     inbox = Inbox("source", spool, repeats)
     most, sent = 0, 0
@@ -253,7 +255,7 @@ def test_the_disk_holds_the_room_and_a_constant_however_much_is_released(tmp_pat
 
 def test_a_full_spool_makes_its_writer_wait(tmp_path):
     spool = Spool(tmp_path, room=60)
-    inbox = Inbox("source", spool, Repeats("none"))
+    inbox = Inbox("source", spool, Deduplicator("none"))
     inbox.put([Message(b"x" * 100)])  # larger than the room: alone it fits
     waiting = threading.Thread(target=inbox.put, args=([Message(b"y")],))
     waiting.start()
@@ -277,7 +279,7 @@ def test_a_full_disk_is_told_once_and_nothing_is_lost(tmp_path, caplog):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     spool = Spool(tmp_path, room=1 << 20, write=write)
-    inbox = Inbox("source", spool, Repeats("none"))
+    inbox = Inbox("source", spool, Deduplicator("none"))
     inbox.put([Message(b"first"), Message(b"second")])
     assert [record.message.payload for record in spool] == [b"first", b"second"]
     said = [record.getMessage() for record in caplog.records]
@@ -289,7 +291,7 @@ def test_a_full_disk_is_told_once_and_nothing_is_lost(tmp_path, caplog):
 
 
 def test_who_waits_for_room_is_let_go_when_the_run_ends(tmp_path):
-    inbox = Inbox("source", Spool(tmp_path, room=1), Repeats("none"))
+    inbox = Inbox("source", Spool(tmp_path, room=1), Deduplicator("none"))
     inbox.put([Message(b"x")])
     threading.Timer(0.3, inbox.close).start()
     with pytest.raises(Closed):
@@ -306,14 +308,14 @@ def test_messages_that_come_again_are_left_out_also_after_a_crash(tmp_path, by, 
     second = [Message(b"d", "t"), Message(b"d", "t"), Message(b"a", "t", "1")]
     for group in (first, second):
         spool = opened(tmp_path)
-        Inbox("source", spool, Repeats(by)).put(group)
+        Inbox("source", spool, Deduplicator(by)).put(group)
         found = [record.message.payload for record in spool]
         spool.close()
     assert found == kept
 
 
 def test_the_number_of_a_packet_counts_only_if_it_is_sent_again():
-    seen = Repeats("id")
+    seen = Deduplicator("id")
     seen.add(Message(b"x", "t", "7 digest", may_repeat=False))
     assert Message(b"x", "t", "7 digest", may_repeat=False) not in seen
     assert Message(b"x", "t", "7 digest", may_repeat=True) in seen

@@ -11,7 +11,7 @@ from rsp_engine.io.sinks import FORMATS
 from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Row, Solutions
 
 if TYPE_CHECKING:
-    from rsp_engine.io.sinks.terms import Term
+    from rsp_engine.model.terms.term import Term
 
 EX = "http://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -27,7 +27,7 @@ from tests.io.sinks.samples import (
 )
 
 if TYPE_CHECKING:
-    from rsp_engine.io.sinks.terms import Term
+    from rsp_engine.model.terms.term import Term
 
 TABLES = pytest.mark.parametrize("name", ["csv", "tsv"])
 DOUBLE = ox.NamedNode(f"{XSD}double")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal
 
-from rsp_engine.io.sinks.terms import Term, TermTexts, score_text
+from rsp_engine.io.sinks.terms import TermTexts, score_text
+
+if TYPE_CHECKING:
+    from rsp_engine.model.terms.term import Term
 
 
 def test_a_text_is_made_once():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources import open_source
-from rsp_engine.io.sources.files.csv_template import Template
+from rsp_engine.io.sources.files.csv_template import CsvTemplate
 from rsp_engine.model.streams import Element
 from tests.data import real_data
 from tests.io.sources.reading import blocks_of, places, read, shown, write
@@ -53,7 +53,7 @@ def test_an_element_is_a_row(table):
     ],
 )
 def test_a_value_stays_within_its_iri(template, fields, expected):
-    (triple,) = Template(PREFIX + template, ["a", "b"], "t").triples(fields)
+    (triple,) = CsvTemplate(PREFIX + template, ["a", "b"], "t").triples(fields)
     assert str(triple.subject).strip("<>").removeprefix("http://example.org/") == expected
 
 
@@ -80,13 +80,15 @@ def test_a_value_stays_within_its_iri(template, fields, expected):
     ],
 )
 def test_a_value_stays_within_its_literal(template, expected):
-    found = Template(f"{PREFIX}e:s e:p {template} .", ["a", "b"], "t").triples(["7", "x\"'\n\\ ."])
+    found = CsvTemplate(f"{PREFIX}e:s e:p {template} .", ["a", "b"], "t").triples(
+        ["7", "x\"'\n\\ ."]
+    )
     assert [triple.object for triple in found] == [expected]
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_no_value_can_become_anything_but_a_part_of_its_term(value):
-    template = Template("<urn:x:{a}> <urn:p:{a}> '{a}'@en .", ["a"], "t")
+    template = CsvTemplate("<urn:x:{a}> <urn:p:{a}> '{a}'@en .", ["a"], "t")
     (triple,) = template.triples([value])
     assert triple.object == ox.Literal(value, language="en")
     subject = str(triple.subject)

@@ -10,7 +10,7 @@ import pytest
 from rsp_engine.io.sources import open_source
 from rsp_engine.io.sources.extent import Finite, extent_of
 from rsp_engine.io.sources.memory import MemorySource
-from rsp_engine.io.sources.splits import Place
+from rsp_engine.io.sources.splits import Split
 from rsp_engine.monitor.run_monitor import Extent
 
 LINE = json.dumps({"timestamp": 1, "graph": "<http://e/a> <http://e/p> 1 ."}) + "\n"
@@ -61,8 +61,8 @@ def test_what_is_read_elsewhere_has_come_to_the_place_that_was_read_last(tmp_pat
     path.write_text(LINE * 10)
     source, size = open_source(str(path)), len(LINE) * 10
     assert extent_of([source], {}) == Extent(0, size)
-    assert extent_of([source, source], {1: Place(0, 70)}) == Extent(70, 2 * size)
-    assert extent_of([source], {0: Place(70, None)}) == Extent(size, size)
+    assert extent_of([source, source], {1: Split(0, 70)}) == Extent(70, 2 * size)
+    assert extent_of([source], {0: Split(70, None)}) == Extent(size, size)
 
 
 def test_files_and_folders_together_are_counted_in_thousandths(tmp_path):
@@ -71,7 +71,7 @@ def test_files_and_folders_together_are_counted_in_thousandths(tmp_path):
     folder.mkdir()
     (folder / "data_1.ttl").write_text("")
     sources = [open_source(str(tmp_path / "s.jsonl")), open_source(str(folder))]
-    assert extent_of(sources, {1: Place(0, None)}) == Extent(1000, 2000, "thousandths")
+    assert extent_of(sources, {1: Split(0, None)}) == Extent(1000, 2000, "thousandths")
 
 
 def test_where_one_end_is_not_known_that_of_all_is_not(tmp_path):

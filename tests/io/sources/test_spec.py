@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rsp_engine.errors import SourceError
-from rsp_engine.io.sources import FORMATS, open_source
+from rsp_engine.io.sources import SOURCE_FORMATS, open_source
 from rsp_engine.io.sources.spec import read_spec
 from tests.io.sources.reading import read, write
 
@@ -59,8 +59,8 @@ def test_the_option_format_goes_before_the_extension(tmp_path):
 
 
 def test_every_format_has_a_line_of_help():
-    assert set(FORMATS) == {"jsonl", "nquads", "trig", "turtle-files", "csv", "tsv", "jelly"}
-    assert all(found.help and "\n" not in found.help for found in FORMATS.values())
+    assert set(SOURCE_FORMATS) == {"jsonl", "nquads", "trig", "turtle-files", "csv", "tsv", "jelly"}
+    assert all(found.help and "\n" not in found.help for found in SOURCE_FORMATS.values())
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_an_unknown_extension_is_refused_with_the_formats(tmp_path):
     path = write(tmp_path / "a.ttl", "")
     with pytest.raises(SourceError, match=r"the extension \.ttl does not tell") as refusal:
         open_source(str(path))
-    assert all(name in str(refusal.value) for name in FORMATS)
+    assert all(name in str(refusal.value) for name in SOURCE_FORMATS)
 
 
 def test_a_folder_is_not_read_as_a_file(tmp_path):

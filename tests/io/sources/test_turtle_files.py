@@ -63,7 +63,7 @@ def test_a_bad_file_is_set_aside_and_its_neighbours_are_kept(tmp_path):
 
 
 def test_a_file_that_is_too_large_or_gone_is_set_aside(tmp_path, monkeypatch):
-    monkeypatch.setattr(turtle_files, "LARGEST", 100)
+    monkeypatch.setattr(turtle_files, "LARGEST_FILE", 100)
     write(tmp_path / "1.ttl", turtle("a") * 10)
     gone = write(tmp_path / "none.ttl", turtle("b"))
     source = open_source(str(tmp_path))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import Pane, TimeFrame
-from rsp_engine.operators.incomplete.observations import IncompleteConfig, as_observations
+from rsp_engine.operators.incomplete.observations import IncompleteOperatorConfig, as_observations
 from tests.operators.topk_runs import frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.operators.incomplete.observations import Aggregate
+    from rsp_engine.operators.incomplete.observations import ScoreAggregate
 
 Within = Literal["life", "window"]
 WINDOWS = 14
@@ -32,15 +32,21 @@ class Seen(NamedTuple):
 class Run(NamedTuple):
     """What comes before each window closes, in several parts."""
 
-    config: IncompleteConfig
+    config: IncompleteOperatorConfig
     frame: TimeFrame
     parts: list[list[list[tuple[Pane, Seen]]]]
 
 
 @st.composite
-def configs(draw: st.DrawFn, within: Literal["life", "window"] | None = None) -> IncompleteConfig:
+def configs(
+    draw: st.DrawFn, within: Literal["life", "window"] | None = None
+) -> IncompleteOperatorConfig:
     d = draw(st.integers(1, 5))
-    functions: list[tuple[Aggregate, Aggregate]] = [("sum", "sum"), ("sum", "max"), ("max", "max")]
+    functions: list[tuple[ScoreAggregate, ScoreAggregate]] = [
+        ("sum", "sum"),
+        ("sum", "max"),
+        ("max", "max"),
+    ]
     function, repeats = draw(st.sampled_from(functions))
     if within is None:
         within = draw(st.sampled_from(["life", "window"]))
@@ -49,7 +55,7 @@ def configs(draw: st.DrawFn, within: Literal["life", "window"] | None = None) ->
     highs = tuple(draw(st.sampled_from([1.0, 2.0, 0.5])) for _ in range(d))
     most = tuple(draw(st.sampled_from([1, 1, 2, 3])) for _ in range(d))
     k = draw(st.integers(1, 4))
-    return IncompleteConfig(k, highs, most, function, repeats, required, within)
+    return IncompleteOperatorConfig(k, highs, most, function, repeats, required, within)
 
 
 @st.composite
@@ -77,7 +83,7 @@ def runs(draw: st.DrawFn, *, keys: int = 8, within: Literal["life", "window"] | 
 
 
 def is_kept(
-    config: IncompleteConfig,
+    config: IncompleteOperatorConfig,
     frame: TimeFrame,
     found: list[tuple[Pane, Seen]],
     new: tuple[int, int, int],

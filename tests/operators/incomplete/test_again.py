@@ -9,7 +9,7 @@ from hypothesis import given
 
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.incomplete.eaa import EAA
-from rsp_engine.operators.incomplete.observations import IncompleteConfig, as_observations
+from rsp_engine.operators.incomplete.observations import IncompleteOperatorConfig, as_observations
 from rsp_engine.operators.incomplete.oracle import IncompleteOracle
 from rsp_engine.operators.incomplete.sla import SLA
 from tests.operators.incomplete.runs import Run, runs
@@ -87,7 +87,7 @@ def test_an_observation_lives_on_where_it_came_again(made):
     W0       (   1   ]            counts once
     W1           (   1   ]        and is still there
     """
-    operator = made(IncompleteConfig(1, (1.0,), within="window"))
+    operator = made(IncompleteOperatorConfig(1, (1.0,), within="window"))
     operator.arrive(Pane(0, 0), as_observations([0], [7], [1], [1.0]))
     operator.arrive(Pane(0, 1), as_observations([0], [7], [2], [1.0], [0]))
     assert [operator.close(window).scores.tolist() for window in (0, 1, 2)] == [[1.0], [1.0], []]

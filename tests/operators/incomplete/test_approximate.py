@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from rsp_engine.operators.incomplete.ams_sketch import AMSSketch
 from rsp_engine.operators.incomplete.approximate import Approximate
-from rsp_engine.operators.incomplete.arrival_probability import Chances
+from rsp_engine.operators.incomplete.arrival_probability import ArrivalProbability
 from rsp_engine.operators.incomplete.eaa import EAA
 from rsp_engine.operators.incomplete.fm_sketch import FMSketch
 from rsp_engine.operators.incomplete.hashing import text_hash
-from rsp_engine.operators.incomplete.observations import IncompleteConfig, as_observations
+from rsp_engine.operators.incomplete.observations import IncompleteOperatorConfig, as_observations
 from tests.operators.incomplete.runs import Run, brute_force, feed, runs
 from tests.thoroughness import examples
 
@@ -74,7 +74,7 @@ def test_the_self_join_size_tells_how_often_objects_come():
 
 def test_of_two_streams_the_probability_that_an_object_will_still_come_is_told():
     """Of 1000 objects in each, 400 are in both: 200 of these came first in the other stream."""
-    chances = Chances((1, 1))
+    chances = ArrivalProbability((1, 1))
     keys = np.concatenate((np.arange(1000), np.arange(600, 1600)))
     streams = np.repeat([0, 1], 1000)
     chances.hear(4, as_observations(streams, keys, np.arange(2000), np.zeros(2000)))
@@ -85,7 +85,7 @@ def test_of_two_streams_the_probability_that_an_object_will_still_come_is_told()
 
 def test_objects_are_told_apart_by_their_names_and_not_by_numbers_that_are_given_again():
     """Of 500 objects in each stream 100 are in both, and no more than 50 have a number at once."""
-    chances = Chances((1, 1))
+    chances = ArrivalProbability((1, 1))
     names = np.array([text_hash(f"<urn:{n}>") for n in range(900)])
     for start in range(0, 500, 50):
         found = np.concatenate((names[start : start + 50], names[400 + start : 450 + start]))
@@ -100,7 +100,7 @@ def test_objects_are_told_apart_by_their_names_and_not_by_numbers_that_are_given
 def test_an_observation_that_comes_again_is_counted_once():
     """In each of five panes come the same 400 observations of each stream; none is in both."""
     for is_noticed in (True, False):
-        chances = Chances((1, 1, 2))
+        chances = ArrivalProbability((1, 1, 2))
         keys = np.arange(800)
         streams = np.repeat([0, 1], 400)
         for end in range(5):
@@ -147,4 +147,4 @@ def test_a_bound_is_kept_and_a_run_can_be_cut(run: Run, more):
 
 def test_a_bound_without_room_for_the_best_is_refused():
     with pytest.raises(ValueError, match="no room for the 3 best"):
-        Approximate(IncompleteConfig(3, (1.0,)), 2)
+        Approximate(IncompleteOperatorConfig(3, (1.0,)), 2)

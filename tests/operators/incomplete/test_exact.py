@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rsp_engine.errors import StateError
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.incomplete.eaa import EAA
-from rsp_engine.operators.incomplete.observations import IncompleteConfig, as_observations
+from rsp_engine.operators.incomplete.observations import IncompleteOperatorConfig, as_observations
 from rsp_engine.operators.incomplete.oracle import IncompleteOracle
 from rsp_engine.operators.incomplete.sla import SLA
 from tests.operators.incomplete.runs import Run, brute_force, feed, runs
@@ -23,7 +23,7 @@ from tests.thoroughness import examples
 class Narrow(SLA):
     """SLA with no room to spare: the threshold algorithm has to run again and again."""
 
-    def __init__(self, config: IncompleteConfig) -> None:
+    def __init__(self, config: IncompleteOperatorConfig) -> None:
         super().__init__(config, config.k)
 
     @classmethod
@@ -90,16 +90,16 @@ def test_a_run_can_be_cut_anywhere(made, run: Run, where):
 
 @pytest.mark.parametrize("made", FAMILY)
 def test_a_state_fits_its_own_configuration_only(made):
-    state = made(IncompleteConfig(2, (1.0,))).state()
+    state = made(IncompleteOperatorConfig(2, (1.0,))).state()
     with pytest.raises(StateError, match="k was 2, and is 3"):
-        made.restored(IncompleteConfig(3, (1.0,)), state)
+        made.restored(IncompleteOperatorConfig(3, (1.0,)), state)
     with pytest.raises(StateError, match="a state of"):
-        made.restored(IncompleteConfig(2, (1.0,)), {**state, "operator": "Other"})
+        made.restored(IncompleteOperatorConfig(2, (1.0,)), {**state, "operator": "Other"})
 
 
 @pytest.mark.parametrize("made", FAMILY)
 def test_a_late_observation_counts_beside_all_that_expire_later(made):
-    operator = made(IncompleteConfig(1, (1.0, 1.0, 1.0)))
+    operator = made(IncompleteOperatorConfig(1, (1.0, 1.0, 1.0)))
     operator.arrive(Pane(0, 3), as_observations([0], [7], [3], [1.0]))
     operator.arrive(Pane(0, 4), as_observations([1], [7], [4], [0.5]))
     operator.close(0)
@@ -124,7 +124,7 @@ def test_the_threshold_algorithm_has_to_run_and_stops_early(run: Run):
 
 def test_it_stops_early():
     """Of 100 objects that have the same place in both lists, it meets a few."""
-    operator = SLA(IncompleteConfig(2, (1.0, 1.0)))
+    operator = SLA(IncompleteOperatorConfig(2, (1.0, 1.0)))
     keys = list(range(100))
     values = [key / 128 for key in keys]
     for stream in (0, 1):
@@ -134,7 +134,7 @@ def test_it_stops_early():
 
 
 def test_the_view_is_filled_again_when_fewer_than_k_are_left():
-    operator = SLA(IncompleteConfig(1, (1.0,)), k_max=2)
+    operator = SLA(IncompleteOperatorConfig(1, (1.0,)), k_max=2)
     for window, value in enumerate([1.0, 0.75, 0.5, 0.25]):
         operator.arrive(Pane(0, window), as_observations([0], [window], [window], [value]))
     found = [operator.close(window).keys.tolist() for window in range(4)]
@@ -229,7 +229,7 @@ def test_pane_by_pane_the_k_dominance_set_is_all_that_is_kept(run: Run):
 
 
 def test_a_broken_promise_is_told_as_long_as_it_matters():
-    operator = EAA(IncompleteConfig(1, (1.0, 1.0)))
+    operator = EAA(IncompleteOperatorConfig(1, (1.0, 1.0)))
     operator.arrive(Pane(0, 2), as_observations([0, 1], [1, 2], [1, 2], [0.5, 1.0]))
     assert operator.close(0).is_exact
     operator.arrive(Pane(1, 3), as_observations([0], [3], [3], [1.5]))  # more than the largest
@@ -253,12 +253,12 @@ def test_a_broken_promise_is_told_as_long_as_it_matters():
 )
 def test_a_configuration_that_makes_no_sense_is_refused(given, wrong):
     with pytest.raises(ValueError, match=wrong):
-        IncompleteConfig(**given)
+        IncompleteOperatorConfig(**given)
 
 
 @pytest.mark.parametrize("made", FAMILY)
 def test_observations_that_make_no_sense_are_refused(made):
-    operator = made(IncompleteConfig(1, (1.0,)))
+    operator = made(IncompleteOperatorConfig(1, (1.0,)))
     with pytest.raises(ValueError, match="not below 0"):
         as_observations([0], [1], [1], [-0.5])
     with pytest.raises(ValueError, match="not below 0"):

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rsp_engine.operators.pairs.pairs import Pairs
-    from rsp_engine.operators.pairs.skyband import Score
+    from rsp_engine.operators.pairs.skyband import PairScore
 
 Pair = tuple[float, int, int]
 
 
 def all_pairs(
-    rows: Sequence[Sequence[float]], positions: Sequence[int], score: Score
+    rows: Sequence[Sequence[float]], positions: Sequence[int], score: PairScore
 ) -> list[Pair]:
     """Return the pairs of some objects, best first; `rows` are those of all."""
     found: list[Pair] = []

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_first
-from rsp_engine.operators.pairs.search_tree import Node, PrioritySearchTree
+from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_pairs_first
+from rsp_engine.operators.pairs.search_tree import PrioritySearchTree, SearchNode
 from rsp_engine.operators.pairs.staircase import update_skyband_and_staircase
 
 FOLDER = Path(__file__).parents[2] / "cases" / "pairs"
@@ -24,7 +24,7 @@ class Figure:
         given = [text.split() for text in case["pairs"]]
         ages = [-int(age) for _, age, _ in given]
         scores = [float(score) for _, _, score in given]
-        self.pairs: Pairs = best_first(as_pairs(scores, ages, range(len(given))))
+        self.pairs: Pairs = best_pairs_first(as_pairs(scores, ages, range(len(given))))
         self.names = [given[number][0] for number in self.pairs.newer.tolist()]
 
 
@@ -88,9 +88,9 @@ def asdict(walk: Any) -> list[tuple[str, list[int]]]:
     return list(zip(("visited", "stack", "marked", "answer"), walk, strict=True))
 
 
-def nodes_of(node: Node | None) -> list[Node]:
+def nodes_of(node: SearchNode | None) -> list[SearchNode]:
     return [] if node is None else [node, *nodes_of(node.left), *nodes_of(node.right)]
 
 
-def named(figure: Figure, node: Node | None) -> str | None:
+def named(figure: Figure, node: SearchNode | None) -> str | None:
     return None if node is None else figure.names[node.place]

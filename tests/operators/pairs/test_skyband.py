@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from rsp_engine.errors import StateError
 from rsp_engine.operators.pairs.continuous import ContinuousAnswer, snapshot
 from rsp_engine.operators.pairs.naive import NaivePairs
-from rsp_engine.operators.pairs.pairs import as_pairs, best_first
+from rsp_engine.operators.pairs.pairs import as_pairs, best_pairs_first
 from rsp_engine.operators.pairs.search_tree import PrioritySearchTree
-from rsp_engine.operators.pairs.skyband import KSkyband, SkybandConfig
+from rsp_engine.operators.pairs.skyband import PairSkyband, SkybandConfig
 from rsp_engine.operators.pairs.staircase import update_skyband_and_staircase
 from rsp_engine.operators.pairs.threshold_algorithm import SortedLists
 from tests.operators.pairs.brute_force import all_pairs, as_list, skyband_of
@@ -44,11 +44,11 @@ class Run:
     queries: list[tuple[int, int, int]]
     by_threshold: bool = False
 
-    def skyband(self) -> KSkyband:
+    def skyband(self) -> PairSkyband:
         width = len(self.rows[0])
         lists = SortedLists(global_scoring(self.name, width)) if self.by_threshold else None
         config = SkybandConfig(self.k, self.every)
-        return KSkyband(config, width, self.score, lists)
+        return PairSkyband(config, width, self.score, lists)
 
     @property
     def score(self) -> Any:
@@ -112,8 +112,8 @@ def test_the_skyband_holds_what_fewer_than_k_pairs_dominate(run: Run):
 def test_the_threshold_algorithm_keeps_the_same_skyband(run: Run):
     lists = SortedLists(global_scoring(run.name, len(run.rows[0])))
     config = SkybandConfig(run.k, run.every)
-    by_threshold = KSkyband(config, len(run.rows[0]), run.score, lists)
-    by_staircase = KSkyband(config, len(run.rows[0]), run.score)
+    by_threshold = PairSkyband(config, len(run.rows[0]), run.score, lists)
+    by_staircase = PairSkyband(config, len(run.rows[0]), run.score)
     for position, row in enumerate(run.rows):
         for skyband in (by_threshold, by_staircase):
             skyband.expire(position + 1 - run.n)
@@ -200,7 +200,7 @@ def test_a_skyband_goes_on_from_its_state(run: Run, data: st.DataObject):
         skyband.renew(cut - 1)
     state = json.loads(json.dumps(skyband.state()))
     lists = SortedLists(global_scoring(run.name, len(run.rows[0]))) if run.by_threshold else None
-    restored = KSkyband.restored(skyband.config, run.score, state, lists)
+    restored = PairSkyband.restored(skyband.config, run.score, state, lists)
     for row in run.rows[cut:]:
         skyband.arrive(row)
         restored.arrive(row)
@@ -211,7 +211,7 @@ def test_a_skyband_goes_on_from_its_state(run: Run, data: st.DataObject):
 @many
 @given(st.lists(st.tuples(whole, st.integers(0, 9)), max_size=40), st.integers(1, 6))
 def test_the_tree_finds_the_best_of_every_window(points: list[tuple[float, int]], k: int):
-    pairs = best_first(
+    pairs = best_pairs_first(
         as_pairs([s for s, _ in points], [o for _, o in points], range(10, 10 + len(points)))
     )
     tree = PrioritySearchTree(pairs)
@@ -223,7 +223,7 @@ def test_the_tree_finds_the_best_of_every_window(points: list[tuple[float, int]]
 
 def test_the_tree_looks_at_few_pairs():
     rng = np.random.default_rng(1)
-    pairs = best_first(as_pairs(rng.random(4096), rng.permutation(4096), range(4096, 8192)))
+    pairs = best_pairs_first(as_pairs(rng.random(4096), rng.permutation(4096), range(4096, 8192)))
     tree = PrioritySearchTree(pairs)
     for k, since in ((1, 0), (10, 2000), (10, 4000)):
         walk = tree.walk(k, since)
@@ -234,7 +234,7 @@ def test_the_tree_looks_at_few_pairs():
 def test_an_answer_is_seldom_computed_anew():
     rng = np.random.default_rng(2)
     n, k, arrivals = 200, 5, 2000
-    skyband = KSkyband(SkybandConfig(k), 2, closest)
+    skyband = PairSkyband(SkybandConfig(k), 2, closest)
     answer = ContinuousAnswer(k)
     for position, row in enumerate(rng.random((arrivals, 2))):
         skyband.arrive(row)
@@ -269,7 +269,7 @@ def _size_of_skyband(n: int, k: int, seed: int) -> int:
             ages.append(np.full(len(drawn), age))
             best = sorted([*best, *drawn.tolist()])[:k]
     older = -np.concatenate(ages)
-    pairs = best_first(as_pairs(np.concatenate(scores), older, np.arange(len(older))))
+    pairs = best_pairs_first(as_pairs(np.concatenate(scores), older, np.arange(len(older))))
     kept, _ = update_skyband_and_staircase(pairs, k)
     return len(kept)
 
@@ -281,7 +281,7 @@ def test_the_skyband_of_a_stream_is_as_large_as_expected():
     def by_chance(columns: Floats, _: Floats) -> Floats:
         return rng.random((columns.shape[1],))
 
-    skyband = KSkyband(SkybandConfig(k), 1, by_chance)
+    skyband = PairSkyband(SkybandConfig(k), 1, by_chance)
     sizes = []
     for position in range(4 * n):
         skyband.arrive([0.0])
@@ -296,10 +296,10 @@ def test_what_makes_no_sense_is_refused():
         SkybandConfig(0)
     with pytest.raises(ValueError, match="at least 1 arrival"):
         SkybandConfig(1, 0)
-    skyband = KSkyband(SkybandConfig(2), 1, closest)
+    skyband = PairSkyband(SkybandConfig(2), 1, closest)
     with pytest.raises(ValueError, match="a 2-skyband does not hold the 3 best pairs"):
         snapshot(skyband, 3, 0)
     with pytest.raises(ValueError, match="a 2-skyband does not hold the 3 best pairs"):
         ContinuousAnswer(3).update(skyband, 0)
     with pytest.raises(StateError, match="k was 2, and is 3"):
-        KSkyband.restored(SkybandConfig(3), closest, skyband.state())
+        PairSkyband.restored(SkybandConfig(3), closest, skyband.state())

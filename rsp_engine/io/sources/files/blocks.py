@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.io.sources.inputs import Input
 
-__all__ = ["LONGEST", "Block", "Gap", "blocks", "lines"]
+__all__ = ["LONGEST", "Gap", "TextBlock", "lines", "text_blocks"]
 
 LONGEST = 64 << 20
 """The longest line, in bytes."""
@@ -28,7 +28,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TextBlock:
     """Some whole lines, and the number of the first."""
 
     data: bytes
@@ -43,7 +43,7 @@ class Gap:
     is_end: bool
 
 
-def blocks(source: Input, line: int = 1) -> Iterator[Block | Gap]:
+def text_blocks(source: Input, line: int = 1) -> Iterator[TextBlock | Gap]:
     """Read an input in blocks of whole lines, the first of which has this number."""
     start = _Start()
     try:
@@ -61,7 +61,7 @@ def blocks(source: Input, line: int = 1) -> Iterator[Block | Gap]:
             cut = rest.rfind(b"\n") + 1
             if cut:
                 data = start.joined(rest[:cut])
-                yield Block(data, line)
+                yield TextBlock(data, line)
                 start = _Start()
                 line += data.count(b"\n")
             start.add(rest[cut:])
@@ -71,13 +71,13 @@ def blocks(source: Input, line: int = 1) -> Iterator[Block | Gap]:
     if start.size > LONGEST:
         yield _too_long(source.name, line, start)
     elif start.size:
-        yield Block(start.joined(), line)
+        yield TextBlock(start.joined(), line)
 
 
-def lines(block: Block) -> Iterator[tuple[int, bytes]]:
+def lines(block: TextBlock) -> Iterator[tuple[int, bytes]]:
     r"""Return the lines of a block, with their ends, and their numbers.
 
-    >>> list(lines(Block(b"a\nb", 7)))
+    >>> list(lines(TextBlock(b"a\nb", 7)))
     [(7, b'a\n'), (8, b'b')]
     """
     return enumerate(BytesIO(block.data), block.line)

@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rsp_engine.io.sources.files.blocks import Gap, blocks, lines
+from rsp_engine.io.sources.files.blocks import Gap, lines, text_blocks
 from rsp_engine.model.streams import DeadLetter
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from rsp_engine.io.sources.inputs import Input
 
-__all__ = ["Record", "Records"]
+__all__ = ["CsvRecord", "CsvRecords"]
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CsvRecord:
     """The fields of one record, the number of its first line, and its bytes."""
 
     fields: list[str]
@@ -32,7 +32,7 @@ class Record:
     raw: bytes
 
 
-class Records:
+class CsvRecords:
     """Reads a table record by record."""
 
     def __init__(self, source: Input, delimiter: str) -> None:
@@ -40,7 +40,7 @@ class Records:
         self._delimiter = delimiter
         self._lines = _Lines(source)
 
-    def __iter__(self) -> Iterator[Record | DeadLetter]:
+    def __iter__(self) -> Iterator[CsvRecord | DeadLetter]:
         """Go on from where reading has come to."""
         reader = self._reader()
         while True:
@@ -60,12 +60,12 @@ class Records:
             if fields:
                 yield self._record(fields)
 
-    def _record(self, fields: list[str]) -> Record | DeadLetter:
+    def _record(self, fields: list[str]) -> CsvRecord | DeadLetter:
         taken = self._lines.taken
         raw = taken[0][1] if len(taken) == 1 else b"".join([raw for _, raw in taken])
         if not self._lines.are_text:
             return DeadLetter(self._name, taken[0][0], raw, "the row is not UTF-8")
-        return Record(fields, taken[0][0], raw)
+        return CsvRecord(fields, taken[0][0], raw)
 
     def _reader(self) -> Iterator[list[str]]:
         return csv.reader(self._lines, delimiter=self._delimiter, strict=True)
@@ -109,7 +109,7 @@ class _Lines:
         return letters
 
     def _read(self, source: Input) -> Iterator[tuple[int, bytes]]:
-        for block in blocks(source):
+        for block in text_blocks(source):
             if isinstance(block, Gap):
                 self._letters.append(block.letter)
             else:

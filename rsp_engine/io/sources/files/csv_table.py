@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rsp_engine.errors import SourceError
-from rsp_engine.io.sources.files.csv_rows import Record, Records
-from rsp_engine.io.sources.files.csv_template import Template
+from rsp_engine.io.sources.files.csv_rows import CsvRecord, CsvRecords
+from rsp_engine.io.sources.files.csv_template import CsvTemplate
 from rsp_engine.io.sources.inputs import extent_of_input, open_input
 from rsp_engine.io.sources.spec import nearest
 from rsp_engine.io.sources.times import from_text
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.inputs import Input
     from rsp_engine.io.sources.source import BlankNodeScope
     from rsp_engine.io.sources.spec import Spec
-    from rsp_engine.io.sources.times import Unit
+    from rsp_engine.io.sources.times import TimeUnit
     from rsp_engine.monitor.run_monitor import Extent
 
 __all__ = ["CsvTable", "open_csv", "open_tsv"]
@@ -43,7 +43,7 @@ class CsvOptions:
     template: Path
     time: str
     delimiter: str
-    unit: Unit
+    unit: TimeUnit
     columns: tuple[str, ...]
 
 
@@ -66,11 +66,11 @@ class CsvTable:
         self.name = source.name
         self._input = source
         self._options = options
-        self._opened: Records | None = Records(source, options.delimiter)
+        self._opened: CsvRecords | None = CsvRecords(source, options.delimiter)
         columns = list(options.columns) or _header(self.name, self._opened)
         self._time = _column(self.name, columns, options.time)
         self._width = len(columns)
-        self._template = Template(_text_of(options.template), columns, str(options.template))
+        self._template = CsvTemplate(_text_of(options.template), columns, str(options.template))
 
     def extent(self) -> Extent | None:
         """Return how many bytes were read, if it is a file."""
@@ -80,13 +80,13 @@ class CsvTable:
         """Read the rows; from the start again, if they were read before."""
         records, self._opened = self._opened, None
         if records is None:
-            records = Records(self._input, self._options.delimiter)
+            records = CsvRecords(self._input, self._options.delimiter)
             if not self._options.columns:
                 _header(self.name, records)
         for record in records:
             yield record if isinstance(record, DeadLetter) else self._element(record)
 
-    def _element(self, record: Record) -> Element | DeadLetter:
+    def _element(self, record: CsvRecord) -> Element | DeadLetter:
         fields = record.fields
         if len(fields) != self._width:
             return self._set_aside(record, f"it has {len(fields)} fields, not {self._width}")
@@ -100,7 +100,7 @@ class CsvTable:
             return self._set_aside(record, f"it does not fit into the template: {error}")
         return Element(timestamp, triples, self.name, record.position, record.raw)
 
-    def _set_aside(self, record: Record, reason: str) -> DeadLetter:
+    def _set_aside(self, record: CsvRecord, reason: str) -> DeadLetter:
         return DeadLetter(self.name, record.position, record.raw, reason)
 
 
@@ -113,7 +113,7 @@ def _options(spec: Spec, delimiter: str) -> CsvOptions:
         template=Path(options["template"]),
         time=options.get("time", "timestamp"),
         delimiter=_delimiter(spec, options.get("delimiter", delimiter)),
-        unit=cast("Unit", spec.choice("unit", ("ms", "s"))),
+        unit=cast("TimeUnit", spec.choice("unit", ("ms", "s"))),
         columns=tuple(options["columns"].split(",")) if "columns" in options else (),
     )
 
@@ -126,9 +126,9 @@ def _delimiter(spec: Spec, written: str) -> str:
     return delimiter
 
 
-def _header(name: str, records: Records) -> list[str]:
+def _header(name: str, records: CsvRecords) -> list[str]:
     for record in records:
-        if isinstance(record, Record):
+        if isinstance(record, CsvRecord):
             return [field.strip() for field in record.fields]
         raise SourceError(f"{name}: its header cannot be read: {record.reason}")
     raise SourceError(f"{name}: it is empty", "the first row names the columns")

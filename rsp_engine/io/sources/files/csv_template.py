@@ -26,7 +26,7 @@ from rsp_engine.io.sources.spec import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Template"]
+__all__ = ["CsvTemplate"]
 
 Row: TypeAlias = "Sequence[str]"
 Term: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
@@ -51,10 +51,11 @@ class _Pattern:
     object: Fill
 
 
-class Template:
+class CsvTemplate:
     """The triples that a row becomes.
 
-    >>> template = Template("<http://example.org/{a}> rdfs:label '{b}'@en .", ["a", "b"], "t.ttl")
+    >>> text = "<http://example.org/{a}> rdfs:label '{b}'@en ."
+    >>> template = CsvTemplate(text, ["a", "b"], "t.ttl")
     >>> print(*template.triples(["x/y", "says 'hi'"]))
     <http://example.org/x%2Fy> <http://www.w3.org/2000/01/rdf-schema#label> "says 'hi'"@en
     >>> template.triples(["x/y", ""])

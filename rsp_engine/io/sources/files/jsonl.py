@@ -12,10 +12,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from rsp_engine.io.sources.files.blocks import Gap, blocks, lines
+from rsp_engine.io.sources.files.blocks import Gap, lines, text_blocks
 from rsp_engine.io.sources.files.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of
 from rsp_engine.io.sources.inputs import extent_of_input, open_input
-from rsp_engine.io.sources.splits import cut_lines, is_cuttable, part_of
+from rsp_engine.io.sources.splits import is_splittable, part_of, split_lines
 from rsp_engine.io.sources.times import from_json
 from rsp_engine.model.streams import DeadLetter, Element
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.inputs import Input
     from rsp_engine.io.sources.source import BlankNodeScope
     from rsp_engine.io.sources.spec import Spec
-    from rsp_engine.io.sources.splits import Place
+    from rsp_engine.io.sources.splits import Split
     from rsp_engine.monitor.run_monitor import Extent
 
-__all__ = ["JsonLines", "UnfitError", "element_in", "object_in", "open_jsonl"]
+__all__ = ["JsonLinesSource", "UnfitError", "element_in", "object_in", "open_jsonl"]
 
 
-def open_jsonl(spec: Spec) -> JsonLines:
+def open_jsonl(spec: Spec) -> JsonLinesSource:
     """Open a source of JSON lines."""
-    return JsonLines(open_input(spec.place))
+    return JsonLinesSource(open_input(spec.place))
 
 
-class JsonLines:
+class JsonLinesSource:
     """A stream of JSON objects, one per line."""
 
     blank_node_scope: BlankNodeScope = "element"
@@ -52,15 +52,15 @@ class JsonLines:
     @property
     def can_be_cut(self) -> bool:
         """Tell whether it is a file of plain lines."""
-        return is_cuttable(self._input)
+        return is_splittable(self._input)
 
-    def cut(self, size: int, since: Place | None = None) -> Iterator[Place]:
+    def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
         """Yield places of whole lines."""
-        return cut_lines(self._input, size, since, lambda _one, _other: True)
+        return split_lines(self._input, size, since, lambda _one, _other: True)
 
-    def part(self, place: Place) -> JsonLines:
+    def part(self, place: Split) -> JsonLinesSource:
         """Return the lines of a place."""
-        return JsonLines(part_of(self._input, place), place.line)
+        return JsonLinesSource(part_of(self._input, place), place.line)
 
     def extent(self) -> Extent | None:
         """Return how many bytes were read, if it is a file."""
@@ -68,7 +68,7 @@ class JsonLines:
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""
-        for block in blocks(self._input, self._first_line):
+        for block in text_blocks(self._input, self._first_line):
             if isinstance(block, Gap):
                 yield block.letter
                 continue

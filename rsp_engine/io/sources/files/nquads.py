@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pyoxigraph as ox
 
-from rsp_engine.io.sources.batch import Batch
+from rsp_engine.io.sources.batch import ElementBatch
 from rsp_engine.io.sources.fast_nquads.plain_lines import PlainLines, plain_lines
-from rsp_engine.io.sources.files.blocks import Block, Gap, blocks, lines
+from rsp_engine.io.sources.files.blocks import Gap, TextBlock, lines, text_blocks
 from rsp_engine.io.sources.files.graph_times import GraphTimes, Piece, TimesBy
 from rsp_engine.io.sources.files.rdf import DEEPEST_TRIPLE, MalformedRdfError, quads_of
 from rsp_engine.io.sources.inputs import Broken, extent_of_input, open_input
-from rsp_engine.io.sources.splits import Place, cut_lines, is_cuttable, part_of
+from rsp_engine.io.sources.splits import Split, is_splittable, part_of, split_lines
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ class NQuads:
     @property
     def can_be_cut(self) -> bool:
         """Tell whether it is a file of plain lines whose graphs tell their times by their names."""
-        return self._times_by != "prov" and is_cuttable(self._input)
+        return self._times_by != "prov" and is_splittable(self._input)
 
-    def cut(self, size: int, since: Place | None = None) -> Iterator[Place]:
+    def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
         """Yield places between whose graphs it can be cut."""
-        return cut_lines(self._input, size, since, _are_of_two_graphs)
+        return split_lines(self._input, size, since, _are_of_two_graphs)
 
     def plain_lines(self) -> PlainLines | None:
         """Read everything at once, if all lines are of the plainest form."""
@@ -85,7 +85,7 @@ class NQuads:
         except Broken:
             return None
 
-    def part(self, place: Place) -> NQuads:
+    def part(self, place: Split) -> NQuads:
         """Return what is in a place; the times that are said in others are not known there."""
         return NQuads(part_of(self._input, place), self._times_by, place.line)
 
@@ -96,16 +96,16 @@ class NQuads:
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""
         for item in self.batches():
-            if isinstance(item, Batch):
+            if isinstance(item, ElementBatch):
                 yield from item
             else:
                 yield item
 
-    def batches(self) -> Iterator[Batch | Element | DeadLetter]:
+    def batches(self) -> Iterator[ElementBatch | Element | DeadLetter]:
         """Read the stream from its start, a block at a time."""
         times = GraphTimes(self.name, self._times_by)
         run = _Run(self.name, times)
-        for block in blocks(self._input, self._first_line):
+        for block in text_blocks(self._input, self._first_line):
             if isinstance(block, Gap):
                 if block.is_end:
                     yield from run.break_off()
@@ -152,7 +152,7 @@ class _Whole(NamedTuple):
                 raw = b"".join(self.written[begin : begin + size])
                 yield _Part(graph, triples, self.numbers[begin], raw)
 
-    def batch(self, source: str, runs: Sequence[int], times: Sequence[int]) -> Batch:
+    def batch(self, source: str, runs: Sequence[int], times: Sequence[int]) -> ElementBatch:
         """Return runs whose times are known as elements."""
         triples: list[Triple] = list(map(_TRIPLE, self.quads[runs[0] : runs[-1]]))
         starts: Sequence[int] = range(len(times) + 1)
@@ -165,7 +165,7 @@ class _Whole(NamedTuple):
             starts = list(accumulate(map(len, elements), initial=0))
             raws = [b"".join(raws[places]) for places in cut]
         positions = [self.numbers[run] for run in runs[:-1]]
-        return Batch(source, times, triples, starts, positions, raws)
+        return ElementBatch(source, times, triples, starts, positions, raws)
 
 
 class _Run:
@@ -176,7 +176,7 @@ class _Run:
         self._times = times
         self._parts: list[_Part] = []
 
-    def add_block(self, block: _Whole) -> Iterator[Batch | Element | DeadLetter]:
+    def add_block(self, block: _Whole) -> Iterator[ElementBatch | Element | DeadLetter]:
         """Take the quads of a block.
 
         Its first and its last run may go on in other blocks; those between are complete, and one
@@ -231,7 +231,7 @@ class _Run:
         return Piece(triples, parts[0].line, b"".join(map(_RAW, parts)))
 
 
-def _whole(block: Block) -> _Whole | None:
+def _whole(block: TextBlock) -> _Whole | None:
     """Parse a block at once, and return nothing if that cannot be done, or it holds no quads."""
     written = BytesIO(block.data).readlines()
     if _may_be_deep(block.data, written) or _has_lone_return(block.data):
@@ -247,7 +247,7 @@ def _whole(block: Block) -> _Whole | None:
     return _Whole(quads, list(map(_GRAPH, quads)), written, numbers) if quads else None
 
 
-def _line_by_line(source: str, block: Block) -> Iterator[_Part | DeadLetter]:
+def _line_by_line(source: str, block: TextBlock) -> Iterator[_Part | DeadLetter]:
     for number, written in lines(block):
         for line in written.splitlines(keepends=True):  # a lone CR ends a line of N-Quads too
             try:

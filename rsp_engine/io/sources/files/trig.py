@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 import pyoxigraph as ox
 
-from rsp_engine.io.sources.files.blocks import Gap, blocks
+from rsp_engine.io.sources.files.blocks import Gap, text_blocks
 from rsp_engine.io.sources.files.graph_times import GraphTimes, Piece
 from rsp_engine.io.sources.files.rdf import MalformedRdfError, quads_of
 from rsp_engine.io.sources.files.trig_statements import Statement, Statements
@@ -60,7 +60,7 @@ class Trig:
         """Read the stream from its start."""
         statements = Statements()
         reading = _Reading(self.name, statements, GraphTimes(self.name, self._times_by))
-        for block in blocks(self._input):
+        for block in text_blocks(self._input):
             if isinstance(block, Gap):
                 yield block.letter
             # A line that was left out is still counted.

@@ -20,7 +20,7 @@ import pyoxigraph as ox
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.files.rdf import MalformedRdfError, graph_of
 from rsp_engine.io.sources.inputs import Broken, FileInput, local_path
-from rsp_engine.io.sources.splits import Place
+from rsp_engine.io.sources.splits import Split
 from rsp_engine.io.sources.times import from_number
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.monitor.run_monitor import Extent
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from rsp_engine.io.sources.source import BlankNodeScope
     from rsp_engine.io.sources.spec import Spec
-    from rsp_engine.io.sources.times import Unit
+    from rsp_engine.io.sources.times import TimeUnit
 
-__all__ = ["LARGEST", "TurtleFiles", "open_turtle_files"]
+__all__ = ["LARGEST_FILE", "TurtleFiles", "open_turtle_files"]
 
-LARGEST = 64 << 20
+LARGEST_FILE = 64 << 20
 """The largest file, in bytes, without gzip."""
 
 _SYNTAXES = {
@@ -51,7 +51,7 @@ def open_turtle_files(spec: Spec) -> TurtleFiles:
     if folder is None or not folder.is_dir():
         hint = "turtle-files reads every .ttl and .nt file of a folder as one graph"
         raise SourceError(f"{spec.name}: it is not a folder", hint)
-    unit = cast("Unit", spec.choice("unit", ("ms", "s")))
+    unit = cast("TimeUnit", spec.choice("unit", ("ms", "s")))
     return TurtleFiles(spec.place, unit, _files_in(spec.place, folder))
 
 
@@ -60,7 +60,7 @@ class TurtleFiles:
 
     blank_node_scope: BlankNodeScope = "element"
 
-    def __init__(self, name: str, unit: Unit, files: list[Path]) -> None:
+    def __init__(self, name: str, unit: TimeUnit, files: list[Path]) -> None:
         self.name = name
         self._unit = unit
         self._files = files
@@ -69,7 +69,7 @@ class TurtleFiles:
     can_be_cut = True
     leans_on_others = False
 
-    def cut(self, size: int, since: Place | None = None) -> Iterator[Place]:
+    def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
         """Yield places of some files each.
 
         A file counts as a thousand bytes, so that nobody has to look at all of them first.
@@ -78,9 +78,9 @@ class TurtleFiles:
         start = 0 if since is None else len(self._files) if since.end is None else since.end
         for begin in range(start, len(self._files), count):
             is_last = begin + count >= len(self._files)
-            yield Place(begin, None if is_last else begin + count)
+            yield Split(begin, None if is_last else begin + count)
 
-    def part(self, place: Place) -> TurtleFiles:
+    def part(self, place: Split) -> TurtleFiles:
         """Return the files of a place."""
         return TurtleFiles(self.name, self._unit, self._in_order()[place.start : place.end])
 
@@ -171,8 +171,8 @@ def _content(file: Path) -> bytes:
         for chunk in FileInput(str(file), file).chunks():
             parts.append(chunk)
             size += len(chunk)
-            if size > LARGEST:
-                raise _UnfitError(b"", f"the file is larger than {LARGEST} bytes")
+            if size > LARGEST_FILE:
+                raise _UnfitError(b"", f"the file is larger than {LARGEST_FILE} bytes")
     except Broken as broken:
         raise _UnfitError(b"".join(parts), str(broken)) from None
     except SourceError as error:  # it was there when the folder was opened
@@ -184,7 +184,7 @@ def _extension(file: Path) -> str:
     return Path(file.name.removesuffix(".gz")).suffix
 
 
-def _time_in(file: Path, unit: Unit) -> int:
+def _time_in(file: Path, unit: TimeUnit) -> int:
     stem = Path(file.name.removesuffix(".gz")).stem
     numbers = _NUMBER.findall(stem)
     if not numbers:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from rsp_engine.io.sources.live.records import Message
 
-__all__ = ["KEY_BYTES", "REMEMBERED", "By", "Repeats", "content_of"]
+__all__ = ["KEY_BYTES", "REMEMBERED", "By", "Deduplicator", "message_digest"]
 
 By = Literal["id", "content", "none"]
 
@@ -25,11 +25,11 @@ KEY_BYTES = 16
 """How long a key is: however long ids are, memory is bounded."""
 
 
-class Repeats:
+class Deduplicator:
     """The messages that came last.
 
     >>> from rsp_engine.io.sources.live.records import Message
-    >>> seen = Repeats("id")
+    >>> seen = Deduplicator("id")
     >>> seen.add(Message(b"x", id="1"))
     >>> Message(b"y", id="1") in seen, Message(b"x", id="2") in seen, Message(b"x") in seen
     (True, False, False)
@@ -63,7 +63,7 @@ class Repeats:
             case "id":
                 return _digest(message.id.encode(errors="replace")) if message.id else None
             case "content":
-                return content_of(message)
+                return message_digest(message)
             case "none":
                 return None
 
@@ -72,7 +72,7 @@ def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=KEY_BYTES).digest()
 
 
-def content_of(message: Message) -> bytes:
+def message_digest(message: Message) -> bytes:
     """Return a digest of the topic and the payload of a message."""
     digest = hashlib.blake2b(message.topic.encode(errors="replace"), digest_size=KEY_BYTES)
     digest.update(b"\0")

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from rsp_engine.io.sources.live.source import LiveSource
 
-__all__ = ["listening"]
+__all__ = ["live_sources"]
 
 T = TypeVar("T")
 
 
-def listening(
+def live_sources(
     sources: Sequence[LiveSource], checkpoint: str | Path | None, answers: Iterator[T]
 ) -> Generator[T]:
     """Yield what is given, and listen meanwhile; spools are in the checkpoint, if there is one."""

@@ -23,7 +23,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from rsp_engine.io.sources.live.deduplicator import content_of
+from rsp_engine.io.sources.live.deduplicator import message_digest
 from rsp_engine.io.sources.live.receiver import GROUP, GROUP_BYTES, POLL_S, Away
 from rsp_engine.io.sources.live.records import Message, envelope_id
 
@@ -165,7 +165,7 @@ def _message(found: mqtt.MQTTMessage) -> Message:
     message = Message(payload, found.topic, "", found.dup)
     if found.qos == 0:
         return message
-    return message._replace(id=f"{found.mid} {content_of(message).hex()}")
+    return message._replace(id=f"{found.mid} {message_digest(message).hex()}")
 
 
 def client_name(folder: Path) -> str:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Past", "read_past", "sync_folder", "write_past"]
+__all__ = ["SpoolPast", "read_past", "sync_folder", "write_past"]
 
 
-class Past(NamedTuple):
+class SpoolPast(NamedTuple):
     """The messages of a spool file that is gone."""
 
     number: int = 0
@@ -35,7 +35,7 @@ class Past(NamedTuple):
     keys: Sequence[bytes] = ()
 
 
-def write_past(path: Path, past: Past) -> None:
+def write_past(path: Path, past: SpoolPast) -> None:
     """Write a file that is there as a whole or not at all."""
     head = json.dumps({"number": past.number, "arrival": past.arrival, "id": past.id})
     body = b"".join((head.encode(), b"\n", *past.keys))
@@ -48,7 +48,7 @@ def write_past(path: Path, past: Past) -> None:
     sync_folder(path.parent)
 
 
-def read_past(path: Path) -> Past:
+def read_past(path: Path) -> SpoolPast:
     """Read a file; one that is damaged is refused."""
     check, _, body = path.read_bytes().partition(b"\n")
     try:
@@ -56,7 +56,7 @@ def read_past(path: Path) -> Past:
             raise ValueError("its checksum does not fit")
         head, _, keys = body.partition(b"\n")
         told = json.loads(head)
-        return Past(told["number"], told["arrival"], told["id"], list(_cut(keys)))
+        return SpoolPast(told["number"], told["arrival"], told["id"], list(_cut(keys)))
     except (ValueError, KeyError, TypeError) as error:
         hint = "restore it; or remove it: a message that is sent again may then count twice"
         raise SourceError(f"{path} is damaged: {error}", hint) from None

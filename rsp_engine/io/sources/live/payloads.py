@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from rsp_engine.io.sources.files.graph_times import time_of
-from rsp_engine.io.sources.files.jsonl import JsonLines, UnfitError, element_in, object_in
+from rsp_engine.io.sources.files.jsonl import JsonLinesSource, UnfitError, element_in, object_in
 from rsp_engine.io.sources.files.nquads import NQuads
 from rsp_engine.io.sources.files.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of, quads_of
 from rsp_engine.io.sources.files.trig import Trig
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pyoxigraph import RdfFormat, Triple
 
-    from rsp_engine.io.sources.live.records import Record
+    from rsp_engine.io.sources.live.records import SpoolRecord
 
 __all__ = ["Payloads", "TimeFrom"]
 
@@ -56,7 +56,7 @@ class Payloads:
     time: TimeFrom = "payload"
     ahead: int = 600_000
 
-    def elements(self, record: Record) -> Iterator[Element | DeadLetter]:
+    def elements(self, record: SpoolRecord) -> Iterator[Element | DeadLetter]:
         """Yield the elements of a message, and what of it could not become one."""
         if record.fault:
             yield self._letter(record, record.fault)
@@ -72,7 +72,7 @@ class Payloads:
             else:
                 yield item._replace(source=self.source, position=record.number)
 
-    def _items(self, record: Record) -> Iterable[Element | DeadLetter]:
+    def _items(self, record: SpoolRecord) -> Iterable[Element | DeadLetter]:
         try:
             if self.format == "jsonl":
                 return self._from_json(record)
@@ -89,18 +89,18 @@ class Payloads:
         except MalformedRdfError as error:
             return [self._letter(record, f"the graph cannot be read: {error}")]
 
-    def _from_json(self, record: Record) -> Iterable[Element | DeadLetter]:
+    def _from_json(self, record: SpoolRecord) -> Iterable[Element | DeadLetter]:
         payload = record.message.payload
         arrival = record.arrival if self.time == "arrival" else None
         try:
             found = object_in(payload)
         except UnfitError:
             if arrival is None and b"\n" in payload.strip():
-                return JsonLines(_Text(self.source, payload))
+                return JsonLinesSource(_Text(self.source, payload))
             raise
         return [self._element(record, *element_in(found, arrival))]
 
-    def _from_jelly(self, record: Record, text: _Text) -> Iterable[Element | DeadLetter]:
+    def _from_jelly(self, record: SpoolRecord, text: _Text) -> Iterable[Element | DeadLetter]:
         from rsp_engine.io.sources.files.jelly import Jelly, quads_in
 
         if self.time == "payload":
@@ -111,7 +111,7 @@ class Payloads:
             raise UnfitError(str(broken)) from None
         return [self._element(record, record.arrival, triples)]
 
-    def _graph(self, record: Record) -> Element:
+    def _graph(self, record: SpoolRecord) -> Element:
         syntax = GRAPH_FORMATS[self.format]
         triples = _triples(record.message.payload, syntax, self.format in _QUADS)
         if self.time == "arrival":
@@ -121,10 +121,10 @@ class Payloads:
         except ValueError as error:
             raise UnfitError(str(error)) from None
 
-    def _element(self, record: Record, time: int, triples: tuple[Triple, ...]) -> Element:
+    def _element(self, record: SpoolRecord, time: int, triples: tuple[Triple, ...]) -> Element:
         return Element(time, triples, self.source, record.number, record.message.payload)
 
-    def _letter(self, record: Record, reason: str) -> DeadLetter:
+    def _letter(self, record: SpoolRecord, reason: str) -> DeadLetter:
         return DeadLetter(self.source, record.number, record.message.payload, reason)
 
 

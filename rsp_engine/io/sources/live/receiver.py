@@ -13,30 +13,30 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
-from rsp_engine.io.sources.live.records import Record, written
+from rsp_engine.io.sources.live.records import SpoolRecord, record_bytes
 from rsp_engine.monitor.redaction import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rsp_engine.io.sources.live.deduplicator import Repeats
+    from rsp_engine.io.sources.live.deduplicator import Deduplicator
     from rsp_engine.io.sources.live.records import Message
     from rsp_engine.io.sources.live.spool import Spool
 
 __all__ = [
     "GROUP",
     "GROUP_BYTES",
-    "LARGEST",
+    "LARGEST_MESSAGE",
     "POLL_S",
-    "Arrivals",
     "Away",
     "Closed",
     "Inbox",
     "Link",
+    "MessageQueue",
     "Receiver",
 ]
 
-LARGEST = 4 << 20
+LARGEST_MESSAGE = 4 << 20
 """How large a message may be, in bytes, unless the user says otherwise."""
 GROUP = 500
 """So many messages at most are brought to disk together."""
@@ -62,7 +62,7 @@ class Closed(Exception):  # noqa: N818 - nothing went wrong
     """Nobody reads the messages any more."""
 
 
-class Arrivals:
+class MessageQueue:
     """Messages between the thread that reads them and the one that writes them: a group of them.
 
     Whoever puts waits while there is a whole group, and does not read on meanwhile.
@@ -126,8 +126,8 @@ class Inbox:
         self,
         name: str,
         spool: Spool,
-        repeats: Repeats,
-        largest: int = LARGEST,
+        repeats: Deduplicator,
+        largest: int = LARGEST_MESSAGE,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.name = name
@@ -204,13 +204,13 @@ class Inbox:
                 self.last_id = record.message.id or self.last_id
         self.heard = time.monotonic()
 
-    def _pieces(self, records: Sequence[Record]) -> Iterator[tuple[list[Record], bytes]]:
+    def _pieces(self, records: Sequence[SpoolRecord]) -> Iterator[tuple[list[SpoolRecord], bytes]]:
         """Yield records, with their bytes, so many together as fit into a part of the room."""
         most = min(GROUP_BYTES, self._spool.room // 2)
-        piece: list[Record] = []
+        piece: list[SpoolRecord] = []
         data = bytearray()
         for record in records:
-            text = written(record)
+            text = record_bytes(record)
             if piece and len(data) + len(text) > most:
                 yield piece, bytes(data)
                 piece, data = [], bytearray()
@@ -219,20 +219,20 @@ class Inbox:
         if piece:
             yield piece, bytes(data)
 
-    def _records(self, messages: Sequence[Message]) -> list[Record]:
+    def _records(self, messages: Sequence[Message]) -> list[SpoolRecord]:
         self._arrival = max(self._arrival, int(self._clock() * 1000))
         first = self._spool.next_number
         return [self._record(number, each) for number, each in enumerate(messages, first)]
 
-    def _record(self, number: int, message: Message) -> Record:
+    def _record(self, number: int, message: Message) -> SpoolRecord:
         size = message.size or len(message.payload)
         if size <= self.largest:
-            return Record(number, self._arrival, message)
+            return SpoolRecord(number, self._arrival, message)
         fault = f"large: the message has {size} bytes, more than {self.largest}; its start is kept"
         start = message._replace(payload=message.payload[:_SHOWN])
-        return Record(number, self._arrival, start, fault)
+        return SpoolRecord(number, self._arrival, start, fault)
 
-    def _wrote(self, records: Sequence[Record], data: bytes) -> bool:
+    def _wrote(self, records: Sequence[SpoolRecord], data: bytes) -> bool:
         """Write records; tell whether that was done."""
         if not self._spool.wait_for_room(len(data), POLL_S):
             return False

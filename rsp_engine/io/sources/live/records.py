@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Message",
-    "Record",
+    "SpoolRecord",
     "end_of",
     "envelope_id",
+    "record_bytes",
     "records_in",
     "whole_record_after",
-    "written",
 ]
 
 _HEAD = struct.Struct(">II")  # the size of the body, and its checksum
@@ -44,7 +44,7 @@ class Message(NamedTuple):
     """How many bytes the payload had, if it is too large and only its start was taken."""
 
 
-class Record(NamedTuple):
+class SpoolRecord(NamedTuple):
     """A message on disk: its number from 1, and when it came, in milliseconds."""
 
     number: int
@@ -54,11 +54,12 @@ class Record(NamedTuple):
     """Why it is not read, if it is not."""
 
 
-def written(record: Record) -> bytes:
+def record_bytes(record: SpoolRecord) -> bytes:
     """Return the bytes of a record.
 
-    >>> record = Record(7, 1_000, Message(b"payload", "a/b", "id"))
-    >>> [(end, found.number, found.message.topic) for end, found in records_in(written(record))]
+    >>> record = SpoolRecord(7, 1_000, Message(b"payload", "a/b", "id"))
+    >>> read = records_in(record_bytes(record))
+    >>> [(end, found.number, found.message.topic) for end, found in read]
     [(42, 7, 'a/b')]
     """
     message = record.message
@@ -68,7 +69,7 @@ def written(record: Record) -> bytes:
     return _HEAD.pack(len(body), zlib.crc32(body)) + body
 
 
-def records_in(data: bytes) -> Iterator[tuple[int, Record]]:
+def records_in(data: bytes) -> Iterator[tuple[int, SpoolRecord]]:
     """Yield the records of bytes, each with where it ends, up to the first that is not whole."""
     start = 0
     while (end := end_of(data, start)) is not None:
@@ -94,7 +95,7 @@ def whole_record_after(data: bytes, start: int, number: int) -> int | None:
     Its number is larger than that of the record before the place: other bytes that look like a
     record, by chance or in a payload, do not count.
 
-    >>> first, second = (written(Record(n, 5, Message(b"payload"))) for n in (1, 2))
+    >>> first, second = (record_bytes(SpoolRecord(n, 5, Message(b"payload"))) for n in (1, 2))
     >>> whole_record_after(b"?" + first[1:] + second, 0, 0) == len(first)
     True
     >>> whole_record_after(first + second[:-1], len(first), 1)
@@ -110,14 +111,14 @@ def whole_record_after(data: bytes, start: int, number: int) -> int | None:
     return None
 
 
-def _read(body: bytes) -> Record:
+def _read(body: bytes) -> SpoolRecord:
     number, arrival, *sizes = _BODY.unpack_from(body)
     texts, at = [], _BODY.size
     for size in sizes:
         texts.append(body[at : at + size].decode(errors="replace"))
         at += size
     name, topic, fault = texts
-    return Record(number, arrival, Message(body[at:], topic, name), fault)
+    return SpoolRecord(number, arrival, Message(body[at:], topic, name), fault)
 
 
 def _short(text: str) -> bytes:

@@ -10,7 +10,7 @@ from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.files.rdf import GRAPH_FORMATS
 from rsp_engine.io.sources.live.address import Address, address_of
 from rsp_engine.io.sources.live.payloads import Payloads
-from rsp_engine.io.sources.live.receiver import LARGEST
+from rsp_engine.io.sources.live.receiver import LARGEST_MESSAGE
 from rsp_engine.io.sources.live.source import ROOM, LiveSource, Settings
 from rsp_engine.io.sources.spec import nearest, need
 from rsp_engine.model.durations import parse_duration
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Connecting = Callable[[Path, bool], Link]
 
-__all__ = ["SCHEMES", "Scheme", "is_live", "open_live"]
+__all__ = ["SCHEMES", "Scheme", "is_live_url", "open_live"]
 
 OPTIONS = {
     "format": "the syntax of messages: jsonl, or one of RDF",
@@ -51,7 +51,7 @@ class Scheme:
     options: Mapping[str, str] = field(default_factory=dict)
     extra: str | None = None
     module: str | None = None
-    largest: int = LARGEST
+    largest: int = LARGEST_MESSAGE
 
 
 def _mqtt(spec: Spec, address: Address) -> Connecting:
@@ -139,10 +139,10 @@ SCHEMES: Mapping[str, Scheme] = {
 """Every protocol by its scheme."""
 
 
-def is_live(place: str) -> bool:
+def is_live_url(place: str) -> bool:
     """Tell whether a place is one that messages come from.
 
-    >>> is_live("mqtt://host/topic"), is_live("http://host/file.nq")
+    >>> is_live_url("mqtt://host/topic"), is_live_url("http://host/file.nq")
     (True, False)
     """
     return place.partition("://")[0].lower() in SCHEMES and "://" in place

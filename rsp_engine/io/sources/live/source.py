@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from rsp_engine.errors import DriverError, SourceError
-from rsp_engine.io.sources.live.deduplicator import Repeats
-from rsp_engine.io.sources.live.receiver import LARGEST, Inbox, Receiver
+from rsp_engine.io.sources.live.deduplicator import Deduplicator
+from rsp_engine.io.sources.live.receiver import LARGEST_MESSAGE, Inbox, Receiver
 from rsp_engine.io.sources.live.spool import Spool, read_place
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.live.payloads import Payloads
     from rsp_engine.io.sources.live.receiver import Link
     from rsp_engine.io.sources.source import BlankNodeScope
-    from rsp_engine.io.sources.splits import Place
+    from rsp_engine.io.sources.splits import Split
     from rsp_engine.model.streams import DeadLetter, Element
 
 __all__ = ["LiveSource", "Settings", "SpoolPart", "SpoolReader"]
@@ -35,7 +35,7 @@ class Settings(NamedTuple):
     dedup: By = "id"
     idle: int = 10_000
     """After so many milliseconds without a message, others do not wait for the source."""
-    largest: int = LARGEST
+    largest: int = LARGEST_MESSAGE
     room: int = ROOM
     """So many bytes of messages can wait on disk."""
 
@@ -46,7 +46,7 @@ class SpoolPart:
 
     folder: Path
     payloads: Payloads
-    place: Place
+    place: Split
 
     blank_node_scope: BlankNodeScope = "element"
     leans_on_others: bool = False
@@ -69,7 +69,7 @@ class SpoolReader:
     folder: Path
     payloads: Payloads
 
-    def part(self, place: Place) -> SpoolPart:
+    def part(self, place: Split) -> SpoolPart:
         """Return the messages of a place."""
         return SpoolPart(self.folder, self.payloads, place)
 
@@ -107,7 +107,7 @@ class LiveSource:
         """Listen, and write what comes to a folder; go on with what is there."""
         settings, folder = self._settings, folder.absolute()
         try:
-            repeats = Repeats(settings.dedup)
+            repeats = Deduplicator(settings.dedup)
             spool = Spool(folder, room=settings.room, repeats=repeats)
             link = self._link(folder, is_kept)
         except OSError as error:
@@ -155,12 +155,12 @@ class LiveSource:
         """How many messages came again, and were left out."""
         return self._running.inbox.repeated
 
-    def wait(self, since: Place | None, seconds: float) -> None:
+    def wait(self, since: Split | None, seconds: float) -> None:
         """Wait until there is something after a place, for so long at most."""
         after = 0 if since is None or since.end is None else since.end
         self._running.spool.wait_for_more(after, seconds)
 
-    def go_on(self, since: Place) -> None:
+    def go_on(self, since: Split) -> None:
         """Refuse to go on after a place that the spool does not reach any more.
 
         What comes would be written before that place, and nobody would ever read it.
@@ -178,11 +178,11 @@ class LiveSource:
         """Learn that nothing before a place is needed any more."""
         self._running.spool.release(until)
 
-    def cut(self, size: int, since: Place | None = None) -> Iterator[Place]:
+    def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
         """Yield places with what has come so far; there may be more later."""
         return self._running.spool.cut(size, since)
 
-    def part(self, place: Place) -> SpoolPart:
+    def part(self, place: Split) -> SpoolPart:
         """Return the messages of a place."""
         if self._reader is None:
             raise DriverError(f"{self.name}: nobody listens to it yet")
@@ -190,7 +190,7 @@ class LiveSource:
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read what comes until it ends."""
-        since: Place | None = None
+        since: Split | None = None
         while True:
             is_over = self.has_ended  # asked first: what came before the end is read after it
             for place in self.cut(_PLACE_BYTES, since):

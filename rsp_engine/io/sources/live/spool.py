@@ -22,21 +22,21 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 from rsp_engine.errors import SourceError
-from rsp_engine.io.sources.live.deduplicator import Repeats
-from rsp_engine.io.sources.live.past import Past, read_past, sync_folder, write_past
+from rsp_engine.io.sources.live.deduplicator import Deduplicator
+from rsp_engine.io.sources.live.past import SpoolPast, read_past, sync_folder, write_past
 from rsp_engine.io.sources.live.records import (
     end_of,
+    record_bytes,
     records_in,
     whole_record_after,
-    written,
 )
-from rsp_engine.io.sources.splits import Place
+from rsp_engine.io.sources.splits import Split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from rsp_engine.io.sources.live.records import Record
+    from rsp_engine.io.sources.live.records import SpoolRecord
 
 __all__ = ["Spool", "read_place"]
 
@@ -61,7 +61,7 @@ class Spool:
         *,
         room: int,
         file_bytes: int | None = None,
-        repeats: Repeats | None = None,
+        repeats: Deduplicator | None = None,
         write: Callable[[int, bytes], int] = os.write,
     ) -> None:
         """Open a folder, and forget what was not finished there; it holds up to `room` bytes.
@@ -72,7 +72,7 @@ class Spool:
         self.room = room
         usual = max(LEAST_FILE_BYTES, min(FILE_BYTES, room // FILES))
         self._file_bytes = usual if file_bytes is None else file_bytes
-        self._repeats = repeats or Repeats("none")
+        self._repeats = repeats or Deduplicator("none")
         self._write = write
         self.is_full = False
         """Whether somebody waits for room."""
@@ -92,9 +92,9 @@ class Spool:
         self._stream = os.open(self._path(self._files[-1]), os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         sync_folder(folder)
 
-    def _remember(self) -> Past:
+    def _remember(self) -> SpoolPast:
         """Return what is known of messages whose files are gone."""
-        last = Past()
+        last = SpoolPast()
         keys: list[bytes] = []
         for start in _starts(self.folder, _SEEN):
             if start >= self._files[0]:  # its file was to be removed, and is still there
@@ -143,7 +143,7 @@ class Spool:
                 told = f"{path} ends at {end}, and the next file starts at {following}"
                 raise SourceError(f"the spool is damaged: {told}", _RESTORE)
 
-    def __iter__(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[SpoolRecord]:
         """Yield all messages that are still there."""
         for start in list(self._files):
             for _, record in records_in(self._path(start).read_bytes()):
@@ -159,12 +159,12 @@ class Spool:
         """The first place that is still there."""
         return self._files[0]
 
-    def append(self, records: Sequence[Record], data: bytes | None = None) -> None:
+    def append(self, records: Sequence[SpoolRecord], data: bytes | None = None) -> None:
         """Write messages, and bring them to disk; if that fails, none of them is there.
 
         `data` are their bytes, where these are known already.
         """
-        data = b"".join(map(written, records)) if data is None else data
+        data = b"".join(map(record_bytes, records)) if data is None else data
         if not data:
             return
         if self.end - self._files[-1] >= self._file_bytes:
@@ -241,7 +241,7 @@ class Spool:
         for _, record in records_in(path.read_bytes()):
             key, name = self._repeats.key(record.message), record.message.id
             keys.extend(() if key is None else (key,))
-            past = Past(record.number, record.arrival, name or past.id)
+            past = SpoolPast(record.number, record.arrival, name or past.id)
         write_past(self._path(start, _SEEN), past._replace(keys=keys))
         with self._changed:
             self.past, self._seen[start] = past, past.number
@@ -256,7 +256,7 @@ class Spool:
             del self._seen[start]
             self._path(start, _SEEN).unlink(missing_ok=True)
 
-    def cut(self, size: int, since: Place | None) -> Iterator[Place]:
+    def cut(self, size: int, since: Split | None) -> Iterator[Split]:
         """Yield places of about so many bytes with whole messages, each within one file."""
         start = self._files[0] if since is None or since.end is None else since.end
         while start < self.end:
@@ -265,7 +265,7 @@ class Spool:
             file = max(begin for begin in files[:-1] if begin <= start)
             last = min([other for other in files if other > start], default=end)
             stop = last if last - start <= size else self._cut(file, start, size)
-            yield Place(start, stop)
+            yield Split(start, stop)
             start = stop
 
     def _cut(self, file: int, start: int, size: int) -> int:
@@ -299,7 +299,7 @@ def _starts(folder: Path, suffix: str) -> Iterator[int]:
     yield from sorted(int(stem) for stem in stems if stem.isascii() and stem.isdigit())
 
 
-def read_place(folder: Path, place: Place) -> Iterator[Record]:
+def read_place(folder: Path, place: Split) -> Iterator[SpoolRecord]:
     """Yield the messages of a place, which is within one file; nothing if it is empty."""
     if place.end is None or place.end <= place.start:
         return

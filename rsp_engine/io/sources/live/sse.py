@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import requests
 import urllib3
 
-from rsp_engine.io.sources.live.receiver import LARGEST, Arrivals, Away
+from rsp_engine.io.sources.live.receiver import LARGEST_MESSAGE, Away, MessageQueue
 from rsp_engine.io.sources.live.records import Message
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.live.address import Address
     from rsp_engine.io.sources.live.receiver import Inbox
 
-__all__ = ["Events", "SseLink"]
+__all__ = ["EventParser", "SseLink"]
 
 CONNECT_S = 10.0
 SILENCE_S = 60.0
@@ -45,7 +45,7 @@ class SseLink:
             if answer.status_code == requests.codes.no_content:
                 return
             inbox.is_well()
-            arrivals = Arrivals()
+            arrivals = MessageQueue()
             _Reader(answer, arrivals, inbox.largest).start()
             try:
                 while not inbox.is_closed:
@@ -105,11 +105,11 @@ class SseLink:
 class _Reader(threading.Thread):
     """Reads an answer as it comes: what has come meanwhile is brought to disk together."""
 
-    def __init__(self, answer: requests.Response, arrivals: Arrivals, largest: int) -> None:
+    def __init__(self, answer: requests.Response, arrivals: MessageQueue, largest: int) -> None:
         super().__init__(name="reader of events", daemon=True)
         self._answer = answer
         self._arrivals = arrivals
-        self._events = Events(largest)
+        self._events = EventParser(largest)
 
     def run(self) -> None:
         """Read until the answer breaks off; the server is not read on while nobody takes."""
@@ -130,17 +130,17 @@ class _Reader(threading.Thread):
         return Away("the server ended the connection", self._events.retry)
 
 
-class Events:
+class EventParser:
     r"""Takes the text of a stream apart; of an event that is too large, only the start is kept.
 
-    >>> events = Events()
+    >>> events = EventParser()
     >>> [(m.id, m.payload) for m in events.feed(b"id: 7\ndata: a\ndata: b\n\ndata: c")]
     [('7', b'a\nb')]
     >>> [(m.id, m.payload) for m in events.feed(b"d\r\n\r\n")]
     [('', b'cd')]
     """
 
-    def __init__(self, largest: int = LARGEST) -> None:
+    def __init__(self, largest: int = LARGEST_MESSAGE) -> None:
         self.retry: float | None = None
         """How many seconds the server asks to wait before it is asked again."""
         self._largest = largest

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from rsp_engine.model.state import State, checked, headed
+from rsp_engine.model.state import StateData, check_header, with_header
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.topk.contract import (
     Arrivals,
-    Ranking,
-    TopkConfig,
+    TopkAnswer,
+    TopkOperatorConfig,
     as_arrivals,
-    best_first,
-    joined,
+    best_arrivals_first,
+    concatenated_arrivals,
 )
 from rsp_engine.operators.topk.pane_buffer import check_open, check_order
 
@@ -23,7 +23,7 @@ __all__ = ["Oracle"]
 class Oracle:
     """Judges all others. Memory and time: everything that a window still open may hold."""
 
-    def __init__(self, config: TopkConfig) -> None:
+    def __init__(self, config: TopkOperatorConfig) -> None:
         self.config = config
         self._closed = -1
         self._parts: list[tuple[Pane, Arrivals]] = []
@@ -33,22 +33,26 @@ class Oracle:
         check_open(pane, self._closed)
         self._parts.append((pane, batch))
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         check_order(window, self._closed)
         self._closed = window
         inside = [batch for pane, batch in self._parts if pane.first <= window <= pane.last]
-        best = best_first(joined(inside)) if inside else as_arrivals([], [], [])
+        best = (
+            best_arrivals_first(concatenated_arrivals(inside))
+            if inside
+            else as_arrivals([], [], [])
+        )
         self._parts = [(pane, batch) for pane, batch in self._parts if pane.last > window]
-        return Ranking(window, best.keys[: self.config.k], best.scores[: self.config.k])
+        return TopkAnswer(window, best.keys[: self.config.k], best.scores[: self.config.k])
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         parts = [[pane.first, pane.last, *(a.tolist() for a in b)] for pane, b in self._parts]
-        return headed("Oracle", asdict(self.config), {"closed": self._closed, "parts": parts})
+        return with_header("Oracle", asdict(self.config), {"closed": self._closed, "parts": parts})
 
     @classmethod
-    def restored(cls, config: TopkConfig, state: State) -> Oracle:
+    def restored(cls, config: TopkOperatorConfig, state: StateData) -> Oracle:
         """Return an operator that goes on from a state."""
-        checked(state, "Oracle", asdict(config))
+        check_header(state, "Oracle", asdict(config))
         made = cls(config)
         made._closed = state["closed"]
         made._parts = [(Pane(f, last), as_arrivals(*batch)) for f, last, *batch in state["parts"]]

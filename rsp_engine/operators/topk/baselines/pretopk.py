@@ -13,14 +13,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from rsp_engine.model.state import State, checked, headed
+from rsp_engine.model.state import StateData, check_header, with_header
 from rsp_engine.operators.topk.contract import (
     Arrivals,
-    Ranking,
-    TopkConfig,
+    TopkAnswer,
+    TopkOperatorConfig,
     as_arrivals,
-    best_first,
-    joined,
+    best_arrivals_first,
+    concatenated_arrivals,
 )
 from rsp_engine.operators.topk.pane_buffer import PaneBuffer
 
@@ -33,7 +33,7 @@ __all__ = ["PreTopk"]
 class PreTopk:
     """Time for a pane of n arrivals: O(n + w k log k), with w windows to come; memory: O(w k)."""
 
-    def __init__(self, config: TopkConfig) -> None:
+    def __init__(self, config: TopkOperatorConfig) -> None:
         self.config = config
         self._buffer = PaneBuffer(config.k)
         self._predicted: dict[int, Arrivals] = {}
@@ -41,31 +41,35 @@ class PreTopk:
     def arrive(self, pane: Pane, keys: Any, positions: Any, scores: Any) -> None:  # noqa: ANN401 - array-like
         self._buffer.add(pane, as_arrivals(keys, positions, scores))
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         for pane, best in self._buffer.until(window):
             for index in range(max(pane.first, window), pane.last + 1):
                 known = self._predicted.get(index)
-                both = best if known is None else best_first(joined([known, best]))
+                both = (
+                    best
+                    if known is None
+                    else best_arrivals_first(concatenated_arrivals([known, best]))
+                )
                 self._predicted[index] = both.first(self.config.k)
         self._buffer.closed = window
         answer = self._predicted.get(window, as_arrivals([], [], []))
         self._predicted = {i: found for i, found in self._predicted.items() if i > window}
-        return Ranking(window, answer.keys, answer.scores)
+        return TopkAnswer(window, answer.keys, answer.scores)
 
     def predicted(self, window: int) -> set[int]:
         """Return the keys that are predicted for a window to come."""
         known = self._predicted.get(window)
         return set() if known is None else set(known.keys.tolist())
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         predicted = [[i, *(a.tolist() for a in best)] for i, best in self._predicted.items()]
         content = {"buffer": self._buffer.state(), "predicted": predicted}
-        return headed("PreTopk", asdict(self.config), content)
+        return with_header("PreTopk", asdict(self.config), content)
 
     @classmethod
-    def restored(cls, config: TopkConfig, state: State) -> PreTopk:
+    def restored(cls, config: TopkOperatorConfig, state: StateData) -> PreTopk:
         """Return an operator that goes on from a state."""
-        checked(state, "PreTopk", asdict(config))
+        check_header(state, "PreTopk", asdict(config))
         made = cls(config)
         made._buffer.restore(state["buffer"])
         made._predicted = {index: as_arrivals(*best) for index, *best in state["predicted"]}

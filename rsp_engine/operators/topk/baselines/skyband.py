@@ -5,7 +5,7 @@ together is not made use of: a later one dominates an earlier one, and not the o
 a poor object stays until k better ones have come after it. A baseline of MinTopk and SAP.
 
 >>> from rsp_engine.model.windows import Pane
->>> operator = KSkyband(TopkConfig(1))
+>>> operator = KSkyband(TopkOperatorConfig(1))
 >>> operator.arrive(Pane(0, 1), [1, 2], [10, 20], [5.0, 3.0])
 >>> operator.close(0).keys.tolist(), len(operator)
 ([1], 2)
@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rsp_engine.model.state import State, checked, headed
+from rsp_engine.model.state import StateData, check_header, with_header
 from rsp_engine.operators.topk.contract import (
     Arrivals,
-    Ranking,
-    TopkConfig,
+    TopkAnswer,
+    TopkOperatorConfig,
     as_arrivals,
-    best_first,
-    joined,
+    best_arrivals_first,
+    concatenated_arrivals,
 )
 from rsp_engine.operators.topk.dominance import dominators
 from rsp_engine.operators.topk.pane_buffer import PaneBuffer
@@ -46,7 +46,7 @@ __all__ = ["KSkyband"]
 class KSkyband:
     """Time for a pane of n arrivals: O(n log n + c), with c objects kept; memory: O(c)."""
 
-    def __init__(self, config: TopkConfig) -> None:
+    def __init__(self, config: TopkOperatorConfig) -> None:
         self.config = config
         self._buffer = PaneBuffer(config.k, whole=inf)
         self._kept = as_arrivals([], [], [])  # best first
@@ -59,13 +59,13 @@ class KSkyband:
     def arrive(self, pane: Pane, keys: Any, positions: Any, scores: Any) -> None:  # noqa: ANN401 - array-like
         self._buffer.add(pane, as_arrivals(keys, positions, scores))
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         for pane, batch in self._buffer.until(window):
-            self._insert(pane.last, best_first(batch))
+            self._insert(pane.last, best_arrivals_first(batch))
         self._keep(self._end >= window)
         self._buffer.closed = window
         best = self._kept.first(self.config.k)
-        return Ranking(window, best.keys.copy(), best.scores.copy())
+        return TopkAnswer(window, best.keys.copy(), best.scores.copy())
 
     def _insert(self, end: int, new: Arrivals) -> None:
         """Insert objects of a pane, best first."""
@@ -77,7 +77,7 @@ class KSkyband:
             self._sort(end, new)
             return
         # New ones first: the merge is stable, and of equals the later arrival is better.
-        both = joined([new, kept])
+        both = concatenated_arrivals([new, kept])
         order = np.argsort(-both.scores, kind="stable")
         is_new = order < count
         before = np.concatenate((dominators(new.positions), self._before))[order]
@@ -89,7 +89,7 @@ class KSkyband:
 
     def _sort(self, end: int, new: Arrivals) -> None:
         """Insert objects in any order, of each key the latest only, and count anew."""
-        both = joined([new, self._kept])
+        both = concatenated_arrivals([new, self._kept])
         ends = np.concatenate((np.full(len(new.keys), end), self._end))
         order = np.lexsort((ends, both.positions, both.keys))
         order = order[np.r_[np.diff(both.keys[order]) != 0, True]]
@@ -111,15 +111,15 @@ class KSkyband:
             self._kept, self._end = self._kept.take(chosen), self._end[chosen]
             self._before = self._before[chosen]
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         columns = [column.tolist() for column in (*self._kept, self._end, self._before)]
         content = {"buffer": self._buffer.state(), "kept": columns}
-        return headed("KSkyband", asdict(self.config), content)
+        return with_header("KSkyband", asdict(self.config), content)
 
     @classmethod
-    def restored(cls, config: TopkConfig, state: State) -> KSkyband:
+    def restored(cls, config: TopkOperatorConfig, state: StateData) -> KSkyband:
         """Return an operator that goes on from a state."""
-        checked(state, "KSkyband", asdict(config))
+        check_header(state, "KSkyband", asdict(config))
         made = cls(config)
         made._buffer.restore(state["buffer"])
         *kept, end, before = state["kept"]

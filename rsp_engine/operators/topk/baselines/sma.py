@@ -26,23 +26,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from rsp_engine.model.state import State, checked, headed
+from rsp_engine.model.state import StateData, check_header, with_header
 from rsp_engine.operators.topk.baselines.window_index import (
-    Grid,
     RingBuffer,
+    ScoreGrid,
     WindowIndex,
     restore,
     state_of,
 )
 from rsp_engine.operators.topk.contract import (
     Arrivals,
-    Ranking,
-    TopkConfig,
+    TopkAnswer,
+    TopkOperatorConfig,
     as_arrivals,
-    best_first,
+    best_arrivals_first,
 )
 from rsp_engine.operators.topk.pane_buffer import PaneBuffer
-from rsp_engine.operators.topk.super_mtk_list import SuperList
+from rsp_engine.operators.topk.super_mtk_list import SuperMTKList
 
 if TYPE_CHECKING:
     from rsp_engine.model.windows import Pane
@@ -53,7 +53,7 @@ _ALL = (-inf, int(np.iinfo(np.int64).min), -1)  # nothing is worse
 
 
 @dataclass(frozen=True, slots=True)
-class SmaConfig(TopkConfig):
+class SmaConfig(TopkOperatorConfig):
     """The k best of each window, from up to `k_max` (twice k unless it is said) and an index."""
 
     k_max: int | None = None
@@ -77,8 +77,8 @@ class Sma:
         self.config = config
         self.scans = 0
         self._buffer = PaneBuffer(config.k, whole=inf)
-        self._list = SuperList(config.k)
-        self._index: WindowIndex = Grid() if config.index == "grid" else RingBuffer()
+        self._list = SuperMTKList(config.k)
+        self._index: WindowIndex = ScoreGrid() if config.index == "grid" else RingBuffer()
         self._floor: tuple[float, int, int] = _ALL  # all that are better are in the list
 
     def __len__(self) -> int:
@@ -87,10 +87,10 @@ class Sma:
     def arrive(self, pane: Pane, keys: Any, positions: Any, scores: Any) -> None:  # noqa: ANN401 - array-like
         self._buffer.add(pane, as_arrivals(keys, positions, scores))
 
-    def close(self, window: int) -> Ranking:
+    def close(self, window: int) -> TopkAnswer:
         for pane, batch in self._buffer.until(window):
             self._index.add(pane.last, batch)
-            new = self._list.take_out(best_first(self._above(batch)).first(self.config.k))
+            new = self._list.take_out(best_arrivals_first(self._above(batch)).first(self.config.k))
             self._list.insert(pane.last, new, window=window)
             if len(self._list) > self.config.most:
                 self._list.cut(self.config.most)
@@ -101,7 +101,7 @@ class Sma:
         if len(self._list) < k and self._floor != _ALL:
             self._scan(window)
         self._buffer.closed = window
-        return Ranking(window, self._list.keys[:k].copy(), self._list.scores[:k])
+        return TopkAnswer(window, self._list.keys[:k].copy(), self._list.scores[:k])
 
     def _above(self, batch: Arrivals) -> Arrivals:
         """Return the arrivals that are better than the last of the list was."""
@@ -129,7 +129,7 @@ class Sma:
         key, position, score = (column[-1].item() for column in columns)
         self._floor = score, position, key
 
-    def state(self) -> State:
+    def state(self) -> StateData:
         content = {
             "buffer": self._buffer.state(),
             "list": self._list.state(),
@@ -137,12 +137,12 @@ class Sma:
             "floor": list(self._floor),
             "scans": self.scans,
         }
-        return headed("Sma", asdict(self.config), content)
+        return with_header("Sma", asdict(self.config), content)
 
     @classmethod
-    def restored(cls, config: SmaConfig, state: State) -> Sma:
+    def restored(cls, config: SmaConfig, state: StateData) -> Sma:
         """Return an operator that goes on from a state."""
-        checked(state, "Sma", asdict(config))
+        check_header(state, "Sma", asdict(config))
         made = cls(config)
         made._buffer.restore(state["buffer"])
         made._list.restore(state["list"])

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from rsp_engine.operators.topk.contract import Arrivals, as_arrivals, best_first, joined
+from rsp_engine.operators.topk.contract import (
+    Arrivals,
+    as_arrivals,
+    best_arrivals_first,
+    concatenated_arrivals,
+)
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Integers
-    from rsp_engine.model.state import State
+    from rsp_engine.model.state import StateData
 
-__all__ = ["Grid", "RingBuffer", "WindowIndex", "restore", "state_of"]
+__all__ = ["RingBuffer", "ScoreGrid", "WindowIndex", "restore", "state_of"]
 
 _CELLS = 1024
 _EDGE = 2.0**62  # cells further out than this are one
@@ -39,7 +44,7 @@ class WindowIndex(Protocol):
         """Return all objects, and their ends."""
 
 
-def state_of(index: WindowIndex) -> State:
+def state_of(index: WindowIndex) -> StateData:
     """Return the objects of an index as plain data, in an order that does not tell of cells."""
     found, ends = index.objects()
     order = np.lexsort((found.keys, found.positions, ends))
@@ -47,7 +52,7 @@ def state_of(index: WindowIndex) -> State:
     return {"objects": objects, "ends": ends[order].tolist()}
 
 
-def restore(index: WindowIndex, state: State) -> None:
+def restore(index: WindowIndex, state: StateData) -> None:
     """Put the objects of a state into an empty index."""
     objects, ends = as_arrivals(*state["objects"]), np.array(state["ends"], dtype=np.int64)
     for end in np.unique(ends).tolist():
@@ -97,7 +102,7 @@ class RingBuffer:
         return _best(found.take(lives), ends[lives], count)
 
 
-class Grid:
+class ScoreGrid:
     """Objects in cells by their scores; a scan reads cells from the best down.
 
     Time to add or to purge a pane: O(n log n + c), with c cells; to scan: the cells that it needs.
@@ -180,7 +185,7 @@ def _whole(parts: list[tuple[int, Arrivals]]) -> tuple[Arrivals, Integers]:
     if not parts:
         return as_arrivals([], [], []), np.empty(0, dtype=np.int64)
     ends = np.repeat([end for end, _ in parts], [len(part.keys) for _, part in parts])
-    return joined(part for _, part in parts), ends
+    return concatenated_arrivals(part for _, part in parts), ends
 
 
 def _best(objects: Arrivals, ends: Integers, count: int) -> tuple[Arrivals, Integers]:
@@ -196,7 +201,7 @@ def _best(objects: Arrivals, ends: Integers, count: int) -> tuple[Arrivals, Inte
 
 
 def _in_order(objects: Arrivals, ends: Integers, count: int) -> tuple[Arrivals, Integers]:
-    found = best_first(objects).first(count)
+    found = best_arrivals_first(objects).first(count)
     marks = zip(objects.keys.tolist(), objects.positions.tolist(), strict=True)
     until = dict(zip(marks, ends.tolist(), strict=True))
     chosen = zip(found.keys.tolist(), found.positions.tolist(), strict=True)
