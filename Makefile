@@ -47,7 +47,7 @@ soak: $(STAMP) java ## run the long tests, part by part, each with its time (PAR
 		properties) paths="tests --ignore=tests/differential --ignore=tests/soak --ignore=tests/drivers/spark --ignore=tests/io/live" ;; \
 		*) echo "There is no part $$part; the parts are $(PARTS)." >&2; exit 2 ;; \
 		esac; \
-		RSP_THOROUGH=1 $(BIN)/pytest -n 2 --dist loadgroup -q $$paths; \
+		RSP_THOROUGH=1 $(BIN)/pytest -n 2 --dist loadgroup -q -rfEP $$paths; \
 		echo "soak: $$part took $$(( $$(date +%s) - begun )) s"; \
 	done
 
@@ -59,6 +59,7 @@ bench: $(STAMP) java ## run the benchmarks, one after the other
 
 pictures: $(STAMP) ## draw the pictures of the documents
 	$(BIN)/python scripts/pictures.py
+	$(BIN)/python scripts/architecture.py
 
 format: $(STAMP) ## format the code and mend what can be mended by machine
 	$(BIN)/ruff format

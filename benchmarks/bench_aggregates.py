@@ -1,10 +1,10 @@
-"""Aggregates over windows: time per arrival and per evaluation, against computing windows anew.
+"""Top-k aggregates over windows: time per arrival and per answer, against recomputing the window.
 
-Keys are skewed: a few come often, many seldom. The baselines keep the raw arrivals of the window,
-and aggregate all of them with NumPy each time it slides: `sort` groups by sorting, as one must for
-keys of any kind; `dense` counts on keys that are small numbers. Both find the latest arrival of
-each key as well, which orders equals. Their sums depend on the order of the arrivals, those of the
-operator do not. The ratios are of the time for a slide: its arrivals, and the answer.
+Keys are skewed: a few are frequent, many are rare. The baselines keep the raw arrivals of the
+window and aggregate all of them with NumPy at each slide: `sort` groups by sorting, which works for
+keys of any kind; `dense` relies on keys that are small numbers. Both also find the latest arrival
+of each key, which breaks ties. Their sums depend on the order of arrivals, those of the operator do
+not. The ratios compare the time of a slide: its arrivals and its answer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MERGES: dict[str, np.ufunc] = {"count": np.add, "sum": np.add, "max": np.maximum
 
 
 def seconds(act: Callable[[], object]) -> float:
-    """Return how long something takes."""
+    """Return the wall time of a call."""
     begin = time.perf_counter()
     act()
     return time.perf_counter() - begin
@@ -55,7 +55,7 @@ def by_sorting(function: str, keys: np.ndarray, values: np.ndarray) -> np.ndarra
 
 
 def by_counting(function: str, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the k best keys of a window, where keys are small."""
+    """Return the k best keys of a window by arrays that are indexed by key."""
     if function == "max":
         totals = np.full(int(keys.max()) + 1, -np.inf)
         np.maximum.at(totals, keys, values)
@@ -67,7 +67,7 @@ def by_counting(function: str, keys: np.ndarray, values: np.ndarray) -> np.ndarr
 
 
 def measure(function: Function, panes: int, distinct: int) -> str:
-    """Let a window slide under the operator and the baselines."""
+    """Return a row: the times of the operator, and the ratios of the baselines."""
     slide = WINDOW // panes
     draw = np.random.default_rng(3)
     total = WINDOW + SLIDES * slide
@@ -82,9 +82,10 @@ def measure(function: Function, panes: int, distinct: int) -> str:
         times["arrive"].append(seconds(batch))
         if (window := pane - panes + 1) < 0:
             continue
-        held = slice(window * slide, window * slide + WINDOW)
-        times["sort"].append(seconds(partial(by_sorting, function, keys[held], values[held])))
-        times["dense"].append(seconds(partial(by_counting, function, keys[held], values[held])))
+        content = slice(window * slide, window * slide + WINDOW)
+        arrivals = keys[content], values[content]
+        times["sort"].append(seconds(partial(by_sorting, function, *arrivals)))
+        times["dense"].append(seconds(partial(by_counting, function, *arrivals)))
         times["close"].append(seconds(partial(operator.close, window)))
         times["list"].append(seconds(partial(len, operator)))
     middle = {name: median(taken) for name, taken in times.items()}

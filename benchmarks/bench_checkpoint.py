@@ -1,14 +1,14 @@
-"""Checkpoints: what a commit writes, how long it takes, and how long a run takes to go on.
+"""Checkpoints: the size and time of a commit, and the time to restore a run.
 
-A commit should cost what its batch has changed, not what is known. So a state of 10K, 100K and 1M
-keys is built up, and then batches follow that each touch the same number of keys; the baseline is
-the state of 10K keys. Three kinds of state are measured: a replica of so many remote keys, groups
-of so many keys in the panes of a window, and a window that holds so many elements. The medians are
-those of the last batches; where the log begins anew, the state is written as a whole, the rarer the
-larger it is.
+The cost of a commit should depend on what its batch changes, not on the size of the state. So a
+state of 10K, 100K and 1M keys is built up, followed by batches that each touch the same number of
+keys; the baseline is the state of 10K keys. Three kinds of state are measured: remote keys in a
+replica, groups in the panes of a window, and elements in a window. The medians are those of the
+last batches. They leave out commits that start a new log, which write the whole state; the larger
+the state, the rarer these are.
 
-Beside it, the memory and the state of a replica of bounded capacity, after 100K and after 1M
-distinct keys have passed through it.
+A second table has the memory and the log size of a replica of bounded capacity, after 100K and
+after 1M distinct keys.
 
     python benchmarks/bench_checkpoint.py [KEYS ...]
 """
@@ -61,7 +61,7 @@ WHERE { WINDOW :w { ?k :n ?n . ?k :m ?m } }""",
 
 
 class Far:
-    """Remote values of so many keys, which change now and then."""
+    """An endpoint with `count` keys, whose values change every 10 s of stream time."""
 
     count = 0
 
@@ -69,12 +69,12 @@ class Far:
         [self._variable] = pattern.variables
 
     def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
-        return self._told(keys, now)
+        return self._answer(keys, now)
 
     def snapshot(self, limits: Limits, now: int) -> Fetched:
-        return self._told(((NamedNode(f"{EX}{n}"),) for n in range(self.count)), now)
+        return self._answer(((NamedNode(f"{EX}{n}"),) for n in range(self.count)), now)
 
-    def _told(self, keys: Iterable[Key], now: int) -> Fetched:
+    def _answer(self, keys: Iterable[Key], now: int) -> Fetched:
         value = Literal(now // 10_000 % 7)
         return Fetched({key: ({self._variable: value},) for key in keys}, 1)
 
@@ -90,8 +90,8 @@ def quads(keys: Iterable[int], time_ms: int, chance: random.Random) -> Iterator[
 
 
 def write_stream(path: Path, kind: str, count: int) -> None:
-    """Write what builds the state up, and then batches of 2 s that touch some keys each."""
-    chance = random.Random(3)  # noqa: S311 - a story
+    """Write elements that build up the state, then batches of 2 s that each touch some keys."""
+    chance = random.Random(3)  # noqa: S311 - the same stream in every run
     with path.open("w", encoding="utf-8") as stream:
         if kind != "replica":
             stream.writelines(quads(range(count), 39_000, chance))
@@ -101,7 +101,7 @@ def write_stream(path: Path, kind: str, count: int) -> None:
 
 
 def engine(kind: str, folder: Path, **options: Any) -> Engine:  # noqa: ANN401 - those of engines
-    """Return an engine that goes on from the checkpoint of the folder, place by place."""
+    """Return an engine that resumes from the checkpoint of the folder."""
     made = Engine(**{"checkpoint": folder / "checkpoint", "budget": 20, "n": 10, **options})
     if "SERVICE" in QUERIES[kind]:
         made.service(f"{EX}far", Far)
@@ -112,25 +112,25 @@ def engine(kind: str, folder: Path, **options: Any) -> Engine:  # noqa: ANN401 -
 
 @dataclass(slots=True)
 class Written:
-    """What commits wrote, and how long they took."""
+    """The sizes and times of commits."""
 
     folder: Path
     sizes: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
     def watch(self) -> None:
-        """Look at every commit from now on; one that begins a log anew is left out."""
+        """Record every commit from now on, except those that start a new log."""
         commit = StateLog.commit
 
         def watched(log: StateLog, *arguments: Any) -> None:  # noqa: ANN401
             before = self._files()
-            begun = time.perf_counter()
+            start = time.perf_counter()
             commit(log, *arguments)
-            took = time.perf_counter() - begun
+            elapsed = time.perf_counter() - start
             after = self._files()
             if before.keys() == after.keys():
                 self.sizes.append(sum(after.values()) - sum(before.values()))
-                self.seconds.append(took)
+                self.seconds.append(elapsed)
 
         StateLog.commit = watched  # type: ignore[assignment, method-assign]
 
@@ -138,22 +138,22 @@ class Written:
         return {path.name: path.stat().st_size for path in self.folder.glob("*.log")}
 
 
-def restored_in(made: Engine) -> float:
-    """Return how many seconds of the processor it takes until a run has its state again."""
-    restore, took = Commits.restore, list[float]()
+def restore_seconds(resumed: Engine) -> float:
+    """Return the CPU seconds in which a run restores its state."""
+    restore, seconds = Commits.restore, list[float]()
 
     def watched(commits: Commits, *, is_strict: bool) -> None:
-        begun = time.process_time()  # others may use the machine as well
+        start = time.process_time()  # wall time would include other load on the machine
         restore(commits, is_strict=is_strict)
-        took.append(time.process_time() - begun)
+        seconds.append(time.process_time() - start)
 
     Commits.restore = watched  # type: ignore[assignment, method-assign]
-    assert not list(made.run()), "nothing is left to do"
-    return took[0]
+    assert not list(resumed.run()), "nothing is left to do"
+    return seconds[0]
 
 
 def measured(kind: str, count: int) -> None:
-    """Run a story, and print what its commits cost; a process of its own does that."""
+    """Run a stream, and print the cost of its commits; called in a separate process."""
     Far.count = count
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -163,16 +163,16 @@ def measured(kind: str, count: int) -> None:
         for _ in engine(kind, folder, place_bytes=TOUCHED * 100).run():
             pass
         size = sum(path.stat().st_size for path in written.folder.iterdir())
-        restore = restored_in(engine(kind, folder, place_bytes=TOUCHED * 100))
-    last = slice(-BATCHES // 2, -1)  # the very last commit tells that the stream has ended
+        restore = restore_seconds(engine(kind, folder, place_bytes=TOUCHED * 100))
+    last = slice(-BATCHES // 2, -1)  # the very last commit only marks the end of the stream
     print(median(written.sizes[last]), median(written.seconds[last]), size, restore)
 
 
 def distinct(count: int) -> None:
-    """Let so many keys pass through a bounded replica, and print the state and the memory."""
+    """Pass `count` keys through a bounded replica, and print the size of its log and memory."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        chance = random.Random(5)  # noqa: S311 - a story
+        chance = random.Random(5)  # noqa: S311 - the same stream in every run
         with (folder / "stream.nq").open("w", encoding="utf-8") as stream:
             for start in range(0, count, 1_000):
                 stream.writelines(quads(range(start, start + 1_000), 2 * start + 1_000, chance))
@@ -188,7 +188,7 @@ def distinct(count: int) -> None:
 
 
 def alone(*words: object) -> list[float]:
-    """Measure in a process of its own, and return the numbers that it prints."""
+    """Measure in a separate process, and return the numbers that it prints."""
     command = [sys.executable, __file__, "--alone", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
     return [float(number) for number in done.stdout.split()]
@@ -196,7 +196,7 @@ def alone(*words: object) -> list[float]:
 
 def main(counts: Sequence[int]) -> None:
     """Print the tables."""
-    print(f"Commits of batches that touch {TOUCHED} keys, in a state of so many keys")
+    print(f"Commits of batches that touch {TOUCHED} keys, by the number of keys in the state")
     print(f"{'state':9}{'keys':>9}{'kB/commit':>11}{'ratio':>7}{'ms':>8}{'MB':>7}{'restore s':>11}")
     worst, slowest = 0.0, 0.0
     for kind in QUERIES:
@@ -209,15 +209,15 @@ def main(counts: Sequence[int]) -> None:
                 f"{kind:9}{count:9}{size / 1000:11.1f}{size / base:7.2f}{1000 * seconds:8.1f}"
                 f"{whole / 1e6:7.1f}{restore:11.1f}"
             )
-    print(f"\nA replica of {CAPACITY} keys after so many distinct ones")
+    print(f"\nA replica of {CAPACITY} keys, by the number of distinct keys it has seen")
     print(f"{'keys':>9}{'log MB':>9}{'peak MB':>9}")
-    found = [alone("distinct", count) for count in DISTINCT]
-    for count, (size, memory) in zip(DISTINCT, found, strict=True):
+    rows = [alone("distinct", count) for count in DISTINCT]
+    for count, (size, memory) in zip(DISTINCT, rows, strict=True):
         print(f"{count:9}{size / 1e6:9.2f}{memory / 1000:9.0f}")
-    growth = max(after / before for before, after in zip(*found, strict=True))
+    growth = max(after / before for before, after in zip(*rows, strict=True))
     bars = (
         (f"at most {MOST_BYTES} times the bytes", worst <= MOST_BYTES),
-        (f"at most {MOST_SECONDS} s to go on", slowest <= MOST_SECONDS),
+        (f"at most {MOST_SECONDS} s to restore", slowest <= MOST_SECONDS),
         (f"at most {MOST_GROWTH} times the memory and the log", growth <= MOST_GROWTH),
     )
     print()
@@ -232,5 +232,5 @@ if __name__ == "__main__":
             measured(kind_, int(count_))
         case ["--alone", "distinct", count_]:
             distinct(int(count_))
-        case chosen:
-            main([*map(int, chosen)] or KEYS)
+        case counts:
+            main([*map(int, counts)] or KEYS)

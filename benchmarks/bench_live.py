@@ -1,9 +1,9 @@
-"""Live streams: messages a second from a broker to answers, and how long an answer takes.
+"""Live streams: throughput in messages a second from a broker to answers, and latency of answers.
 
-The broker is a real mosquitto on this computer, and a process of its own sends. The baseline of the
-speed is a client that takes the same messages and does nothing with them. The time of an answer is
-counted from when the message was sent that closes its window. Jelly is read beside N-Quads, the
-same quads from files.
+The broker is a local mosquitto, and the sender is a separate process. The baseline of the
+throughput is a client that receives the same messages and drops them. Latency is the time from
+sending the message that closes a window to its answer. A second table compares reading the same
+quads from files in Jelly and in N-Quads.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WHERE { WINDOW :w { ?s :v ?v } } ORDER BY DESC(?v) LIMIT 3"""
 
 @contextmanager
 def broker(folder: Path) -> Iterator[int]:
-    """Start mosquitto on a free port, and stop it at the end."""
+    """Run mosquitto on a free port for the duration of the context."""
     program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
     if program is None:
         sys.exit("mosquitto is not installed: sudo apt-get install mosquitto")
@@ -65,7 +65,7 @@ def broker(folder: Path) -> Iterator[int]:
 
 
 def sender(port: int) -> mqtt.Client:
-    """Return a client that is connected."""
+    """Return a connected client."""
     client = mqtt.Client(CallbackAPIVersion.VERSION2)
     client.max_queued_messages_set(0)
     client.max_inflight_messages_set(500)
@@ -81,7 +81,7 @@ def message(number: int, at: int) -> str:
 
 
 def send_all(port: int) -> None:
-    """Send the messages as fast as the broker takes them, a thousand a second of the story."""
+    """Send all messages as fast as the broker takes them; their timestamps are 1 ms apart."""
     client = sender(port)
     for number in range(MESSAGES):
         client.publish("m", message(number, START + number), qos=1)
@@ -90,21 +90,21 @@ def send_all(port: int) -> None:
     client.loop_stop()
 
 
-def took(port: int, listen: Callable[[threading.Event], None]) -> float:
-    """Return the seconds from the first message that is sent to the end of a listener."""
+def seconds(port: int, listen: Callable[[threading.Event], None]) -> float:
+    """Return the seconds from the first message sent to the end of a listener."""
     is_ready = threading.Event()
     listener = threading.Thread(target=listen, args=(is_ready,))
     listener.start()
     is_ready.wait()
-    time.sleep(1)  # it is subscribed by then
-    begun = time.perf_counter()
+    time.sleep(1)  # for the subscription
+    start = time.perf_counter()
     subprocess.run([sys.executable, __file__, "send", str(port)], check=True)  # noqa: S603 - this
     listener.join()
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
 def bare(port: int) -> float:
-    """Return the seconds of a client that does nothing."""
+    """Return the seconds of a client that drops all messages."""
 
     def listen(is_ready: threading.Event) -> None:
         left, is_done = iter(range(MESSAGES)), threading.Event()
@@ -116,7 +116,7 @@ def bare(port: int) -> float:
         client.disconnect()
         client.loop_stop()
 
-    return took(port, listen)
+    return seconds(port, listen)
 
 
 def engine_for(port: int) -> Engine:
@@ -128,7 +128,7 @@ def engine_for(port: int) -> Engine:
 
 
 def end_to_end(port: int) -> float:
-    """Return the seconds until every message is in an answer."""
+    """Return the seconds until every message has been in a window that was answered."""
 
     def listen(is_ready: threading.Event) -> None:
         engine = engine_for(port)
@@ -137,7 +137,7 @@ def end_to_end(port: int) -> float:
             if answer.window.close >= START + MESSAGES - 1:
                 engine.stop()
 
-    return took(port, listen)
+    return seconds(port, listen)
 
 
 def latencies(port: int) -> list[float]:
@@ -158,13 +158,13 @@ def latencies(port: int) -> list[float]:
 
     thread = threading.Thread(target=send)
     thread.start()
-    came = [(answer.window.close, time.perf_counter()) for answer in engine.run()]
+    answers = [(answer.window.close, time.perf_counter()) for answer in engine.run()]
     thread.join()
-    return [1000 * (at - sent[close]) for close, at in came if close in sent][:WINDOWS]
+    return [1000 * (at - sent[close]) for close, at in answers if close in sent][:WINDOWS]
 
 
 def read_speed(folder: Path) -> None:
-    """Print how fast Jelly is read, as quads and as elements, beside N-Quads."""
+    """Print the quads a second when elements are read from Jelly, and from N-Quads."""
     draw = random.Random(7)  # noqa: S311 - the same stream in every run
     integer = "http://www.w3.org/2001/XMLSchema#integer"
     nquads, jelly = folder / "s.nq", folder / "s.jelly"
@@ -181,9 +181,9 @@ def read_speed(folder: Path) -> None:
     for path in (nquads, jelly):
         runs = []
         for _ in range(3):
-            begun = time.process_time()
+            start = time.process_time()
             elements = sum(1 for _ in open_source(str(path)))
-            runs.append(QUADS / (time.process_time() - begun))
+            runs.append(QUADS / (time.process_time() - start))
         speeds[path.suffix] = median(runs)
         size = path.stat().st_size / 1e6
         print(f"{path.suffix:7} {median(runs):12,.0f} quads a CPU second, {size:5.1f} MB")
@@ -200,9 +200,9 @@ def main() -> None:
         print(f"a client that does nothing {MESSAGES / base:22,.0f}")
         ratio = f"{base / whole:.2f} x"
         print(f"on disk, parsed, ranked, answered {MESSAGES / whole:15,.0f} {ratio:>10}")
-        late = quantiles(times, n=20)[-1]
-        told = f"{median(times):.0f} ms, and {late:.0f} ms for one in twenty"
-        print(f"from a message to the answer of its window: {told}\n")
+        tail = quantiles(times, n=20)[-1]
+        latency = f"{median(times):.0f} ms, and {tail:.0f} ms for one in twenty"
+        print(f"from a message to the answer of its window: {latency}\n")
         read_speed(Path(name))
 
 

@@ -1,11 +1,11 @@
-"""How fast `rsp run` is: triples a second, from a file of N-Quads to a file of answers.
+"""Throughput of `rsp run`: triples a second, from a file of N-Quads to a file of answers.
 
-Each run is a process of its own, timed from its start to its end, and told by the median of three.
-The baseline is parsing the same file with pyoxigraph alone, before and after: where the machine is
-busy with other things, the ratio to it says more than the seconds.
+Each run is a separate process, timed from its start to its end; numbers are medians of three runs.
+The baseline is parsing the same file with pyoxigraph alone, before and after each run: on a busy
+machine, the ratio is more reliable than the seconds.
 
-Windows that count elements are measured by the slide, in this process: from the text of its
-elements to its answer. The baseline is the general path, which takes turns with the operator.
+Count-based windows are measured per slide, in this process: from the text of its elements to its
+answer. The baseline is the general path, which takes turns with the operator.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ COUNTED = ((100, 10), (1_000, 100), (1_000, 10), (10_000, 1_000), (10_000, 100),
 SLIDES = 40
 
 
-class Took(NamedTuple):
-    """The seconds of a run, and those of the processor."""
+class RunTime(NamedTuple):
+    """The wall seconds and the CPU seconds of a run."""
 
     wall: float
     cpu: float
 
 
 def write_stream(path: Path, triples: int, in_element: int) -> None:
-    """Write a stream of 1,000 triples a second, so many in an element."""
+    """Write a stream of 1,000 triples a second, with `in_element` triples in an element."""
     draw = random.Random(7)  # noqa: S311 - the same stream in every run
     integer = "http://www.w3.org/2001/XMLSchema#integer"
     with path.open("w") as file:
@@ -67,16 +67,16 @@ def write_stream(path: Path, triples: int, in_element: int) -> None:
             file.write(f"{subject} <http://example.org/p> {value} <http://example.org/g/{at}> .\n")
 
 
-def parsed(path: Path) -> float:
-    """Return the seconds of the processor to parse a file and do nothing."""
+def parse_seconds(path: Path) -> float:
+    """Return the CPU seconds to parse a file and drop its quads."""
     begin = time.process_time()
     for _ in ox.parse(path=path, format=ox.RdfFormat.N_QUADS):
         pass
     return time.process_time() - begin
 
 
-def run(query: str, stream: Path) -> Took:
-    """Return what `rsp run` takes from one file to another."""
+def run(query: str, stream: Path) -> RunTime:
+    """Return the time of `rsp run` from one file to another."""
     text, answers = stream.with_suffix(".rspql"), stream.with_suffix(".jsonl")
     text.write_text(query)
     command = [sys.executable, "-m", "rsp_engine.cli", "run", str(text)]
@@ -85,56 +85,56 @@ def run(query: str, stream: Path) -> Took:
     subprocess.run(command, check=True)  # noqa: S603 - it is our own program
     wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Took(wall, cpu)
+    return RunTime(wall, cpu)
 
 
-def typical(query: str, stream: Path, runs: int = RUNS) -> tuple[Took, float]:
-    """Return the median of some runs, and of the baseline beside them."""
-    bases, took = [parsed(stream)], []
+def typical(query: str, stream: Path, runs: int = RUNS) -> tuple[RunTime, float]:
+    """Return the median time of some runs, and of the baseline between them."""
+    bases, times = [parse_seconds(stream)], []
     for _ in range(runs):
-        took.append(run(query, stream))
-        bases.append(parsed(stream))
-    walls, cpus = zip(*took, strict=True)
-    return Took(median(walls), median(cpus)), median(bases)
+        times.append(run(query, stream))
+        bases.append(parse_seconds(stream))
+    walls, cpus = zip(*times, strict=True)
+    return RunTime(median(walls), median(cpus)), median(bases)
 
 
 def by_query(folder: Path) -> None:
-    """Print the speed of each query, for elements of one triple and of ten."""
+    """Print the throughput of each query, for elements of one triple and of ten."""
     print("RANGE 10s STEP 2s, 1,000 triples a second   triples/s   a CPU second   times parsing")
     for in_element in (1, 10):
         stream = folder / f"{in_element}.nq"
         write_stream(stream, TRIPLES, in_element)
         for name, query in QUERIES.items():
-            took, base = typical(query, stream)
-            told = f"{name}, {in_element} triple{'s' * (in_element > 1)} an element"
-            speed = f"{TRIPLES / took.wall:12,.0f} {TRIPLES / took.cpu:14,.0f}"
-            print(f"{told:41} {speed} {took.cpu / base:13.1f} x", flush=True)
+            time_of_run, base = typical(query, stream)
+            case = f"{name}, {in_element} triple{'s' * (in_element > 1)} an element"
+            speed = f"{TRIPLES / time_of_run.wall:12,.0f} {TRIPLES / time_of_run.cpu:14,.0f}"
+            print(f"{case:41} {speed} {time_of_run.cpu / base:13.1f} x", flush=True)
 
 
 def by_length(folder: Path) -> None:
-    """Print the cost of a triple in a stream and in one that is ten times longer."""
+    """Print the cost of a triple in a stream, and in a stream that is ten times longer."""
     print("\nall rows                  microseconds of CPU a triple                times parsing")
     first = first_ratio = 0.0
     for triples in (TRIPLES, 10 * TRIPLES):
         stream = folder / "long.nq"
         write_stream(stream, triples, 10)
-        took, base = typical(ALL_ROWS, stream, runs=RUNS if triples == TRIPLES else 1)
-        each, ratio = took.cpu / triples * 1e6, took.cpu / base
+        time_of_run, base = typical(ALL_ROWS, stream, runs=RUNS if triples == TRIPLES else 1)
+        each, ratio = time_of_run.cpu / triples * 1e6, time_of_run.cpu / base
         first, first_ratio = first or each, first_ratio or ratio
         compared = f"{each:20.1f} {each / first:14.2f} x {ratio:15.1f} {ratio / first_ratio:7.2f} x"
         print(f"{triples:12,} triples {compared}", flush=True)
 
 
-def slide(stream: Path, asked: str, frame: tuple[int, int], operator: OperatorName) -> float:
-    """Return the seconds of the processor for a slide of a ranked window of elements."""
+def slide(stream: Path, ranking: str, frame: tuple[int, int], operator: OperatorName) -> float:
+    """Return the CPU seconds of a slide of a count-based window."""
     engine = Engine(operator=operator)
-    variables, tail = RANKED[asked]
+    variables, tail = RANKED[ranking]
     window = "FROM NAMED WINDOW <urn:w> ON STREAM <{}> [ELEMENTS {} STEP {}]"
     engine.register(f"SELECT {variables} {window.format(STREAM, *frame)} {PATTERN} {tail}")
     engine.bind(STREAM, str(stream))
     with engine:
         answers = engine.run()
-        next(answers)  # the first window is as long as all its slides
+        next(answers)  # the first window takes as long as all its slides
         begin = time.process_time()
         for _ in range(SLIDES):
             next(answers)
@@ -142,20 +142,20 @@ def slide(stream: Path, asked: str, frame: tuple[int, int], operator: OperatorNa
 
 
 def by_count(folder: Path) -> None:
-    """Print what a slide takes where elements are counted, beside the general path."""
+    """Print the time of a slide of count-based windows, beside that of the general path."""
     print("one triple an element                                  ms of CPU   general path   times")
     stream = folder / "counted.nq"
-    for asked, frame in product(RANKED, COUNTED):
+    for ranking, frame in product(RANKED, COUNTED):
         size, step = frame
         write_stream(stream, size + (SLIDES + 2) * step, 1)
         turns = [
-            (slide(stream, asked, frame, "auto"), slide(stream, asked, frame, "general"))
+            (slide(stream, ranking, frame, "auto"), slide(stream, ranking, frame, "general"))
             for _ in range(RUNS)
         ]
         own, general = map(median, zip(*turns, strict=True))
-        told = f"a slide of {asked}, ELEMENTS {size:,} STEP {step:,}"
+        case = f"a slide of {ranking}, ELEMENTS {size:,} STEP {step:,}"
         print(
-            f"{told:58} {own * 1e3:5.2f} {general * 1e3:14.2f} {general / own:7.1f} x", flush=True
+            f"{case:58} {own * 1e3:5.2f} {general * 1e3:14.2f} {general / own:7.1f} x", flush=True
         )
     print()
 

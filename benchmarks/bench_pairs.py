@@ -1,10 +1,10 @@
 """Top-k pairs: the K-skyband against the naive algorithm and against the lower bound.
 
 All share the scoring kernels s1 to s4 of the paper (section VI.A). The lower bound is the paper's
-`supreme` algorithm, which keeps the objects and scores each new one with the whole window, and is
-told all the rest by an oracle. A ratio is measured in one run, between algorithms that take turns;
-of five turns the median counts, and time is that of the processor. Beside a ratio stands its bar,
-and whether it held.
+`supreme` algorithm, which keeps the objects and scores each new one with the whole window; an
+oracle gives it everything else. A ratio is measured in one run, between algorithms that take turns;
+it is the median of five turns, in CPU time. Each ratio is printed with its bar, and whether it
+held.
 
 Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
 section VI.
@@ -32,80 +32,80 @@ if TYPE_CHECKING:
 
 N, K, D = 10_000, 20, 3
 TURNS = 5
-NAIVE, SUPREME = 20, 3  # at least so many times faster, at most so many times slower
-CONSIDERED = {10_000: 0.2, 100_000: 0.1}
-FLAT = 1.5
+NAIVE, SUPREME = 20, 3  # bars: at least 20 times faster than naive, at most 3 times slower
+CONSIDERED = {10_000: 0.2, 100_000: 0.1}  # bars by N: the share of pairs that are considered
+FLAT = 1.5  # the bar for the slowest query against the fastest
 SLIDE = 50
 
 
 def s1(columns: Floats, row: Floats) -> Floats:
-    """Add up the differences: the closest pairs are best."""
-    found: Floats = np.abs(columns[0] - row[0])
+    """Return the sums of the differences: the closest pairs are best."""
+    scores: Floats = np.abs(columns[0] - row[0])
     for values, value in zip(columns[1:], row[1:], strict=True):
         difference = values - value
-        found += np.abs(difference, out=difference)
-    return found
+        scores += np.abs(difference, out=difference)
+    return scores
 
 
 def s2(columns: Floats, row: Floats) -> Floats:
-    """Find the furthest pairs."""
-    found = s1(columns, row)
-    return np.negative(found, out=found)
+    """Return the negated sums: the furthest pairs are best."""
+    scores = s1(columns, row)
+    return np.negative(scores, out=scores)
 
 
 def s3(columns: Floats, row: Floats) -> Floats:
-    """Multiply the differences: similar pairs are best."""
-    found: Floats = columns[0] - row[0]
+    """Return the products of the differences: similar pairs are best."""
+    scores: Floats = columns[0] - row[0]
     for values, value in zip(columns[1:], row[1:], strict=True):
-        found *= values - value
-    return np.abs(found, out=found)
+        scores *= values - value
+    return np.abs(scores, out=scores)
 
 
 def s4(columns: Floats, row: Floats) -> Floats:
-    """Find dissimilar pairs."""
-    found = s3(columns, row)
-    return np.negative(found, out=found)
+    """Return the negated products: dissimilar pairs are best."""
+    scores = s3(columns, row)
+    return np.negative(scores, out=scores)
 
 
 def difference(values: Floats, value: float) -> Floats:
     """Return the local score of s1."""
-    found: Floats = np.abs(values - value)
-    return found
+    scores: Floats = np.abs(values - value)
+    return scores
 
 
 def total(local: list[Floats]) -> Floats:
     """Combine local scores to s1."""
-    found = local[0].copy()
+    sums = local[0].copy()
     for scores in local[1:]:
-        found += scores
-    return found
+        sums += scores
+    return sums
 
 
 def closest() -> SortedLists:
-    """Return what the threshold algorithm needs for s1."""
+    """Return the sorted lists of the threshold algorithm for s1."""
     local = tuple(LocalScore(column, difference, "rises", "rises") for column in range(D))
     return SortedLists(GlobalScoring(local, total))
 
 
 def uniform(random: np.random.Generator, count: int) -> Floats:
-    """Draw values that have nothing to do with each other."""
+    """Draw independent values."""
     return random.random((count, D))
 
 
 def correlated(random: np.random.Generator, count: int) -> Floats:
-    """Draw objects that are large in all attributes, or small in all."""
+    """Draw objects whose attributes are all large, or all small."""
     return random.normal(0.5, 0.2, (count, 1)) + random.normal(0, 0.05, (count, D))
 
 
 def anti_correlated(random: np.random.Generator, count: int) -> Floats:
-    """Draw objects that are small in the others if they are large in one attribute."""
-    drawn = random.random((count, D))
-    found: Floats = drawn - drawn.mean(axis=1, keepdims=True)
-    return found + random.normal(0.5, 0.05, (count, 1))
+    """Draw objects that are small in the other attributes if they are large in one."""
+    values = random.random((count, D))
+    centred: Floats = values - values.mean(axis=1, keepdims=True)
+    return centred + random.normal(0.5, 0.05, (count, 1))
 
 
 class Sliding(Protocol):
-    """Objects arrive and expire."""
+    """An operator over a sliding window of objects."""
 
     def arrive(self, row: Floats) -> None:
         """Take an object."""
@@ -115,7 +115,7 @@ class Sliding(Protocol):
 
 
 class Supreme:
-    """Keeps the objects, and scores the pairs: the lower bound."""
+    """The lower bound: it keeps the objects and scores the pairs, but ranks nothing."""
 
     def __init__(self, score: PairScore) -> None:
         self._score = score
@@ -132,28 +132,28 @@ class Supreme:
 
 
 def slide(operator: Sliding, rows: Floats, start: int, size: int) -> float:
-    """Let objects arrive one by one, and the oldest leave; return the time of one, in us."""
-    began = time.process_time()
+    """Slide the window object by object, and return the time of one, in us."""
+    begin = time.process_time()
     for position, row in enumerate(rows, start):
         operator.expire(position + 1 - size)
         operator.arrive(row)
-    return (time.process_time() - began) / len(rows) * 1e6
+    return (time.process_time() - begin) / len(rows) * 1e6
 
 
 def in_turns(operators: Sequence[tuple[Sliding, int]], rows: Floats, size: int) -> list[float]:
-    """Let operators slide in turns, each so many objects; return the median time of each."""
+    """Slide operators in turns, each by its number of objects; return the median time of each."""
     for operator, _ in operators:
         slide(operator, rows[:size], 0, size)
     times: list[list[float]] = [[] for _ in operators]
     for turn in range(TURNS):
-        for (operator, count), taken in zip(operators, times, strict=True):
+        for (operator, count), own_times in zip(operators, times, strict=True):
             start = size + turn * count
-            taken.append(slide(operator, rows[start : start + count], start, size))
-    return [median(taken) for taken in times]
+            own_times.append(slide(operator, rows[start : start + count], start, size))
+    return [median(own_times) for own_times in times]
 
 
-def said(ratio: float, bar: float, *, at_least: bool = False) -> str:
-    """Return a ratio, its bar, and whether it held."""
+def with_bar(ratio: float, bar: float, *, at_least: bool = False) -> str:
+    """Return a ratio with its bar, and whether it held."""
     holds = ratio >= bar if at_least else ratio <= bar
     sign = ">=" if at_least else "<="
     return f"{ratio:8.2f}x (bar {sign} {bar}: {'held' if holds else 'MISSED'})"
@@ -172,13 +172,13 @@ def against_others(name: str, draw: Callable[[np.random.Generator, int], Floats]
         ours, supreme, naive = in_turns(operators, rows, N)
         print(
             f"  {name:16} {score.__name__}  {ours:6.1f} us an object, {len(skyband):4} pairs;"
-            f"  naive / ours {said(naive / ours, NAIVE, at_least=True)};"
-            f"  ours / supreme {said(ours / supreme, SUPREME)}"
+            f"  naive / ours {with_bar(naive / ours, NAIVE, at_least=True)};"
+            f"  ours / supreme {with_bar(ours / supreme, SUPREME)}"
         )
 
 
 def by_threshold(size: int) -> None:
-    """Measure how many pairs the threshold algorithm considers."""
+    """Measure the share of pairs that the threshold algorithm considers."""
     rows = uniform(np.random.default_rng(8), size + TURNS * 200)
     by_lists = PairSkyband(SkybandConfig(K), D, s1, closest())
     slide(by_lists, rows[:size], 0, size)
@@ -188,8 +188,8 @@ def by_threshold(size: int) -> None:
     times: list[list[float]] = [[], []]
     for turn in range(TURNS):
         start = size + turn * 200
-        for operator, taken in zip((by_lists, by_staircase), times, strict=True):
-            taken.append(slide(operator, rows[start : start + 200], start, size))
+        for operator, own_times in zip((by_lists, by_staircase), times, strict=True):
+            own_times.append(slide(operator, rows[start : start + 200], start, size))
     share = (by_lists.considered - before) / (TURNS * 200) / size
     ours, others = map(median, times)
     bar = CONSIDERED[size]
@@ -203,26 +203,26 @@ def by_threshold(size: int) -> None:
 def for_queries() -> None:
     """Measure updates of the skyband and of a query's answer, for several k and n, in turns."""
     rows = uniform(np.random.default_rng(9), N + 5000)
-    asked = {
+    queries = {
         (k, n): (PairSkyband(SkybandConfig(K), D, s1), ContinuousAnswer(k))
         for k, n in ((1, N), (5, N), (10, N), (20, N), (20, 1000), (20, 3000))
     }
-    for skyband, _ in asked.values():
+    for skyband, _ in queries.values():
         slide(skyband, rows[:N], 0, N)
-    taken: dict[tuple[int, int], list[float]] = {query: [] for query in asked}
+    turns: dict[tuple[int, int], list[float]] = {query: [] for query in queries}
     for start in range(N, N + 5000, SLIDE):
-        for (k, n), (skyband, answer) in asked.items():
-            began = time.process_time()
+        for (k, n), (skyband, answer) in queries.items():
+            begin = time.process_time()
             slide(skyband, rows[start : start + SLIDE], start, N)
             answer.update(skyband, skyband.end - n)
-            taken[k, n].append((time.process_time() - began) / SLIDE * 1e6)
-    times = {query: median(found) for query, found in taken.items()}
-    for (k, n), (_, answer) in asked.items():
+            turns[k, n].append((time.process_time() - begin) / SLIDE * 1e6)
+    times = {query: median(own_times) for query, own_times in turns.items()}
+    for (k, n), (_, answer) in queries.items():
         print(
             f"  k = {k:2}, n = {n:5}: {times[k, n]:6.1f} us an object,"
-            f" {answer.recomputed} of 100 answers computed anew"
+            f" {answer.recomputed} of 100 answers recomputed"
         )
-    print(f"  largest / smallest {said(max(times.values()) / min(times.values()), FLAT)}")
+    print(f"  largest / smallest {with_bar(max(times.values()) / min(times.values()), FLAT)}")
 
 
 def main() -> None:

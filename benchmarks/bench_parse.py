@@ -1,4 +1,4 @@
-"""How long it takes to read a query: by its length, against rdflib, and in a fresh process."""
+"""The time to parse a query: by its length, against rdflib, and in a fresh process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LENGTHS = (1_000, 10_000, 100_000, 1_000_000)
 
 
 def seconds(act: Callable[[], object], runs: int = 5) -> float:
-    """Return the median time of some runs, after one to warm up."""
+    """Return the median time of some runs, after a warm-up run."""
     act()
     times = []
     for _ in range(runs):
@@ -34,7 +34,7 @@ def seconds(act: Callable[[], object], runs: int = 5) -> float:
 
 
 def text_of_length(length: int) -> str:
-    """Return a query of about so many characters, with a bit of everything in each pattern."""
+    """Return a query of about `length` characters, with varied syntax in each pattern."""
     patterns, size, number = [], 0, 0
     while size < length:
         user, count = f"?user{number}", f"?n{number}"
@@ -55,14 +55,14 @@ def by_length() -> None:
     base = 0.0
     for length in LENGTHS:
         text = text_of_length(length)
-        took = seconds(lambda text=text: parse(text), 3)  # type: ignore[misc]
-        each = took / len(text) * 1000
+        whole = seconds(lambda text=text: parse(text), 3)  # type: ignore[misc]
+        each = whole / len(text) * 1000
         base = base or each
-        print(f"{len(text):10,} {took * 1e3:10.1f} ms {each * 1e3:9.2f} ms {each / base:21.2f} x")
+        print(f"{len(text):10,} {whole * 1e3:10.1f} ms {each * 1e3:9.2f} ms {each / base:21.2f} x")
 
 
 def against_rdflib() -> None:
-    """Print the time to read each query of the project, beside rdflib's for its SPARQL."""
+    """Print the time to parse each query of the project, against rdflib's for its SPARQL form."""
     print("\nquery                                  parse    validate    rdflib / parse")
     for path in QUERIES:
         text = path.read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ def against_rdflib() -> None:
 
 
 def fresh_process() -> None:
-    """Print the time of `rsp validate` in a fresh process, with and without tables in the cache."""
+    """Print the time of `rsp validate` in a fresh process, without and with cached tables."""
     command = [sys.executable, "-m", "rsp_engine.cli", "validate", str(QUERIES[0])]
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "RSP_CACHE_DIR": folder}

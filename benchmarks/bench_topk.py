@@ -1,9 +1,8 @@
-"""The top-k operators against recomputing each window, against each other, and what they keep.
+"""The top-k operators against recomputing each window, against each other, and candidates kept.
 
 Scores are uniform and every key is new. A ratio is measured in one run, between operators that take
-turns: each lets the window slide several times, so that none finds its caches emptied by another.
-Of five turns the median counts, and time is that of the processor. Beside a ratio stands its bar,
-and whether it held.
+turns of several slides each, so that an operator runs with its own data in the caches. It is the
+median of five turns, in CPU time. Each ratio is printed with its bar, and whether it held.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ RECOMPUTED |= {(100, 1000): 6, (1000, 1000): 7}
 
 
 class Sliding:
-    """An operator whose window is full but for a pane, and slides."""
+    """An operator with a window that is full but for one pane, and slides."""
 
     def __init__(
         self, operator: MinTopk | PreTopk | TopkN, panes: int, slide: int, different: int = 0
@@ -47,7 +46,7 @@ class Sliding:
             self.arrive(Pane(0, last))
 
     def draw(self, slides: int) -> None:
-        """Draw the objects of so many slides to come: new ones, or some of so many different."""
+        """Draw the objects of the next `slides` slides: new keys, or recurring ones."""
         self.start = self.taken
         self.positions: Integers = np.arange(self.start, self.start + slides * self.slide)
         self.keys: Integers = self.positions
@@ -56,7 +55,7 @@ class Sliding:
         self.scores = self.random.random(len(self.positions))
 
     def arrive(self, pane: Pane) -> None:
-        """Let the objects of a pane arrive."""
+        """Pass the objects of a pane to the operator."""
         now = slice(self.taken - self.start, self.taken - self.start + self.slide)
         keys, positions, scores = self.keys[now], self.positions[now], self.scores[now]
         if isinstance(self.operator, TopkN):
@@ -66,20 +65,20 @@ class Sliding:
         self.taken += self.slide
 
     def __call__(self) -> None:
-        """Let the window slide."""
+        """Slide the window once."""
         self.arrive(Pane(self.window, self.window + self.panes - 1))
         self.operator.close(self.window)
         self.window += 1
 
 
 class Recomputing:
-    """The window as an array of scores, and one of keys; each answer is computed anew."""
+    """The window as arrays of scores and keys, from which each answer is recomputed."""
 
     def __init__(self, k: int, *, is_filtered: bool) -> None:
         self.k = k
         self.scores = np.random.default_rng(7).random(WINDOW)
         self.keys: Integers = np.arange(WINDOW)
-        # The border that leaves about as many as the operators look at.
+        # A score threshold that leaves about as many objects as the operators look at.
         self.border = 1 - (k + 6 * k**0.5 + 10) / WINDOW if is_filtered else None
 
     def __call__(self) -> Integers:
@@ -93,42 +92,42 @@ class Recomputing:
 
 
 class Turns:
-    """Acts that take turns; in each turn an act is done several times."""
+    """Calls that take turns; in each turn a call is repeated several times."""
 
     def __init__(self) -> None:
         self.acts: dict[str, tuple[Callable[[], object], int]] = {}
         self.times: dict[str, list[float]] = {}
 
     def add(self, name: str, act: Callable[[], object], count: int) -> None:
-        """Take an act that is done so many times a turn."""
+        """Add a call that is repeated `count` times in a turn."""
         self.acts[name] = act, count
         if isinstance(act, Sliding):
             act.draw(TURNS * (count + 1))
 
     def run(self) -> None:
-        """Let all take their turns."""
+        """Run all turns."""
         self.times = {name: [] for name in self.acts}
         for _ in range(TURNS):
             for name, (act, count) in self.acts.items():
-                act()  # so that it finds the caches as it leaves them
+                act()  # fills the caches
                 begin = time.process_time()
                 for _ in range(count):
                     act()
                 self.times[name].append((time.process_time() - begin) / count)
 
     def seconds(self, name: str) -> float:
-        """Return how long an act takes."""
+        """Return the median time of a call."""
         return median(self.times[name])
 
     def ratio(self, name: str, other: str) -> float:
-        """Return how many times longer an act takes than another, in the same turn."""
+        """Return the median ratio of the times of two calls in the same turn."""
         return median(a / b for a, b in zip(self.times[name], self.times[other], strict=True))
 
 
-def beside(value: float, bar: float, *, is_least: bool = False) -> str:
-    """Return a ratio, its bar, and whether it held."""
-    held = value >= bar if is_least else value <= bar
-    return f"{value:7.2f} x  {'>=' if is_least else '<='} {bar:2}  {'held' if held else 'MISSED':6}"
+def with_bar(value: float, bar: float, *, is_least: bool = False) -> str:
+    """Return a ratio with its bar, and whether it held."""
+    verdict = "held" if (value >= bar if is_least else value <= bar) else "MISSED"
+    return f"{value:7.2f} x  {'>=' if is_least else '<='} {bar:2}  {verdict:6}"
 
 
 def plus(x: Floats, y: Floats) -> Floats:
@@ -137,7 +136,7 @@ def plus(x: Floats, y: Floats) -> Floats:
 
 
 def slides() -> None:
-    """Print the time of a slide, and of an object."""
+    """Print the time of a slide, and of an object, with ratios to MinTopk."""
     print(f"\nA slide of a window of {WINDOW:,} objects: MinTopk, and how much longer others take")
     print(
         " panes     k     MinTopk   recomputing the window       Topk+N, N=0"
@@ -157,18 +156,18 @@ def slides() -> None:
                 f"{turns.ratio('PreTopk', 'MinTopk'):8.1f} x" if panes <= 100 else f"{'-':>10}"
             )
             each = [turns.seconds(name) / slide * 1e9 for name in ("MinTopk", "Topk+N")]
-            held = "held" if max(each) <= 1000 else "MISSED"
+            verdict = "held" if max(each) <= 1000 else "MISSED"
             print(
                 f"{panes:6,} {k:5,} {turns.seconds('MinTopk') * 1e3:8.3f} ms"
-                f" {beside(turns.ratio('anew', 'MinTopk'), RECOMPUTED[panes, k], is_least=True)}"
-                f" {beside(turns.ratio('Topk+N', 'MinTopk'), 3 if panes == 10 else 2)}"
+                f" {with_bar(turns.ratio('anew', 'MinTopk'), RECOMPUTED[panes, k], is_least=True)}"
+                f" {with_bar(turns.ratio('Topk+N', 'MinTopk'), 3 if panes == 10 else 2)}"
                 f" {turns.ratio('filtered', 'MinTopk'):8.1f} x {predicted}"
-                f" {each[0]:8.1f} {each[1]:8.1f}  <= 1000 {held}"
+                f" {each[0]:8.1f} {each[1]:8.1f}  <= 1000 {verdict}"
             )
 
 
 def growth() -> None:
-    """Print what an object takes in a small window, and in a large one."""
+    """Print the time of an object in a small window, and in a large one."""
     slide = 1000
     print(f"\nns an object as the window grows, slides of {slide:,} objects")
     print("     k  operator       10,000    1,000,000      ratio")
@@ -184,12 +183,12 @@ def growth() -> None:
                 turns.add(str(panes), Sliding(operator, panes, slide), 300)
             turns.run()
             small, large = (turns.seconds(panes) / slide * 1e9 for panes in ("10", "1000"))
-            ratio = beside(turns.ratio("1000", "10"), 2)
+            ratio = with_bar(turns.ratio("1000", "10"), 2)
             print(f"{k:6,}  {name:8} {small:12.1f} {large:12.1f} {ratio}")
 
 
 def recurring() -> None:
-    """Print what an object takes that comes again and again, with another score."""
+    """Print the time of an object where keys recur with other scores."""
     different = 100_000
     print(
         f"\nns an object of Topk+N, N=0, with {different:,} keys that come again with other scores"
@@ -206,15 +205,15 @@ def recurring() -> None:
 
 
 def expected(k: int, panes: int, slide: int) -> float:
-    """Return how many candidates there are on average: k of j panes are among the k best of them.
+    """Return the expected number of candidates: of the last j panes, the k best are kept.
 
-    This is k (1 + 1/2 + ... + 1/m), unless a pane holds fewer.
+    This is k (1 + 1/2 + ... + 1/m) for m panes, unless a pane has fewer objects.
     """
     return sum(min(slide, k / j) for j in range(1, panes + 1))
 
 
 def kept() -> None:
-    """Print how many candidates the lists hold on average, whatever the window holds."""
+    """Print the average number of candidates in the lists, by the size of the window."""
     print("\nCandidates, and the average of the lists as a share of what is expected")
     print("(the papers: 2 k in theory, 2.4 k measured)")
     print("    window  panes       k   expected             MinTopk      Topk+N, K = N = k/2")
@@ -231,15 +230,15 @@ def kept() -> None:
                         TopkN(TopkNConfig(k // 2, k // 2), plus),
                     )
                 ]
-                held = "held" if all(0.95 <= share <= 1.05 for share in shares) else "MISSED"
+                verdict = "held" if all(0.95 <= share <= 1.05 for share in shares) else "MISSED"
                 print(
                     f"{window:10,} {panes:6,} {k:7,} {wanted:10,.0f} ={wanted / k:5.2f} k"
-                    f" {shares[0]:12.3f} {shares[1]:12.3f}  0.95 to 1.05  {held}"
+                    f" {shares[0]:12.3f} {shares[1]:12.3f}  0.95 to 1.05  {verdict}"
                 )
 
 
 def average_length(operator: MinTopk | TopkN, panes: int, slide: int, windows: int) -> float:
-    """Return how long a list is on average, over so many windows that share no object."""
+    """Return the average length of a list, over `windows` windows that share no object."""
     sliding, sizes = Sliding(operator, panes, slide), []
     for _ in range(windows):
         sliding.draw(panes)
@@ -250,7 +249,7 @@ def average_length(operator: MinTopk | TopkN, panes: int, slide: int, windows: i
 
 
 def changes() -> None:
-    """Print what changes take, of keys all over the window."""
+    """Print the time of a change of a remote value, for keys all over the window."""
     batches, size, panes = 1000, 1000, 100
     print(f"\n{batches * size:,} changes in batches of {size:,}, {panes} panes, a slide every 10")
     print("     K      N   seconds   us a change   candidates")

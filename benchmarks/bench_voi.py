@@ -1,10 +1,10 @@
-"""AT-VOI: time per evaluation, against the formulas written out pair by pair.
+"""AT-VOI: time per evaluation, against the formulas evaluated pair by pair.
 
-An evaluation is what the policy does in one: it begins, gives the outlook and the worth of all
-candidates twice, learns from two batches of what was fetched, and makes the answer. The remote
-values are all different, so that F has as many levels as it can have. The baseline works out pi and
-g of each object against each other one, which is what one pass over all scores replaces; it is
-vectorised over the scores.
+An evaluation has all steps of the policy: it begins, computes the outlook and the refresh value of
+all candidates twice, learns from two batches of fetched values, and ranks the answer. All remote
+values differ, so that F has the maximum number of levels. The baseline computes pi and g of each
+object against every other one, which the policy replaces by one pass over all scores; the baseline
+is vectorised over the scores.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 K, BUDGET, EVALUATIONS = 10, 7, 40
 MOST = {32: 10.0, 300: 100.0}
-"""Candidates, and how many milliseconds an evaluation may take."""
+"""The bars: milliseconds per evaluation, by the number of candidates."""
 
 
 def milliseconds(act: Callable[[], object]) -> float:
-    """Return how much time of the processor something takes."""
-    begin = time.process_time()  # others may use the machine as well
+    """Return the CPU time of a call."""
+    begin = time.process_time()  # wall time would include other load on the machine
     act()
     return (time.process_time() - begin) * 1000
 
 
 class Run:
-    """Evaluations of a window that always holds the same objects."""
+    """Evaluations of a window that always has the same objects."""
 
     def __init__(self, count: int) -> None:
         self.chance = np.random.default_rng(count)
@@ -48,14 +48,14 @@ class Run:
         self.learner = Learner()
         self.entries = Entries(self.keys, self.keys, self.keys, self.keys + 1)
 
-    def scored(self, values: np.ndarray) -> np.ndarray:
-        """Return the score of each object for each of some remote values."""
+    def score(self, values: np.ndarray) -> np.ndarray:
+        """Return the score of each object for each remote value."""
         return 0.7 * self.streamed[:, None] + 0.3 * values[None, :]
 
     def outlook(self) -> Outlook:
-        """Return what the scores may be."""
+        """Return the distribution of the scores."""
         scores = 0.7 * self.streamed + 0.3 * self.values
-        return self.learner.outlook(self.keys, scores, self.keys, self.scored)
+        return self.learner.outlook(self.keys, scores, self.keys, self.score)
 
     def candidates(self) -> Candidates:
         """Return all objects, with their outlook."""
@@ -63,7 +63,7 @@ class Run:
         return Candidates(self.keys, outlook.scores[:, 0], self.keys + 1, K, 1, outlook)
 
     def evaluate(self) -> None:
-        """Do what is done in an evaluation; a third of what is fetched has changed."""
+        """Run an evaluation; a third of the fetched values have changed."""
         self.learner.begin(self.keys, self.values)
         for budget in (-(-BUDGET // 2), BUDGET // 2):
             fetched = AT_VOI.elect(self.candidates(), self.entries, budget, 0, 0)
@@ -74,7 +74,7 @@ class Run:
 
 
 def pair_by_pair(outlook: Outlook) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums of A and of its squares, and the products, as they are written."""
+    """Return the sums of A and g by the formulas, for each object and score."""
     above, squares = np.zeros_like(outlook.scores), np.zeros_like(outlook.scores)
     product = np.ones_like(outlook.scores)
     for scores, chances, precedence in zip(
@@ -93,12 +93,12 @@ def main() -> None:
     print("candidates  levels  evaluation        sums in one pass  pair by pair   ratio")
     for count, most in MOST.items():
         run = Run(count)
-        took = [milliseconds(run.evaluate) for _ in range(EVALUATIONS)]
+        times = [milliseconds(run.evaluate) for _ in range(EVALUATIONS)]
         outlook = run.outlook()
         ours = median(milliseconds(partial(rank_distribution, outlook, K)) for _ in range(9))
         theirs = median(milliseconds(partial(pair_by_pair, outlook)) for _ in range(3))
         assert np.allclose(rank_distribution(outlook, K).g, pair_by_pair(outlook)[1])
-        levels, middle = outlook.scores.shape[1] - 1, median(took)
+        levels, middle = outlook.scores.shape[1] - 1, median(times)
         verdict = f"{middle:6.2f} ms (<= {most:g})"
         print(
             f"{count:10}  {levels:6}  {verdict:<17} {ours:9.2f} ms     {theirs:9.1f} ms"

@@ -1,6 +1,6 @@
 """An RDF stream processing engine for continuous top-k queries in RSP-QL.
 
-Names are imported when they are first asked for, so that `rsp validate` stays quick.
+Public names are imported on first access, so that `rsp validate` starts quickly.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_ROOMS = {
+_MODULES = {
     "rsp_engine.engine": ("Engine",),
     "rsp_engine.errors": ("RspError",),
     "rsp_engine.model.answers": ("Answer", "Boolean", "Graph", "Interval", "Row", "Solutions"),
@@ -42,10 +42,10 @@ _ROOMS = {
     "rsp_engine.policies.policy": ("Policy", "RankedPolicy"),
     "rsp_engine.drivers.registered_query": ("Query",),
 }
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name in _ROOM_OF:
-        return getattr(import_module(_ROOM_OF[name]), name)
+    if name in _MODULE_OF:
+        return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

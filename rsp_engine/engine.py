@@ -1,4 +1,4 @@
-"""The engine: register queries, bind their streams, and iterate over the answers.
+"""The Python API: register queries, bind their streams, and iterate over the answers.
 
 >>> engine = Engine()
 >>> _ = engine.register('''
@@ -26,14 +26,14 @@ from rsp_engine.drivers.local import LocalDriver
 from rsp_engine.drivers.micro_batch import MicroBatchDriver
 from rsp_engine.drivers.registered_query import Query
 from rsp_engine.drivers.replay_clock import ReplayClock
-from rsp_engine.drivers.service_binding import connect, recorded
+from rsp_engine.drivers.service_binding import connect, record_services
 from rsp_engine.drivers.splits.split_run import SplitRun
 from rsp_engine.drivers.stream_binding import (
     check_bound_streams,
     check_repeatable,
-    close_sources,
-    open_sources,
-    place_of,
+    close_steps_after,
+    open_bound,
+    source_identity,
 )
 from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.errors import BindingError, render
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import Bounds
     from rsp_engine.monitor.run_monitor import RunMonitor
     from rsp_engine.operators.windows.report import ReportKind
-    from rsp_engine.plan.monotone import DeclaredRanges as Monotone
+    from rsp_engine.plan.monotone import DeclaredDirections as Monotone
     from rsp_engine.plan.options import MatchRule, OperatorName
     from rsp_engine.policies.policy import Policy
     from rsp_engine.replica.endpoints.recording import RecordingEndpoint
@@ -82,11 +82,56 @@ __all__ = ["Engine", "RunnerName"]
 
 _LOG = logging.getLogger("rsp")
 RunnerName = Literal["local", "spark"]
-"""What runs the queries: this process alone, or Spark."""
+"""The driver of the queries: this process alone, or Spark."""
 
 
 class Engine:
-    """Runs registered queries over bound streams, in this process or on Spark."""
+    """An engine that runs registered queries over bound streams, in this process or on Spark.
+
+    Set it up first (`function`, `define`, `graph`, `service`, `changes`, `range`, `policy`), then
+    `register` the queries, `bind` their streams, and iterate over `run()`. All times are in
+    milliseconds. As a context manager, the engine closes itself.
+
+    Args:
+        bounds: Which edge of a window belongs to it: `"(]"` (default, as in RSP-QL), or `"[)"`.
+        t0: When the first window opens, in ms of event time. Default 0.
+        report: Which windows are evaluated: `"nonempty"` ones (default), or `"every"` one.
+        max_delay: How many ms an element may be out of order before it is late. Default 0.
+        operator: The operator of ranked queries; with `"auto"` (default) the planner chooses.
+        dead_letter: Called with each malformed or late element. By default these are dropped, and
+            only counted.
+        policy: The name of the refresh policy for remote data. By default the planner chooses.
+        budget: How many remote keys one evaluation may fetch. Default 10.
+        n: How many objects the operator keeps beyond the k best (the N of Super-MTK+N). Default 10.
+        max_requests: How many requests one evaluation may send. No limit by default.
+        deadline_ms: How long one evaluation may wait for remote data, in ms. No limit by default.
+        seed: The seed of the policies that use randomness. Default 0.
+        snapshot: Whether the replica starts with all remote data (default), or is filled by misses.
+        capacity: How many remote keys the replica keeps. No limit by default.
+        change_interval_ms: How often each remote key changes, in ms. By default it is learned.
+        arrivals: Which arrivals of a join key count within a window: the `"latest"` (default), or
+            `"all"`.
+        oracle: Whether to score ranked answers against all remote data, fetched beside the budget.
+        match: Whether a WINDOW block is matched over the whole `"window"` (default), or within
+            each `"element"`.
+        max_instances: How many instances to keep of objects whose attributes arrive on several
+            streams; with a limit, answers are approximate. No limit by default.
+        runner: `"local"` (default) runs in this process, `"spark"` on Spark.
+        master: The URL of the Spark master. Default `"local[*]"`.
+        checkpoint: The folder of the checkpoint. A run that broke off resumes from it. None by
+            default.
+        place_bytes: The approximate size of a split, in bytes. Default 4 MiB.
+        speed: Replays recorded streams by event time, this many times faster than they happened.
+            By default elements are read as fast as possible.
+        packages: Maven packages for Spark, for instance its Kafka connector.
+
+    Raises:
+        ValueError: If the budget, `n`, the capacity or a limit is out of range.
+
+    >>> with Engine(max_delay=5_000, report="every") as engine:
+    ...     engine.is_on_spark, engine.is_live
+    (False, False)
+    """
 
     def __init__(  # noqa: PLR0913 - an option is an argument
         self,
@@ -138,22 +183,23 @@ class Engine:
         self._runner = runner
         self._master = master
         self._checkpoint = checkpoint
-        self._place_bytes = place_bytes
+        self._split_bytes = place_bytes
         self._speed = speed
         self._packages = packages
         self._driver: SparkDriver | MicroBatchDriver | None = None
         self._answers: Generator[Answer] | None = None
-        self._paced: ReplayClock | None = None
+        self._replay_clock: ReplayClock | None = None
         self._max_delay = max_delay
         self._dead_letter = dead_letter or (lambda _: None)
         self._plans: list[QueryPlan] = []
         self._sources: dict[str, list[ElementSource]] = {}
         self._feeds: dict[str, list[ElementSource]] = {}
-        self._places: dict[str, list[str]] = {}
-        """What tells each source of a stream from others, without secrets."""
+        self._identities: dict[str, list[str]] = {}
+        """The identity of each source of a stream, without secrets."""
         self._steps: dict[str, Step] = {}
-        self._watch: RunMonitor | None = None
+        self._monitor: RunMonitor | None = None
         self.counts = Counts()
+        """How many elements, triples and answers have passed through the last run."""
 
     def __enter__(self) -> Self:
         return self
@@ -162,7 +208,10 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """End a run that was not iterated to its end, and give back what it holds."""
+        """End the run, if it was not iterated to its end, and release its resources.
+
+        >>> Engine().close()
+        """
         self.stop()
         if self._answers is not None:
             self._answers.close()
@@ -170,12 +219,25 @@ class Engine:
     def function(
         self, name: str, call: Callable[..., Any], *, monotone: Monotone | None = None
     ) -> None:
-        """Register a function, by a bare name or an IRI, before the queries that call it.
+        """Register a Python function, before the queries that call it.
 
-        Say that it `rises`, `falls` or is `constant` when its arguments rise, or so for each; or
-        that it is a `distance`: the same both ways, and not falling as its arguments move apart.
+        The function takes and returns plain Python values. If it raises, or returns None, the call
+        has no value, as any error in SPARQL.
+
+        Args:
+            name: A bare name or an IRI.
+            call: The function.
+            monotone: How its value changes as an argument grows: `"rises"`, `"falls"` or
+                `"constant"`, or a tuple with one of these, or None, for each argument. `"distance"`
+                declares a symmetric function of two arguments that never falls as they move apart.
+                By default nothing is known.
+
+        Raises:
+            BindingError: If `define` has defined the name.
+
+        >>> Engine().function("double", lambda x: 2 * x, monotone="rises")
         """
-        definitions = {n: made for n, made in self._options.definitions.items() if n != name}
+        definitions = {n: known for n, known in self._options.definitions.items() if n != name}
         if self._options.definitions.get(name) not in (None, USUAL.get(name)):
             raise BindingError(f"{name} is defined already", "take another name")
         functions = {**self._options.functions, name: as_sparql(call)}
@@ -189,7 +251,14 @@ class Engine:
     def define(self, text: str, prefixes: Mapping[str, str] | None = None) -> None:
         """Define a function by an expression, before the queries that call it.
 
-        A call stands for the expression, wherever it is evaluated; IRIs may use the prefixes.
+        The planner replaces each call by the expression.
+
+        Args:
+            text: The definition: `NAME(?a, ?b) = EXPRESSION`.
+            prefixes: The prefixes of the IRIs in the text. None by default.
+
+        Raises:
+            RspError: If the text is no definition, or the name is taken.
 
         >>> Engine().define("F(?mentions, ?followers) = ?mentions / 100 + ?followers / 1000000")
         """
@@ -199,65 +268,128 @@ class Engine:
         self._options = replace(self._options, definitions=definitions)
 
     def graph(self, iri: str, path: str | Path) -> None:
-        """Say which file a static graph is, before the queries that read it."""
+        """Bind a static graph to a file, before the queries that read it.
+
+        Args:
+            iri: The IRI of the graph.
+            path: An RDF file.
+
+        >>> Engine().graph("http://example.org/rooms", "rooms.ttl")
+        """
         graphs = {**self._options.graphs, iri: Path(path)}
         self._options = replace(self._options, graphs=graphs)
 
     def service(self, iri: str, endpoint: Bindable, *, modified: str | None = None) -> None:
-        """Say where the data of a SERVICE are, before the queries that ask for them.
+        """Bind a SERVICE to an endpoint, before the queries that use it.
 
-        An endpoint is a URL, a pyoxigraph `Store` or `Dataset`, a configured `SPARQLWrapper`, a
-        `Recorded` history or any other endpoint, or a function that makes one. `modified` is the
-        property by which it tells when a key was last modified, if it does: what is told to be
-        unchanged is not fetched.
+        Args:
+            iri: The IRI of the SERVICE.
+            endpoint: A URL, a pyoxigraph `Store` or `Dataset`, a configured `SPARQLWrapper`, an
+                object with `fetch` and `snapshot`, or a function that makes one from a
+                `RemotePattern`.
+            modified: The IRI of the property that states when a key was last modified. Keys that
+                it reports unchanged are not fetched. By default there is no such property.
+
+        Raises:
+            ServiceError: If a service cannot be bound to such an object.
+
+        >>> from pyoxigraph import Store
+        >>> Engine().service("http://example.org/users", Store())
         """
         iri = absolute(iri)
         services = {**self._options.services, iri: connect(endpoint)}
-        known = {name: told for name, told in self._options.modified.items() if name != iri}
+        properties = {name: verb for name, verb in self._options.modified.items() if name != iri}
         if modified is not None:
-            known[iri] = modified
-        self._options = replace(self._options, services=services, modified=known)
+            properties[iri] = modified
+        self._options = replace(self._options, services=services, modified=properties)
 
     def changes(self, iri: str, source: str | ElementSource | Iterable[tuple[int, str]]) -> None:
-        """Say where a service pushes its changes, before the queries that ask for its data.
+        """Bind a change stream of a SERVICE, before the queries that use the service.
 
-        Each element holds the new triples of some keys, from its time on.
+        Each element holds the new triples of some keys, valid from its timestamp on.
+
+        Args:
+            iri: The IRI of the SERVICE.
+            source: As for `bind`.
+
+        Raises:
+            SourceError: If the source cannot be opened.
+
+        >>> Engine().changes("http://example.org/users", [])
         """
         iri = absolute(iri)
         self._options = replace(self._options, feeds=self._options.feeds | {iri})
         self._bind(self._feeds, changes_stream(iri), source)
 
     def range(self, stream: str, low: float, high: float) -> None:
-        """Say what the least and the largest value of a stream are, before the queries of it.
+        """Declare the value range of a stream's attribute, before the queries that read it.
 
-        That is for ranked queries whose objects have their attributes in several streams.
+        Ranked queries whose objects have attributes on several streams use it; the default is 0 to
+        1.
+
+        Args:
+            stream: The IRI of the stream.
+            low: The smallest value, at least 0.
+            high: The largest value.
+
+        Raises:
+            BindingError: Unless 0 <= low <= high, and high is finite.
+
+        >>> Engine().range("http://example.org/readings", 0, 250)
         """
         ranges = {**self._options.ranges, absolute(stream): (low, high)}
         self._options = replace(self._options, ranges=ranges)
 
     def policy(self, policy: Policy) -> None:
-        """Add a refresh policy of your own, before the queries that use it."""
+        """Add a refresh policy of your own, before the queries that use it.
+
+        Args:
+            policy: Any object with the members of `Policy`.
+
+        Raises:
+            ValueError: If a member is missing, or the name is taken.
+
+        >>> from rsp_engine import RankedPolicy
+        >>> from rsp_engine.policies.tsm import tsm
+        >>> Engine().policy(RankedPolicy("MY-TSM", "the window's top", "my notes", "window", tsm))
+        """
         policies = add_policy(policy, self._options.policies)
         self._options = replace(self._options, policies=policies)
 
     def register(self, text: str, source: str = "<query>", folder: Path | None = None) -> Query:
-        """Register a query. Relative IRIs in FROM are files in `folder`, else the current folder.
+        """Parse, check and plan a query, and register it.
 
-        A query reads files in that folder, and those that `graph` names: no link leads out of it.
-        Give a folder of its own to a text that you do not trust.
+        A query reads only the files in `folder`, and those that `graph` names; symbolic links do
+        not lead out of the folder. Give untrusted text a folder of its own. Warnings are logged,
+        and are in `Query.warnings`.
 
-        What is suspicious about it is logged, and stands in the `warnings` of the query.
+        Args:
+            text: The query, in RSP-QL.
+            source: Its name in error messages.
+            folder: Where relative IRIs in FROM are looked up. Default: the current folder.
+
+        Raises:
+            QueryError: If the text is not RSP-QL, breaks a rule of it, or cannot be evaluated.
+            BindingError: If the name of the query is taken, or the policy is not known.
+
+        >>> query = Engine().register('''
+        ...     PREFIX : <http://example.org/>
+        ...     SELECT ?s FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 10s]
+        ...     WHERE { WINDOW :w { ?s :p ?o } }''')
+        >>> query.warnings
+        ()
         """
         options = replace(self._options, folder=folder or Path())
-        made = plan(check(text, source), text, source, options)
-        if made.physical.name in (p.physical.name for p in self._plans):
-            raise BindingError(
-                f"two queries are called {made.physical.name}", "give each a name with REGISTER"
-            )
-        self._plans.append(made)
-        for warning in made.warnings:
+        planned = plan(check(text, source), text, source, options)
+        name = planned.physical.name
+        if name in (other.physical.name for other in self._plans):
+            raise BindingError(f"two queries are called {name}", "give each a name with REGISTER")
+        self._plans.append(planned)
+        for warning in planned.warnings:
             _LOG.warning("%s", render(warning, text, source, "warning"))
-        return Query(made.query, made.logical, made.physical, made.warnings, self._snapshot)
+        return Query(
+            planned.query, planned.logical, planned.physical, planned.warnings, self._snapshot
+        )
 
     def _snapshot(self, name: str, k: int | None, size: int | None) -> Solutions | Graph:
         if name not in self._steps:
@@ -265,22 +397,45 @@ class Engine:
         return self._steps[name].now(k, size)
 
     def register_file(self, path: str) -> Query:
-        """Register the query of a file."""
+        """Register the query of a file; relative IRIs in FROM are looked up beside it.
+
+        Args:
+            path: An RSP-QL file, at most 2 MB, in UTF-8; `-` is the standard input.
+
+        Raises:
+            QueryFileError: If the file cannot be read.
+            QueryError: As `register`.
+            BindingError: As `register`.
+        """
         return self.register(read_query(path), path, Path(path).parent)
 
     def explain(self) -> str:
-        """Return what will be done, query by query."""
+        """Return the plan of each query as text.
+
+        >>> Engine().explain()
+        ''
+        """
         return "\n".join(map(explain, self._plans))
 
     @property
     def forms(self) -> list[Literal["SELECT", "CONSTRUCT", "ASK"]]:
-        """The forms of the registered queries."""
-        return [made.physical.operator.form for made in self._plans]
+        """The forms of the registered queries, in their order."""
+        return [planned.physical.operator.form for planned in self._plans]
 
     def bind(self, stream: str, source: str | ElementSource | Iterable[tuple[int, str]]) -> None:
-        """Bind a stream to a source: a path, a URL, `-`, or pairs of a time and a Turtle text.
+        """Bind a stream to a source.
 
-        A stream that is bound several times is all of its sources, merged by time.
+        If you bind a stream several times, its sources are merged by time.
+
+        Args:
+            stream: The IRI of the stream.
+            source: A path, a URL, `-` for the standard input, an `ElementSource`, or pairs of a
+                timestamp in ms and a Turtle text.
+
+        Raises:
+            SourceError: If the source cannot be opened.
+
+        >>> Engine().bind("http://example.org/s", [(1_000, "<urn:a> <urn:p> 1 .")])
         """
         self._bind(self._sources, absolute(stream), source)
 
@@ -290,30 +445,43 @@ class Engine:
         stream: str,
         source: str | ElementSource | Iterable[tuple[int, str]],
     ) -> None:
-        """Open a source, and note what tells it from others."""
-        found = open_sources(source)
-        bound.setdefault(stream, []).append(found)
-        self._places.setdefault(stream, []).append(place_of(source, found))
+        """Open a source, and note its identity for checkpoints."""
+        opened = open_bound(source)
+        bound.setdefault(stream, []).append(opened)
+        self._identities.setdefault(stream, []).append(source_identity(source, opened))
 
     def run(self, outputs: Sequence[RewindableOutput] = ()) -> Iterator[Answer]:
-        """Yield the answers of all queries until the sources end.
+        """Return an iterator over the answers of all queries, until the sources end.
 
-        With a checkpoint, `outputs` are where answers are written to: they go back to where they
-        were when the state was written from which the run goes on.
+        The answers of one query are in the order of its windows. The example at the top of this
+        module shows a run.
+
+        Args:
+            outputs: The sinks that you write the answers to. When a run resumes from a checkpoint,
+                they are rewound to their positions at the last commit.
+
+        Raises:
+            BindingError: As `check`; or if the runner cannot read a source.
+            DriverError: If the driver cannot start or go on.
+            StateError: If the checkpoint is damaged, or belongs to another run.
+            ValueError: If the speed is not positive.
         """
         self.check()
-        plans = [made.physical for made in self._plans]
+        plans = [planned.physical for planned in self._plans]
         sources = {**self._sources, **self._feeds}
         if self._runner == "local" and self._checkpoint is None and not self.is_live:
-            steps = self._made(plans)
-            driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay, self._pace())
+            steps = self._make_steps(plans)
+            clock = self._start_clock()
+            driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay, clock)
             self.counts = driver.counts
-            answers = self._begun(driver, steps, sources)
+            answers = self._answers_of(driver, steps, sources)
         else:
             check_repeatable(
-                sources, is_kept=self._checkpoint is not None, is_paced=self._speed is not None
+                sources,
+                has_checkpoint=self._checkpoint is not None,
+                is_paced=self._speed is not None,
             )
-            answers = self._run_in_places(plans, sources, outputs)
+            answers = self._run_splits(plans, sources, outputs)
             answers = live_sources(self._live(), self._checkpoint, answers)
         self._answers = answers
         return answers
@@ -325,136 +493,153 @@ class Engine:
 
     @property
     def is_live(self) -> bool:
-        """Whether a stream comes from a broker, and so has no end."""
+        """Whether a bound stream is live, and so has no end."""
         return bool(self._live())
 
     @property
     def is_stoppable(self) -> bool:
-        """Whether `stop` ends a run: one on Spark, of live streams, or with a checkpoint."""
+        """Whether `stop` can end the run: on Spark, with live streams, or with a checkpoint."""
         return self.is_on_spark or self.is_live or self._checkpoint is not None
 
     def _live(self) -> list[LiveSource]:
         bound = {**self._sources, **self._feeds}.values()
-        return [source for found in bound for source in found if isinstance(source, LiveSource)]
+        return [source for sources in bound for source in sources if isinstance(source, LiveSource)]
 
     def stop(self) -> None:
-        """End a run after what it has in hand; another thread, or a signal, may say so.
+        """End the run after the current micro-batch. Threads and signal handlers may call this.
 
-        Live streams end here, and with them their windows; with a checkpoint they do not, since
-        the run can go on later. Other runs in this process end when their streams do.
+        Without a checkpoint live streams end, and their last windows close. With one they do not,
+        since the run can resume. A run that is not `is_stoppable` goes on until its streams end.
+
+        >>> Engine().stop()
         """
         if self._checkpoint is None and self.is_live:
             for source in self._live():
                 source.end()
         elif self._driver is not None:
             self._driver.stop()
-            if self._paced is not None:  # what is in hand is finished without waiting
-                self._paced.stop()
+            if self._replay_clock is not None:  # finish the micro-batch without waiting
+                self._replay_clock.stop()
 
     def _check_runner(self) -> None:
         kafka = [source.name for source in self._live() if source.name.startswith("kafka")]
         if kafka and not self.is_on_spark:
             raise BindingError(f"{kafka[0]} is read through Spark", "run it on Spark")
 
-    def _run_in_places(
+    def _run_splits(
         self,
         plans: Sequence[PhysicalPlan],
         sources: Mapping[str, Sequence[ElementSource]],
         outputs: Sequence[RewindableOutput],
     ) -> Generator[Answer]:
-        """Run what has no end, or must not be lost, or is read by many."""
+        """Run split by split: on Spark, with live streams, or with a checkpoint."""
         self._check_runner()
-        if self.is_on_spark:
+        on_spark = self.is_on_spark
+        if on_spark:
             self._start_spark()
         recordings: list[RecordingEndpoint] = []
         folder = None if self._checkpoint is None else str(self._checkpoint)
         if folder is not None:
-            plans = [recorded(plan, recordings) for plan in plans]
-        steps = self._made(plans)
-        run = SplitRun(steps, sources, self._dead_letter, self._max_delay, self._pace())
-        kept = CheckpointSpec(folder, self._identity(plans, sources), recordings, outputs)
-        driver = self._on_spark(run, kept) if self.is_on_spark else self._steadily(run, kept)
+            plans = [record_services(plan, recordings) for plan in plans]
+        steps = self._make_steps(plans)
+        run = SplitRun(steps, sources, self._dead_letter, self._max_delay, self._start_clock())
+        spec = CheckpointSpec(folder, self._identity(plans, sources), recordings, outputs)
+        driver = self._spark_driver(run, spec) if on_spark else self._local_driver(run, spec)
         self._driver, self.counts = driver, driver.counts
-        return self._begun(driver, steps, sources)
+        return self._answers_of(driver, steps, sources)
 
     def _identity(
         self, plans: Sequence[PhysicalPlan], sources: Mapping[str, Sequence[ElementSource]]
     ) -> dict[str, Any]:
-        """Return what a checkpoint belongs to."""
+        """Return what identifies the run that a checkpoint belongs to."""
         return {
             "queries": [plan_identity(plan) for plan in plans],
-            "sources": {stream: self._places[stream] for stream in sources},
+            "sources": {stream: self._identities[stream] for stream in sources},
             "max_delay": self._max_delay,
             **({} if self.is_on_spark else {"runner": "local"}),
         }
 
     def _start_spark(self) -> None:
-        """Start Spark with its packages: sources that are read by it need it first."""
+        """Start Spark with its packages, before the sources that it reads are opened."""
         if self._packages is not None or any(s.name.startswith("kafka") for s in self._live()):
             from rsp_engine.drivers.spark.session import start_session
 
             start_session(self._master, self._packages)
 
-    def _steadily(self, run: SplitRun, kept: CheckpointSpec) -> MicroBatchDriver:
-        return MicroBatchDriver(run, kept, place_bytes=self._place_bytes)
+    def _local_driver(self, run: SplitRun, checkpoint: CheckpointSpec) -> MicroBatchDriver:
+        return MicroBatchDriver(run, checkpoint, split_bytes=self._split_bytes)
 
-    def _on_spark(self, run: SplitRun, kept: CheckpointSpec) -> SparkDriver:
+    def _spark_driver(self, run: SplitRun, checkpoint: CheckpointSpec) -> SparkDriver:
         from rsp_engine.drivers.spark.driver import SparkDriver, SparkOptions
 
-        options = SparkOptions(self._master, self._place_bytes)
-        return SparkDriver(run, kept, options=options)
+        options = SparkOptions(self._master, self._split_bytes)
+        return SparkDriver(run, checkpoint, options=options)
 
     def watched_by(self, watch: RunMonitor) -> None:
-        """Let somebody see the next run: how far it is, and every answer."""
-        self._watch = watch
+        """Attach a monitor to the next run; it sees the run's progress and every answer.
 
-    def _begun(
+        Args:
+            watch: The monitor. Another thread may read it while the run goes on.
+
+        >>> from rsp_engine.monitor.run_monitor import RunMonitor
+        >>> Engine().watched_by(RunMonitor())
+        """
+        self._monitor = watch
+
+    def _answers_of(
         self,
         driver: LocalDriver | SparkDriver | MicroBatchDriver,
         steps: list[Step],
         sources: Mapping[str, Sequence[ElementSource]],
     ) -> Generator[Answer]:
-        """Return the answers of a run; whoever watches is told of it."""
-        if self._watch is not None:
-            self._watch.begin(self._started(steps, driver, sources))
+        """Return the answers of a driver, and attach the monitor."""
+        if self._monitor is not None:
+            self._monitor.begin(self._run_info(steps, driver, sources))
             for step in steps:
-                step.watch = self._watch
-        return close_sources(steps, driver.run())
+                step.watch = self._monitor
+        return close_steps_after(steps, driver.run())
 
-    def _started(
+    def _run_info(
         self,
         steps: list[Step],
         driver: LocalDriver | SparkDriver | MicroBatchDriver,
         sources: Mapping[str, Sequence[ElementSource]],
     ) -> Started:
-        """Return what a monitor may know of a run."""
-        every = [source for found in sources.values() for source in found]
+        """Return what a monitor needs to know about a run."""
+        opened = [source for bound in sources.values() for source in bound]
         return Started(
-            [query_info(made) for made in self._plans],
+            [query_info(planned) for planned in self._plans],
             steps,
             driver,
-            {stream: [source.name for source in found] for stream, found in sources.items()},
-            lambda: extent_of(every, driver.read_to()),
+            {stream: [source.name for source in bound] for stream, bound in sources.items()},
+            lambda: extent_of(opened, driver.read_to()),
         )
 
-    def _made(self, plans: Sequence[PhysicalPlan]) -> list[Step]:
-        """Return a step for each plan; queries of pairs share what they can."""
+    def _make_steps(self, plans: Sequence[PhysicalPlan]) -> list[Step]:
+        """Return a step for each plan; queries of pairs share their skybands."""
         skybands = Skybands()
         steps = [Step(plan, skybands) for plan in plans]
         self._steps = {step.plan.name: step for step in steps}
         return steps
 
-    def _pace(self) -> ReplayClock | None:
-        self._paced = None if self._speed is None else ReplayClock(self._speed)
-        return self._paced
+    def _start_clock(self) -> ReplayClock | None:
+        self._replay_clock = None if self._speed is None else ReplayClock(self._speed)
+        return self._replay_clock
 
     def check(self) -> None:
-        """Raise what is wrong, if a run would be refused: a stream without a source, and the like.
+        """Check that queries, streams, services and options fit together; read and send nothing.
 
-        Nothing is read or sent for that.
+        Raises:
+            BindingError: If a stream has no source, no query uses a binding, or the like.
+
+        >>> Engine().check()
+        Traceback (most recent call last):
+        ...
+        rsp_engine.errors.BindingError: no query is registered
         """
-        check_bound_streams([made.physical for made in self._plans], self._sources)
-        asked = (service for made in self._plans for service in made.physical.services)
-        refuse_unasked(self._options.bound_services, asked)
-        refuse_unread(self._options, (made.query for made in self._plans))
-        refuse_undeclared(self._options, (made.physical.operator for made in self._plans))
+        plans = [planned.physical for planned in self._plans]
+        check_bound_streams(plans, self._sources)
+        services = (service for physical in plans for service in physical.services)
+        refuse_unasked(self._options.bound_services, services)
+        refuse_unread(self._options, (planned.query for planned in self._plans))
+        refuse_undeclared(self._options, (physical.operator for physical in plans))

@@ -1,20 +1,20 @@
-"""Everything that can go wrong, and how it is told.
+"""The errors of the engine, and how they are shown.
 
-    RspError                    anything the engine refuses: a message and, if one helps, a hint
+    RspError                    base class: a message and, where one helps, a hint
     ├── QueryFileError          a query file cannot be read: missing, a folder, too large
-    ├── QueryError              the text of a query is wrong; holds every diagnostic, with its place
+    ├── QueryError              a query is wrong; carries every diagnostic with its span
     │   ├── QuerySyntaxError    ... by the SPARQL 1.1 grammar, its notes, or the clauses of RSP-QL
-    │   ├── QuerySemanticError  ... by the rules of RSP-QL: it can be read, but has no meaning
-    │   └── PlanError           ... by what the engine can do: it has a meaning, but no way to run
-    ├── BindingError            a stream or graph of a query has no source, or a source no use
-    ├── SourceError             a source cannot be opened: missing, unreadable, of unknown format
-    ├── SinkError               answers cannot be written: a bad path, a format of another form
-    ├── ServiceError            a service cannot be asked: a bad address, one that is not allowed
-    ├── SuiteError              a suite of experiments cannot be run: a key is unknown or wrong
-    ├── StateError              a saved state does not fit: of another version or configuration
-    └── DriverError             what runs the queries fails: no Java, a folder that is full, Spark
+    │   ├── QuerySemanticError  ... by the rules of RSP-QL: it parses, but has no meaning
+    │   └── PlanError           ... by what the engine supports: it is valid, but cannot be run
+    ├── BindingError            a stream or graph has no source, or a source is never read
+    ├── SourceError             a source cannot be opened: missing, unreadable, unknown format
+    ├── SinkError               answers cannot be written: bad path, format of another query form
+    ├── ServiceError            a service cannot be queried: bad address, or not allowed
+    ├── SuiteError              an experiment suite cannot be run: a key is unknown or wrong
+    ├── StateError              a saved state does not fit: another version or configuration
+    └── DriverError             a driver cannot start or go on: no Java, disk full, Spark failure
 
-A `Diagnostic` is one thing that is wrong, or suspicious, at one place of a query.
+A `Diagnostic` is one error or warning at one place of a query.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ __all__ = [
 ]
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_SHOWN = 100
+_EXCERPT_LENGTH = 100  # the most characters that are shown of the line of a diagnostic
 _MARK = "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of a text: the characters from `start` up to, not including, `end`."""
+    """A half-open range of characters in a text: `start` included, `end` excluded."""
 
     start: int
     end: int
@@ -63,7 +63,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a text as people count: lines and columns from 1."""
+    """A line and a column in a text, both counted from 1."""
 
     line: int
     column: int
@@ -71,7 +71,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that is wrong or suspicious in a query, where it is, and a way out."""
+    """One error or warning in a query: its message, its span and, where one helps, a hint."""
 
     kind: Literal["syntax", "semantic"]
     message: str
@@ -80,7 +80,7 @@ class Diagnostic:
 
 
 class RspError(Exception):
-    """Anything that the engine refuses."""
+    """The base class of all errors that the engine raises on purpose."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -103,7 +103,7 @@ class QueryFileError(RspError):
 
 
 class QueryError(RspError):
-    """The text of a query is wrong. The first diagnostic gives the message and the hint."""
+    """A query is wrong; the message and the hint are those of the first diagnostic."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic], text: str, source: str) -> None:
         super().__init__(diagnostics[0].message, diagnostics[0].hint)
@@ -116,19 +116,19 @@ class QueryError(RspError):
 
 
 class QuerySyntaxError(QueryError):
-    """The text is not RSP-QL."""
+    """A query does not parse as RSP-QL."""
 
 
 class QuerySemanticError(QueryError):
-    """The text is RSP-QL, but what it says cannot be."""
+    """A query parses, but breaks a rule of RSP-QL."""
 
 
 class PlanError(QueryError):
-    """The query is good, but the engine has no way to run it."""
+    """A query is valid, but the engine cannot run it."""
 
 
 class BindingError(RspError):
-    """A query and what it is bound to do not fit."""
+    """A query does not fit the streams, graphs, services or functions it is bound to."""
 
 
 class SourceError(RspError):
@@ -140,23 +140,23 @@ class SinkError(RspError):
 
 
 class ServiceError(RspError):
-    """A service cannot be asked as it is configured."""
+    """A service cannot be queried as it is configured."""
 
 
 class SuiteError(RspError):
-    """A suite of experiments cannot be run as it is written."""
+    """An experiment suite cannot be run as it is written."""
 
 
 class StateError(RspError):
-    """A saved state cannot be taken up."""
+    """A saved state cannot be restored."""
 
 
 class DriverError(RspError):
-    """What runs the queries cannot start, or cannot go on."""
+    """A driver cannot start, or cannot go on."""
 
 
 def position(text: str, offset: int) -> Position:
-    r"""Return the line and the column of a character; LF, CRLF and CR end a line.
+    r"""Return the line and the column of an offset; LF, CRLF and CR each end a line.
 
     >>> position("SELECT *\r\n{ }", 11)
     Position(line=2, column=2)
@@ -169,7 +169,7 @@ def position(text: str, offset: int) -> Position:
 
 
 def render(diagnostic: Diagnostic, text: str, source: str, label: str = "error") -> str:
-    """Show a diagnostic with its line, a caret under the place, and the hint.
+    """Format a diagnostic with its line, carets under its span, and its hint.
 
     >>> wrong = Diagnostic("syntax", "expected `}`", Span(9, 10), "close it")
     >>> print(render(wrong, "SELECT * ?", "q"))
@@ -195,14 +195,15 @@ def render(diagnostic: Diagnostic, text: str, source: str, label: str = "error")
 
 
 def _excerpt(text: str, span: Span, place: Position) -> tuple[str, str]:
-    """Return the line around a span and the carets under it; a long line is cut around them."""
+    """Return the line of a span and the carets under it; cut a long line around the span."""
     line_start = span.start - place.column + 1
     end_match = _LINE_END.search(text, span.start)
     line_end = end_match.start() if end_match else len(text)
     start = line_start
-    if line_end - line_start > _SHOWN:
-        start = max(line_start, min(span.start - _SHOWN // 2, line_end - _SHOWN))
-    end = min(line_end, start + _SHOWN)
+    if line_end - line_start > _EXCERPT_LENGTH:
+        centred = span.start - _EXCERPT_LENGTH // 2
+        start = max(line_start, min(centred, line_end - _EXCERPT_LENGTH))
+    end = min(line_end, start + _EXCERPT_LENGTH)
     before = _visible(text[start : span.start])
     marked = _visible(text[span.start : max(span.start, min(span.end, end))])
     after = _visible(text[span.start : end])[len(marked) :]
@@ -213,7 +214,7 @@ def _excerpt(text: str, span: Span, place: Position) -> tuple[str, str]:
 
 
 def _visible(text: str) -> str:
-    """Replace what would move the cursor: a tab by four blanks, other controls by a mark."""
+    """Replace characters that move the cursor: a tab by four blanks, other controls by U+FFFD."""
     return "".join("    " if c == "\t" else _MARK if _is_control(c) else c for c in text)
 
 
@@ -222,7 +223,7 @@ def _is_control(character: str) -> bool:
 
 
 def _width(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return the width of a text in terminal columns: 0 for combining marks, 2 for wide ones."""
     return sum(
         0
         if unicodedata.category(c) in ("Mn", "Me")

@@ -9,6 +9,7 @@ of a fenced block says what is done with it:
     sparql   it must be a valid query, without warnings
     turtle, json, jsonl, csv, toml
              it must be well-formed
+    text     it is a drawing
     (none)   it is what the last block that was run has printed; `...` stands for anything
 
 A paragraph before a block that says "Save this as `name`" puts it into that file. One that says "no
@@ -281,6 +282,8 @@ def _check_form(block: Block) -> None:
             assert len(widths) == 1, f"{block}: its rows are not of one length"
         case "toml":
             tomllib.loads(block.text)
+        case "text":
+            pass
         case _:
             raise AssertionError(f"{block}: nobody knows what to do with {block.language}")
 

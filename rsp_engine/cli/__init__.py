@@ -1,4 +1,4 @@
-"""The command line: `rsp` and its words, one to a file."""
+"""The command line: `rsp` and its subcommands, one per file."""
 
 from rsp_engine.cli import demo as _demo
 from rsp_engine.cli import doctor as _doctor
@@ -12,5 +12,5 @@ from rsp_engine.cli.app import app
 
 __all__ = ["app", "main"]
 
-WORDS = (_validate, _explain, _run, _replay, _demo, _experiment, _policies, _doctor)
+COMMANDS = (_validate, _explain, _run, _replay, _demo, _experiment, _policies, _doctor)
 main = app

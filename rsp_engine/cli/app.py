@@ -1,7 +1,7 @@
-"""The command `rsp` and what all its words share.
+"""The command `rsp`, and what its subcommands share.
 
-Output for machines goes to standard output, talk to standard error. Exit codes: 0 all is well,
-2 what the user gave is wrong, 3 something else failed.
+Results go to standard output, messages to standard error. Exit codes: 0 success, 2 wrong user
+input, 3 any other failure.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from rsp_engine.errors import DriverError, QueryError, QueryFileError, RspError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["USERS_FAULT", "WORLDS_FAULT", "OutputFormat", "app", "exit_on_error"]
+__all__ = ["EXIT_FAILURE", "EXIT_USER_ERROR", "OutputFormat", "app", "exit_on_error"]
 
-USERS_FAULT, WORLDS_FAULT = 2, 3
+EXIT_USER_ERROR, EXIT_FAILURE = 2, 3
 
 
 class OutputFormat(StrEnum):
-    """For whom something is printed."""
+    """The format of the output: text for people, JSON for programs."""
 
     text = "text"
     json = "json"
@@ -41,8 +41,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"rsp-engine {__version__}")
         raise typer.Exit
 
@@ -57,8 +57,8 @@ def options(
 
 
 @contextmanager
-def exit_on_error(code: int = USERS_FAULT) -> Iterator[None]:
-    """Tell what the engine refuses in a few lines, and end with an exit code."""
+def exit_on_error(code: int = EXIT_USER_ERROR) -> Iterator[None]:
+    """Print an error of the engine with its hint, without secrets, and exit with a code."""
     from rsp_engine.monitor.redaction import Redactor
 
     hide = Redactor(os.environ)
@@ -71,4 +71,4 @@ def exit_on_error(code: int = USERS_FAULT) -> Iterator[None]:
         hint = "" if error.hint is None else f"\n  = hint: {error.hint}"
         where = f"{error.path}: " if isinstance(error, QueryFileError) else ""
         typer.echo(hide(f"error: {where}{error.message}{hint}"), err=True)
-        raise typer.Exit(WORLDS_FAULT if isinstance(error, DriverError) else code) from None
+        raise typer.Exit(EXIT_FAILURE if isinstance(error, DriverError) else code) from None

@@ -1,4 +1,4 @@
-"""`IRI=VALUE`, as users bind streams and graphs on the command line."""
+"""Bindings of the form `IRI=VALUE`, by which flags bind streams, graphs and services."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ __all__ = ["bindings", "bound_once"]
 
 
 def bindings(
-    given: list[str], known: Collection[str], prefixes: Mapping[str, str], flag: str
+    texts: list[str], known: Collection[str], prefixes: Mapping[str, str], flag: str
 ) -> list[tuple[str, str]]:
-    """Split each `IRI=VALUE`; the IRI may be written as in the query.
+    """Parse each `IRI=VALUE`; the IRI may be written as in the query.
 
-    An IRI can hold an equals sign, so the names that the queries know are tried first.
+    An IRI can contain an equals sign, so the names that the queries use are tried first.
 
-    >>> given = [":s=a.nq", "http://e/?x=1=b.nq"]
-    >>> bindings(given, ["http://e/?x=1"], {"": "http://e/"}, "--stream")
+    >>> texts = [":s=a.nq", "http://e/?x=1=b.nq"]
+    >>> bindings(texts, ["http://e/?x=1"], {"": "http://e/"}, "--stream")
     [('http://e/s', 'a.nq'), ('http://e/?x=1', 'b.nq')]
     """
-    return [_binding(text, known, prefixes, flag) for text in given]
+    return [_binding(text, known, prefixes, flag) for text in texts]
 
 
 def bound_once(
-    given: list[str], known: Collection[str], prefixes: Mapping[str, str], flag: str
+    texts: list[str], known: Collection[str], prefixes: Mapping[str, str], flag: str
 ) -> list[tuple[str, str]]:
-    """Do the same where an IRI has one value.
+    """Parse bindings as `bindings` does; refuse an IRI that is bound twice.
 
     >>> bound_once([":g=a.ttl", ":g=b.ttl"], (), {"": "http://e/"}, "--graph")
     Traceback (most recent call last):
@@ -37,12 +37,12 @@ def bound_once(
     rsp_engine.errors.BindingError: --graph binds <http://e/g> twice
       hint: leave one of them out
     """
-    found: dict[str, str] = {}
-    for iri, value in bindings(given, known, prefixes, flag):
-        if iri in found:
+    bound: dict[str, str] = {}
+    for iri, value in bindings(texts, known, prefixes, flag):
+        if iri in bound:
             raise BindingError(f"{flag} binds <{iri}> twice", "leave one of them out")
-        found[iri] = value
-    return list(found.items())
+        bound[iri] = value
+    return list(bound.items())
 
 
 def _binding(
@@ -50,9 +50,9 @@ def _binding(
 ) -> tuple[str, str]:
     for iri in known:
         for written in (iri, f"<{iri}>"):
-            bound = text.removeprefix(f"{written}=")
-            if bound and bound != text:
-                return iri, bound
+            value = text.removeprefix(f"{written}=")
+            if value and value != text:
+                return iri, value
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
         hint = f"name it as the query does: {flag} :name={value or name or 'VALUE'}"

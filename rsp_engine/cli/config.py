@@ -1,4 +1,4 @@
-"""`rsp.toml`: what would otherwise be flags, written down once.
+"""The configuration file `rsp.toml`: defaults of the flags.
 
     [run]                         # any flag of `rsp run`, by its name
     queries = ["hot.rspql"]
@@ -7,11 +7,11 @@
     [streams]                     # a table for each flag that binds something: streams, graphs,
     ":readings" = "readings.nq"   # functions, services, changes
 
-Paths are seen from the folder of the file. A flag on the command line wins over a variable of the
-environment (`RSP_MAX_DELAY`), that over the file, and that over what is usual.
+Paths are relative to the folder of the file. A flag on the command line overrides a variable of the
+environment (`RSP_MAX_DELAY`), which overrides the file, which overrides the default of the flag.
 
-`rsp.toml` of the current folder is read without being asked for, and may have come with the folder:
-what it has written is in that folder. A flag, a variable or a file that `--config` names says more.
+`rsp.toml` of the current folder is read by default, and may be untrusted: it can only name output
+files within that folder. Flags, variables and a file that `--config` names have no such limit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["ConfigFlag", "configured_queries", "read_config", "refuse_writing_elsewhere"]
 
 USUAL = "rsp.toml"
-_UNASKED = "rsp_engine.cli.config: what a file says that nobody named"
+_IMPLICIT = "rsp_engine.cli.config: parameters set by a file that --config does not name"
 _TABLES = {
     "streams": "stream",
     "graphs": "graph",
@@ -44,60 +44,60 @@ _TABLES = {
 _ARE_PATHS = ("stream", "graph", "changes")
 _PATHS = ("queries", "checkpoint", "output", "dead-letters", "manifest")
 _WRITTEN = ("output", "dead-letters", "manifest", "checkpoint")
-_MEAN_OTHER_THINGS = ("format",)  # of what is explained, it is not that of answers
+_ONLY_OF_RUN = ("format",)  # `rsp explain --format` is the format of a plan, not of answers
 
 
-def read_config(path: Path, known: Mapping[str, Any], word: str | None) -> dict[str, Any]:
-    """Return the values of flags of a word, by the names of their parameters, which are known."""
+def read_config(path: Path, params: Mapping[str, Any], command: str | None) -> dict[str, Any]:
+    """Return the values that a file sets for the parameters of a command, by parameter name."""
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BindingError(f"{path}: {error.strerror}", "name another one: --config FILE") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BindingError(f"{path} is not TOML: {error}") from None
     sections = ["run", *_TABLES]
-    for section in told:
+    for section in content:
         if section not in sections:
             hint = _nearest(section, sections) or f"it has {', '.join(f'[{s}]' for s in sections)}"
             raise BindingError(f"{path}: there is no [{section}]", hint)
-    found = dict(_flags(path, _table(path, told, "run"), known, word))
+    values = dict(_flags(path, _table(path, content, "run"), params, command))
     for section, flag in _TABLES.items():
-        if flag in known and (bound := list(_bound(path, _table(path, told, section), flag))):
-            found[flag] = bound
-    return found
+        if flag in params and (bound := list(_bound(path, _table(path, content, section), flag))):
+            values[flag] = bound
+    return values
 
 
-def _nearest(word: str, known: Iterable[str]) -> str | None:
-    close = get_close_matches(word, list(known), n=1)
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    close = get_close_matches(name, list(known), n=1)
     return f"did you mean {close[0]}?" if close else None
 
 
-def _table(path: Path, told: Mapping[str, Any], section: str) -> Mapping[str, Any]:
-    table = told.get(section, {})
+def _table(path: Path, content: Mapping[str, Any], section: str) -> Mapping[str, Any]:
+    table = content.get(section, {})
     if not isinstance(table, dict):
         raise BindingError(f"{path}: {section} must be a table", f"write [{section}] above it")
     return table
 
 
 def _flags(
-    path: Path, table: Mapping[str, Any], known: Mapping[str, Any], word: str | None
+    path: Path, table: Mapping[str, Any], params: Mapping[str, Any], command: str | None
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the parameters that a table sets; what another word knows is for that one."""
-    names = dict(_names(known.values()))
+    """Yield the parameters that a table sets; ignore those that only `rsp run` has."""
+    names = dict(_names(params.values()))
     every = {*names, *_names_of_run()}
     for key, value in table.items():
         if key not in every:
             hint = _nearest(key, every) or "the flags of `rsp run` are its keys: rsp run --help"
             raise BindingError(f"{path}: there is no {key} in [run]", hint)
         if key == "queries":
-            yield "files", _checked_names(path, _seen_from(path, key, value))
-        elif key in names and (word == "run" or key not in _MEAN_OTHER_THINGS):
+            yield "files", _checked_names(path, _relative_to(path, key, value))
+        elif key in names and (command == "run" or key not in _ONLY_OF_RUN):
             name = names[key]
-            yield name, _checked(path, key, _seen_from(path, key, value), known[name])
+            yield name, _checked(path, key, _relative_to(path, key, value), params[name])
 
 
 def _names(params: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """Yield what the keys of flags are called, and the names of their parameters."""
+    """Yield the key of each flag in the file, and the name of its parameter."""
     yield "queries", "files"
     for param in params:
         for flag in param.opts:
@@ -108,8 +108,8 @@ def _names(params: Iterable[Any]) -> Iterator[tuple[str, str]]:
 def _names_of_run() -> dict[str, str]:
     from rsp_engine.cli.app import app
 
-    words: Any = typer.main.get_command(app)
-    return dict(_names(words.commands["run"].params))
+    group: Any = typer.main.get_command(app)
+    return dict(_names(group.commands["run"].params))
 
 
 def _checked_names(path: Path, value: Any) -> Any:  # noqa: ANN401 - as TOML has it
@@ -119,7 +119,7 @@ def _checked_names(path: Path, value: Any) -> Any:  # noqa: ANN401 - as TOML has
 
 
 def _checked(path: Path, key: str, value: Any, param: Any) -> Any:  # noqa: ANN401 - as TOML has it
-    """Return a value, if the flag could have it."""
+    """Return a value that its flag accepts; raise if it does not."""
     if getattr(param, "multiple", False):
         if not isinstance(value, list):
             raise BindingError(f"{path}: {key} must be a list: {key} = [...]")
@@ -133,7 +133,8 @@ def _checked(path: Path, key: str, value: Any, param: Any) -> Any:  # noqa: ANN4
     return value
 
 
-def _seen_from(path: Path, key: str, value: Any) -> Any:  # noqa: ANN401 - as TOML has it
+def _relative_to(path: Path, key: str, value: Any) -> Any:  # noqa: ANN401 - as TOML has it
+    """Return a value, with its paths relative to the folder of the file."""
     if key not in _PATHS:
         return value
     if isinstance(value, list):
@@ -142,7 +143,7 @@ def _seen_from(path: Path, key: str, value: Any) -> Any:  # noqa: ANN401 - as TO
 
 
 def _bound(path: Path, table: Mapping[str, Any], flag: str) -> Iterator[str]:
-    """Yield what a table binds, as it would be written behind a flag."""
+    """Yield the bindings of a table, as they would follow a flag."""
     for iri, value in table.items():
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(each, str) and each for each in values):
@@ -154,7 +155,7 @@ def _bound(path: Path, table: Mapping[str, Any], flag: str) -> Iterator[str]:
 
 
 def _path(path: Path, text: str) -> str:
-    """Return a path, and that of its template, as seen from the folder of the configuration.
+    """Return a source with its path, and that of its template, relative to the folder of the file.
 
     >>> _path(Path("a/rsp.toml"), "b.csv?template=c.ttl&unit=s"), _path(Path("rsp.toml"), "b.nq")
     ('a/b.csv?template=a/c.ttl&unit=s', 'b.nq')
@@ -162,8 +163,8 @@ def _path(path: Path, text: str) -> str:
     from rsp_engine.io.sources.spec import is_url
 
     folder = path.parent
-    place, mark, options = text.partition("?")
-    if text == "-" or is_url(place):
+    address, mark, options = text.partition("?")
+    if text == "-" or is_url(address):
         return text
     parts = [
         f"template={folder / part.removeprefix('template=')}"
@@ -171,69 +172,70 @@ def _path(path: Path, text: str) -> str:
         else part
         for part in options.split("&")
     ]
-    return f"{folder / place}{mark}{'&'.join(parts)}"
+    return f"{folder / address}{mark}{'&'.join(parts)}"
 
 
 def _configure(context: typer.Context, value: str | None) -> str | None:
-    """Let a file say what flags are, before they are looked at."""
+    """Set the defaults of the flags from a file and the environment, before flags are parsed."""
     path = Path(USUAL) if value is None else Path(value)
     params: dict[str, Any] = {param.name: param for param in context.command.params if param.name}
     has_file = value is not None or path.is_file()
     with exit_on_error():
-        told = read_config(path, params, context.command.name) if has_file else {}
-        said = dict(_environment(params, os.environ))
-        context.default_map = {**told, **said}
-    context.meta[_UNASKED] = set() if value is not None else told.keys() - said.keys()
+        from_file = read_config(path, params, context.command.name) if has_file else {}
+        from_environment = dict(_environment(params, os.environ))
+        context.default_map = {**from_file, **from_environment}
+    implicit = from_file.keys() - from_environment.keys()
+    context.meta[_IMPLICIT] = set() if value is not None else implicit
     return str(path) if has_file else None
 
 
 def refuse_writing_elsewhere(context: typer.Context) -> None:
-    """Refuse what a configuration that nobody named would write outside of its folder.
+    """Refuse an output path outside of the folder, if `rsp.toml` was read by default.
 
-    Links are followed: neither a path nor what is in a folder that is there already leads out.
+    Symbolic links are followed: neither the path nor a link within an existing folder may lead out.
     """
     folder = Path().resolve()
-    unasked: set[str] = context.meta.get(_UNASKED, set())
+    implicit: set[str] = context.meta.get(_IMPLICIT, set())
     for key in _WRITTEN:
         name, value = key.replace("-", "_"), context.params.get(key.replace("-", "_"))
         source = context.get_parameter_source(name)
-        is_told = source is not None and source.name == "DEFAULT_MAP"
-        if not is_told or name not in unasked or not isinstance(value, str) or value == "-":
+        is_default = source is not None and source.name == "DEFAULT_MAP"
+        if not is_default or name not in implicit or not isinstance(value, str) or value == "-":
             continue
-        if (place := _outside(folder, Path(value))) is not None:
-            message = f"{USUAL}: {key} = {value!r} would write to {place}, outside of its folder"
+        if (target := _outside(folder, Path(value))) is not None:
+            message = f"{USUAL}: {key} = {value!r} would write to {target}, outside of its folder"
             hint = f"say so yourself: --{key} {value}, or --config {USUAL}"
             raise BindingError(message, hint)
 
 
 def _outside(folder: Path, path: Path) -> Path | None:
-    """Return where a path leads, or a link in it, if that is not in a folder."""
+    """Return the target of a path, or of a link below it, that is outside of a folder."""
     try:
-        found = [path, *(p for p in path.rglob("*") if p.is_symlink())] if path.is_dir() else [path]
-        places = (each.resolve() for each in found)
-        return next((place for place in places if not place.is_relative_to(folder)), None)
-    except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a ring
+        paths = [path, *(p for p in path.rglob("*") if p.is_symlink())] if path.is_dir() else [path]
+        targets = (each.resolve() for each in paths)
+        return next((target for target in targets if not target.is_relative_to(folder)), None)
+    except (OSError, ValueError, RuntimeError):  # an invalid name, or a cycle of links
         return path
 
 
 def _environment(
     params: Mapping[str, Any], environment: Mapping[str, str]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the parameters that variables set: RSP_MAX_DELAY; RSP_STREAM has blanks between."""
+    """Yield the parameters that variables set; lists such as RSP_STREAM are separated by blanks."""
     for name, param in params.items():
         for flag in param.opts:
-            told = environment.get(f"RSP_{flag.removeprefix('--').replace('-', '_').upper()}")
-            if told and flag.startswith("--") and name != "config":
-                yield name, told.split() if getattr(param, "multiple", False) else told
+            value = environment.get(f"RSP_{flag.removeprefix('--').replace('-', '_').upper()}")
+            if value and flag.startswith("--") and name != "config":
+                yield name, value.split() if getattr(param, "multiple", False) else value
 
 
 def configured_queries(
-    context: typer.Context, given: list[str] | None, path: str | None
+    context: typer.Context, files: list[str] | None, path: str | None
 ) -> list[str]:
-    """Return the queries that were named, or those of the configuration."""
-    found: list[str] = given or (context.default_map or {}).get("files", [])
-    if found:
-        return found
+    """Return the query files of the command line, or those of the configuration."""
+    queries: list[str] = files or (context.default_map or {}).get("files", [])
+    if queries:
+        return queries
     where = "" if path is None else f"; or in {path}, under [run]: queries = [...]"
     raise BindingError("no query is named", f"name a file: rsp {context.command.name} FILE{where}")
 
@@ -245,6 +247,6 @@ ConfigFlag = Annotated[
         envvar="RSP_CONFIG",
         is_eager=True,
         callback=_configure,
-        help=f"What flags are where they are left out; {USUAL} in this folder, if it is there.",
+        help=f"The file with defaults of the flags; {USUAL} in the current folder, if it exists.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""`rsp demo`: a budget at work, against a real SPARQL server that changes."""
+"""`rsp demo`: a refresh policy under a budget, against a local SPARQL server with changing data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rsp_engine.cli.app import WORLDS_FAULT, app, exit_on_error
+from rsp_engine.cli.app import EXIT_FAILURE, app, exit_on_error
 from rsp_engine.cli.run import Runner
 
 __all__ = ["demo"]
@@ -15,24 +15,27 @@ __all__ = ["demo"]
 @app.command("demo")
 def demo(
     policy: Annotated[
-        str, typer.Option(metavar="NAME", help="What elects the users to fetch anew.")
+        str, typer.Option(metavar="NAME", help="The policy that elects the users to refresh.")
     ] = "AT-TSM",
-    budget: Annotated[int, typer.Option(min=0, help="How many users a window may fetch.")] = 7,
-    windows: Annotated[int, typer.Option(min=1, help="After how many windows it ends.")] = 20,
+    budget: Annotated[int, typer.Option(min=0, help="How many users each window may fetch.")] = 7,
+    windows: Annotated[int, typer.Option(min=1, help="How many windows to run.")] = 20,
     runner: Annotated[
-        Runner, typer.Option(envvar="RSP_RUNNER", help="Spark, which needs Java, or this process.")
+        Runner,
+        typer.Option(
+            envvar="RSP_RUNNER", help="Run on Spark, which needs Java, or in this process."
+        ),
     ] = Runner.spark,
     speed: Annotated[
-        float, typer.Option(min=1.0, help="How many times faster than it happened.")
+        float, typer.Option(min=1.0, help="How many times faster than event time to replay.")
     ] = 60,
 ) -> None:
-    """Rank users who grow, under a budget, and see how good the answers are.
+    """Rank growing users under a budget, and measure the quality of the answers.
 
-    Mentions are replayed, a SPARQL server on this computer tells who wins followers, and an oracle
-    that may ask for all users judges each answer: the users, their scores, and how old is what was
-    known of them.
+    Mentions are replayed, and a SPARQL server on this computer serves follower growth that changes.
+    An oracle that fetches all users measures each answer. The output shows the users, their scores
+    and the age of their data.
     """
     from rsp_engine.experiments.demonstration import DemoSetting, demonstrate
 
-    with exit_on_error(WORLDS_FAULT):
+    with exit_on_error(EXIT_FAILURE):
         demonstrate(typer.echo, DemoSetting(policy, budget, windows, runner.value, speed))

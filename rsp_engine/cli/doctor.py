@@ -1,4 +1,4 @@
-"""`rsp doctor`: whether all that a run may need is there."""
+"""`rsp doctor`: checks of what a run may need."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rsp_engine import __version__
-from rsp_engine.cli.app import WORLDS_FAULT, OutputFormat, app
-from rsp_engine.cli.config import ConfigFlag  # noqa: TC001 - it is read when the word is made
+from rsp_engine.cli.app import EXIT_FAILURE, OutputFormat, app
+from rsp_engine.cli.config import ConfigFlag  # noqa: TC001 - typer reads it at run time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 __all__ = ["Check", "doctor", "examine"]
 
 _LEAST_MEMORY = 3 << 30
+"""2 GB for Java, which is the setting of the session, and some for Python workers."""
 _EXTRAS = {
     "mqtt": "paho-mqtt",
     "ws": "websockets",
     "jelly": "pyjelly",
     "metrics": "prometheus-client",
     "plots": "matplotlib",
-    "fast": "numba",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. What is not `needed` may be missing."""
+    """The result of one check; one that is not `needed` may fail."""
 
     name: str
     is_well: bool
@@ -49,32 +49,32 @@ class Check:
 def doctor(
     service: Annotated[
         list[str] | None,
-        typer.Option(metavar="IRI=URL", help="An endpoint to reach, beside those of rsp.toml."),
+        typer.Option(metavar="IRI=URL", help="An endpoint to probe, beside those of rsp.toml."),
     ] = None,
     output: Annotated[
         OutputFormat, typer.Option("--format", help="text for people, json for programs.")
     ] = OutputFormat.text,
     config: ConfigFlag = None,
 ) -> None:
-    """Look whether Java, Spark, memory and endpoints are fit for a run: exit 0 if all are, else 3.
+    """Check Java, Spark, memory and endpoints: exit 0 if a run can start, else 3.
 
     Each endpoint is sent one request: ASK {}.
     """
-    found = list(examine([text.rpartition("=")[2] for text in service or []]))
+    checks = list(examine([text.rpartition("=")[2] for text in service or []]))
     if output is OutputFormat.json:
-        typer.echo(json.dumps([asdict(finding) for finding in found], indent=2))
+        typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
     else:
-        for finding in found:
-            mark = "ok     " if finding.is_well else "MISSING" if finding.needed else "-      "
-            typer.echo(f"{mark}  {finding.name:10}  {finding.told}")
-            if not finding.is_well and finding.hint:
-                typer.echo(f"                     = hint: {finding.hint}")
-    if not all(finding.is_well for finding in found if finding.needed):
-        raise typer.Exit(WORLDS_FAULT)
+        for check in checks:
+            mark = "ok     " if check.is_well else "MISSING" if check.needed else "-      "
+            typer.echo(f"{mark}  {check.name:10}  {check.told}")
+            if not check.is_well and check.hint:
+                typer.echo(f"                     = hint: {check.hint}")
+    if not all(check.is_well for check in checks if check.needed):
+        raise typer.Exit(EXIT_FAILURE)
 
 
 def examine(urls: list[str]) -> Iterator[Check]:
-    """Yield what is found, the quick things first."""
+    """Yield the checks, the quick ones first."""
     yield Check("rsp-engine", True, __version__)
     yield Check("Python", True, f"{platform.python_version()}, {sys.executable}")
     yield _java()
@@ -90,16 +90,16 @@ def examine(urls: list[str]) -> Iterator[Check]:
 def _java() -> Check:
     from rsp_engine.drivers.spark.session import OLDEST_JAVA, java_version
 
-    found = java_version()
+    installed = java_version()
     hint = (
         "install one, for instance: sudo apt-get install openjdk-17-jre-headless;"
         " or run with --runner local"
     )
-    if found is None:
+    if installed is None:
         return Check("Java", False, f"none; Spark needs {OLDEST_JAVA} or later", hint)
     java = os.environ.get("JAVA_HOME") or shutil.which("java")
-    told = f"{found}, {java}"
-    return Check("Java", found >= OLDEST_JAVA, told, f"Spark needs {OLDEST_JAVA} or later; {hint}")
+    hint = f"Spark needs {OLDEST_JAVA} or later; {hint}"
+    return Check("Java", installed >= OLDEST_JAVA, f"{installed}, {java}", hint)
 
 
 def _memory() -> Check:
@@ -108,9 +108,9 @@ def _memory() -> Check:
     except (ValueError, OSError, AttributeError):
         return Check("memory", True, "not known here", needed=False)
     cores = os.cpu_count() or 1
-    told = f"{free / (1 << 30):.1f} GB free, {cores} cores"
+    text = f"{free / (1 << 30):.1f} GB free, {cores} cores"
     hint = "Spark takes 2 GB and some for each core: close something, or run with --runner local"
-    return Check("memory", free >= _LEAST_MEMORY, told, hint, needed=False)
+    return Check("memory", free >= _LEAST_MEMORY, text, hint, needed=False)
 
 
 def _temporary() -> Check:
@@ -126,21 +126,21 @@ def _temporary() -> Check:
 
 def _extra(name: str, package: str) -> Check:
     try:
-        told = f"{package} {version(package)}"
+        text = f"{package} {version(package)}"
     except PackageNotFoundError:
         hint = f'install it where you need it: pip install "rsp-engine[{name}]"'
         return Check(f"[{name}]", False, f"{package} is not installed", hint, needed=False)
-    return Check(f"[{name}]", True, told, needed=False)
+    return Check(f"[{name}]", True, text, needed=False)
 
 
 def _endpoint(url: str) -> Check:
-    """Ask an endpoint for next to nothing, as a run would ask: with its limits and credentials."""
+    """Send an endpoint a trivial request, with the limits and credentials of a run."""
     from rsp_engine.errors import RspError
     from rsp_engine.replica.endpoints.probe import probe_endpoint
 
     hint = "is it running, and is the path right (/sparql, /query)?"
     try:
-        told = probe_endpoint(url)
+        text = probe_endpoint(url)
     except RspError as error:
         return Check("endpoint", False, error.message, error.hint or hint)
-    return Check("endpoint", True, told)
+    return Check("endpoint", True, text)

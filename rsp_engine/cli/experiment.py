@@ -1,19 +1,20 @@
-"""`rsp experiment`: suites of experiments, run and reported."""
+"""`rsp experiment`: running suites of experiments, and reporting on them."""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rsp_engine.cli.app import WORLDS_FAULT, app, exit_on_error
-from rsp_engine.cli.progress import progress
+from rsp_engine.cli.app import EXIT_FAILURE, app, exit_on_error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from rsp_engine.experiments.suite import Suite
 
 __all__ = ["experiment"]
@@ -28,10 +29,10 @@ app.add_typer(experiment)
 
 _RESULTS = Path("results")
 Results = Annotated[
-    Path, typer.Option(metavar="FOLDER", help="Where the result folders are, one for each suite.")
+    Path, typer.Option(metavar="FOLDER", help="The folder with the results, a folder per suite.")
 ]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="Take what the suite says for a quick look: fewer runs.")
+    bool, typer.Option("--quick", help="Use the quick settings of the suite: fewer runs.")
 ]
 
 
@@ -52,7 +53,7 @@ def list_suites() -> None:
 @experiment.command("run")
 def run_suites(
     suites: Annotated[
-        list[str], typer.Argument(metavar="SUITE", help="A name of `list`, or a TOML file.")
+        list[str], typer.Argument(metavar="SUITE", help="A name that `list` shows, or a TOML file.")
     ],
     quick: Quick = False,
     results: Results = _RESULTS,
@@ -60,19 +61,19 @@ def run_suites(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Take recorded traces: the folder of mentions_evening.csv and"
+            help="Use recorded traces: the folder of mentions_evening.csv and"
             " followers_evening.csv.",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Another seed than the suite's.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed, instead of the suite's.")] = None,
     workers: Annotated[
-        int | None, typer.Option(help="How many processes; as many as there are processors.")
+        int | None, typer.Option(help="How many processes; by default one per processor.")
     ] = None,
 ) -> None:
     """Run suites, each into a folder of its own.
 
-    What is there already is not run again: a run that was stopped goes on where it was, and one
-    that is finished stays as it is.
+    Results that exist are not computed again: a suite that was stopped resumes, and a finished one
+    stays as it is.
 
     Example: rsp experiment run preliminary experiment-1 --quick
     """
@@ -83,18 +84,18 @@ def run_suites(
 
     with exit_on_error():
         chosen = [
-            _changed(read_suite(find_suite(name), quick=quick), data, seed) for name in suites
+            _with_flags(read_suite(find_suite(name), quick=quick), data, seed) for name in suites
         ]
         count = _workers(workers)
         spread = in_turn if count == 1 else over_processes(count)
         for suite in chosen:
             path = None
-            with progress(suite.name) as told, suppress(KeyboardInterrupt):
-                path = run_suite(suite, results, spread, told)
+            with _progress_bar(suite.name) as show, suppress(KeyboardInterrupt):
+                path = run_suite(suite, results, spread, show)
             if path is None:
                 again = "what is done is kept, and the same command goes on with it"
                 typer.echo(f"{suite.name} was stopped; {again}", err=True)
-                raise typer.Exit(WORLDS_FAULT)
+                raise typer.Exit(EXIT_FAILURE)
             typer.echo(path)
 
 
@@ -102,12 +103,12 @@ def run_suites(
 def report_on(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RESULTS", help="Result folders by name; all if left out."),
+        typer.Argument(metavar="RESULTS", help="Result folders by name; all by default."),
     ] = None,
     results: Results = _RESULTS,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The report; report.html in the results if left out."),
+        typer.Option(metavar="FILE", help="The report; by default report.html in the results."),
     ] = None,
     figures: Annotated[
         Path | None,
@@ -119,54 +120,70 @@ def report_on(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="The recorded traces, and the authors' own run to replay; acquatop in the folder"
-            " RSP_DATA if left out.",
+            help="The recorded traces, and the authors' own run to replay; by default acquatop in"
+            " the folder RSP_DATA.",
         ),
     ] = None,
 ) -> None:
-    """Write one HTML file with figures, tables and verdicts, to be read anywhere.
+    """Write a self-contained HTML report with figures, tables and verdicts.
 
-    A folder that is not finished is refused; name those that are to report on them alone.
+    A folder that is not finished is refused; name the finished ones to report on them alone.
     """
-    from rsp_engine.experiments.report.written import found_results, report_progress, write_report
+    from rsp_engine.experiments.report.plots import INSTALL_PLOTS, can_draw
+    from rsp_engine.experiments.report.written import found_results, page_content, write_report
 
     with exit_on_error():
-        told = report_progress(found_results(results, names or ()), _data(data))
+        report = page_content(found_results(results, names or ()), _data(data))
         path = output or results / "report.html"
-        write_report(told, path, figures)
+        write_report(report, path, figures)
+        if not can_draw():
+            typer.echo(f"the report has no figures; to draw them: {INSTALL_PLOTS}", err=True)
         typer.echo(path)
 
 
-def _changed(suite: Suite, data: Path | None, seed: int | None) -> Suite:
-    """Return a suite with what the flags say in place of its own."""
+@contextmanager
+def _progress_bar(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on standard error; yield a function that sets the tasks done and their number."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True))
+    with bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _with_flags(suite: Suite, data: Path | None, seed: int | None) -> Suite:
+    """Return a suite with the data and the seed of the flags."""
     from rsp_engine.errors import SuiteError
 
-    made = suite.data
+    settings = suite.data
     if data is not None:
-        made = replace(made, source="recorded", folder=str(data))
+        settings = replace(settings, source="recorded", folder=str(data))
     if seed is not None:
         if not 0 <= seed < 2**31:
             raise SuiteError(f"--seed must be a whole number from 0 on, not {seed}")
-        made = replace(made, seed=seed)
-    return replace(suite, data=made)
+        settings = replace(settings, seed=seed)
+    return replace(suite, data=settings)
 
 
-def _workers(asked: int | None) -> int:
+def _workers(count: int | None) -> int:
     from rsp_engine.errors import SuiteError
 
-    if asked is not None and asked < 1:
-        raise SuiteError(f"--workers must be at least 1, not {asked}")
-    return asked or os.cpu_count() or 1
+    if count is not None and count < 1:
+        raise SuiteError(f"--workers must be at least 1, not {count}")
+    return count or os.cpu_count() or 1
 
 
-def _data(asked: Path | None) -> Path | None:
+def _data(folder: Path | None) -> Path | None:
     """Return the folder of recorded data, if there is one."""
     from rsp_engine.errors import SourceError
 
-    if asked is not None:
-        if not asked.is_dir():
-            raise SourceError(f"--data: the folder {asked} is not there")
-        return asked
-    known = os.environ.get("RSP_DATA")
-    path = Path(known) / "acquatop" if known else None
+    if folder is not None:
+        if not folder.is_dir():
+            raise SourceError(f"--data: the folder {folder} is not there")
+        return folder
+    root = os.environ.get("RSP_DATA")
+    path = Path(root) / "acquatop" if root else None
     return path if path is not None and path.is_dir() else None

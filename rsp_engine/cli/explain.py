@@ -1,4 +1,4 @@
-"""`rsp explain`: how a query would be run, and why."""
+"""`rsp explain`: the plan of a query, and the reasons for it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["explain_file"]
 
 
 class Format(StrEnum):
-    """How a plan is told."""
+    """The format of a plan."""
 
     text = "text"
     json = "json"
@@ -121,12 +121,12 @@ def explain_file(
         query = check(text, file)
         graphs = bound_once(graph or [], (), query.prefixes, "--graph")
         names = [clause.name for clause in tree.find(query, tree.ServicePattern)]
-        asked = {name.value for name in names if isinstance(name, tree.Iri)}
-        services = bound_once(service or [], asked, query.prefixes, "--service")
-        feeds = bindings(changes or [], asked, query.prefixes, "--changes")
+        known = {name.value for name in names if isinstance(name, tree.Iri)}
+        services = bound_once(service or [], known, query.prefixes, "--service")
+        feeds = bindings(changes or [], known, query.prefixes, "--changes")
         streams = {window.stream.value for window in query.windows}
         declared = bound_once(attribute_range or [], streams, query.prefixes, "--range")
-        told = modified_by(modified, dict(services), asked, query.prefixes)
+        properties = modified_by(modified, dict(services), known, query.prefixes)
         options = QueryOptions(
             definitions=defined(function or [], query.prefixes),
             graphs={iri: Path(path) for iri, path in graphs},
@@ -134,27 +134,27 @@ def explain_file(
             services={absolute(iri): connect(url) for iri, url in services},
             service_options=remote,
             feeds=frozenset(absolute(iri) for iri, _ in feeds),
-            modified={absolute(iri): verb for iri, verb in told.items()},
+            modified={absolute(iri): verb for iri, verb in properties.items()},
             operator=operator.value,
             arrivals=None if arrivals is None else arrivals.value,
             match=match.value,
-            ranges={absolute(iri): found for iri, found in value_ranges(declared).items()},
+            ranges={absolute(iri): limits for iri, limits in value_ranges(declared).items()},
             max_instances=max_instances,
         )
-        made = plan(query, text, file, options)
-        refuse_unasked(options.bound_services, made.physical.services)
-        refuse_undeclared(options, [made.physical.operator])
-        for warning in made.warnings:
+        planned = plan(query, text, file, options)
+        refuse_unasked(options.bound_services, planned.physical.services)
+        refuse_undeclared(options, [planned.physical.operator])
+        for warning in planned.warnings:
             typer.echo(render(warning, text, file, "warning"), err=True)
         if output is Format.json:
-            typer.echo(json.dumps(explain_json(made), ensure_ascii=False, indent=2))
+            typer.echo(json.dumps(explain_json(planned), ensure_ascii=False, indent=2))
         elif output is Format.dot:
             from rsp_engine.plan.explain.dot import explain_dot
 
-            typer.echo(explain_dot(made), nl=False)
+            typer.echo(explain_dot(planned), nl=False)
         elif output is Format.svg:
             from rsp_engine.plan.explain.svg import explain_svg
 
-            typer.echo(explain_svg(made), nl=False)
+            typer.echo(explain_svg(planned), nl=False)
         else:
-            typer.echo(explain(made), nl=False)
+            typer.echo(explain(planned), nl=False)

@@ -1,8 +1,8 @@
-"""The live view of a run on a terminal: frames on standard error, a few a second.
+"""The live view of a run on a terminal: a few frames a second, on standard error.
 
-A thread of its own draws, so a run is looked at even while a long window is evaluated. Frames are
-as many as cost little: at most eight a second, and never more than a few hundredths of the time.
-Whatever ends the run, the last frame stays and the terminal is as it was.
+A thread of its own draws, so the view also changes while a long window is evaluated. Drawing is
+bounded: at most eight frames a second, and at most a few hundredths of the processor time. However
+the run ends, the last frame stays, and the terminal is restored.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 __all__ = ["FRAMES", "EventRate", "LiveView"]
 
 FRAMES = 8
-"""So many frames a second at most."""
+"""The most frames a second."""
 _COST = 40
-"""Between two frames passes so many times what drawing one took of the processor."""
-_LATELY = 3.0
-"""Over so many seconds the throughput is measured."""
+"""The least pause between two frames, as a multiple of the processor time of the last one."""
+_RATE_S = 3.0
+"""The time over which the throughput is measured, in seconds."""
 
 
 class EventRate:
-    """How much came in a second, lately; times are given, never asked for.
+    """A rate of events over the last seconds; the caller passes the time.
 
     >>> rate = EventRate()
     >>> rate(0.0, 0), rate(1.0, 500), rate(2.0, 1500)
@@ -46,19 +46,19 @@ class EventRate:
     """
 
     def __init__(self) -> None:
-        self._seen: deque[tuple[float, int]] = deque()
+        self._samples: deque[tuple[float, int]] = deque()
 
     def __call__(self, now: float, count: int) -> float:
-        """Return the rate at an instant at which so much has come in all."""
-        self._seen.append((now, count))
-        while len(self._seen) > 2 and self._seen[1][0] <= now - _LATELY:
-            self._seen.popleft()
-        (then, before), (last, after) = self._seen[0], self._seen[-1]
-        return (after - before) / (last - then) if last > then else 0.0
+        """Add the total count at an instant, and return the rate per second."""
+        self._samples.append((now, count))
+        while len(self._samples) > 2 and self._samples[1][0] <= now - _RATE_S:
+            self._samples.popleft()
+        (first, before), (last, after) = self._samples[0], self._samples[-1]
+        return (after - before) / (last - first) if last > first else 0.0
 
 
 class LiveView:
-    """Shows a watch on a console while it is entered."""
+    """A view that shows a monitor on a console while it is entered."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class LiveView:
     ) -> None:
         self._is_over.set()
         self._thread.join()
-        self._live.stop()  # the last frame is drawn, and the cursor is there again
+        self._live.stop()  # draws the last frame, and shows the cursor again
 
     def _frame(self) -> RenderableType:
         now = self._clock()
@@ -107,9 +107,9 @@ class LiveView:
             return Text(f"the live view cannot be drawn: {type(error).__name__}: {error}")
 
     def _draw(self) -> None:
-        """Draw until it is over."""
+        """Draw frames until the view is left."""
         cost = 0.0
         while not self._is_over.wait(max(1 / FRAMES, cost * _COST)):
-            begun = time.thread_time()
+            start = time.thread_time()
             self._live.refresh()
-            cost = time.thread_time() - begun
+            cost = time.thread_time() - start

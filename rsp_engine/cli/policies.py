@@ -1,4 +1,4 @@
-"""`rsp policies`: what elects the keys to fetch anew."""
+"""`rsp policies`: the refresh policies, which elect the remote keys to fetch."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def list_policies(
         OutputFormat, typer.Option("--format", help="text for people, json for programs.")
     ] = OutputFormat.text,
 ) -> None:
-    """List the refresh policies, with a line of what each does and where it comes from."""
+    """List the refresh policies: what each elects, and where it is defined."""
     from rsp_engine.policies.registry import POLICIES
 
-    found = list(POLICIES.values())
+    known = list(POLICIES.values())
     if output is OutputFormat.json:
-        rows = [{"name": p.name, "summary": p.summary, "section": p.section} for p in found]
+        rows = [{"name": p.name, "summary": p.summary, "section": p.section} for p in known]
         typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
         return
-    width = max(len(policy.name) for policy in found)
-    for policy in found:
+    width = max(len(policy.name) for policy in known)
+    for policy in known:
         typer.echo(f"{policy.name:{width}}  {policy.summary} ({policy.section})")
     typer.echo("\nA run takes one with --policy NAME, and --budget says how many keys it elects.")

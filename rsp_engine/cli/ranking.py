@@ -1,4 +1,4 @@
-"""The flags of ranked queries, which several words of the command share."""
+"""The flags of ranked queries, which several subcommands share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class OperatorChoice(StrEnum):
-    """What runs a ranked query."""
+    """The operators of ranked queries."""
 
     auto = "auto"
     mintopk = "mintopk"
@@ -54,7 +54,7 @@ class MatchChoice(StrEnum):
 
 
 class ArrivalsChoice(StrEnum):
-    """What counts where a join key arrives several times in a window."""
+    """Which arrivals of a join key count within a window."""
 
     latest = "latest"
     all = "all"
@@ -62,7 +62,7 @@ class ArrivalsChoice(StrEnum):
 
 OperatorFlag = Annotated[
     OperatorChoice,
-    typer.Option(help="What runs a ranked query; the planner chooses unless one is named."),
+    typer.Option(help="The operator of ranked queries; with auto the planner chooses."),
 ]
 MatchFlag = Annotated[
     MatchChoice,
@@ -77,7 +77,7 @@ RangesFlag = Annotated[
         "--range",
         metavar="IRI=LOW,HIGH",
         help="A stream and the range of its attribute, for ranked queries over several streams;"
-        " 0,1 unless told (repeatable).",
+        " 0,1 by default (repeatable).",
     ),
 ]
 FunctionsFlag = Annotated[
@@ -93,30 +93,30 @@ MaxInstancesFlag = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Keep no more than so many instances of objects whose attributes come in several"
-        " streams: answers are approximate, and say so.",
+        help="Keep at most N instances of objects whose attributes come in several streams:"
+        " answers are approximate, and say so.",
     ),
 ]
 ArrivalsFlag = Annotated[
     ArrivalsChoice | None,
-    typer.Option(help="Of several arrivals of a join key the latest counts (if left out), or all."),
+    typer.Option(help="Which arrivals of a join key count: the latest (default), or all."),
 ]
 OracleFlag = Annotated[
     bool,
     typer.Option(
         "--oracle",
-        help="Judge each ranked answer by all remote data, which is fetched beside the budget.",
+        help="Score each ranked answer against all remote data, fetched beside the budget.",
     ),
 ]
 
 
-def value_ranges(given: Iterable[tuple[str, str]]) -> dict[str, tuple[float, float]]:
-    """Read `LOW,HIGH` of streams.
+def value_ranges(texts: Iterable[tuple[str, str]]) -> dict[str, tuple[float, float]]:
+    """Parse the `LOW,HIGH` of each stream.
 
     >>> value_ranges([("http://e/s", "0,250")])
     {'http://e/s': (0.0, 250.0)}
     """
-    return {stream: _range(stream, text) for stream, text in given}
+    return {stream: _range(stream, text) for stream, text in texts}
 
 
 def _range(stream: str, text: str) -> tuple[float, float]:

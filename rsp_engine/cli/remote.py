@@ -1,4 +1,4 @@
-"""The flags of SERVICE, which several words of the command share."""
+"""The flags of SERVICE, which several subcommands share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class ReplicaChoice(StrEnum):
-    """How the local copy of remote data begins."""
+    """How the replica of remote data starts."""
 
     snapshot = "snapshot"
     cache = "cache"
@@ -53,15 +53,15 @@ AllowFlag = Annotated[
     list[str] | None,
     typer.Option(
         metavar="URL",
-        help="A server that may be asked, and no other (repeatable); all that are bound, if left"
-        " out.",
+        help="A server that may be contacted, and no other (repeatable); by default all that are"
+        " bound.",
     ),
 ]
 ChangesFlag = Annotated[
     list[str] | None,
     typer.Option(
         metavar="IRI=SOURCE",
-        help="A SERVICE and a stream of its changes: triples as they are from their time on"
+        help="A SERVICE and a stream of its changes: new triples, valid from their time on"
         " (repeatable).",
     ),
 ]
@@ -69,23 +69,20 @@ ModifiedFlag = Annotated[
     list[str] | None,
     typer.Option(
         metavar="IRI=PROPERTY",
-        help="A SERVICE and the property by which it tells when a key was last modified"
-        " (repeatable).",
+        help="A SERVICE and the property that states when a key was last modified (repeatable).",
     ),
 ]
 PolicyFlag = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", help="What elects the keys to fetch anew: WST, WSJ-..., AT-... or EXACT."
-    ),
+    typer.Option(metavar="NAME", help="The refresh policy: WST, WSJ-..., AT-... or EXACT."),
 ]
 BudgetFlag = Annotated[
     int | None,
-    typer.Option(help="How many remote keys an evaluation may fetch; 10 if left out."),
+    typer.Option(help="How many remote keys an evaluation may fetch; 10 by default."),
 ]
 StandByFlag = Annotated[
     int | None,
-    typer.Option("--n", help="How many objects stand by behind the k best; 10 if left out."),
+    typer.Option("--n", help="How many objects to keep beyond the k best; 10 by default."),
 ]
 MaxRequestsFlag = Annotated[
     int | None, typer.Option(help="How many requests an evaluation may send.")
@@ -96,39 +93,37 @@ DeadlineFlag = Annotated[
         metavar="DURATION", help="How long an evaluation may wait for remote data: 500ms."
     ),
 ]
-SeedFlag = Annotated[
-    int | None, typer.Option(help="Where chance begins, for policies that use it.")
-]
+SeedFlag = Annotated[int | None, typer.Option(help="The seed of policies that use randomness.")]
 ReplicaFlag = Annotated[
     ReplicaChoice | None,
-    typer.Option(help="Load all remote data first (snapshot), or what is missed (cache)."),
+    typer.Option(help="Load all remote data first (snapshot), or on cache misses (cache)."),
 ]
 CapacityFlag = Annotated[
-    int | None, typer.Option(help="How many remote keys are held; all if left out.")
+    int | None, typer.Option(help="How many remote keys the replica keeps; all by default.")
 ]
 
 
 def modified_by(
-    given: list[str] | None,
+    texts: list[str] | None,
     bound: Collection[str],
-    asked: Collection[str],
+    known: Collection[str],
     prefixes: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return the properties by which services tell when a key was last modified, by service.
+    """Return the property that states when a key was last modified, by service.
 
     >>> modified_by([":s=dct:modified"], {"http://e/s"}, (), {"": "http://e/", "dct": "http://d/"})
     {'http://e/s': 'http://d/modified'}
     """
-    found = {}
-    for iri, text in bound_once(given or [], asked, prefixes, "--modified"):
+    properties = {}
+    for iri, text in bound_once(texts or [], known, prefixes, "--modified"):
         if iri not in bound:
             hint = "bind it: --service IRI=URL"
             raise BindingError(f"--modified {iri}: that service is not bound", hint)
         prefix, colon, local = text.partition(":")
         is_short = bool(colon) and prefix in prefixes and not local.startswith("//")
         plain = text.removeprefix("<").removesuffix(">")
-        found[iri] = prefixes[prefix] + local if is_short else plain
-    return found
+        properties[iri] = prefixes[prefix] + local if is_short else plain
+    return properties
 
 
 def service_options(
@@ -144,11 +139,11 @@ def service_options(
     arrivals: str | None,
     is_bound: bool,
 ) -> ServiceOptions:
-    """Return what the flags say. Flags about remote data are refused where there are none."""
+    """Return the options that the flags set; refuse flags of remote data without a service."""
     from rsp_engine.evaluators.service.service_plan import ServiceOptions
     from rsp_engine.replica.endpoints.endpoint import Limits
 
-    given = {
+    flags = {
         "--policy": policy,
         "--budget": budget,
         "--n": n,
@@ -159,18 +154,18 @@ def service_options(
         "--capacity": capacity,
         "--arrivals": arrivals,
     }
-    if not is_bound and (idle := [flag for flag, value in given.items() if value is not None]):
+    if not is_bound and (idle := [flag for flag, value in flags.items() if value is not None]):
         hint = "bind one: --service IRI=URL"
         raise BindingError(f"{idle[0]} is about remote data, and no service is bound", hint)
     default = ServiceOptions()
-    within = None if deadline is None else _within(deadline)
+    deadline_ms = None if deadline is None else _milliseconds(deadline)
     try:
         return ServiceOptions(
             policy,
             default.budget if budget is None else budget,
             default.n if n is None else n,
             seed=default.seed if seed is None else seed,
-            limits=Limits(max_requests, within),
+            limits=Limits(max_requests, deadline_ms),
             snapshot=replica is not ReplicaChoice.cache,
             capacity=capacity,
         )
@@ -178,7 +173,7 @@ def service_options(
         raise BindingError(f"these options cannot be: {reason}") from None
 
 
-def _within(deadline: str) -> int:
+def _milliseconds(deadline: str) -> int:
     try:
         return parse_duration(deadline)
     except ValueError as reason:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rsp_engine.cli.app import WORLDS_FAULT, app, exit_on_error
+from rsp_engine.cli.app import EXIT_FAILURE, app, exit_on_error
 from rsp_engine.errors import BindingError
 
 __all__ = ["replay_file"]
@@ -18,14 +18,14 @@ def replay_file(
         str, typer.Argument(metavar="SOURCE", help="A recorded stream: a path, - or a URL.")
     ],
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="Where it is sent: mqtt://host:1883/topic.")
+        str, typer.Argument(metavar="TARGET", help="Where to send it: mqtt://host:1883/topic.")
     ],
     speed: Annotated[
         float | None,
         typer.Option(
             min=0.0,
             metavar="FACTOR",
-            help="By event time, so many times faster than it happened; all at once if left out.",
+            help="Send by event time, this many times faster; by default all at once.",
         ),
     ] = None,
 ) -> None:
@@ -45,15 +45,15 @@ def replay_file(
         from rsp_engine.io.sinks.publisher import Publisher
 
         items, publisher = open_source(source), Publisher(read_spec(target))
-        pace = None if speed is None else ReplayClock(speed)
+        clock = None if speed is None else ReplayClock(speed)
         sent = dead = 0
-        with exit_on_error(WORLDS_FAULT), publisher:
+        with exit_on_error(EXIT_FAILURE), publisher:
             for item in items:
                 if isinstance(item, DeadLetter):
                     dead += 1
                     continue
-                if pace is not None:
-                    pace.wait(item.timestamp)
+                if clock is not None:
+                    clock.wait(item.timestamp)
                 publisher.send(item)
                 sent += 1
     left_out = f", {dead} left out that cannot be read" if dead else ""

@@ -1,4 +1,4 @@
-"""`rsp run`: run queries over streams."""
+"""`rsp run`: running queries over streams."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from rsp_engine.cli.app import WORLDS_FAULT, app, exit_on_error
+from rsp_engine.cli.app import EXIT_FAILURE, app, exit_on_error
 from rsp_engine.cli.config import ConfigFlag, configured_queries, refuse_writing_elsewhere
-from rsp_engine.cli.output_guard import places_of, refuse_overwriting
+from rsp_engine.cli.output_guard import files_of, refuse_overwriting
 from rsp_engine.cli.ranking import (
     ArrivalsFlag,
     FunctionsFlag,
@@ -56,12 +56,13 @@ if TYPE_CHECKING:
 
 __all__ = ["run_files"]
 
-_ENDING = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ONE_TABLE = ("csv", "tsv", "sparql-json", "sparql-xml")
+"""Formats that hold the answers of one query only."""
 
 
 class Runner(StrEnum):
-    """What runs the queries."""
+    """The driver of the queries."""
 
     spark = "spark"
     local = "local"
@@ -95,8 +96,8 @@ def run_files(
         list[str] | None,
         typer.Option(
             metavar="IRI=SOURCE",
-            help="A stream and where it comes from: a path, - or a URL, with ?format=... where the"
-            " name does not tell (repeatable; several sources of one stream are merged by time).",
+            help="A stream and its source: a path, - or a URL, with ?format=... if the name does"
+            " not show it (repeatable; several sources of one stream are merged by time).",
         ),
     ] = None,
     graph: Annotated[
@@ -108,7 +109,7 @@ def run_files(
         Runner,
         typer.Option(
             envvar="RSP_RUNNER",
-            help="What runs the queries: Spark, which needs Java, or this process alone.",
+            help="Run the queries on Spark, which needs Java, or in this process alone.",
         ),
     ] = Runner.spark,
     master: Annotated[
@@ -121,17 +122,17 @@ def run_files(
         str | None,
         typer.Option(
             metavar="FOLDER",
-            help="Where the state is kept: a run that broke off goes on from there.",
+            help="The folder of the checkpoint: a run that broke off resumes from it.",
         ),
     ] = None,
     packages: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Packages of Maven for Spark: its connector to Kafka."),
+        typer.Option(metavar="NAMES", help="Maven packages for Spark: its Kafka connector."),
     ] = None,
     place_bytes: Annotated[
         int,
         typer.Option(
-            min=1, metavar="BYTES", help="How much of a file one task of Spark reads, about."
+            min=1, metavar="BYTES", help="The approximate size of a split, which one task reads."
         ),
     ] = 4 << 20,
     speed: Annotated[
@@ -139,25 +140,24 @@ def run_files(
         typer.Option(
             min=0.0,
             metavar="FACTOR",
-            help="Replay by event time, so many times faster than it happened: 1 as it was.",
+            help="Replay by event time, this many times faster: 1 is the original speed.",
         ),
     ] = None,
     live_for: Annotated[
         str | None,
-        typer.Option(
-            "--for", metavar="DURATION", help="How long live streams are listened to: 1m."
-        ),
+        typer.Option("--for", metavar="DURATION", help="How long to listen to live streams: 1m."),
     ] = None,
     bounds: Annotated[
         Bounds, typer.Option(help="Which edge of a window belongs to it: (] as in RSP-QL.")
     ] = Bounds.right,
-    t0: Annotated[int, typer.Option(help="Where the first window opens, in milliseconds.")] = 0,
+    t0: Annotated[int, typer.Option(help="When the first window opens, in milliseconds.")] = 0,
     report: Annotated[
         Report,
-        typer.Option(help="Which windows are evaluated: those that hold something, or every one."),
+        typer.Option(help="Which windows are evaluated: nonempty ones, or every one."),
     ] = Report.nonempty,
     max_delay: Annotated[
-        str, typer.Option(metavar="DURATION", help="How late an element may come: 5s, PT5S, 5000.")
+        str,
+        typer.Option(metavar="DURATION", help="How late an element may be: 5s, PT5S, 5000."),
     ] = "0",
     operator: OperatorFlag = OperatorChoice.auto,
     service: ServicesFlag = None,
@@ -182,17 +182,17 @@ def run_files(
     ] = "jsonl",
     output: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="Where answers go; standard output if left out."),
+        typer.Option(metavar="PATH", help="Where to write answers; standard output by default."),
     ] = None,
     dead_letters: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Where input goes that is malformed or late, as jsonl."),
+        typer.Option(metavar="FILE", help="Where to write malformed and late input, as jsonl."),
     ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run",
-            help="Print the plan and the requests that would be sent, and send and read nothing.",
+            help="Print the plan and the requests that would be sent; read and send nothing.",
         ),
     ] = False,
     live: LiveFlag = None,
@@ -246,8 +246,8 @@ def run_files(
             packages=packages,
         )
         queries = configured_queries(context, files, config)
-        given = _Bound(stream, graph, function, service, changes, allow, attribute_range, modified)
-        read = _bind(engine, queries, given)
+        bound = _Bound(stream, graph, function, service, changes, allow, attribute_range, modified)
+        read = _bind(engine, queries, bound)
         forms = engine.forms
         if len(forms) > 1 and output_format in _ONE_TABLE:
             hint = "take jsonl, or run each query by itself"
@@ -261,9 +261,9 @@ def run_files(
             engine.check()
             typer.echo(engine.explain(), nl=False)
             return
-        watching = RunView(context, live=live, metrics_port=metrics_port, manifest=manifest)
-        if watching.watch is not None:
-            engine.watched_by(watching.watch)
+        view = RunView(context, live=live, metrics_port=metrics_port, manifest=manifest)
+        if view.monitor is not None:
+            engine.watched_by(view.monitor)
         outputs: list[RewindableOutput] = []
         answers = engine.run(outputs)
         keep = checkpoint is not None
@@ -272,41 +272,41 @@ def run_files(
             letters.append(opened.enter_context(closing(DeadLetterFile(dead_letters, keep=keep))))
         if keep:
             outputs.extend((sink, *letters))
-        opened.enter_context(_stopping(engine))
-        opened.enter_context(watching.begin())
-        opened.enter_context(_ending(engine, live_for))
-        gc.freeze()  # what is there by now stays: the garbage collector need not look at it
-        gc.set_threshold(50_000, 20, 100)  # and a run leaves it next to nothing to find
-        with exit_on_error(WORLDS_FAULT), suppress(BrokenPipeError), watching:
+        opened.enter_context(_stop_on_signals(engine))
+        opened.enter_context(view.begin())
+        opened.enter_context(_stop_after(engine, live_for))
+        gc.freeze()  # what exists by now lives as long as the run: do not scan it
+        gc.set_threshold(50_000, 20, 100)  # a run creates hardly any cyclic garbage
+        with exit_on_error(EXIT_FAILURE), suppress(BrokenPipeError), view:
             for answer in answers:
-                if not watching.replaces_answers:
+                if not view.replaces_answers:
                     sink.write(answer)
-                verdict.hear(answer.stats)
-                faults.hear(answer.stats)
+                verdict.add(answer.stats)
+                faults.add(answer.stats)
     print_summary(engine.counts, dead_letters)
-    verdict.tell()
-    faults.tell()
+    verdict.report()
+    faults.report()
 
 
 @contextmanager
-def _stopping(engine: Engine) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end a run after the batch in hand, and at once the second time.
+def _stop_on_signals(engine: Engine) -> Iterator[None]:
+    """Stop the run after the current micro-batch on Ctrl-C or SIGTERM, and at once on the second.
 
-    A run that cannot be stopped between batches ends at once the first time.
+    A run that is not stoppable ends at once on the first.
     """
 
     def stop(number: int, frame: object) -> None:
-        for each in _ENDING:
-            signal.signal(each, _end)
-        with suppress(RuntimeError):  # somebody was just writing
+        for each in _SIGNALS:
+            signal.signal(each, _exit)
+        with suppress(RuntimeError):  # the signal interrupted a write to the same stream
             typer.echo("stopping after the batch in hand; once more to stop at once", err=True)
         engine.stop()
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handler = stop if engine.is_stoppable else _end
-    before = [(number, signal.signal(number, handler)) for number in _ENDING]
+    handler = stop if engine.is_stoppable else _exit
+    before = [(number, signal.signal(number, handler)) for number in _SIGNALS]
     try:
         yield
     finally:
@@ -314,14 +314,14 @@ def _stopping(engine: Engine) -> Iterator[None]:
             signal.signal(number, handled)
 
 
-def _end(number: int, frame: object) -> None:
-    """End at once, with the exit code of the signal."""
+def _exit(number: int, frame: object) -> None:
+    """Exit at once, with the exit code of the signal."""
     raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
 
 @contextmanager
-def _ending(engine: Engine, live_for: str | None) -> Iterator[None]:
-    """End live streams after a while, if one is given."""
+def _stop_after(engine: Engine, live_for: str | None) -> Iterator[None]:
+    """Stop a run over live streams after a duration, if there is one."""
     if live_for is None:
         yield
         return
@@ -352,7 +352,7 @@ def _speed(speed: float | None) -> float | None:
 
 
 class _Bound(NamedTuple):
-    """What the flags bind, as it was written."""
+    """The values of the flags that bind something."""
 
     streams: list[str] | None
     graphs: list[str] | None
@@ -365,7 +365,7 @@ class _Bound(NamedTuple):
 
 
 def _bind(engine: Engine, files: list[str], bound: _Bound) -> list[str]:
-    """Register the queries of files and bind what they need; return what is read for that."""
+    """Register the queries of files, and bind what they need; return the files that are read."""
     from rsp_engine.cli.binding import bindings, bound_once
     from rsp_engine.grammar import check, tree
     from rsp_engine.grammar.files import read_query
@@ -379,17 +379,17 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> list[str]:
     for text in bound.functions or []:
         engine.define(text, prefixes)
     clauses = (clause for query in queries for clause in tree.find(query, tree.ServicePattern))
-    asked = {clause.name.value for clause in clauses if isinstance(clause.name, tree.Iri)}
-    services = bound_once(bound.services or [], asked, prefixes, "--service")
-    told = modified_by(bound.modified, dict(services), asked, prefixes)
+    called = {clause.name.value for clause in clauses if isinstance(clause.name, tree.Iri)}
+    services = bound_once(bound.services or [], called, prefixes, "--service")
+    properties = modified_by(bound.modified, dict(services), called, prefixes)
     for iri, url in services:
         if bound.allowed:
             allowed_origin(url, bound.allowed)
-        engine.service(iri, url, modified=told.get(iri))
+        engine.service(iri, url, modified=properties.get(iri))
     read = list(files)
-    for iri, source in bindings(bound.changes or [], asked, prefixes, "--changes"):
+    for iri, source in bindings(bound.changes or [], called, prefixes, "--changes"):
         engine.changes(iri, source)
-        read += places_of(source)
+        read += files_of(source)
     known = {window.stream.value for query in queries for window in query.windows}
     for iri, (low, high) in value_ranges(
         bound_once(bound.ranges or [], known, prefixes, "--range")
@@ -400,5 +400,5 @@ def _bind(engine: Engine, files: list[str], bound: _Bound) -> list[str]:
         read += (str(graph.path) for graph in query.physical.graphs)
     for iri, source in bindings(bound.streams or [], known, prefixes, "--stream"):
         engine.bind(iri, source)
-        read += places_of(source)
+        read += files_of(source)
     return read

@@ -1,4 +1,4 @@
-"""What a run says on standard error, beside its answers."""
+"""The messages of a run on standard error: faults of services, the verdict, and the summary."""
 
 from __future__ import annotations
 
@@ -17,53 +17,57 @@ __all__ = ["FaultReporter", "RunVerdict", "print_summary"]
 
 
 class FaultReporter:
-    """What services did not answer: it is told when it first happens, and at the end."""
+    """A reporter of the faults of services: each kind when it first happens, and all at the end."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
 
-    def hear(self, stats: Mapping[str, Any]) -> None:
+    def add(self, stats: Mapping[str, Any]) -> None:
+        """Add the faults of an answer, and warn of new kinds."""
         for cause, number in stats.get("faults", {}).items():
             if cause not in self._seen:
-                told = f"warning: a service could not be asked: {cause}"
+                warning = f"warning: a service could not be asked: {cause}"
                 hint = "answers go on with what is known; rsp doctor tries endpoints"
-                typer.echo(f"{told}\n  = hint: {hint}", err=True)
+                typer.echo(f"{warning}\n  = hint: {hint}", err=True)
             self._seen[cause] += number
 
-    def tell(self) -> None:
+    def report(self) -> None:
+        """Print the number of faults, if there are any."""
         if self._seen:
             kinds = ", ".join(f"{cause} {number}" for cause, number in sorted(self._seen.items()))
             typer.echo(f"{self._seen.total()} faults of services ({kinds})", err=True)
 
 
 class RunVerdict:
-    """What the oracle says of all answers together."""
+    """The mean quality of all answers against the oracle."""
 
     def __init__(self) -> None:
         self._windows, self._ndcg, self._precision = 0, 0.0, 0.0
 
-    def hear(self, stats: Mapping[str, Any]) -> None:
+    def add(self, stats: Mapping[str, Any]) -> None:
+        """Add the scores of an answer, if the oracle has judged it."""
         if "ndcg" in stats:
             self._windows += 1
             self._ndcg += stats["ndcg"]
             self._precision += stats["precision"]
 
-    def tell(self) -> None:
+    def report(self) -> None:
+        """Print the means, if the oracle has judged an answer."""
         if self._windows:
             ndcg, precision = self._ndcg / self._windows, self._precision / self._windows
-            told = f"against the oracle: nDCG {ndcg:.3f}, precision {precision:.3f}"
-            typer.echo(f"{told}, mean of {self._windows} windows", err=True)
+            means = f"against the oracle: nDCG {ndcg:.3f}, precision {precision:.3f}"
+            typer.echo(f"{means}, mean of {self._windows} windows", err=True)
 
 
 def print_summary(counts: Counts, dead_letters: str | None) -> None:
-    """Say on standard error what happened, where somebody looks or something was set aside."""
+    """Print the counts of a run, on a terminal or if there are dead letters."""
     dead = sum(counts.dead.values())
     if not dead and not sys.stderr.isatty():
         return
-    said = f"{counts.elements} elements, {counts.triples} triples, {counts.answers} answers"
+    summary = f"{counts.elements} elements, {counts.triples} triples, {counts.answers} answers"
     if counts.between_windows:
-        said += f", {counts.between_windows} elements between windows"
-    typer.echo(said, err=True)
+        summary += f", {counts.between_windows} elements between windows"
+    typer.echo(summary, err=True)
     if dead:
         kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(counts.dead.items()))
         where = f"in {dead_letters}" if dead_letters else "--dead-letters FILE keeps them"

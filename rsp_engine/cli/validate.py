@@ -1,4 +1,4 @@
-"""`rsp validate`: check queries without running them."""
+"""`rsp validate`: checking queries without running them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rsp_engine.cli.app import USERS_FAULT, OutputFormat, app
+from rsp_engine.cli.app import EXIT_USER_ERROR, OutputFormat, app
 from rsp_engine.errors import Diagnostic, QueryError, QueryFileError, Span, position, render
 from rsp_engine.grammar import Validation, validate
 from rsp_engine.grammar.files import read_query
@@ -40,28 +40,28 @@ def validate_files(
     if output is OutputFormat.json:
         typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
     if not all(row["ok"] for row in rows):
-        raise typer.Exit(USERS_FAULT)
+        raise typer.Exit(EXIT_USER_ERROR)
 
 
 def _validate(file: str) -> tuple[str | None, Validation]:
-    """Return the text of a file, nothing if it cannot be read, and what there is to say of it."""
+    """Return the text of a file, None if it cannot be read, and its diagnostics."""
     try:
         text = read_query(file)
     except QueryFileError as error:
-        wrong = Diagnostic("syntax", error.message, Span(0, 0), error.hint)
-        return None, Validation(None, (wrong,))
+        unreadable = Diagnostic("syntax", error.message, Span(0, 0), error.hint)
+        return None, Validation(None, (unreadable,))
     except QueryError as error:
         return error.text, Validation(None, error.diagnostics)
     return text, validate(text)
 
 
 def _as_json(file: str, text: str | None, result: Validation) -> dict[str, Any]:
-    def shown(diagnostic: Diagnostic) -> dict[str, Any]:
-        place = position(text or "", diagnostic.span.start)
+    def as_data(diagnostic: Diagnostic) -> dict[str, Any]:
+        start = position(text or "", diagnostic.span.start)
         return {
             "kind": diagnostic.kind,
-            "line": place.line,
-            "column": place.column,
+            "line": start.line,
+            "column": start.column,
             "message": diagnostic.message,
             "hint": diagnostic.hint,
         }
@@ -69,8 +69,8 @@ def _as_json(file: str, text: str | None, result: Validation) -> dict[str, Any]:
     return {
         "file": file,
         "ok": not result.errors,
-        "errors": [shown(d) for d in result.errors],
-        "warnings": [shown(d) for d in result.warnings],
+        "errors": [as_data(d) for d in result.errors],
+        "warnings": [as_data(d) for d in result.warnings],
     }
 
 

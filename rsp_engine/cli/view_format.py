@@ -1,4 +1,4 @@
-"""Numbers, times and terms as the live view shows them: short, and safe for a terminal."""
+"""The formats of the live view: numbers, times and terms, short and safe for a terminal."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ _TIMES = frozenset(
     _XSD + name for name in ("dateTime", "date", "time", "duration", "dayTimeDuration")
 )
 _LONGEST = 60
-_THIS_CENTURY = 946_684_800_000
-"""Times before it count from the start of a recording, and are shown as seconds."""
+"""The most characters of a text."""
+_YEAR_2000 = 946_684_800_000
+"""Earlier times count from the start of a recording, and are shown in seconds."""
 
 
 def printable(text: str) -> str:
-    r"""Return a text that moves no cursor and changes no colour, and is not too long.
+    r"""Return a text without control characters, cut to a limited length.
 
     >>> printable("a\x1b[2Jb")
     'a�[2Jb'
@@ -55,12 +56,12 @@ def printable(text: str) -> str:
 
 
 def is_measure(term: NamedNode | BlankNode | Literal) -> bool:
-    """Tell whether a term is a number or a time: it says how much or when, not who."""
+    """Return whether a term is a number or a time: it says how much or when, not who."""
     return isinstance(term, Literal) and term.datatype.value in _NUMBERS | _TIMES
 
 
 class TermFormatter:
-    """Writes terms as a query would, and numbers with a few digits.
+    """A formatter of terms: as in the query, and numbers with a few digits.
 
     >>> from pyoxigraph import Literal, NamedNode
     >>> terms = TermFormatter({"": "http://example.org/"})
@@ -75,7 +76,7 @@ class TermFormatter:
         self._namespaces = [(iri, f"{prefix}:") for prefix, iri in known if iri]
 
     def __call__(self, term: NamedNode | BlankNode | Literal) -> str:
-        """Return a term in a few characters."""
+        """Return the short text of a term."""
         if isinstance(term, NamedNode):
             return self.iri(term.value)
         if isinstance(term, BlankNode):
@@ -83,7 +84,7 @@ class TermFormatter:
         return printable(number(term.value) if term.datatype.value in _NUMBERS else term.value)
 
     def iri(self, value: str) -> str:
-        """Return an IRI with a prefix, whatever comes after it."""
+        """Return an IRI with the longest prefix that fits, even if the rest is no local name."""
         for namespace, prefix in self._namespaces:
             if value.startswith(namespace):
                 return printable(prefix + value[len(namespace) :])
@@ -91,7 +92,7 @@ class TermFormatter:
 
 
 def number(text: str) -> str:
-    """Return a number with six digits, and whole ones with all."""
+    """Return an integer with all digits, and other numbers with six."""
     try:
         return f"{int(text):,}"
     except ValueError:
@@ -103,7 +104,7 @@ def number(text: str) -> str:
 
 
 def format_age(milliseconds: int) -> str:
-    """Return an age as one reads it.
+    """Return the text of an age.
 
     >>> [format_age(ms) for ms in (0, 850, 45_000, 125_000, 11_520_000, 200_000_000)]
     ['fresh', '850 ms', '45 s', '2 m 05 s', '3 h 12 m', '2 d 7 h']
@@ -125,7 +126,7 @@ def format_age(milliseconds: int) -> str:
 
 
 def format_instant(milliseconds: float) -> str:
-    """Return an instant of event time.
+    """Return the text of an instant of event time.
 
     >>> format_instant(160_000), format_instant(1_709_283_550_000), format_instant(float("inf"))
     ('160 s', '2024-03-01 08:59:10', 'the end')
@@ -134,7 +135,7 @@ def format_instant(milliseconds: float) -> str:
         return "the end"
     if milliseconds == -inf:
         return "none yet"
-    if abs(milliseconds) < _THIS_CENTURY:
+    if abs(milliseconds) < _YEAR_2000:
         return f"{milliseconds / 1000:,g} s"
     try:
         when = datetime.fromtimestamp(milliseconds / 1000, UTC)
@@ -144,7 +145,7 @@ def format_instant(milliseconds: float) -> str:
 
 
 def format_window(window: Interval) -> str:
-    """Return the edges of a window; a date that is the same is told once.
+    """Return the text of a window; if both edges have the same date, it is shown once.
 
     >>> from rsp_engine.model.answers import Interval
     >>> format_window(Interval(1_709_283_550_000, 1_709_283_610_000))
@@ -156,7 +157,7 @@ def format_window(window: Interval) -> str:
 
 
 def format_size(amount: int) -> str:
-    """Return an amount of bytes.
+    """Return the text of a number of bytes.
 
     >>> format_size(900), format_size(12_345), format_size(3_400_000_000)
     ('900 B', '12.3 kB', '3.4 GB')

@@ -1,4 +1,4 @@
-"""One frame of the live view: a panel for each query, and a line about the input. It only draws."""
+"""A frame of the live view: a panel for each query, and a line about the input."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
 __all__ = ["Moment", "frame"]
 
 _AROUND = 7
-"""So many lines of a panel are not rows."""
+"""How many lines of a panel are not rows."""
 
 
 class Moment(NamedTuple):
-    """What the clock adds to what a watch knows, and how much room there is."""
+    """What a frame needs beside the monitor: the time, the throughput and the terminal."""
 
     seconds: float
     """Since the run began."""
     per_second: float
-    """How many elements a second were read lately."""
+    """The throughput, in elements a second."""
     height: int
     ascii_only: bool = False
 
 
 def frame(watch: RunMonitor, moment: Moment, hide: Callable[[str], str] = str) -> RenderableType:
-    """Draw what is to be seen at a moment; names go through what hides secrets."""
+    """Draw a frame; `hide` removes secrets from names."""
     queries = watch.queries
     if not queries:
         return Text("starting", style="dim")
@@ -75,12 +75,12 @@ def _panel(seen: QuerySeen, name: str, watermark: float, room: int, moment: Mome
         parts = [_content(answer, before if is_whole else None, terms, room, moment, is_whole)]
         if seen.info.policies:
             parts += [Text(""), _remote(seen, answer)]
-    told = _fit(f"watermark {format_instant(watermark)} · {seen.windows:,} windows", moment)
+    status = _fit(f"watermark {format_instant(watermark)} · {seen.windows:,} windows", moment)
     return Panel(
         Group(*parts),
         title=title,
         title_align="left",
-        subtitle=Text(told, style="white"),
+        subtitle=Text(status, style="white"),
         subtitle_align="right",
         box=box.ASCII if moment.ascii_only else box.ROUNDED,
         border_style="bright_black",
@@ -113,8 +113,8 @@ def _content(
             ]
             return _cut(Group(*lines), len(triples), room, "triples")
         case Boolean(value):
-            said = "nothing new" if value is None else "true" if value else "false"
-            return Text(said, style="bold green" if value else "bold")
+            text = "nothing new" if value is None else "true" if value else "false"
+            return Text(text, style="bold green" if value else "bold")
 
 
 def _rows(
@@ -147,12 +147,12 @@ def _rows(
         table.add_column("score", justify="right", no_wrap=True, style="bold")
     if has_age:
         table.add_column("age", justify="right", no_wrap=True)
-    for place, row in enumerate(rows[:room]):
+    for index, row in enumerate(rows[:room]):
         cells: list[Text] = []
         if content.ranked:
-            cells.append(Text(str(row.rank or place + 1)))
+            cells.append(Text(str(row.rank or index + 1)))
         if moved is not None:
-            cells.append(Text("") if is_first else _move(moved[place], moment.ascii_only))
+            cells.append(Text("") if is_first else _move(moved[index], moment.ascii_only))
         cells += [Text(terms(row.bindings[n]) if n in row.bindings else "") for n in names]
         if shows_score:
             cells.append(Text("" if row.score is None else f"{row.score:,.6g}"))
@@ -163,7 +163,7 @@ def _rows(
 
 
 def _is_score(rows: tuple[Row, ...], name: str) -> bool:
-    """Tell whether a variable holds the score of every row."""
+    """Return whether a variable is the score in every row."""
     for row in rows:
         term = row.bindings.get(name)
         try:
@@ -180,13 +180,13 @@ def _cut(shown: RenderableType, count: int, room: int, what: str) -> RenderableT
     return Group(shown, Text(f"and {count - room:,} more {what}", style="dim"))
 
 
-def _move(places: int | None, ascii_only: bool) -> Text:
-    if places is None:
+def _move(ranks: int | None, ascii_only: bool) -> Text:
+    if ranks is None:
         return Text("new", style="bold green")
-    if places > 0:
-        return Text(f"{'^' if ascii_only else '▲'}{places}", style="green")
-    if places < 0:
-        return Text(f"{'v' if ascii_only else '▼'}{-places}", style="red")
+    if ranks > 0:
+        return Text(f"{'^' if ascii_only else '▲'}{ranks}", style="green")
+    if ranks < 0:
+        return Text(f"{'v' if ascii_only else '▼'}{-ranks}", style="red")
     return Text("=" if ascii_only else "·", style="dim")
 
 
@@ -197,7 +197,7 @@ def _age(row: Row) -> Text:
 
 
 def _remote(seen: QuerySeen, answer: Answer) -> RenderableType:
-    """Draw what the answer cost, and how sure it is."""
+    """Draw the budget that an answer took, its staleness and its quality."""
     info, stats = seen.info, answer.stats
     spent = stats.get("budget_spent", 0)
     policies = ", ".join(dict.fromkeys(info.policies.values()))
@@ -221,7 +221,7 @@ def _remote(seen: QuerySeen, answer: Answer) -> RenderableType:
 
 
 def _input(watch: RunMonitor, moment: Moment) -> list[RenderableType]:
-    """Draw what was read, and how far that is."""
+    """Draw the counts of the input, and a bar if its size is known."""
     dead = watch.dead
     late, others = watch.late, sum(dead.values()) - watch.late
     line = Text.assemble(
@@ -241,13 +241,13 @@ def _bar(extent: Extent) -> RenderableType:
     whole = max(extent.whole, 1)
     done = min(extent.done, whole)
     table = Table.grid(padding=(0, 1))
-    said = f"{100 * done / whole:3.0f} %"
+    text = f"{100 * done / whole:3.0f} %"
     if extent.unit == "bytes":
-        said += f"  {format_size(done)} of {format_size(extent.whole)}"
+        text += f"  {format_size(done)} of {format_size(extent.whole)}"
     elif extent.unit == "files":
-        said += f"  {done:,} of {extent.whole:,} files"
+        text += f"  {done:,} of {extent.whole:,} files"
     bar = ProgressBar(
         total=whole, completed=done, width=40, complete_style="green", finished_style="green"
     )
-    table.add_row(Text(" "), bar, Text(said, style="dim"))
+    table.add_row(Text(" "), bar, Text(text, style="dim"))
     return table

@@ -1,4 +1,4 @@
-"""Who moved: the rows of a ranked answer beside those of the answer before."""
+"""Rank changes: how the rows of a ranked answer moved since the previous answer."""
 
 from __future__ import annotations
 
@@ -16,39 +16,37 @@ __all__ = ["identities", "moves"]
 
 
 def moves(answer: Answer, before: Answer | None) -> list[int | None]:
-    """Return for each row how many places it has risen, or nothing if it is new.
+    """Return for each row how many ranks it has risen, or None if it is new.
 
     >>> from pyoxigraph import Literal, NamedNode
     >>> from rsp_engine.model.answers import Answer, Interval, Row
-    >>> def made(*names):
+    >>> def answer(*names):
     ...     user = [NamedNode(f"http://e/{name}") for name in names]
     ...     rows = [Row({"user": u, "n": Literal(9 - i)}, i + 1) for i, u in enumerate(user)]
     ...     return Answer("q", Interval(0, 1), Solutions(("user", "n"), tuple(rows), True), {})
-    >>> moves(made("a", "b", "c"), made("b", "a", "d"))
+    >>> moves(answer("a", "b", "c"), answer("b", "a", "d"))
     [1, -1, None]
     """
-    now = _ranks(answer)
-    then = {} if before is None else dict(_ranks(before))
-    return [None if who not in then else then[who] - rank for who, rank in now]
+    previous = {} if before is None else dict(_ranks(before))
+    return [None if key not in previous else previous[key] - rank for key, rank in _ranks(answer)]
 
 
 def _ranks(answer: Answer) -> list[tuple[Hashable, int]]:
     content = answer.content
     if not isinstance(content, Solutions):
         return []
-    who = identities(content)
-    ranks = (row.rank or place for place, row in enumerate(content.rows, 1))
-    return list(zip(who, ranks, strict=True))
+    ranks = (row.rank or number for number, row in enumerate(content.rows, 1))
+    return list(zip(identities(content), ranks, strict=True))
 
 
 def identities(content: Solutions) -> list[Hashable]:
-    """Return who each row is about: the terms that say neither how much nor when.
+    """Return the identity of each row: its terms without numbers and times.
 
-    Where these do not tell the rows apart, all terms do.
+    If these do not distinguish the rows, all terms do.
     """
-    found = [_names(row) for row in content.rows]
-    if len(set(found)) == len(found) and all(found):
-        return list(found)
+    names = [_names(row) for row in content.rows]
+    if len(set(names)) == len(names) and all(names):
+        return list(names)
     return [frozenset(row.bindings.items()) for row in content.rows]
 
 

@@ -1,4 +1,4 @@
-"""What shows, serves and writes down how a run goes: the flags of it, and the run within."""
+"""Monitoring of a run on the command line: the live view, the metrics and the manifest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from rsp_engine import __version__
-from rsp_engine.cli.app import WORLDS_FAULT
+from rsp_engine.cli.app import EXIT_FAILURE
 from rsp_engine.errors import BindingError, RspError
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ LiveFlag = Annotated[
     bool | None,
     typer.Option(
         "--live/--no-live",
-        help="Show the answers as a table that changes in place; on a terminal it is shown unless"
-        " --format or --output says where answers go.",
+        help="Show the answers as a table that changes in place; the default on a terminal, unless"
+        " --format or --output is set.",
     ),
 ]
 MetricsFlag = Annotated[
@@ -43,32 +43,32 @@ MetricsFlag = Annotated[
 ]
 ManifestFlag = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Where to write, as JSON, what was run and what came of it."),
+    typer.Option(metavar="FILE", help="Where to write the run's options and outcome, as JSON."),
 ]
 
 
 def wants_live_view(wanted: bool | None, context: typer.Context) -> bool:
-    """Tell whether there is a live view: if it is wanted, or if nobody said where answers go."""
+    """Return whether to show the live view: if wanted, or on a terminal without output flags."""
     if wanted is False:
         return False
     if wanted:
         if not sys.stderr.isatty():
             raise BindingError("--live needs a terminal on standard error", "leave it out")
         return True
-    is_said = context.params.get("output") is not None or _is_given(context, "output_format")
+    has_output = context.params.get("output") is not None or _is_set(context, "output_format")
     is_smart = os.environ.get("TERM", "") not in ("", "dumb")
-    return not is_said and is_smart and sys.stdout.isatty() and sys.stderr.isatty()
+    return not has_output and is_smart and sys.stdout.isatty() and sys.stderr.isatty()
 
 
-def _is_given(context: typer.Context, name: str) -> bool:
+def _is_set(context: typer.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"
 
 
 class RunView:
-    """Watches a run, if anybody wants to: enter it around the run.
+    """The live view, the metrics and the manifest of a run; enter it around the run.
 
-    What cannot be is refused when it is made, before anything runs.
+    Flags that do not fit are refused on construction, before anything runs.
     """
 
     def __init__(
@@ -87,26 +87,26 @@ class RunView:
         self.replaces_answers = (
             self._is_live and sys.stdout.isatty() and context.params.get("output") is None
         )
-        """Whether the view stands on the terminal where answers would go."""
+        """Whether the view takes the terminal to which answers would be written."""
         is_wanted = self._is_live or metrics_port is not None or manifest is not None
-        self.watch: RunMonitor | None = RunMonitor() if is_wanted else None
-        """What a run tells, if anybody wants to know."""
+        self.monitor: RunMonitor | None = RunMonitor() if is_wanted else None
+        """The monitor of the run, if something uses it."""
         self._port = metrics_port
         self._manifest: Manifest | None = None
         self._open = ExitStack()
         self._hide = Redactor(environment)
-        if manifest is not None and self.watch is not None:
+        if manifest is not None and self.monitor is not None:
             from rsp_engine.monitor.manifest import Manifest
 
             path, options = Path(manifest), _as_data(context.params)
-            self._manifest = Manifest(path, options, __version__, self.watch, self._hide)
+            self._manifest = Manifest(path, options, __version__, self.monitor, self._hide)
 
     def begin(self) -> ExitStack:
-        """Open what is served and written, before the run; close what is returned after it."""
-        if self.watch is not None and self._port is not None:
+        """Serve the metrics and write the first manifest; close the result after the run."""
+        if self.monitor is not None and self._port is not None:
             from rsp_engine.monitor.metrics import served
 
-            port = self._open.enter_context(served(self._port, self.watch, self._hide))
+            port = self._open.enter_context(served(self._port, self.monitor, self._hide))
             typer.echo(f"metrics: http://127.0.0.1:{port}/metrics", err=True)
         if self._manifest is not None:
             self._manifest.begin()
@@ -114,13 +114,13 @@ class RunView:
 
     def __enter__(self) -> None:
         self._view = ExitStack()
-        if self._is_live and self.watch is not None:
+        if self._is_live and self.monitor is not None:
             from rich.console import Console
 
             from rsp_engine.cli.live_view import LiveView
 
             console = Console(file=self._view.enter_context(_terminal()))
-            self._view.enter_context(LiveView(self.watch, console, self._hide))
+            self._view.enter_context(LiveView(self.monitor, console, self._hide))
 
     def __exit__(
         self,
@@ -129,19 +129,19 @@ class RunView:
         trace: TracebackType | None,
     ) -> None:
         self._view.__exit__(kind, error, trace)
-        if self._manifest is not None and self.watch is not None:
-            state, code = _ending(error, is_stopped=self.watch.is_stopping)
-            self._manifest.end(state, code, _said(error) if state == "failed" else None)
+        if self._manifest is not None and self.monitor is not None:
+            state, code = _ending(error, is_stopped=self.monitor.is_stopping)
+            self._manifest.end(state, code, _message(error) if state == "failed" else None)
 
 
 def _terminal() -> TextIO:
-    """Open the terminal of standard error again: that itself goes elsewhere while Java starts."""
+    """Duplicate the terminal of standard error, which is redirected while Java starts."""
     number = os.dup(sys.stderr.fileno())
     return os.fdopen(number, "w", encoding=sys.stderr.encoding, errors="backslashreplace")
 
 
 def _ending(error: BaseException | None, *, is_stopped: bool) -> tuple[RunState, int]:
-    """Return how a run has ended, and with which exit code."""
+    """Return how a run has ended, and its exit code."""
     match error:
         case None:
             return ("stopped" if is_stopped else "finished"), 0
@@ -152,19 +152,19 @@ def _ending(error: BaseException | None, *, is_stopped: bool) -> tuple[RunState,
         case SystemExit(code=int(code)):
             return "interrupted", code
         case RspError():
-            return "failed", WORLDS_FAULT
+            return "failed", EXIT_FAILURE
         case _:
             return "failed", 1
 
 
-def _said(error: BaseException | None) -> str:
+def _message(error: BaseException | None) -> str:
     if isinstance(error, RspError):
         return error.message
     return f"{type(error).__name__}: {error}"
 
 
 def _as_data(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was given as plain data."""
+    """Return parameters as plain data."""
     return {name: _plain(value) for name, value in params.items()}
 
 

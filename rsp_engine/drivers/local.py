@@ -1,7 +1,8 @@
 """The local driver: one process, no JVM.
 
-Files of a stream are merged by time, and so are the streams. Each element goes to every query over
-its stream; answers of a registered CONSTRUCT are elements of a stream of that name.
+The sources of a stream are merged by time, and so are the streams. Each element goes to every query
+that reads its stream. The answers of a registered CONSTRUCT are the elements of a derived stream,
+named like the query.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ __all__ = ["LocalDriver"]
 
 
 class LocalDriver:
-    """Runs queries over sources until these end."""
+    """A driver that runs queries over sources until these end."""
 
     def __init__(
         self,
@@ -49,14 +50,14 @@ class LocalDriver:
         sources: Mapping[str, Sequence[ElementSource]],
         dead_letter: Callable[[DeadLetter], None],
         max_delay: int = 0,
-        pace: ReplayClock | None = None,
+        replay_clock: ReplayClock | None = None,
     ) -> None:
-        """Take the queries and their sources; elements come at a `pace`, if one is given."""
+        """Set up the queries and their sources; a `replay_clock` paces the elements."""
         self.counts = Counts()
-        self._pace = pace
-        self._asked = steps
-        self._steps = in_order(steps)
-        self._groups = sharing(self._steps)
+        self._replay_clock = replay_clock
+        self._by_number = steps
+        self._steps = sorted_by_dependency(steps)
+        self._groups = group_by_shared_state(self._steps)
         self._sources = sources
         self._dead_letter = dead_letter
         self._max_delay = max_delay
@@ -69,20 +70,20 @@ class LocalDriver:
         }
         self._numbers = {stream: number for number, stream in enumerate(sources)}
         self.names = {stream: ElementNames(stream) for stream in streams}
-        """What the blank nodes of elements are called, by stream."""
+        """The names of the blank nodes of elements, by stream."""
 
     def run(self) -> Iterator[Answer]:
-        """Yield the answers of all queries, each query's in order."""
-        in_batches = not self._has_feeds and self._pace is None
+        """Yield the answers of all queries, those of each query in order."""
+        in_batches = not self._has_feeds and self._replay_clock is None
         return self.take(merge_sources(self._sources, in_batches=in_batches))
 
     def take(
         self, items: Iterable[tuple[str, Item | Silence | None, ElementSource | None]]
     ) -> Iterator[Answer]:
-        """Yield the answers that come of what merged sources hold; where it ends, it can go on."""
+        """Yield the answers that the items of merged sources make due; it can be called again."""
         for stream, item, source in items:
-            if self._pace is not None and isinstance(item, Segment | Element):
-                self._pace.wait(item.timestamp)
+            if self._replay_clock is not None and isinstance(item, Segment | Element):
+                self._replay_clock.wait(item.timestamp)
             if source is None:
                 self._watermarks.end(stream)
                 yield from self._advance()
@@ -100,19 +101,19 @@ class LocalDriver:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether somebody has ended the run: nobody can."""
+        """Whether the run was stopped: this driver cannot be."""
         return False
 
     def watermarks(self) -> dict[str, float]:
-        """Return how far each query has come; another thread may ask."""
-        return {step.plan.name: self._watermarks.seen(step.streams) for step in self._asked}
+        """Return the watermark of each query. Other threads may call this."""
+        return {step.plan.name: self._watermarks.seen(step.streams) for step in self._by_number}
 
     def read_to(self) -> Mapping[int, Split]:
-        """Return nothing: every source is read here."""
+        """Return nothing: this driver reads no splits."""
         return {}
 
     def state(self) -> StateData:
-        """Return what is known beside the steps, as plain data, between two items."""
+        """Return the state of the driver without its steps, as plain data, between two items."""
         content = {
             "watermarks": self._watermarks.state(),
             "names": {stream: names.state() for stream, names in self.names.items()},
@@ -121,7 +122,7 @@ class LocalDriver:
         return with_header("LocalDriver", self._config(), content)
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state of the same queries and streams; the steps have their own."""
+        """Resume from a state of the same queries and streams; steps are restored separately."""
         check_header(state, "LocalDriver", self._config())
         with damage_guard("the driver"):
             self._watermarks.restore(state["watermarks"])
@@ -135,25 +136,25 @@ class LocalDriver:
         return {"queries": queries, "streams": list(self.names), "max_delay": self._max_delay}
 
     def _take(self, stream: str, element: Element, source: ElementSource) -> Iterator[Answer]:
-        yield from self._come_to(stream, element)
+        yield from self._raise_watermark(stream, element)
         try:
-            triples = self._named(stream, element, source)
+            triples = self._with_names(stream, element, source)
         except TripleTermError as error:
             self._set_aside(element.set_aside(f"unsupported: {error}"))
         else:
             self._offer(stream, element, triples)
 
     def _take_segment(self, stream: str, segment: Segment) -> Iterator[Answer]:
-        """Take elements that others have looked at; all windows that hold one of them are open."""
+        """Take a segment of a split; all windows that hold one of its elements are open."""
         self.counts.elements += segment.elements
         self.counts.triples += segment.triples
         self.counts.between_windows += segment.between_windows
         if self._watermarks.see(stream, segment.timestamp) and self._may_be_due():
             yield from self._advance()
-        for parcel in segment.parcels:
-            self._asked[parcel.step].put(parcel.scan, parcel.pane, parcel.content)
-        # No window closes after the first element; but those before it may be due only now, since
-        # `every` waits until it is known that windows without content lie between others.
+        for content in segment.pane_contents:
+            self._by_number[content.step].put(content.scan, content.pane, content.content)
+        # No window closes after the first element. Earlier ones may be due only now: with the
+        # report `every`, empty windows wait until it is known that they lie between others.
         if self._watermarks.see(stream, segment.high) and self._may_be_due():
             yield from self._advance()
 
@@ -162,12 +163,11 @@ class LocalDriver:
     ) -> Iterator[Answer]:
         """Take a batch: elements of one lane together, and the others one by one.
 
-        Elements of a lane are of one pane, in every window of every query, and their watermarks
-        make nothing due. So nothing comes of them but that they are in that pane, and they are
-        taken as if they were one.
+        The elements of a lane are in the same pane of every window of every query, and their
+        watermarks make no answer due. So they are taken together, as one element.
         """
         try:
-            triples = self._in_stream(stream, batch.triples, b"".join(batch.raws))
+            triples = self._with_stream_labels(stream, batch.triples, b"".join(batch.raws))
         except TripleTermError:
             for element in batch:
                 yield from self._take(stream, element, source)
@@ -179,12 +179,12 @@ class LocalDriver:
                 self._take_lane(stream, batch, range(at, end), triples[starts[at] : starts[end]])
             else:
                 end, element = at + 1, batch[at]
-                yield from self._come_to(stream, element)
+                yield from self._raise_watermark(stream, element)
                 self._offer(stream, element, triples[starts[at] : starts[end]])
             at = end
 
     def _end_of_lane(self, stream: str, timestamps: Sequence[int], at: int) -> int:
-        """Return up to where elements are in one lane, from a place on."""
+        """Return where the lane ends that starts at an index; the index itself if there is none."""
         after, until = -inf, inf
         for step in self._steps:
             begin, end = step.lane(stream, self._watermarks.of(step.streams))
@@ -194,45 +194,48 @@ class LocalDriver:
         return at
 
     def _take_lane(
-        self, stream: str, batch: ElementBatch, places: range, triples: Sequence[Triple]
+        self, stream: str, batch: ElementBatch, indices: range, triples: Sequence[Triple]
     ) -> None:
-        timestamps = batch.timestamps[places.start : places.stop]
+        timestamps = batch.timestamps[indices.start : indices.stop]
         self.counts.elements += len(timestamps)
         self.counts.triples += len(triples)
         if self._watermarks.see(stream, max(timestamps)):
-            self._may_be_due()  # nothing is, but the queries learn how far the watermark has come
-        lane = batch.lane(places) if self._needs_lanes else None
+            self._may_be_due()  # no answer is due, but the queries see the watermark
+        lane = batch.lane(indices) if self._needs_lanes else None
         for step in self._steps:
             watermark = self._watermarks.of(step.streams)
             step.take(stream, timestamps[0], triples, watermark, lane)
 
-    def _come_to(self, stream: str, element: Element) -> Iterator[Answer]:
-        """Let an element raise the watermark, and yield the answers that this makes due."""
+    def _raise_watermark(self, stream: str, element: Element) -> Iterator[Answer]:
+        """Raise the watermark to an element, and yield the answers that this makes due."""
         self.counts.elements += 1
         self.counts.triples += len(element.triples)
         if self._watermarks.see(stream, element.timestamp) and self._may_be_due():
             yield from self._advance()
 
     def _may_be_due(self) -> bool:
-        """Tell, without looking closer, whether an answer may be due."""
+        """Return whether an answer may be due, by a quick check."""
         for step in self._steps:
             if step.may_be_due(self._watermarks.of(step.streams)):
                 return True
         return self._has_feeds
 
-    def _named(self, stream: str, element: Element, source: ElementSource) -> Sequence[Triple]:
+    def _with_names(self, stream: str, element: Element, source: ElementSource) -> Sequence[Triple]:
+        """Return the triples of an element, with blank nodes named by their scope."""
         if source.blank_node_scope == "stream":
-            return self._in_stream(stream, element.triples, element.raw)
+            return self._with_stream_labels(stream, element.triples, element.raw)
         return self.names[stream].rename(element.timestamp, canonical_triples(element.triples))
 
-    def _in_stream(self, stream: str, triples: Sequence[Triple], raw: bytes) -> Sequence[Triple]:
-        """Return triples whose labels are of the stream; `raw` is how they were written."""
+    def _with_stream_labels(
+        self, stream: str, triples: Sequence[Triple], raw: bytes
+    ) -> Sequence[Triple]:
+        """Return triples whose blank node labels are scoped to the stream; `raw` is their text."""
         triples = canonical_triples(triples)
-        has_labels = b"_" in raw and b"_:" in raw  # a single byte is much quicker to look for
+        has_labels = b"_" in raw and b"_:" in raw  # a single byte is much faster to find
         return within_stream(triples, self._numbers[stream]) if has_labels else triples
 
     def _offer(self, stream: str, element: Element, triples: Sequence[Triple]) -> None:
-        """Give an element to the queries; it is set aside if none of them takes it."""
+        """Give an element to the queries; it becomes a dead letter if all of them refuse it."""
         readers = self._readers[stream]
         refusals = []
         for step in readers:
@@ -254,7 +257,7 @@ class LocalDriver:
         self._dead_letter(letter)
 
     def _advance(self) -> Iterator[Answer]:
-        """Let every query answer what is due, those first whose answers others read."""
+        """Yield the answers that are due, those first that other queries read."""
         for group in self._groups:
             watermarks = [self._watermarks.of(step.streams) for step in group]
             if any(s.may_be_due(w) for s, w in zip(group, watermarks, strict=True)):
@@ -272,7 +275,7 @@ class LocalDriver:
             self._forget_names(stream)
 
     def _forget_names(self, stream: str) -> None:
-        """Forget elements that none like them can follow: all windows that take one are closed."""
+        """Forget the names of elements before all open windows: no equal element can follow."""
         readers = self._readers[stream]
         frames = [scan.frame for s in readers for scan in s.plan.scans if scan.stream == stream]
         ranges = (frame.range for frame in frames if isinstance(frame, TimeFrame))
@@ -288,16 +291,16 @@ class LocalDriver:
         self._offer(stream, element, self.names[stream].rename(element.timestamp, element.triples))
 
 
-def sharing(steps: Sequence[Step]) -> list[list[Step]]:
-    """Return the steps, those together that share something, in the order of the first of each."""
+def group_by_shared_state(steps: Sequence[Step]) -> list[list[Step]]:
+    """Group the steps that share state, in the order of the first step of each group."""
     groups: dict[int, list[Step]] = {}
     for step in steps:
         groups.setdefault(id(step if step.shares is None else step.shares), []).append(step)
     return list(groups.values())
 
 
-def in_order(steps: Iterable[Step]) -> list[Step]:
-    """Return the steps with those first whose answers others read; refuse a circle."""
+def sorted_by_dependency(steps: Iterable[Step]) -> list[Step]:
+    """Sort the steps so that each follows those whose answers it reads; refuse a cycle."""
     left = list(steps)
     ordered: list[Step] = []
     while left:

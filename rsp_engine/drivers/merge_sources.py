@@ -1,4 +1,4 @@
-"""The sources of all streams as one sequence, in the order of time."""
+"""The merge of sources: all streams as one sequence, in the order of event time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["merge_sources"]
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """A source that is being read."""
+    """An open source."""
 
     number: int
     stream: str
@@ -36,11 +36,12 @@ class _Reader:
 def merge_sources(
     sources: Mapping[str, Sequence[ElementSource]], *, in_batches: bool
 ) -> Iterator[tuple[str, Item | None, ElementSource | None]]:
-    """Yield the name of a stream, what a source of it holds, and the source; nothing at its end.
+    """Yield the name of a stream, the next item of one of its sources, and that source.
 
-    A source that is alone has nothing to be merged with, so its batches can stay whole.
+    At the end of a stream, item and source are None. With `in_batches`, a single source yields its
+    batches as they are, since there is nothing to merge them with.
     """
-    opened = [(stream, source) for stream, found in sources.items() for source in found]
+    opened = [(stream, source) for stream, bound in sources.items() for source in bound]
     if len(opened) > 1:
         yield from _by_time([_Reader(n, *each, iter(each[1])) for n, each in enumerate(opened)])
         return

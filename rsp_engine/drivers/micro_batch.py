@@ -1,8 +1,9 @@
-"""The local driver for what has no end, or must not be lost: place by place, in this process.
+"""The micro-batch driver: live streams, and runs with a checkpoint, in this process.
 
-The same places, states and checkpoints as on Spark. A state is written every half second, sooner
-where a sender waits for room, or less often where that takes long, when every answer that came of
-it has left; a disk that is full is told, and tried again.
+It reads the same splits and commits the same states as the Spark driver. A commit follows every
+half second, once the answers before it are emitted: sooner while back-pressure blocks a sender,
+later when commits take long. A commit that fails, on a full disk for instance, is logged and
+retried.
 """
 
 from __future__ import annotations
@@ -26,29 +27,32 @@ __all__ = ["MicroBatchDriver"]
 
 _LOG = logging.getLogger("rsp")
 _COMMIT_S = 0.5
+"""The usual interval between two commits, in seconds."""
 _QUICK_S = 0.125
-"""Where a commit takes longer, the next comes later: a fifth of the time goes into them at most."""
+"""A longer commit delays the next one: commits take at most a fifth of the time."""
 _HURRIED_S = 0.05
-"""How soon a state is written after another where a sender waits for room."""
-_PLACES = 4
-_READ_HERE = 20_000
+"""The least interval between two commits, in seconds, while back-pressure blocks a sender."""
+_SPLITS = 4
+"""How many splits of a source one micro-batch reads."""
+_ITEMS = 20_000
+"""How many items one micro-batch takes of sources that cannot be split."""
 
 
 class MicroBatchDriver(SplitDriver):
-    """Runs queries over sources until these end, or somebody stops it."""
+    """A driver that runs queries in micro-batches until their sources end, or it is stopped."""
 
     def __init__(
-        self, run: SplitRun, kept: CheckpointSpec | None = None, *, place_bytes: int = 1 << 20
+        self, run: SplitRun, checkpoint: CheckpointSpec | None = None, *, split_bytes: int = 1 << 20
     ) -> None:
-        super().__init__(run, kept)
-        self._place_bytes = place_bytes
+        super().__init__(run, checkpoint)
+        self._split_bytes = split_bytes
         self._committed = self._next_commit = -float("inf")
         self._is_failing = False
         self._is_dirty = False
-        """Whether something was taken that no state knows of."""
+        """Whether something was merged since the last commit."""
 
     def run(self) -> Iterator[Answer]:
-        """Yield the answers of all queries, each query's in order."""
+        """Yield the answers of all queries, those of each query in order."""
         with closing(self._commits):
             self._commits.restore(is_strict=False)
             while not (self._run.is_done or self._is_stopping):
@@ -58,20 +62,20 @@ class MicroBatchDriver(SplitDriver):
             self._commit(is_last=True)
 
     def _answers(self) -> Iterator[Answer]:
-        places = self._run.plan_when_there_is_more(
+        planned = self._run.wait_for_splits(
             self._commits.planned,
-            self._place_bytes,
-            _PLACES,
+            self._split_bytes,
+            _SPLITS,
             lambda: self._is_stopping or (self._is_dirty and self._is_time_to_commit()),
         )
-        given = []
-        for number, place in places:
-            given.append((number, place, self._run.reduce(number, place)))
-            self._commits.planned[number] = place
+        reduced = []
+        for number, split in planned:
+            reduced.append((number, split, self._run.reduce(number, split)))
+            self._commits.planned[number] = split
             if self._is_time_to_commit():
-                break  # the other places are planned again
+                break  # the other splits are planned again
         self._is_dirty = True
-        for answer in self._run.take(given, _READ_HERE, self._is_time_to_commit):
+        for answer in self._run.merge(reduced, _ITEMS, self._is_time_to_commit):
             self._commits.note()
             yield answer
 
@@ -81,8 +85,8 @@ class MicroBatchDriver(SplitDriver):
         return self._commits.folder is not None and (now >= self._next_commit or is_urgent)
 
     def _commit(self, *, is_last: bool = False) -> None:
-        """Commit what was taken; what cannot be written is told once, and tried again."""
-        begun = time.monotonic()
+        """Commit; log the first of several failures, and retry with the next commit."""
+        start = time.monotonic()
         try:
             self._commits.commit()
         except DriverError as error:
@@ -95,5 +99,5 @@ class MicroBatchDriver(SplitDriver):
             self._is_failing = self._is_dirty = False
         finally:
             self._committed = time.monotonic()
-            slow = max(1, (self._committed - begun) / _QUICK_S)
+            slow = max(1, (self._committed - start) / _QUICK_S)
             self._next_commit = self._committed + _COMMIT_S * slow

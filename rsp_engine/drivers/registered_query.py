@@ -1,4 +1,4 @@
-"""A query as its user holds it: registered, planned, and perhaps running."""
+"""A registered query, as the Python API returns it."""
 
 from __future__ import annotations
 
@@ -19,25 +19,48 @@ __all__ = ["Query"]
 
 @dataclass(frozen=True, slots=True)
 class Query(QueryPlan):
-    """A registered query."""
+    """A registered query: its syntax tree, its plans and its warnings.
+
+    `Engine.register` returns it.
+
+    Attributes:
+        query: The syntax tree.
+        logical: The logical plan.
+        physical: The physical plan; `physical.name` is the name of the query.
+        warnings: What is suspicious in the text.
+
+    >>> from rsp_engine import Engine
+    >>> text = '''PREFIX : <http://example.org/> REGISTER RSTREAM :all AS SELECT ?s
+    ...     FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 10s] WHERE { WINDOW :w { ?s :p ?o } }'''
+    >>> Engine().register(text).physical.name
+    'http://example.org/all'
+    """
 
     _snapshot: Callable[[str, int | None, int | None], Solutions | Graph] = field(
         repr=False, compare=False
     )
 
     def explain(self) -> str:
-        """Return how it is run, and why so."""
+        """Return the logical and the physical plan as text, with the reasons for each choice."""
         return explain(self)
 
     def _repr_html_(self) -> str:
-        """Show it in a notebook."""
+        """Return the plan for a notebook."""
         return f"<pre>{escape(explain(self))}</pre>"
 
     def now(self, k: int | None = None, range: int | None = None) -> Solutions | Graph:  # noqa: A002 - RANGE
-        """Return a snapshot of a query of pairs while the engine runs: the k best of a window.
+        """Return the k best pairs of the window that ends with the last answer: a snapshot.
 
-        The window is of so many milliseconds, or of so many elements if the query counts, and ends
-        with the last one that was answered. Queries that share a skyband can ask for as much as
-        the largest of them.
+        Only ranked queries of pairs have snapshots, and only while the engine runs.
+
+        Args:
+            k: How many pairs. Default: as many as the query returns. At most the largest LIMIT of
+                the queries that share a skyband with this one.
+            range: The size of the window, in ms, or in elements if the query counts them. Default:
+                that of the query. At most the largest window of these queries.
+
+        Raises:
+            BindingError: If the query has no snapshots, or not yet, or `k` or `range` is out of
+                bounds, or a value has no exact float64.
         """
         return self._snapshot(self.physical.name, k, range)

@@ -1,4 +1,4 @@
-"""What a user binds a service to, as something that opens an endpoint."""
+"""Service bindings: from what a user binds a SERVICE to, to a function that opens its endpoint."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
     Bindable = str | ox.Store | ox.Dataset | SPARQLWrapper | Endpoint | Callable[..., Endpoint]
 
-__all__ = ["connect", "recorded"]
+__all__ = ["connect", "record_services"]
 
 
 def connect(endpoint: Bindable) -> Connect:
-    """Return what opens the endpoint: nothing is sent before it is asked.
+    """Return a function that opens the endpoint; it sends nothing before the first request.
 
-    A URL may be asked, and no other of another origin. A store is asked as it is at the moment. A
-    `SPARQLWrapper` says what is sent. Anything with `fetch` and `snapshot` is an endpoint already,
-    and a function makes one from a `RemotePattern`.
+    Requests to a URL stay within its origin. A store is queried in its current state. A
+    `SPARQLWrapper` is used as it is configured. An object with `fetch` and `snapshot` is an
+    endpoint already, and a callable makes one from a `RemotePattern`.
     """
     if isinstance(endpoint, str):
         origin_of(endpoint)
@@ -44,7 +44,7 @@ def connect(endpoint: Bindable) -> Connect:
         return lambda pattern: _wrapped(cast("SPARQLWrapper", endpoint), pattern)
     is_endpoint = hasattr(endpoint, "fetch") and hasattr(endpoint, "snapshot")
     if is_endpoint and not isinstance(endpoint, type):
-        return lambda pattern: _itself(cast("Endpoint", endpoint), pattern)
+        return lambda pattern: _endpoint_for(cast("Endpoint", endpoint), pattern)
     if callable(endpoint):
         return cast("Connect", endpoint)
     raise ServiceError(
@@ -53,21 +53,21 @@ def connect(endpoint: Bindable) -> Connect:
     )
 
 
-def recorded(plan: PhysicalPlan, recordings: list[RecordingEndpoint]) -> PhysicalPlan:
-    """Return a plan whose services are asked through recordings, which are added to a list."""
+def record_services(plan: PhysicalPlan, recordings: list[RecordingEndpoint]) -> PhysicalPlan:
+    """Return a plan that records the calls of its services; add each recording to the list."""
 
-    def recording(service: ServicePlan) -> ServicePlan:
-        def connected(pattern: RemotePattern) -> RecordingEndpoint:
+    def record(service: ServicePlan) -> ServicePlan:
+        def connect_recording(pattern: RemotePattern) -> RecordingEndpoint:
             recordings.append(RecordingEndpoint(service.connect(pattern)))
             return recordings[-1]
 
-        return replace(service, connect=connected)
+        return replace(service, connect=connect_recording)
 
-    return replace(plan, services=tuple(map(recording, plan.services)))
+    return replace(plan, services=tuple(map(record, plan.services)))
 
 
-def _itself(endpoint: Endpoint, pattern: RemotePattern) -> Endpoint:
-    """Return an endpoint, or what it has for the change signal."""
+def _endpoint_for(endpoint: Endpoint, pattern: RemotePattern) -> Endpoint:
+    """Return the endpoint itself, or its endpoint of modification stamps for a change signal."""
     if not isinstance(pattern, ModifiedPattern):
         return endpoint
     modified = getattr(endpoint, "modified", None)

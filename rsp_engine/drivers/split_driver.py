@@ -1,4 +1,4 @@
-"""A driver that reads place by place and commits: what may be asked of it while it runs."""
+"""The base of the drivers that read split by split and commit: local micro-batches and Spark."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ __all__ = ["SplitDriver"]
 
 
 class SplitDriver:
-    """Runs queries until their sources end, or somebody stops it; how, drivers say."""
+    """A split run, its commits, and its progress, which other threads may read."""
 
-    def __init__(self, run: SplitRun, kept: CheckpointSpec | None = None) -> None:
+    def __init__(self, run: SplitRun, checkpoint: CheckpointSpec | None = None) -> None:
         self._run = run
-        self._commits = Commits(run, kept or CheckpointSpec())
+        self._commits = Commits(run, checkpoint or CheckpointSpec())
         self._is_stopping = False
 
     @property
     def counts(self) -> Counts:
-        """What passed through the run so far."""
+        """How many elements, triples and answers have passed through the run so far."""
         return self._run.counts
 
     @property
     def is_stopping(self) -> bool:
-        """Whether somebody has ended the run before its end."""
+        """Whether `stop` was called."""
         return self._is_stopping
 
     def watermarks(self) -> dict[str, float]:
-        """Return how far each query has come; another thread may ask."""
+        """Return the watermark of each query. Other threads may call this."""
         return self._run.watermarks()
 
     def read_to(self) -> Mapping[int, Split]:
-        """Return the last place of each source that was read in places."""
+        """Return the last split that was read of each source, by the number of the source."""
         return self._commits.planned.copy()
 
     def stop(self) -> None:
-        """End the run after what is in hand."""
+        """End the run after the current micro-batch."""
         self._is_stopping = True

@@ -1,4 +1,4 @@
-"""What streams are bound to, and whether that fits the queries."""
+"""Stream bindings: opening the sources that users bind, and checking them against the queries."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources import ElementSource
     from rsp_engine.model.answers import Answer
 
-__all__ = ["check_bound_streams", "check_repeatable", "close_sources", "open_sources", "place_of"]
+__all__ = [
+    "check_bound_streams",
+    "check_repeatable",
+    "close_steps_after",
+    "open_bound",
+    "source_identity",
+]
 
 
-def open_sources(source: str | ElementSource | Iterable[tuple[int, str]]) -> ElementSource:
-    """Return a source of what a user binds."""
+def open_bound(source: str | ElementSource | Iterable[tuple[int, str]]) -> ElementSource:
+    """Open what a user binds a stream to: a path or URL, a source, or timestamped Turtle texts."""
     if isinstance(source, str):
         return open_source(source)
     if hasattr(source, "blank_node_scope"):
@@ -31,43 +37,45 @@ def open_sources(source: str | ElementSource | Iterable[tuple[int, str]]) -> Ele
     return MemorySource(source)
 
 
-def place_of(bound: str | ElementSource | Iterable[tuple[int, str]], source: ElementSource) -> str:
-    """Return what tells a source from others, as a checkpoint keeps it: without secrets."""
-    if isinstance(bound, str) and source.name != (place := read_spec(bound).place):
-        return fingerprint(place)
+def source_identity(
+    bound: str | ElementSource | Iterable[tuple[int, str]], source: ElementSource
+) -> str:
+    """Return the identity of a source as a checkpoint saves it: without secrets."""
+    if isinstance(bound, str) and source.name != (address := read_spec(bound).place):
+        return fingerprint(address)  # the name of the source hides a secret of its address
     return source.name
 
 
 def check_bound_streams(plans: Sequence[PhysicalPlan], bound: Collection[str]) -> None:
-    """Raise what is wrong if a stream has no source, or a source no use."""
+    """Raise unless every stream that queries read is bound or derived, and no other is bound."""
     if not plans:
         raise BindingError("no query is registered")
     read = {scan.stream for plan in plans for scan in plan.scans}
-    made_here = {plan.feeds for plan in plans}
-    for stream in sorted(read - set(bound) - made_here):
+    derived = {plan.feeds for plan in plans}
+    for stream in sorted(read - set(bound) - derived):
         hint = f"bind it: --stream {stream}=SOURCE"
         raise BindingError(f"stream <{stream}> has no source", hint)
     for stream in sorted(set(bound) - read):
         hint = f"the queries read {', '.join(f'<{name}>' for name in sorted(read))}"
         raise BindingError(f"no query reads stream <{stream}>", hint)
-    for stream in sorted(set(bound) & made_here):
+    for stream in sorted(set(bound) & derived):
         raise BindingError(f"stream <{stream}> is the answer of a query: it needs no source")
 
 
 def check_repeatable(
-    sources: Mapping[str, Sequence[ElementSource]], *, is_kept: bool, is_paced: bool
+    sources: Mapping[str, Sequence[ElementSource]], *, has_checkpoint: bool, is_paced: bool
 ) -> None:
-    """Raise what is wrong if sources cannot be read again after a crash, or have their own pace."""
-    found = [source for bound in sources.values() for source in bound]
-    if is_kept and any(source.name == "-" for source in found):
+    """Raise if a source cannot be replayed from a checkpoint, or cannot be paced."""
+    opened = [source for bound in sources.values() for source in bound]
+    if has_checkpoint and any(source.name == "-" for source in opened):
         hint = "save it to a file first, or leave the checkpoint out"
         raise BindingError("the standard input cannot be read again after a crash", hint)
-    if is_paced and any(isinstance(source, LiveSource) for source in found):
+    if is_paced and any(isinstance(source, LiveSource) for source in opened):
         raise BindingError("a live stream has its own speed", "leave out the other")
 
 
-def close_sources(steps: list[Step], answers: Iterator[Answer]) -> Generator[Answer]:
-    """Yield the answers, and give back what the endpoints of services hold."""
+def close_steps_after(steps: list[Step], answers: Iterator[Answer]) -> Generator[Answer]:
+    """Yield the answers, then close the steps and with them the endpoints of their services."""
     try:
         yield from answers
     finally:

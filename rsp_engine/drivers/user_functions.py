@@ -1,4 +1,4 @@
-"""Functions of the user's own, called from SPARQL with plain Python values."""
+"""User-defined functions: called from SPARQL with plain Python values."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _FLOATS = {_XSD + kind for kind in ("decimal", "double", "float")}
 
 
 def as_sparql(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of terms that calls a function of Python values.
+    """Wrap a function of Python values as a function of RDF terms.
 
-    Numbers and truth values come as such, IRIs and other literals as their text. What is returned
-    becomes a literal, unless it is a term already; None, or an exception, means that there is no
-    value, as for any error in SPARQL. The first exception of a function is logged as a warning.
-    What the function says of itself, that it is monotone say, is kept.
+    Numbers and booleans are passed as Python values, IRIs and other literals as their text. The
+    result becomes a literal, unless it is a term already. None, or an exception, means no value, as
+    for any error in SPARQL; the first exception is logged as a warning. Attributes of the function,
+    such as `monotone`, are kept.
 
     >>> as_sparql(lambda a, b: 2 * a + b)(ox.Literal(1), ox.Literal(0.5))
     <Literal value=2.5 ...>
@@ -41,7 +41,7 @@ def as_sparql(call: Callable[..., Any]) -> Callable[..., Any]:
     failed: list[Exception] = []
 
     @wraps(call)
-    def called(*terms: Any) -> Any:  # noqa: ANN401 - terms of any kind
+    def sparql_call(*terms: Any) -> Any:  # noqa: ANN401 - terms of any kind
         try:
             result = call(*map(_value, terms))
         except Exception as error:
@@ -53,7 +53,7 @@ def as_sparql(call: Callable[..., Any]) -> Callable[..., Any]:
             return result
         return ox.Literal(result)
 
-    return called
+    return sparql_call
 
 
 def _value(term: object) -> object:

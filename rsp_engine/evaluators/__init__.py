@@ -1,1 +1,1 @@
-"""The evaluators: each answers a query over a window that closes."""
+"""Evaluators: each computes the answers of one class of queries, window by window (R2R)."""

@@ -1,4 +1,7 @@
-"""The rows of an answer as plain data: columns, with terms as N-Triples text."""
+"""The saved form of an answer: columns of plain data, with terms as N-Triples.
+
+R2S compares each answer with the one before, which is therefore part of the saved state.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,17 @@ if TYPE_CHECKING:
 
 __all__ = ["read_answer", "write_answer"]
 
-_PLACES = ("rank", "score", "age")
+_COLUMNS = ("rank", "score", "age")
 
 
 def write_answer(config: SparqlConfig, rows: Sequence[Any]) -> Any:  # noqa: ANN401 - plain data
-    """Write what an answer of a query holds: rows, triples, or a truth value."""
+    """Write the content of an answer: rows, triples, or a boolean."""
     form: Form = config.form
     match form:
         case "SELECT":
             names = config.variables
             texts = [row_text([row.bindings.get(name) for name in names]) for row in rows]
-            places = {place: [getattr(row, place) for row in rows] for place in _PLACES}
+            places = {place: [getattr(row, place) for row in rows] for place in _COLUMNS}
             return {"rows": texts, **places}
         case "CONSTRUCT":
             return triples_text(rows)
@@ -37,13 +40,13 @@ def write_answer(config: SparqlConfig, rows: Sequence[Any]) -> Any:  # noqa: ANN
 
 
 def read_answer(config: SparqlConfig, state: Any) -> Sequence[object]:  # noqa: ANN401 - plain data
-    """Read what was written."""
+    """Read the content of an answer written by `write_answer`."""
     form: Form = config.form
     match form:
         case "SELECT":
             names = config.variables
             rows = read_rows(state["rows"], len(names))
-            columns = zip(rows, *(state[place] for place in _PLACES), strict=True)
+            columns = zip(rows, *(state[place] for place in _COLUMNS), strict=True)
             return [
                 Row({n: t for n, t in zip(names, row, strict=True) if t is not None}, *places)
                 for row, *places in columns

@@ -1,7 +1,7 @@
-"""R2R for ranked queries over groups: an aggregate of each group of solutions, then the k best.
+"""The group top-k evaluator: an aggregate of each group of solutions, then the top k groups.
 
 A query of one triple pattern has no solution that spans two panes, so each pane is matched and
-aggregated once, and a window has the partials of its panes.
+aggregated once, and a window combines the partials of its panes.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ __all__ = ["GroupTopkConfig", "GroupTopkEvaluator"]
 
 @dataclass(frozen=True, slots=True)
 class GroupTopkConfig(SparqlConfig):
-    """The text is that of the general path: what the query means.
+    """The text is that of the general path, and defines what the query means.
 
-    `scoring` is F, over the variable of the aggregate, and `scored` asks for it as a term, if it is
-    not the aggregate itself. `projected` makes rows: see `Projector`.
+    `scoring` is F over the variable of the aggregate, and `scored` the query for F as a term; None
+    if F is the aggregate itself. `projected` is the query for the rows: see `Projector`.
     """
 
     tag: ClassVar[str] = "Aggregated"
@@ -54,23 +54,23 @@ class GroupTopkConfig(SparqlConfig):
 
 
 class GroupTopkEvaluator:
-    """Ranks window by window. Memory: the solutions of open windows, partials of their panes."""
+    """Ranks groups per window. Memory: the solutions of open windows, partials of their panes."""
 
     def __init__(self, config: GroupTopkConfig, store: Store) -> None:
-        assert config.matching is not None, "the planner says what to match"  # noqa: S101
-        assert config.grouping is not None, "the planner says how to group"  # noqa: S101
+        assert config.matching is not None, "the planner sets matching"  # noqa: S101
+        assert config.grouping is not None, "the planner sets grouping"  # noqa: S101
         self.config = config
         self.may_give_blank_nodes = False
         self._matcher = Matcher(config.matching, store)
         self._projector = Projector(config, config.projected)
-        asked = AggregateTopkConfig(config.k, function=config.grouping.function)
-        self._group(AggregateTopk(asked, streaming=self._scored))
+        topk = AggregateTopkConfig(config.k, function=config.grouping.function)
+        self._group(AggregateTopk(topk, streaming=self._scored))
 
     def _group(self, aggregates: AggregateTopk) -> None:
-        """Put an operator behind the groups."""
+        """Connect the groups and their scores with an operator."""
         config = self.config
-        assert config.grouping is not None, "the planner says how to group"  # noqa: S101
-        assert config.scoring is not None, "the planner says how to score"  # noqa: S101
+        assert config.grouping is not None, "the planner sets grouping"  # noqa: S101
+        assert config.scoring is not None, "the planner sets scoring"  # noqa: S101
         self._aggregates = aggregates
         self._groups = Groups(config.grouping, self._matcher.config, aggregates)
         self._scores = GroupScores(
@@ -81,13 +81,13 @@ class GroupTopkEvaluator:
         return self._scores(totals)
 
     def stats(self) -> dict[str, int | bool]:
-        """Return what an answer says of itself."""
+        """Return the statistics of the last answer."""
         return {"exact": True}
 
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph:
-        """Return the answer over the content of the only scan, at an instant."""
+        """Return the answer over the only scan, at an instant."""
         [scan] = scans
-        assert isinstance(scan, CountedScan | TimedScan), "panes are looked at once"  # noqa: S101
+        assert isinstance(scan, CountedScan | TimedScan), "panes are matched once"  # noqa: S101
         for pane, matched in scan.fresh(self._matcher, now):
             self._groups.take(pane, matched.read())
         self._groups.expire(scan.closed)
@@ -98,7 +98,7 @@ class GroupTopkEvaluator:
         return answer_content(self.config, rows)
 
     def state(self) -> StateData:
-        """Return all there is to know, as plain data, to be restored from."""
+        """Return the state as plain data."""
         return {
             "aggregates": self._aggregates.state(),
             "groups": self._groups.state(),
@@ -106,7 +106,7 @@ class GroupTopkEvaluator:
         }
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state."""
+        """Restore a saved state."""
         config = self._aggregates.config
         self._group(AggregateTopk.restored(config, state["aggregates"], streaming=self._scored))
         self._groups.restore(state["groups"])

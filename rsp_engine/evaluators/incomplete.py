@@ -1,16 +1,17 @@
-"""R2R for ranked queries whose objects have their attributes in several streams.
+"""The incomplete top-k evaluator: ranked objects whose attributes arrive in several streams.
 
-The windows are matched part by part, and an operator says which objects can be in an answer: the k
-best, and all that may be as good. Only their triples are asked, in SPARQL as the query has it, so
-that an answer is that of the general path, to the last digit and in the same order.
+Windows are matched part by part, and an operator finds the objects that can be in an answer: the
+top k, and all that may tie with them. The query is evaluated in SPARQL over the triples of these
+objects only, so an answer equals that of the general path, to the last digit and in the same order.
 
-What is not known beforehand is how large values are, and how often an object has one in a window.
-The largest values are declared, or 1; that there is one is a guess. Where either turns out to be
-wrong, all observations of the window are given to an operator that knows better. A window in which
-float64 would not mean what SPARQL means, or that holds a negative number, is asked as a whole.
+Two bounds are not known beforehand: the largest value of an attribute, and how many values of an
+attribute an object has in a window. The first is declared, or assumed to be 1; the second is
+assumed to be 1. If either is exceeded, a new operator with larger bounds gets all observations of
+the window again. A window with a negative number, or with values for which float64 and SPARQL
+differ, is evaluated as a whole.
 
-The approximate operator does not keep what it would need for that: parts are released once they are
-taken, and objects are forgotten that it does not keep. Its answers say that they are approximate.
+The approximate operator cannot do that, since it releases parts once they are processed, and
+forgets objects that it does not keep. Its answers are marked as approximate.
 """
 
 from __future__ import annotations
@@ -54,16 +55,17 @@ if TYPE_CHECKING:
 __all__ = ["Algorithm", "Attribute", "IncompleteConfig", "IncompleteEvaluator"]
 
 Algorithm = Literal["EAA", "SLA", "approximate", "Oracle"]
-_ROUNDING = 1e-9  # of the largest score: so much may float64 and SPARQL differ
+_ROUNDING = 1e-9  # relative to the largest score: the difference of float64 and SPARQL
 _MOST = 10.0**SURE  # sums of larger integers may overflow in SPARQL
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute of the objects: which scan has it, and what its observations are.
+    """One attribute of the objects, observed in one scan.
 
-    `keys` and `value` are places in a solution of `matching`. In the score it has a `weight`; with
-    that, `high` is its largest value. Objects without one that is `required` are not ranked.
+    `keys` and `value` are positions in a solution of `matching`. `weight` is its factor in the
+    score, and `high` its largest weighted value. Objects without a `required` attribute are not
+    ranked.
     """
 
     scan: int
@@ -77,11 +79,11 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class IncompleteConfig(SparqlConfig):
-    """The text is that of the general path: what the query means.
+    """The text is that of the general path, and defines what the query means.
 
-    The k best objects are found by an `algorithm`, the approximate one with at most `bound`
-    instances, if there is a bound. Values of several attributes are put together by `function`, and
-    those of one attribute by `repeats`. `streams` are where the attributes come from.
+    `algorithm` finds the top k objects; the approximate one keeps at most `bound` instances, if
+    set. `function` aggregates the values of different attributes, `repeats` those of the same
+    attribute. `streams` are the streams of the attributes.
     """
 
     tag: ClassVar[str] = "Collected"
@@ -97,12 +99,12 @@ class IncompleteConfig(SparqlConfig):
 
     @property
     def is_approximate(self) -> bool:
-        """Whether objects may be missed."""
+        """Whether answers may miss objects."""
         return self.algorithm == "approximate"
 
 
-class _Shown(NamedTuple):
-    """Some of the content of a window."""
+class _PartialContent(NamedTuple):
+    """A part of the content of a window."""
 
     parts: list[tuple[Any, list[ox.Triple]]]
 
@@ -112,51 +114,53 @@ class _Shown(NamedTuple):
 
 
 class IncompleteEvaluator:
-    """Ranks window by window. Memory: the triples and the observations of open windows."""
+    """Ranks objects per window. Memory: the triples and the observations of open windows."""
 
     def __init__(self, config: IncompleteConfig) -> None:
         self.config = config
         self.may_give_blank_nodes = config.template is not None
         self._matchers = [Matcher(each.matching, ox.Store()) for each in config.attributes]
         self._general: SparqlEvaluator | None = None
+        # The assumed bounds per attribute: the largest value, and the values of an object.
         self._highs = [each.high for each in config.attributes]
         self._most = [1 for _ in config.attributes]
-        self._held = ObservationStore()
+        self._observations = ObservationStore()
         self._taken: set[tuple[int, ObservedPart]] = set()
+        # Parts with a value that only SPARQL can rank, and the last evaluation with each.
         self._odd: dict[tuple[int, ObservedPart], int] = {}
         self._count = 0
-        self._operator: IncompleteOperator = self._made()
+        self._operator: IncompleteOperator = self._new_operator()
         self._is_exact = True
 
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph | Boolean:
-        """Return the answer over the content of the scans, at an instant."""
+        """Return the answer over the scans, at an instant."""
         clock = _clock(scans, now)
-        self._held.expire(clock)
+        self._observations.expire(clock)
         contents = [dict(scan.content()) for scan in scans]
         self._take(scans, contents, now)
-        is_sure = self._operator.close(clock).is_exact
+        is_exact = self._operator.close(clock).is_exact
         near = self._operator.near().tolist()
         self._odd = {part: end for part, end in self._odd.items() if end >= clock}
         if self._odd and not self.config.is_approximate:
             self._is_exact = True
             return self._whole(scans, now)
-        self._is_exact = is_sure
-        found = self._asked(near, contents, now)
+        self._is_exact = is_exact
+        answer = self._answer_over(near, contents, now)
         self._release(scans)
-        return found
+        return answer
 
     def stats(self) -> dict[str, int | bool]:
-        """Return what an answer says of itself."""
+        """Return the statistics of the last answer."""
         if self.config.is_approximate:
             return {"exact": False, "approximate": True}
         return {"exact": self._is_exact}
 
-    def _made(self) -> IncompleteOperator:
-        operator: dict[Algorithm, Any] = {"EAA": EAA, "SLA": SLA, "Oracle": IncompleteOracle}
+    def _new_operator(self) -> IncompleteOperator:
+        operators: dict[Algorithm, Any] = {"EAA": EAA, "SLA": SLA, "Oracle": IncompleteOracle}
         if self.config.is_approximate:
             return Approximate(self._operator_config, self.config.bound)
-        made: IncompleteOperator = operator[self.config.algorithm](self._operator_config)
-        return made
+        operator: IncompleteOperator = operators[self.config.algorithm](self._operator_config)
+        return operator
 
     @property
     def _operator_config(self) -> IncompleteOperatorConfig:
@@ -178,22 +182,22 @@ class IncompleteEvaluator:
     def _take(
         self, scans: Sequence[Scan], contents: Sequence[dict[Any, Sequence[ox.Triple]]], now: int
     ) -> None:
-        """Take the parts that are new; if they break what was guessed, take all that is held."""
-        is_broken = False
+        """Add new parts; if they exceed a bound, start again with all observations."""
+        is_exceeded = False
         present = {(n, part) for n, parts in enumerate(contents) for part in parts}
-        for number, part in sorted(present - self._taken, key=_in_time):
+        for number, part in sorted(present - self._taken, key=_time_order):
             life = _life(scans[number], part)
-            is_broken |= self._take_part(number, part, life, contents[number][part], now)
+            is_exceeded |= self._take_part(number, part, life, contents[number][part], now)
         self._taken = present
-        if is_broken:
+        if is_exceeded:
             self._start_again(_clock(scans, now))
 
     def _take_part(
         self, scan: int, part: ObservedPart, life: Pane, triples: Sequence[ox.Triple], now: int
     ) -> bool:
-        """Take a part of a window, and tell whether it breaks what was guessed."""
+        """Add a part of a window; return whether it exceeds a bound."""
         rows: list[tuple[int, int, int, float, int, int]] = []
-        is_broken = False
+        is_exceeded = False
         for number, attribute in enumerate(self.config.attributes):
             if attribute.scan != scan:
                 continue
@@ -202,66 +206,66 @@ class IncompleteEvaluator:
                     self._odd[scan, part] = life.last
                     continue
                 key = tuple([solution[place] for place in attribute.keys])
-                thing = self._held.number(key)
+                item = self._observations.number(key)
                 new = Observation(number, solution, value, life.last, [part])
-                since = self._held.take(thing, new)
+                since = self._observations.take(item, new)
                 if since is None:
                     continue
-                is_broken |= self._learn(thing, number, value)
-                name = text_hash(row_text(key)) if self.config.is_approximate else thing
-                rows.append((number, thing, self._count, value, since, name))
+                is_exceeded |= self._raise_bounds(item, number, value)
+                name = text_hash(row_text(key)) if self.config.is_approximate else item
+                rows.append((number, item, self._count, value, since, name))
         self._count += 1
         if rows:
             self._operator.arrive(life, as_observations(*map(list, zip(*rows, strict=True))))
-        return is_broken
+        return is_exceeded
 
     def _values(
         self, number: int, triples: Sequence[ox.Triple], now: int
     ) -> Iterator[tuple[SolutionTuple, float | None]]:
-        """Yield the solutions of an attribute, each once, and its weighted value; none if odd."""
+        """Yield the distinct solutions of an attribute with their weighted values; None if odd."""
         attribute = self.config.attributes[number]
         matched = self._matchers[number].match(triples, np.zeros(len(triples), np.int64), now)
-        found = dict(zip(matched.solutions, matched.numbers.tolist(), strict=True))
-        for solution, value in found.items():
+        distinct = dict(zip(matched.solutions, matched.numbers.tolist(), strict=True))
+        for solution, value in distinct.items():
             is_plain = are_numbers([solution[attribute.value]]) and 0 <= value < _MOST
             yield solution, attribute.weight * value if is_plain else None
 
-    def _learn(self, thing: int, attribute: int, value: float) -> bool:
-        """Guess anew if a value is too large, or one too many; tell whether that was so."""
-        count = self._held.count(thing, attribute)
-        is_broken = False
+    def _raise_bounds(self, item: int, attribute: int, value: float) -> bool:
+        """Raise a bound that is exceeded to twice the new value; return whether one was."""
+        count = self._observations.count(item, attribute)
+        is_exceeded = False
         if value > self._highs[attribute]:
             self._highs[attribute] = 2 * value
-            is_broken = True
+            is_exceeded = True
         if count > self._most[attribute]:
             self._most[attribute] = 2 * count
-            is_broken = True
-        return is_broken
+            is_exceeded = True
+        return is_exceeded
 
     def _start_again(self, clock: int) -> None:
-        """Let an operator that knows better take all that is held."""
+        """Replace the operator by one with the new bounds, and pass it all observations."""
         if isinstance(self._operator, Approximate):
-            known = {**self._operator_config.plain(), "bound": self.config.bound}
-            state = {**self._operator.state(), "config": known}
+            config = {**self._operator_config.plain(), "bound": self.config.bound}
+            state = {**self._operator.state(), "config": config}
             self._operator = Approximate.restored(self._operator_config, state, self.config.bound)
             return
-        self._operator = self._made()
+        self._operator = self._new_operator()
         rows: dict[int, list[tuple[int, int, int, float]]] = {}
-        for thing in self._held.numbers():
-            for each in self._held.of(thing):
-                rows.setdefault(each.end, []).append((each.attribute, thing, 0, each.value))
-        for end, found in rows.items():
+        for item in self._observations.numbers():
+            for each in self._observations.of(item):
+                rows.setdefault(each.end, []).append((each.attribute, item, 0, each.value))
+        for end, same_end in rows.items():
             if end >= clock:
-                batch = as_observations(*map(list, zip(*found, strict=True)))
+                batch = as_observations(*map(list, zip(*same_end, strict=True)))
                 self._operator.arrive(Pane(clock, end), batch)
 
-    def _asked(
+    def _answer_over(
         self, near: list[int], contents: Sequence[dict[Any, Any]], now: int
     ) -> Solutions | Graph | Boolean:
-        """Ask the triples of a few objects."""
+        """Evaluate the query over the triples of a few objects."""
         shown: list[dict[Any, list[ox.Triple]]] = [{} for _ in contents]
-        for thing in near:
-            for each in self._held.of(thing):
+        for item in near:
+            for each in self._observations.of(item):
                 attribute = self.config.attributes[each.attribute]
                 names = attribute.matching.names
                 triples = [p.triple(each.solution, names) for p in attribute.matching.patterns]
@@ -269,72 +273,72 @@ class IncompleteEvaluator:
                     if part in contents[attribute.scan]:
                         shown[attribute.scan].setdefault(part, []).extend(triples)
         general = SparqlEvaluator(self.config, ox.Store(), self.config.windows)
-        found = general.answer([_Shown(sorted(each.items())) for each in shown], now)
+        answer = general.answer([_PartialContent(sorted(each.items())) for each in shown], now)
         self.may_give_blank_nodes |= general.may_give_blank_nodes
-        return found
+        return answer
 
     def _whole(self, scans: Sequence[Scan], now: int) -> Solutions | Graph | Boolean:
-        """Ask the whole content of the windows."""
+        """Evaluate the query over the whole content of the windows."""
         if self._general is None:
             self._general = SparqlEvaluator(self.config, ox.Store(), self.config.windows)
-        found = self._general.answer(scans, now)
+        answer = self._general.answer(scans, now)
         self.may_give_blank_nodes |= self._general.may_give_blank_nodes
-        return found
+        return answer
 
     def _release(self, scans: Sequence[Scan]) -> None:
-        """Forget what the approximate operator does not need."""
+        """Forget objects and triples that the approximate operator does not need."""
         if not isinstance(self._operator, Approximate):
             return
         kept = self._operator.kept()
-        for thing in self._held.numbers():
-            if thing not in kept:
-                self._held.forget(thing)
+        for item in self._observations.numbers():
+            if item not in kept:
+                self._observations.forget(item)
         for number, part in self._taken:
             scan = scans[number]
             if isinstance(scan, TimeScan) and isinstance(part, Pane):
                 scan.release(part)
 
     def state(self) -> StateData:
-        """Return what the windows do not tell; of the approximate operator, everything."""
-        found: StateData = {
+        """Return what the windows do not restore: the bounds, and an approximate operator."""
+        state: StateData = {
             "highs": list(self._highs),
             "most": list(self._most),
             "may_give_blank_nodes": self.may_give_blank_nodes,
         }
         if isinstance(self._operator, Approximate):
-            taken = sorted(self._taken, key=_in_time)
-            found["operator"] = self._operator.state()
-            found["held"] = self._held.state()
-            found["taken"] = [
+            taken = sorted(self._taken, key=_time_order)
+            state["operator"] = self._operator.state()
+            state["held"] = self._observations.state()
+            state["taken"] = [
                 [n, [p.first, p.last] if isinstance(p, Pane) else p] for n, p in taken
             ]
-            found["count"] = self._count
-        return found
+            state["count"] = self._count
+        return state
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state. The first answer takes the whole windows, unless approximate."""
+        """Restore a saved state. Unless approximate, the first answer reads the whole windows."""
         self._highs, self._most = list(state["highs"]), list(state["most"])
         self.may_give_blank_nodes = state["may_give_blank_nodes"]
-        self._held, self._taken, self._odd = ObservationStore(), set(), {}
-        self._operator = self._made()
+        self._observations, self._taken, self._odd = ObservationStore(), set(), {}
+        self._operator = self._new_operator()
         if self.config.is_approximate:
             self._operator = Approximate.restored(
                 self._operator_config, state["operator"], self.config.bound
             )
-            self._held.restore(state["held"])
+            self._observations.restore(state["held"])
             self._taken = {(n, Pane(*p) if isinstance(p, list) else p) for n, p in state["taken"]}
             self._count = state["count"]
 
 
-def _in_time(taken: tuple[int, ObservedPart]) -> tuple[Any, int]:
+def _time_order(taken: tuple[int, ObservedPart]) -> tuple[Any, int]:
     number, part = taken
     return part, number
 
 
 def _clock(scans: Sequence[Scan], now: int) -> int:
-    """Return what the operator knows an evaluation by: an instant from t0, or a window that counts.
+    """Return the operator's number of an evaluation: the time since t0, or the count window.
 
-    Windows over time may be of any sizes; one that counts is the only one.
+    There may be several time windows, of any sizes; a count window is the only window.
     """
     [first, *_] = scans
     if isinstance(first, TimeScan):
@@ -343,12 +347,12 @@ def _clock(scans: Sequence[Scan], now: int) -> int:
 
 
 def _life(scan: Scan, part: ObservedPart) -> Pane:
-    """Return from when to when a part is in the window, as the operator knows evaluations."""
+    """Return the first and last evaluation with a part in the window, as operator numbers."""
     if isinstance(part, Pane):
-        assert isinstance(scan, TimeScan), "panes are of windows over time"  # noqa: S101
+        assert isinstance(scan, TimeScan), "panes are parts of time windows"  # noqa: S101
         frame = scan.frame
         first, after = (frame.interval(n).close - frame.t0 for n in (part.first, part.last + 1))
         return Pane(first, after - 1)
-    assert isinstance(scan, CountScan), "numbers are of windows that count"  # noqa: S101
+    assert isinstance(scan, CountScan), "numbers are parts of count windows"  # noqa: S101
     size, step = scan.frame.size, scan.frame.step
     return Pane(max(0, (part - size) // step + 1), part // step)

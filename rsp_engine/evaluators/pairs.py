@@ -1,11 +1,11 @@
-"""R2R for ranked queries of pairs: the window is matched pane by pane, and its skyband answers.
+"""The top-k pairs evaluator: the window is matched pane by pane, and its skyband gives the answer.
 
-An object is a solution of the pattern that both sides of the query have, and a pair is a solution
-of the query: two objects of the window, in the order that a FILTER asks for. A pair arrives when
-the later of its objects does. So of pairs with equal scores the one ranks first whose later object
-came last, and of these the one whose other object did.
+An object is a solution of the pattern that both sides of the query share. A pair is a solution of
+the query: two objects of the window, in the order that a FILTER defines. A pair arrives with the
+later of its objects. So of pairs with equal scores, the one with the latest later object ranks
+first, then the one with the latest other object.
 
-A window in which float64 would not mean what SPARQL means is asked as a whole, as on the general
+A window with values for which float64 and SPARQL differ is evaluated as a whole, as on the general
 path.
 """
 
@@ -42,12 +42,12 @@ __all__ = ["PairsConfig", "PairsEvaluator", "Skybands"]
 
 @dataclass(frozen=True, slots=True)
 class PairsConfig(SparqlConfig):
-    """The text is that of the general path: what the query means.
+    """The text is that of the general path, and defines what the query means.
 
-    Of each window, which is of a `size`, the k best pairs are found, and the first `offset` of them
-    are left out. `names` are the variables of the first object, and then of the second; `why` says
-    whether the score is a global one. A window that the skyband cannot answer is asked, as the
-    solutions that elements give to `blocks` if there are some.
+    The answer of a window of `size` is its top k pairs without the first `offset`. `names` are the
+    variables of the first object, then of the second; `why` states whether the score is global. A
+    window that the skyband cannot answer is evaluated as a whole, over the solutions of its
+    elements for `blocks`, if there are any.
     """
 
     tag: ClassVar[str] = "Pairs"
@@ -63,33 +63,33 @@ class PairsConfig(SparqlConfig):
 
 
 class Skybands:
-    """The skybands of several queries: one for each shape."""
+    """The skybands shared by queries: one for each shape."""
 
     def __init__(self) -> None:
-        self._gathered: list[SharedSkyband] = []
+        self._skybands: list[SharedSkyband] = []
 
     def of(self, config: PairsConfig) -> SharedSkyband:
-        """Return the skyband of a query, and let it be large enough for it."""
-        assert config.shape is not None, "the planner says what a pair is"  # noqa: S101
-        found = next((each for each in self._gathered if each.shape == config.shape), None)
-        if found is None:
-            found = SharedSkyband(config.shape)
-            self._gathered.append(found)
-        found.want(config.k, config.size)
-        return found
+        """Return the skyband for a query, enlarged to its k and window size."""
+        assert config.shape is not None, "the planner sets shape"  # noqa: S101
+        skyband = next((each for each in self._skybands if each.shape == config.shape), None)
+        if skyband is None:
+            skyband = SharedSkyband(config.shape)
+            self._skybands.append(skyband)
+        skyband.want(config.k, config.size)
+        return skyband
 
 
 class PairsEvaluator:
-    """Ranks window by window. Memory: the triples and the objects of open windows."""
+    """Ranks pairs per window. Memory: the triples and the objects of open windows."""
 
     def __init__(
         self, config: PairsConfig, store: ox.Store, window: str, skybands: Skybands
     ) -> None:
-        assert config.shape is not None, "the planner says what a pair is"  # noqa: S101
+        assert config.shape is not None, "the planner sets shape"  # noqa: S101
         self.config = config
         self.may_give_blank_nodes = False
-        self.gathered = skybands.of(config)
-        """The skyband, which other queries may use as well."""
+        self.skyband = skybands.of(config)
+        """The skyband, which other queries may share."""
         self._store = store
         self._window = window
         self._matcher = Matcher(config.shape.matching, store)
@@ -101,21 +101,24 @@ class PairsEvaluator:
         self._now = 0
 
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph | Boolean:
-        """Return the answer over the content of the only scan, at an instant."""
+        """Return the answer over the only scan, at an instant."""
         [scan] = scans
         self._now = now
         low, high = self._take(scan, now)
-        best = self.gathered.best(self._answer, low, high)
+        best = self.skyband.best(self._answer, low, high)
         if best is None:
             return self._whole(scans, now)
         return answer_content(self.config, self._rows(best[self.config.offset :], now))
 
     def stats(self) -> dict[str, int | bool]:
-        """Return what an answer says of itself."""
+        """Return the statistics of the last answer."""
         return {"exact": True}
 
     def _take(self, scan: Scan, now: int) -> tuple[int, int]:
-        """Gather the objects of a window; return its first and its last mark."""
+        """Add the new objects of a window to the skyband; return its first and last mark.
+
+        A mark is the time of an object, or the number of its element.
+        """
         parts = dict(scan.content())
         new = {part: triples for part, triples in parts.items() if part not in self._taken}
         self._taken = set(parts)
@@ -128,25 +131,25 @@ class PairsEvaluator:
             numbers = [part for part in parts if isinstance(part, int)]
             low, high = min(numbers), max(numbers)
             marks = [np.full(len(triples), part) for part, triples in new.items()]
-        found: list[tuple[int, SolutionTuple]] = []
+        objects: list[tuple[int, SolutionTuple]] = []
         if new:
             triples = [triple for part in new.values() for triple in part]
-            sizes = [size for part, held in new.items() for size in _sizes(scan, part, held)]
+            sizes = [size for part, own in new.items() for size in _sizes(scan, part, own)]
             matched = self._matcher.match(triples, np.concatenate(marks), now, sizes)
-            found = list(zip(matched.times.tolist(), matched.solutions, strict=True))
-        self.gathered.take(found, high)
+            objects = list(zip(matched.times.tolist(), matched.solutions, strict=True))
+        self.skyband.take(objects, high)
         return low, high
 
     def _whole(self, scans: Sequence[Scan], now: int) -> Solutions | Graph | Boolean:
-        """Ask the whole content of the window."""
+        """Evaluate the query over the whole content of the window."""
         if self._general is None:
             store = ox.Store()
             store.extend(list(self._store.quads_for_pattern(None, None, None, None)))
             self._general = SparqlEvaluator(self.config, store, [self._window])
         shown = scans if self._described is None else list(map(self._described.of, scans))
-        found = self._general.answer(shown, now)
+        answer = self._general.answer(shown, now)
         self.may_give_blank_nodes |= self._general.may_give_blank_nodes
-        return found
+        return answer
 
     def _rows(self, pairs: list[SolutionTuple], now: int) -> list[Row]:
         names = self.config.names
@@ -155,23 +158,23 @@ class PairsEvaluator:
         return rows
 
     def now(self, k: int | None = None, size: int | None = None) -> Solutions | Graph:
-        """Return the k best pairs of the last so many milliseconds, or elements: a snapshot.
+        """Return a snapshot: the top k pairs of the last `size` milliseconds, or elements.
 
-        They end with the last window that was answered, of whichever query shares the skyband.
+        The snapshot ends with the last evaluated window of the queries that share the skyband.
         """
         k = self.config.k - self.config.offset if k is None else k
         size = self.config.size if size is None else size
-        held = self.gathered
-        for asked, most, what in ((k, held.k, "LIMIT"), (size, held.size, "window")):
-            if not 1 <= asked <= most:
+        skyband = self.skyband
+        for value, most, what in ((k, skyband.k, "LIMIT"), (size, skyband.size, "window")):
+            if not 1 <= value <= most:
                 raise BindingError(
-                    f"a snapshot cannot have {asked} for its {what}: it is at least 1, and at most"
+                    f"a snapshot cannot have {value} for its {what}: it is at least 1, and at most"
                     f" {most}",
                     "register a query with the same pairs and score that asks for more",
                 )
-        if held.latest == -np.inf:
+        if skyband.latest == -np.inf:
             return answer_content(self.config, [])
-        pairs = held.snapshot(k, int(held.latest) - size + 1)
+        pairs = skyband.snapshot(k, int(skyband.latest) - size + 1)
         if pairs is None:
             raise BindingError(
                 "the window holds a value that a snapshot cannot calculate with",
@@ -180,26 +183,26 @@ class PairsEvaluator:
         return answer_content(self.config, self._rows(pairs, self._now))
 
     def state(self) -> StateData:
-        """Return what the windows do not tell: the objects are gathered again from the scans."""
+        """Return the state as plain data; the skyband is rebuilt from the scans."""
         return {"may_give_blank_nodes": self.may_give_blank_nodes}
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state. The first answer takes the whole window, and as long as that."""
+        """Restore a saved state. The first answer reads the whole window, and takes as long."""
         self.may_give_blank_nodes = state["may_give_blank_nodes"]
 
 
 class _Described:
-    """The content of a window as the solutions of its elements. Memory: those of the last asked."""
+    """A window as the solutions of its elements. Memory: the solutions of the last window."""
 
     def __init__(self, describing: Describing) -> None:
         self._describing = describing
         self._known: dict[Hashable, Sequence[ox.Triple]] = {}
 
     def of(self, scan: Scan) -> _Described:
-        """Take the content of a scan."""
+        """Describe the content of a scan."""
         self._known = {
             part: self._known.get(part)
-            or self._describing.together(triples, _sizes(scan, part, triples), _came(scan, part))
+            or self._describing.together(triples, _sizes(scan, part, triples), _marks(scan, part))
             for part, triples in scan.content()
         }
         return self
@@ -210,18 +213,18 @@ class _Described:
 
 
 def _sizes(scan: Scan, part: Hashable, triples: Sequence[ox.Triple]) -> Sequence[int]:
-    """Return how many triples each element of a part has; where elements count, it is one."""
+    """Return the number of triples of each element; a part of a count window is one element."""
     if isinstance(scan, TimedScan) and isinstance(part, Pane):
         return scan.sizes(part)
     return [len(triples)]
 
 
-def _came(scan: Scan, part: Hashable) -> Sequence[int]:
-    """Return when each element of a part came; where elements count, its number."""
+def _marks(scan: Scan, part: Hashable) -> Sequence[int]:
+    """Return the time of each element; in a count window, its number."""
     if isinstance(scan, TimedScan) and isinstance(part, Pane):
         times = scan.times(part)
         starts = accumulate(scan.sizes(part)[:-1], initial=0)
         # An element without triples has no solutions, so its time does not matter.
         return [int(times[min(start, len(times) - 1)]) if len(times) else 0 for start in starts]
-    assert isinstance(part, int), "a window that counts has a part for each number"  # noqa: S101
+    assert isinstance(part, int), "a part of a count window is a number"  # noqa: S101
     return [part]

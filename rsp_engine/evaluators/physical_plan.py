@@ -1,4 +1,4 @@
-"""The physical plan: configurations of sources, windows and operators, and nothing that acts."""
+"""The physical plan: configurations of windows, evaluators and services, as plain values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["PhysicalPlan", "StaticGraph", "WindowScan"]
 
 @dataclass(frozen=True, slots=True)
 class WindowScan:
-    """A window over a stream. With `blocks`, it holds the solutions of its elements for them."""
+    """A window over a stream. With `blocks`, it holds solutions of its elements, not triples."""
 
     window: str
     stream: str
@@ -30,7 +30,7 @@ class WindowScan:
 
 @dataclass(frozen=True, slots=True)
 class StaticGraph:
-    """A file whose triples are a named graph, or part of the default graph.
+    """A file with the triples of a named graph, or of the default graph if `name` is None.
 
     `base` is the IRI in FROM or FROM NAMED: relative IRIs in the file are resolved against it.
     """
@@ -42,7 +42,7 @@ class StaticGraph:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalPlan:
-    """How a query is run. `why` says why this operator was chosen."""
+    """The plan of a query. `why` is the reason for the choice of the operator."""
 
     name: str
     scans: tuple[WindowScan, ...]
@@ -53,6 +53,6 @@ class PhysicalPlan:
     report: ReportKind
     bounds: Bounds
     feeds: str | None = None
-    """The IRI of the stream that the answers are, if other queries can read them."""
+    """The IRI of the stream of answers, if other queries can read it."""
     services: tuple[ServicePlan, ...] = ()
-    """How the SERVICE clauses are answered, in the order in which the operator asks for them."""
+    """The plans of the SERVICE clauses, in the order in which the operator evaluates them."""

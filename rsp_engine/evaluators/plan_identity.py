@@ -1,7 +1,7 @@
-"""What tells one physical plan from another: a saved state fits the plan that it was saved from.
+"""The identity of a physical plan: a saved state can be restored only into an equal plan.
 
-Functions are known by their names, services by what they are asked, and static graphs by their
-names: where these things are, and how they are done, may change from one run to the next.
+Functions and static graphs are identified by name, and services by pattern and options: their code
+and their location may change from one run to the next.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_identity"]
 
-_TEXTS = ("sparql", "asked")
+_TEXTS = ("sparql", "asked")  # fields with generated text, which is no option
 
 
 def plan_identity(plan: PhysicalPlan) -> dict[str, Any]:
-    """Return, as plain data, all that a state of the plan depends on."""
+    """Return everything that a saved state of the plan depends on, as plain data."""
     operator = plan.operator
     return {
         "query": plan.name,
@@ -39,13 +39,13 @@ def plan_identity(plan: PhysicalPlan) -> dict[str, Any]:
 
 
 def _window(scan: WindowScan) -> list[Any]:
-    """Return what a window is over, and what is asked of its elements where they are matched."""
-    asked = [block.asked.alone.sparql for block in scan.blocks]
-    return [scan.window, scan.stream, asdict(scan.frame), *([asked] if asked else [])]
+    """Return the stream and frame of a window, and the queries of its blocks, if any."""
+    texts = [block.asked.alone.sparql for block in scan.blocks]
+    return [scan.window, scan.stream, asdict(scan.frame), *([texts] if texts else [])]
 
 
 def _options(operator: SparqlConfig) -> dict[str, Any]:
-    """Return the numbers, names and truth values of a configuration."""
+    """Return the numbers, strings and booleans of a configuration."""
     values = {field.name: getattr(operator, field.name) for field in fields(operator)}
     plain = (str, int, float, type(None))
     return {n: v for n, v in values.items() if isinstance(v, plain) and n not in _TEXTS}

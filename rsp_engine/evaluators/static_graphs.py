@@ -1,4 +1,4 @@
-"""Static graphs: files that are read once, before anything runs."""
+"""Static graphs: files that are read once, before the query runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["block_graphs", "load_graphs"]
 
 
 def load_graphs(store: ox.Store, graphs: Iterable[StaticGraph]) -> None:
-    """Load the files of static graphs, also empty ones; their blank nodes are kept apart."""
+    """Load the files of static graphs, even empty ones; blank nodes of files are kept distinct."""
     names = ElementNames("static graphs")
     for number, graph in enumerate(graphs):
         name = ox.DefaultGraph() if graph.name is None else ox.NamedNode(graph.name)
@@ -37,7 +37,7 @@ def load_graphs(store: ox.Store, graphs: Iterable[StaticGraph]) -> None:
 
 
 def block_graphs(blocks: Iterable[ElementBlock], graphs: Iterable[StaticGraph]) -> ox.Store:
-    """Return a store that holds static graphs if some blocks look into them, else an empty one."""
+    """Return a store with the static graphs if a block reads them, else an empty store."""
     store = ox.Store()
     if any(block.reads_graphs for block in blocks):
         load_graphs(store, graphs)

@@ -1,6 +1,6 @@
-"""One query as it runs: elements in, and an answer for each evaluation out.
+"""A step: one running query, which takes elements and watermarks and yields answers.
 
-The same for every driver. A driver brings elements and watermarks, and takes answers away.
+It is the same under every driver.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ if TYPE_CHECKING:
 __all__ = ["Step", "due_together"]
 
 _TIMED = TopkConfig | GroupTopkConfig | AcquaTopConfig | PairsConfig
-"""For these it matters when each triple came."""
+"""Operators that need the time of each triple."""
 
 
 class Step:
-    """A query with its state: the content of its open windows, and its answer before.
+    """A query with its state: the content of its open windows, its replicas and its last answer.
 
     Queries of pairs share `skybands`; such steps must be evaluated in the order of `due_together`.
     """
@@ -69,7 +69,7 @@ class Step:
     def __init__(self, plan: PhysicalPlan, skybands: Skybands | None = None) -> None:
         self.plan = plan
         self.watch: RunMonitor | None = None
-        """Who is told of answers, and of how long they took."""
+        """The monitor that receives each answer with its latency."""
         self._scans = [_scan(plan, scan) for scan in plan.scans]
         self._refreshes = [Refresh(service) for service in plan.services]
         self._feeds: dict[str, list[Refresh]] = {}
@@ -77,10 +77,10 @@ class Step:
             if refresh.plan.is_pushed:
                 stream = changes_stream(refresh.plan.pattern.service)
                 self._feeds.setdefault(stream, []).append(refresh)
-        read = dict.fromkeys(scan.stream for scan in plan.scans)
-        self.streams = (*read, *self._feeds)
+        windowed = dict.fromkeys(scan.stream for scan in plan.scans)
+        self.streams = (*windowed, *self._feeds)
         self.needs_lanes = any(isinstance(scan, ElementScan) for scan in self._scans)
-        """Whether it matters which triples came together, or when."""
+        """Whether the boundaries and times of elements matter within a lane."""
         self._by_stream: dict[str, list[Scan]] = {}
         for scan, window in zip(self._scans, plan.scans, strict=True):
             self._by_stream.setdefault(window.stream, []).append(scan)
@@ -97,10 +97,10 @@ class Step:
         watermark: float,
         lane: Lane | None = None,
     ) -> Refusal | None:
-        """Take an element into the windows over its stream; say why if none of them takes it.
+        """Add an element to the windows over its stream; return the reason if all refuse it.
 
-        Elements of a lane come as one, with the `lane` if it is needed to tell them apart.
-        An element of a change feed goes to the replicas that it is about.
+        The elements of a lane are added in one call, with the `lane` if `needs_lanes`. An element
+        of a change feed goes to the replicas of its service.
         """
         if stream in self._feeds:
             for refresh in self._feeds[stream]:
@@ -115,48 +115,48 @@ class Step:
         return next((r for r in refusals if r is not None and r.is_fault), refusals[0])
 
     def put(self, scan: int, pane: Pane, content: Sequence[ox.Triple] | Matched) -> None:
-        """Put what others have read into a pane of a scan, all of whose windows are open."""
+        """Put content that a driver has read into a pane, all of whose windows are open."""
         into = self._scans[scan]
         if isinstance(content, Matched):
-            assert isinstance(into, TimedScan), "solutions are for those who rank"  # noqa: S101
+            assert isinstance(into, TimedScan), "only time windows take solutions"  # noqa: S101
             if isinstance(self.plan.operator, _TIMED):
                 into.put_matched(pane, content)
             else:
                 rows: Sequence[Any] = content.solutions
                 into.put_timed(pane, [ox.Triple(*row) for row in rows], content.times)
         else:
-            assert isinstance(into, TimeScan), "windows that count see elements"  # noqa: S101
+            assert isinstance(into, TimeScan), "count windows take elements only"  # noqa: S101
             into.put(pane, content)
 
     def lane(self, stream: str, watermark: float) -> tuple[float, float]:
-        """Return after and up to which instant elements of a stream can be taken as one."""
+        """Return the interval (after, until] whose elements can be added in one call."""
         lanes = [scan.lane(watermark) for scan in self._by_stream[stream]]
         return max(after for after, _ in lanes), min(until for _, until in lanes)
 
     def quiet_until(self) -> float:
-        """Return the largest watermark that is known to make no evaluation due."""
+        """Return a watermark up to which no evaluation is due."""
         return self._report.quiet_until()
 
     def may_be_due(self, watermark: float) -> bool:
-        """Tell, without looking closer, whether an evaluation may be due."""
+        """Return whether an evaluation may be due, by a cheap check."""
         return self._report.may_be_due(watermark)
 
     def waits_for(self, watermark: float) -> float:
-        """Return the watermark of the stream of answers: no answer before it is still to come."""
+        """Return the watermark of the stream of answers: no earlier answer will follow."""
         return self._report.waits_for(watermark)
 
     def due(self, watermark: float) -> Iterator[Answer]:
-        """Yield the answer of each evaluation that the watermark has made due."""
+        """Yield the answer of each evaluation that is due at the watermark."""
         for instant in self._report.due(watermark):
             yield self._evaluate(instant)
 
     @property
     def shares(self) -> SharedSkyband | None:
-        """What this query may share with others: the skyband of its pairs."""
-        return self._operator.gathered if isinstance(self._operator, PairsEvaluator) else None
+        """The skyband that this query may share with others; None unless it ranks pairs."""
+        return self._operator.skyband if isinstance(self._operator, PairsEvaluator) else None
 
     def now(self, k: int | None = None, size: int | None = None) -> Solutions | Graph:
-        """Return a snapshot of the best pairs of the last so many milliseconds, or elements."""
+        """Return a snapshot of the top k pairs of the last `size` milliseconds, or elements."""
         if not isinstance(self._operator, PairsEvaluator):
             raise BindingError(
                 f"{self.plan.name} has no snapshots: its answers are not those of a skyband",
@@ -165,26 +165,29 @@ class Step:
         return self._operator.now(k, size)
 
     def begin(self, watermark: float) -> None:
-        """Learn how far the watermark has come, before `peek` and `advance`."""
+        """Set the watermark, before `peek` and `advance`."""
         self._report.begin(watermark)
 
     def peek(self, watermark: float) -> tuple[int, int] | None:
-        """Return the next instant that may be due, and how many elements its window ends with."""
-        found = self._report.peek(watermark)
-        if found is None:
+        """Return the next instant that may be due, and the last element of its count window."""
+        upcoming = self._report.peek(watermark)
+        if upcoming is None:
             return None
-        instant, index = found
+        instant, index = upcoming
         frame = self.plan.scans[0].frame
         if isinstance(frame, CountFrame):
             return instant, index * frame.step + frame.size
         return instant, 0
 
     def advance(self, watermark: float) -> tuple[Answer | None] | None:
-        """Go to the next instant, if one is due, and return its answer, if it is reported."""
-        moved = self._report.advance(watermark)
-        if moved is None:
+        """Advance to the next instant; return its answer, or None if it is not reported.
+
+        The answer is wrapped in a tuple. Return plain None if no instant is due.
+        """
+        upcoming = self._report.advance(watermark)
+        if upcoming is None:
             return None
-        instant, is_reported = moved
+        instant, is_reported = upcoming
         return (self._evaluate(instant) if is_reported else None,)
 
     @property
@@ -193,9 +196,9 @@ class Step:
         return self.plan.name
 
     def state(self) -> StateData:
-        """Return all that the query knows, as plain data, between two elements or evaluations.
+        """Return the state as plain data. Call it between elements and between evaluations.
 
-        What can be found again from the rest is left out: a restored step is slower at first.
+        Whatever can be derived is left out, so the first evaluations of a restored step are slower.
         """
         config = self.plan.operator
         content = {
@@ -208,9 +211,9 @@ class Step:
         return with_header("Step", plan_identity(self.plan), content)
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state of the same plan, before anything is taken.
+        """Restore a saved state of an equal plan, before the first element.
 
-        A state that does not fit, or is damaged, is a `StateError`; then this step is of no use.
+        Raise `StateError` if the state is of another plan, or damaged; discard the step then.
         """
         check_header(state, "Step", plan_identity(self.plan))
         with damage_guard(self.plan.name):
@@ -224,32 +227,32 @@ class Step:
             self._r2s.restore(state["before"], partial(read_answer, self.plan.operator))
 
     def close(self) -> None:
-        """Give back what the endpoints of services hold."""
+        """Close the endpoints of services."""
         for refresh in self._refreshes:
             refresh.close()
 
     def outcomes(self) -> Iterator[tuple[str, Mapping[str, int]]]:
-        """Yield each service, and what came of the keys that were fetched from it."""
+        """Yield each service with how many fetched keys were changed, unchanged or failed."""
         for refresh in self._refreshes:
             yield refresh.plan.pattern.service, refresh.outcomes.copy()
 
     def _evaluate(self, instant: int) -> Answer:
-        begun = perf_counter()
-        content = self._leaving(self._operator.answer(self._scans, instant))
+        start = perf_counter()
+        content = self._output(self._operator.answer(self._scans, instant))
         if self._operator.may_give_blank_nodes:
             content = numbered(content)
         stats = self._operator.stats()
         answer = Answer(self.plan.name, self._interval(instant), content, stats)
         if self.watch is not None:
-            self.watch.evaluated(answer, perf_counter() - begun)
+            self.watch.evaluated(answer, perf_counter() - start)
         return answer
 
-    def _leaving(self, content: Solutions | Graph | Boolean) -> Solutions | Graph | Boolean:
-        """Return what of an answer leaves the query."""
+    def _output(self, content: Solutions | Graph | Boolean) -> Solutions | Graph | Boolean:
+        """Apply R2S: return the part of an answer that is output."""
         match content:
             case Solutions(variables, rows, ranked):
-                left = self._r2s.apply(rows, lambda row: frozenset(row.bindings.items()))
-                return Solutions(variables, tuple(left), ranked)
+                output = self._r2s.apply(rows, lambda row: frozenset(row.bindings.items()))
+                return Solutions(variables, tuple(output), ranked)
             case Graph(triples):
                 return Graph(tuple(self._r2s.apply(triples, lambda triple: triple)))
             case Boolean(value):
@@ -259,7 +262,7 @@ class Step:
                 assert_never(unreachable)
 
     def _interval(self, instant: int) -> Interval:
-        """Return the edges of the first declared window that closes at an instant."""
+        """Return the interval of the first declared window that closes at an instant."""
         intervals = [scan.interval() for scan in self._scans]
         return next((i for i in intervals if i.close == instant), intervals[0])
 
@@ -267,25 +270,25 @@ class Step:
 def due_together(
     steps: Sequence[Step], watermarks: Sequence[float]
 ) -> Iterator[tuple[Step, Answer]]:
-    """Yield the answers of queries that share a skyband: all in the order of their instants.
+    """Yield the answers of queries that share a skyband, in the order of their instants.
 
-    A skyband has forgotten what an earlier instant would ask for.
+    A skyband cannot go back: it forgets the objects of earlier windows.
     """
     if len(steps) == 1:
         yield from ((steps[0], answer) for answer in steps[0].due(watermarks[0]))
         return
-    going = list(zip(steps, watermarks, strict=True))
-    for step, watermark in going:
+    active = list(zip(steps, watermarks, strict=True))
+    for step, watermark in active:
         step.begin(watermark)
     while True:
-        coming = [(found, n) for n, each in enumerate(going) if (found := each[0].peek(each[1]))]
-        if not coming:
+        upcoming = [(at, n) for n, each in enumerate(active) if (at := each[0].peek(each[1]))]
+        if not upcoming:
             return
-        _, number = min(coming)
-        step, watermark = going[number]
+        _, number = min(upcoming)
+        step, watermark = active[number]
         match step.advance(watermark):
             case None:
-                del going[number]
+                del active[number]
             case (Answer() as answer,):
                 yield step, answer
             case _:
@@ -293,7 +296,7 @@ def due_together(
 
 
 def _scan(plan: PhysicalPlan, scan: WindowScan) -> Scan:
-    """Return a scan that holds what the operator of a plan asks for."""
+    """Return the kind of scan that the operator of a plan needs."""
     frame, is_alone = scan.frame, len(plan.scans) == 1
     if scan.blocks:
         describing = Describing(scan.blocks, block_graphs(scan.blocks, plan.graphs))
@@ -319,7 +322,7 @@ def _operator(
     | TopkEvaluator
     | ServiceEvaluator
 ):
-    """Return the operator that a plan is for."""
+    """Return the evaluator for the operator of a plan."""
     if isinstance(plan.operator, PerPaneConfig):
         return PerPaneEvaluator(plan.operator)
     store = ox.Store()

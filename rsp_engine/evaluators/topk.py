@@ -1,12 +1,12 @@
-"""R2R for ranked queries of one triple pattern: each pane is matched and scored once.
+"""The top-k evaluator: ranked queries of one triple pattern, matched and scored pane by pane.
 
-An object is a solution of the pattern. Only the best of a pane can reach an answer, so only these
-are told apart, put in order and handed to a top-k operator; the rows of an answer are made for the
-few objects that are in it.
+An object is a solution of the pattern. Only the best objects of a pane can reach an answer, so only
+these are deduplicated, sorted and passed to a top-k operator. Rows are built only for the objects
+in an answer.
 
-As long as all scores are numbers whose order float64 has, the ranker of the plan ranks them. From
-the first other one on, `KeyedTopk` does, by the order of terms; and also where positions have no
-room to tell when solutions came.
+The ranker of the plan ranks as long as all scores are numbers whose order float64 preserves. After
+the first exception, `KeyedTopk` ranks by term order. It also takes over when an instant has
+no free position left: see `Positions`.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ __all__ = ["TopkConfig", "TopkEvaluator"]
 
 @dataclass(frozen=True, slots=True)
 class TopkConfig(SparqlConfig):
-    """The text is that of the general path: what the query means.
+    """The text is that of the general path, and defines what the query means.
 
-    Of each window the k best are found by `ranker`, and the first `offset` of them are left out.
-    `projected` makes rows of them: see `Projector`. A window has so many `slides`.
+    `ranker` finds the top k of each window, and the first `offset` of them are dropped. `projected`
+    is the query for the rows: see `Projector`. `slides` is the number of slides per window.
     """
 
     tag: ClassVar[str] = "Ranked"
@@ -65,10 +65,10 @@ class TopkConfig(SparqlConfig):
 
 
 class TopkEvaluator:
-    """Ranks window by window. Memory: the best k solutions of each pane of open windows."""
+    """Ranks solutions per window. Memory: the top k solutions of each pane of open windows."""
 
     def __init__(self, config: TopkConfig, store: Store) -> None:
-        assert config.matching is not None, "the planner says what to match"  # noqa: S101
+        assert config.matching is not None, "the planner sets matching"  # noqa: S101
         self.config = config
         self.may_give_blank_nodes = False
         self._matcher = Matcher(config.matching, store)
@@ -84,9 +84,9 @@ class TopkEvaluator:
         return ranker_config(self.config.ranker, self.config.k, self.config.slides)
 
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph:
-        """Return the answer over the content of the only scan, at an instant."""
+        """Return the answer over the only scan, at an instant."""
         [scan] = scans
-        assert isinstance(scan, CountedScan | TimedScan), "panes are looked at once"  # noqa: S101
+        assert isinstance(scan, CountedScan | TimedScan), "panes are matched once"  # noqa: S101
         for pane, matched in scan.fresh(self._matcher, now):
             self._take(pane, matched.read(), scan.closed)
         if self._keyed is None:
@@ -98,11 +98,11 @@ class TopkEvaluator:
         return answer_content(self.config, self._rows(objects, now))
 
     def stats(self) -> dict[str, int | bool]:
-        """Return what an answer says of itself."""
+        """Return the statistics of the last answer."""
         return {"exact": True}
 
     def _take(self, pane: Pane, matched: Matched, window: int) -> None:
-        """Give the best of a pane to the ranker of a window."""
+        """Pass the best objects of a pane to the ranker."""
         if matched.keys is not None and self._keyed is None:
             self._keyed = self._keyed_topk(window)
         if self._keyed is not None:
@@ -120,41 +120,41 @@ class TopkEvaluator:
             self._take_keyed(pane, matched, window, self._keyed)
             return
         keys = self._objects.numbers(pane.last, best)
-        self._objects.came.note(keys.tolist(), positions.tolist())
+        self._objects.positions.note(keys.tolist(), positions.tolist())
         self._ranker.arrive(pane, keys, positions, scores[order])
 
     def _keyed_topk(self, window: int) -> KeyedTopk:
-        """Return an operator over terms that goes on with the objects of the ranker."""
-        made = KeyedTopk(self.config.k, descending=self.config.descending)
+        """Return an operator over terms with the objects of the ranker so far."""
+        keyed = KeyedTopk(self.config.k, descending=self.config.descending)
         for end, keys in sorted(self._objects.by_end().items()):
             if end >= window:
-                made.arrive(Pane(window, end), window, keys, list(map(self._objects.place, keys)))
-        return made
+                keyed.arrive(Pane(window, end), window, keys, list(map(self._objects.place, keys)))
+        return keyed
 
     def _take_keyed(self, pane: Pane, matched: Matched, window: int, keyed: KeyedTopk) -> None:
         best, places = best_of(matched, self.config.k, descending=self.config.descending)
         keyed.arrive(pane, window, self._objects.numbers(pane.last, best).tolist(), places)
 
     def _near(self, matched: Matched, scores: Floats) -> list[int]:
-        """Return the places of solutions among which are the k best objects of a pane."""
+        """Return the indices of solutions that include the top k objects of a pane."""
         above = self._border.above(scores)
         if above is None:
             return list(range(len(scores)))
         self._border.learn(-np.sort(-scores[above]))
         near: list[int] = above.tolist()
         if len({matched.solutions[place] for place in near}) < self.config.k:
-            return list(range(len(scores)))  # the same few objects again and again
+            return list(range(len(scores)))  # repeats of a few objects hide the rest
         return near
 
     def _rows(self, objects: list[SolutionTuple], now: int) -> list[Row]:
-        """Return the rows of objects, in their order."""
+        """Return the rows of objects, in the given order."""
         names = self._matcher.config.names
         rows = self._projector.rows([dict(zip(names, o, strict=True)) for o in objects], now)
         self.may_give_blank_nodes |= holds_blank_nodes(rows)
         return rows
 
     def state(self) -> StateData:
-        """Return all there is to know, as plain data, to be restored from."""
+        """Return the state as plain data."""
         return {
             "ranker": self._ranker.state(),
             "keyed": None if self._keyed is None else self._keyed.state(),
@@ -164,7 +164,7 @@ class TopkEvaluator:
         }
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state. Where to look for the best is guessed anew."""
+        """Restore a saved state. The score threshold is learned again."""
         ranker = RANKERS[self.config.ranker]
         self._ranker = ranker.restored(self._ranker_config, state["ranker"])
         if (keyed := state["keyed"]) is not None:
@@ -176,12 +176,12 @@ class TopkEvaluator:
 
 
 class Objects:
-    """Numbers of solutions, kept as long as a window holds them, with what orders them."""
+    """The objects of open windows: numbered solutions with their scores and times."""
 
     def __init__(self) -> None:
         self._solutions: dict[int, SolutionTuple] = {}
         self._scores: dict[int, tuple[float, int]] = {}
-        self.came = LatestPositions()  # of those that are not ranked by terms
+        self.positions = LatestPositions()  # not used once objects are ranked by terms
         self._numbers: dict[SolutionTuple, tuple[int, int]] = {}
         self._ends: dict[int, list[SolutionTuple]] = {}
         self._next = 0
@@ -191,7 +191,7 @@ class Objects:
         return self._solutions[number]
 
     def numbers(self, end: int, matched: Matched) -> Integers:
-        """Return the numbers of solutions that live until a window, new ones where there are none.
+        """Return the numbers of solutions that live until window `end`; assign missing ones.
 
         >>> objects = Objects()
         >>> def arrive(end, *solutions):
@@ -203,7 +203,7 @@ class Objects:
         >>> arrive(2, "a")
         array([2])
         """
-        found = []
+        numbers = []
         scores = zip(matched.numbers.tolist(), matched.times.tolist(), strict=True)
         for solution, score in zip(matched.solutions, scores, strict=True):
             number, until = self._numbers.get(solution, (self._next, -1))
@@ -216,43 +216,43 @@ class Objects:
             if until < end:
                 self._numbers[solution] = (number, end)
                 self._ends.setdefault(end, []).append(solution)
-            found.append(number)
-        self._blocks.touch(found)
-        return np.array(found, dtype=np.int64)
+            numbers.append(number)
+        self._blocks.touch(numbers)
+        return np.array(numbers, dtype=np.int64)
 
     def at(self, times: Integers) -> Iterator[tuple[str, int]]:
-        """Yield the texts and the positions of objects that came last at some instants."""
-        return ((row_text(self[number]), position) for number, position in self.came.at(times))
+        """Yield the texts and the positions of the objects that arrived last at these instants."""
+        return ((row_text(self[number]), position) for number, position in self.positions.at(times))
 
     def place(self, number: int) -> KeyedPlace:
-        """Return what orders an object whose score is a number."""
+        """Return the sort key of an object whose score is a number."""
         score, time = self._scores[number]
         return number_key(score), time, row_text(self._solutions[number])
 
     def by_end(self) -> dict[int, list[int]]:
         """Return the objects by the last window that holds them."""
-        found: dict[int, list[int]] = {}
+        numbers: dict[int, list[int]] = {}
         for number, end in self._numbers.values():
-            found.setdefault(end, []).append(number)
-        return found
+            numbers.setdefault(end, []).append(number)
+        return numbers
 
     def expire(self, window: int) -> None:
-        """Forget solutions that do not live until a window."""
+        """Forget the solutions that end before a window."""
         for end in [end for end in self._ends if end < window]:
             for solution in self._ends.pop(end):
                 number, until = self._numbers[solution]
                 if until == end:
                     del self._numbers[solution], self._solutions[number], self._scores[number]
                     self._blocks.touch_one(number)
-                    self.came.forget(number)
+                    self.positions.forget(number)
 
     def state(self) -> StateData:
-        """Return the solutions with their numbers and their last windows, as plain data."""
+        """Return the objects as plain data."""
         return {
             "next": self._next,
             "size": len(self._solutions),
             "rows": self._blocks.state(self._solutions, self._rows),
-            "came": self.came.state(),
+            "came": self.positions.state(),
         }
 
     def _rows(self, numbers: list[int]) -> list[list[Any]]:
@@ -263,12 +263,12 @@ class Objects:
         ]
 
     def restore(self, state: StateData, width: int) -> None:
-        """Go on from a state; a solution has so many terms."""
+        """Restore a saved state, whose solutions have `width` terms."""
         rows = rows_of(state["rows"], state["size"])
         solutions: list[Any] = read_rows([row[2] for row in rows], width)
         self._next, self._ends, self._blocks = state["next"], {}, RowBlocks()
         self._solutions, self._scores, self._numbers = {}, {}, {}
-        self.came.restore(state["came"])
+        self.positions.restore(state["came"])
         for (number, end, _, score, time), solution in zip(rows, solutions, strict=True):
             self._solutions[number], self._scores[number] = solution, (score, time)
             self._numbers[solution] = number, end

@@ -1,1 +1,1 @@
-"""The room of the experiments: replay a suite under several policies and compare the answers."""
+"""Experiments: suites that run refresh policies over datasets, and reports that compare them."""

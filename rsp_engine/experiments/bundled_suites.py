@@ -1,4 +1,4 @@
-"""The suites that come with the project, by name."""
+"""Bundled suites: the TOML files that ship with the package, found by name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["find_suite", "known_suites"]
 
 _HERE = Path(__file__).resolve()
 _PLACES = (_HERE.parent / "suites", _HERE.parents[2] / "examples" / "experiments")
-"""Where suites are: in the installed package, or in the project."""
+"""The folder in an installed package, and the one in a checkout of the project."""
 
 
 def known_suites() -> list[Path]:
-    """Return the files of all suites that can be run by name, in order."""
+    """Return the files of all bundled suites, those of the paper first."""
     folder = next((place for place in _PLACES if place.is_dir()), None)
     if folder is None:
         raise SuiteError("no suites came with this installation", "give the path of a TOML file")
@@ -24,7 +24,7 @@ def known_suites() -> list[Path]:
 
 
 def find_suite(name: str) -> Path:
-    """Return the file of a suite, given by its name or by a path."""
+    """Return the file of a suite, given its name or a path that ends in `.toml`."""
     if name.endswith(".toml"):
         return Path(name)
     known = {path.stem: path for path in known_suites()}

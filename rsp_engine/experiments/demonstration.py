@@ -1,9 +1,9 @@
-"""A budget at work: mentions pass by, and a real SPARQL server tells who wins followers.
+"""The demo: a top-k query under a refresh budget, against a real SPARQL server whose data change.
 
-The mentions and the growth of followers are made as in the evaluation of AcquaTop. The mentions are
-replayed through Spark, faster than they happened; the server is `oxigraph serve`, on this computer,
-and what it knows changes meanwhile. Each window may fetch a few users anew, and an oracle that may
-ask for all of them tells how good the answer is.
+Mentions and follower growth are generated as in the evaluation of AcquaTop. The mentions are
+replayed through Spark, faster than real time. The server is a local `oxigraph serve`, whose data
+are updated meanwhile. Each window may refresh a few users; an oracle that fetches all of them
+measures the quality of the answer.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ QUERY = Path(__file__).with_name("growing_users.rspql")
 
 @dataclass(frozen=True, slots=True)
 class DemoSetting:
-    """What can be chosen. `speed` is how many times faster than it happened."""
+    """The settings of the demo. `speed` is a factor: 60 replays an hour in a minute."""
 
     policy: str = "AT-TSM"
     budget: int = 7
@@ -52,28 +52,29 @@ class DemoSetting:
     speed: float = 60
 
 
-def demonstrate(tell: Callable[[str], None], given: DemoSetting) -> None:
-    """Run for some windows, and tell the best of each, and how good they were."""
+def demonstrate(tell: Callable[[str], None], setting: DemoSetting) -> None:
+    """Run for some windows; pass the answer of each to `tell`, with its nDCG and precision."""
     dataset = generate(seed=1)
     with server() as url, tempfile.TemporaryDirectory() as folder:
         posts = Path(folder) / "posts.nq"
         posts.write_text("".join(dataset.nquads()))
         change(url, dataset, -1, 0)
         engine = Engine(
-            policy=given.policy,
-            budget=given.budget,
+            policy=setting.policy,
+            budget=setting.budget,
             oracle=True,
-            runner=given.runner,
-            speed=given.speed,
+            runner=setting.runner,
+            speed=setting.speed,
         )
         engine.service("http://example.org/people", f"{url}/query")
         engine.register_file(str(QUERY))
         engine.bind("http://example.org/posts", str(posts))
-        where = "on Spark" if given.runner == "spark" else "in this process"
-        tell(f"{given.policy} {where}, at most {given.budget} of some 30 users fetched a window\n")
+        where = "on Spark" if setting.runner == "spark" else "in this process"
+        fetched = f"at most {setting.budget} of some 30 users fetched a window"
+        tell(f"{setting.policy} {where}, {fetched}\n")
         measured = []
-        with changing(url, dataset, given.speed) as has_begun:
-            for answer in islice(engine.run(), given.windows):
+        with changing(url, dataset, setting.speed) as has_begun:
+            for answer in islice(engine.run(), setting.windows):
                 has_begun.set()
                 measured.append((answer.stats["ndcg"], answer.stats["precision"]))
                 tell(line(answer))
@@ -83,14 +84,14 @@ def demonstrate(tell: Callable[[str], None], given: DemoSetting) -> None:
 
 @contextmanager
 def changing(url: str, dataset: Dataset, speed: float) -> Iterator[threading.Event]:
-    """Let the server change as fast as mentions are replayed, from the first answer to the end."""
+    """Update the server at the speed of the replay, once the yielded event is set."""
     has_begun, is_over = threading.Event(), threading.Event()
 
     def keep_changing() -> None:
         has_begun.wait()
-        begun, before = time.monotonic(), 0
+        start, before = time.monotonic(), 0
         while not is_over.wait(0.5):
-            now = RANGE + int((time.monotonic() - begun) * 1000 * speed)
+            now = RANGE + int((time.monotonic() - start) * 1000 * speed)
             change(url, dataset, before, now)
             before = now
 
@@ -105,7 +106,7 @@ def changing(url: str, dataset: Dataset, speed: float) -> Iterator[threading.Eve
 
 
 def line(answer: Answer) -> str:
-    """Return an answer as a line: the users, how often mentioned, how old what is known is."""
+    """Return an answer as a line: per user the score and the age of the value, and the measures."""
     rows = answer.content.rows if isinstance(answer.content, Solutions) else ()
     best = (
         f"{row.bindings['user'].value.removeprefix(USER):>3} {row.score:6.1f}"
@@ -113,24 +114,26 @@ def line(answer: Answer) -> str:
         for row in rows
     )
     stats = answer.stats
-    judged = f"nDCG {stats['ndcg']:.2f}  precision {stats['precision']:.1f}"
-    return f"{answer.window.close // 1000:5} s  {'   '.join(best)}   {judged}"
+    measures = f"nDCG {stats['ndcg']:.2f}  precision {stats['precision']:.1f}"
+    return f"{answer.window.close // 1000:5} s  {'   '.join(best)}   {measures}"
 
 
 def change(url: str, dataset: Dataset, after: int, until: int) -> None:
-    """Let the server know the dfc of every user as it is at an instant, if it has changed since."""
+    """Update the dfc of users that changed between two times; of all users if `after` < 0."""
     now = dataset.dfc_at(until)
     before = None if after < 0 else dataset.dfc_at(after)
     users = [u for u in range(len(now)) if before is None or now[u] != before[u]]
     triples = (f"<{USER}{dataset.names[u]}> <{DFC}> {now[u]:.9f} ." for u in users)
-    gone = "".join(f"DELETE WHERE {{ <{USER}{dataset.names[u]}> <{DFC}> ?dfc }} ;" for u in users)
-    update = f"{gone if before is not None else ''} INSERT DATA {{ {' '.join(triples)} }}"
+    deletes = "".join(
+        f"DELETE WHERE {{ <{USER}{dataset.names[u]}> <{DFC}> ?dfc }} ;" for u in users
+    )
+    update = f"{deletes if before is not None else ''} INSERT DATA {{ {' '.join(triples)} }}"
     requests.post(f"{url}/update", data={"update": update}, timeout=60).raise_for_status()
 
 
 @contextmanager
 def server() -> Iterator[str]:
-    """Start a SPARQL server on a free port of this computer, and stop it at the end."""
+    """Run a SPARQL server on a free local port for the duration of the context."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -148,9 +151,9 @@ def server() -> Iterator[str]:
 
 
 def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a server answers, for half a minute at most."""
-    until = time.monotonic() + 30
-    while process.poll() is None and time.monotonic() < until:
+    """Wait until a server answers, for at most 30 s."""
+    deadline = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < deadline:
         try:
             requests.get(url, params={"query": "ASK {}"}, timeout=5).raise_for_status()
         except requests.ConnectionError:

@@ -1,19 +1,19 @@
-"""Replay of a recorded run of AcquaTop: what each policy would have answered.
+"""Replay of a recorded run of AcquaTop: the answers that each policy would have given.
 
-At each window the policy elects keys by what the replica knows, their true values are fetched, and
-the ranking that follows is compared with the oracle's. The recording has no times of arrivals, so
+At each window the policy elects keys by the replica's values, their true values are fetched, and
+the resulting ranking is compared with the oracle's. The recording has no arrival times, so
 
-- the list that AT-* policies look at, and rank from, is the 2(K+N) best of the window by what the
-  replica knows: the size that AcquaTop expects of the Super-MTK+N list (section 5.3);
-- an object lives for as many evaluations as its streamed value counts. In the recorded run a value
-  of 2 tells that the next window holds the object too; with a value of 1 it may or may not.
+- the list of the AT-* policies is the 2(K+N) best of the window by the replica's values: the size
+  that AcquaTop expects of the Super-MTK+N list (section 5.3);
+- an object lives for as many evaluations as its streamed value. In the recorded run a value of 2
+  means that the next window contains the object too; with a value of 1 it may or may not.
 
-The replica is a snapshot, one step old at the first window, whose change intervals are learned as
-anywhere in the engine.
+The replica starts as a snapshot that is one step old at the first window. Change intervals are
+learned as in the engine.
 
     python -m rsp_engine.experiments.replay FOLDER
 
-prints the measures beside those of the authors' own run; both files are in the folder.
+prints the measures beside those of the authors' own run. The folder contains both recordings.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rich.table import Table
 
 from rsp_engine.errors import RspError, SourceError
 from rsp_engine.experiments.datasets.recording import RecordedReplay, read_recording, recorded_rows
-from rsp_engine.experiments.simulated_replica import Listed, SimulatedReplica, variant
+from rsp_engine.experiments.simulated_replica import CandidateList, SimulatedReplica, variant
 from rsp_engine.operators.scoring.ranking_measures import Cumulated, Measures, measure
 from rsp_engine.policies import POLICIES
 from rsp_engine.replica.store.estimator import LearnedIntervals
@@ -57,12 +57,12 @@ __all__ = [
 ]
 
 SEEDS = 20
-"""Over so many seeds the measures of policies that throw dice are averaged."""
+"""The number of seeds over which the measures of the random policies are averaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaySetting:
-    """K and N of AcquaTop, and how deep nDCG looks; the defaults are of the recorded run."""
+    """K and N of AcquaTop, and the depth of nDCG; the defaults are those of the recorded run."""
 
     k: int = 5
     n: int = 10
@@ -74,9 +74,10 @@ DEFAULT = ReplaySetting()
 
 @dataclass(frozen=True, slots=True)
 class ReplayOutcome:
-    """What became of a window.
+    """The measures of a window, and the number of keys fetched.
 
-    `has_true_scores`: the answer has the scores of the oracle's, even if not the same of equals.
+    `has_true_scores`: the scores of the answer equal those of the oracle's answer; ties may be
+    broken differently.
     """
 
     measures: Measures
@@ -91,55 +92,55 @@ def replay_recording(
     seed: int = 0,
     setting: ReplaySetting = DEFAULT,
 ) -> Iterator[ReplayOutcome]:
-    """Yield the outcome of every window under a policy, which is named as `variant` reads it."""
-    chosen = variant(policy)
+    """Yield the outcome of every window under a policy, named as for `variant`."""
+    policy_variant = variant(policy)
     start = recording.windows[0].close - recording.step
-    held = SimulatedReplica(
-        recording.snapshot, start, LearnedIntervals(recording.step), chosen, seed
+    replica = SimulatedReplica(
+        recording.snapshot, start, LearnedIntervals(recording.step), policy_variant, seed
     )
-    size = 2 * (setting.k + setting.n) if chosen.proposer == "list" else None
+    size = 2 * (setting.k + setting.n) if policy_variant.proposer == "list" else None
     truth = recording.snapshot.astype(np.float64)
     for window in recording.windows:
         truth[window.keys] = window.remote
-        scores = recording.score(window.streamed, held.values[window.keys])
+        scores = recording.score(window.streamed, replica.values[window.keys])
         places = _best_first(scores, window.keys)[:size]
-        listed = partial(_listed, recording, window, held, places, setting.k)
-        fetched = held.refresh(listed, truth, window.keys, budget, window.close)
-        ranked = listed()
-        best = held.best(ranked)
+        ranking = partial(_candidate_list, recording, window, replica, places, setting.k)
+        fetched = replica.refresh(ranking, truth, window.keys, budget, window.close)
+        ranked = ranking()
+        best = replica.best(ranked)
         keys = ranked.keys[best]
         true = recording.score(window.streamed, window.remote)[: setting.k]
         yield ReplayOutcome(
             measure(keys.tolist(), window.keys.tolist(), setting.k, setting.depth),
             fetched,
-            np.array_equal(recording.score(ranked.streamed[best], held.values[keys]), true),
+            np.array_equal(recording.score(ranked.streamed[best], replica.values[keys]), true),
         )
 
 
-def _listed(
+def _candidate_list(
     recording: RecordedReplay,
     window: RecordedWindow,
-    held: SimulatedReplica,
+    replica: SimulatedReplica,
     places: CandidatePlaces,
     k: int,
-) -> Listed:
-    """Return objects of a window, given by their places, best first by what is held now."""
+) -> CandidateList:
+    """Return the objects of a window at `places`, best first by the replica's present values."""
     keys = window.keys[places]
-    scores = recording.score(window.streamed[places], held.values[keys])
+    scores = recording.score(window.streamed[places], replica.values[keys])
     places = places[_best_first(scores, keys)]
     keys, streamed = window.keys[places], window.streamed[places]
-    seen = streamed.astype(np.float64)
-    return Listed(keys, seen, streamed, keys, recording.score, k, recording.step)
+    values = streamed.astype(np.float64)
+    return CandidateList(keys, values, streamed, keys, recording.score, k, recording.step)
 
 
 def _best_first(scores: Floats, keys: Integers) -> CandidatePlaces:
-    """Return places by score; of equals, the larger key comes first, as with the oracle."""
+    """Return places by score; ties go to the larger key, as in the oracle's ranking."""
     return np.lexsort((-keys, -scores))
 
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A whole run: the sums of its measures, of keys fetched, and of windows with true scores."""
+    """The sums over a run: its measures, keys fetched, and windows with true scores."""
 
     measures: Measures
     fetched: float
@@ -165,7 +166,7 @@ def mean(totals: Sequence[Total]) -> Total:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A policy under a budget: our run and, if there is one, that of the authors."""
+    """A policy under a budget: our run, and the authors' run if there is one."""
 
     name: str
     budget: int
@@ -198,7 +199,7 @@ def compare(
 ) -> Iterator[Compared]:
     """Yield every policy under every budget of the reference, and AT-VOI with the change signal.
 
-    AT-TSM comes twice: the program of the authors fetches one key less than the budget allows.
+    AT-TSM occurs twice: the program of the authors fetches one key less than the budget allows.
     """
     for budget in sorted({budget for _, budget in reference}):
         for name in (*POLICIES, "AT-VOI+signal"):
@@ -211,26 +212,26 @@ def compare(
 
 def replay_summary(rows: Iterable[Compared], windows: int) -> Table:
     """Return a table of our measures, each beside the reference."""
-    shown = Table(title=f"Cumulated over {windows} windows: ours / the authors' run")
-    shown.caption = f"RND: means of {SEEDS} seeds. B-1: with one key less than the budget."
-    shown.add_column("policy")
+    table = Table(title=f"Cumulated over {windows} windows: ours / the authors' run")
+    table.caption = f"RND: means of {SEEDS} seeds. B-1: with one key less than the budget."
+    table.add_column("policy")
     for heading in ("budget", "fetched", "true scores", "nDCG", "nDCG by place", "precision"):
-        shown.add_column(heading, justify="right")
+        table.add_column(heading, justify="right")
     for row in rows:
-        found = row.ours
+        sums = row.ours
         theirs = row.reference or (None, None, None)
-        ours = (found.measures.ndcg, found.measures.ndcg_by_place, found.measures.precision)
-        shown.add_row(
+        ours = (sums.measures.ndcg, sums.measures.ndcg_by_place, sums.measures.precision)
+        table.add_row(
             row.name,
             str(row.budget),
-            f"{found.fetched:.0f}",
-            f"{found.true_windows:.0f}",
+            f"{sums.fetched:.0f}",
+            f"{sums.true_windows:.0f}",
             *(
                 f"{a:.1f} / {'-' if b is None else f'{b:.1f}':>5}"
                 for a, b in zip(ours, theirs, strict=True)
             ),
         )
-    return shown
+    return table
 
 
 def main(arguments: Sequence[str]) -> int:

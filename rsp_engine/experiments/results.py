@@ -1,11 +1,11 @@
 """Result folders: one for each suite that is run.
 
     manifest.json       what was run: the suite, its data and grids, seed and versions
-    rows/PART.csv       the rows of a task; there only when it is whole
+    rows/PART.csv       the rows of a task; written atomically, so a part is complete or missing
 
-While a suite is run the manifest has no `parts`; when all are there it names each with its SHA-256.
-So whatever stops a run leaves a folder with which it can go on, and a finished one can be checked.
-Nothing in a folder tells of the time or the place: the same suite gives the same bytes.
+While a suite runs, the manifest has no `parts`; once all tasks are done, it lists each part with
+its SHA-256. So an interrupted run can be resumed, and a finished folder can be verified. A folder
+contains neither dates nor host names: the same suite gives the same bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rsp_engine.experiments.tasks import RESULT_COLUMNS, tasks_of, work
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rsp_engine.experiments.process_pool import PoolSize
+    from rsp_engine.experiments.process_pool import TaskRunner
     from rsp_engine.experiments.suite import Suite
     from rsp_engine.experiments.tasks import Task
 
@@ -49,16 +49,16 @@ _AGAIN = "delete the folder, or choose another one with --results"
 
 
 def folder_name(suite: Suite) -> str:
-    """Return what the result folder of a suite is called."""
+    """Return the name of a suite's result folder."""
     recorded = "-recorded" if suite.data.source == "recorded" else ""
     return f"{suite.name}{recorded}{'-quick' if suite.is_quick else ''}"
 
 
 def manifest_of(suite: Suite) -> dict[str, Any]:
-    """Return all that decides what the results are, as it is read back from a manifest."""
+    """Return everything that determines the results, in the form that JSON gives back."""
     data = asdict(suite.data)
     folder = data.pop("folder")
-    made = {
+    manifest = {
         "format": FORMAT,
         "suite": suite.name,
         "title": suite.title,
@@ -73,11 +73,11 @@ def manifest_of(suite: Suite) -> dict[str, Any]:
             "python": platform.python_version(),
         },
     }
-    return dict(json.loads(json.dumps(made)))
+    return dict(json.loads(json.dumps(manifest)))
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """Return the digests of recorded traces, or raise that they are not there."""
+    """Return the digests of recorded traces, or raise if one cannot be read."""
     if not folder.is_dir():
         hint = f"it must hold {MENTIONS_FILE} and {FOLLOWERS_FILE}"
         raise SourceError(f"the data folder {folder} is not there", hint)
@@ -96,25 +96,26 @@ def _digest(content: bytes) -> str:
 def run_suite(
     suite: Suite,
     root: Path,
-    spread: PoolSize,
+    run_tasks: TaskRunner,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Path:
-    """Run what is missing of a suite, and return its folder.
+    """Run the tasks of a suite that are not done yet, and return its folder.
 
-    `progress` is told how many tasks are done, and how many there are.
+    `progress` is called with the number of tasks done and the number of all tasks. Raises a
+    `StateError` where the folder has results of another run.
     """
     path = root / folder_name(suite)
     manifest = manifest_of(suite)
-    found = _begin(path, manifest)
+    existing = _begin(path, manifest)
     tasks = tasks_of(suite)
-    if found.get("parts") is not None:
-        _check_parts(path, found)
+    if existing.get("parts") is not None:
+        _check_parts(path, existing)
         progress(len(tasks), len(tasks))
         return path
     missing = [task for task in tasks if not _is_there(path, task)]
     done = len(tasks) - len(missing)
     progress(done, len(tasks))
-    for task, text in spread(work, missing):
+    for task, text in run_tasks(work, missing):
         _write(path / _ROWS / task.part, text)
         done += 1
         progress(done, len(tasks))
@@ -124,7 +125,7 @@ def run_suite(
 
 
 def _begin(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a folder that fits, or make the folder; else raise what does not."""
+    """Return the manifest of a folder, creating both if needed; raise if it is of another run."""
     try:
         if path.exists() and not path.is_dir():
             raise StateError(f"{path} is no folder", _AGAIN)
@@ -133,42 +134,42 @@ def _begin(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
             _write(path / _MANIFEST, _json(manifest))
     except OSError as error:
         raise StateError(f"{path} cannot be written: {error.strerror}") from None
-    found = _manifest(path)
-    if (key := _difference(manifest, found)) is not None:
-        was, now = _at(found, key), _at(manifest, key)
+    existing = _manifest(path)
+    if (key := _difference(manifest, existing)) is not None:
+        was, now = _at(existing, key), _at(manifest, key)
         raise StateError(
             f"{path} holds results of another run: {key} was {was!r}, not {now!r}", _AGAIN
         )
-    return found
+    return existing
 
 
 def _manifest(path: Path) -> dict[str, Any]:
     """Read the manifest of a folder."""
     file = path / _MANIFEST
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        manifest = json.loads(file.read_text(encoding="utf-8"))
     except OSError:
         raise StateError(f"{path} is no result folder: {_MANIFEST} is missing", _AGAIN) from None
     except ValueError as error:
         raise StateError(f"{file} is damaged: {error}", _AGAIN) from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise StateError(f"{file}: format: must be {FORMAT}", _AGAIN)
-    return found
+    return manifest
 
 
-def _difference(wanted: Any, found: Any, key: str = "") -> str | None:  # noqa: ANN401 - JSON
-    """Return the key of the first value that differs.
+def _difference(wanted: Any, existing: Any, key: str = "") -> str | None:  # noqa: ANN401 - JSON
+    """Return the dotted key of the first value that differs, None if all are equal.
 
     >>> _difference({"data": {"seed": 1}}, {"data": {"seed": 2}, "parts": {}})
     'data.seed'
     """
-    if isinstance(wanted, dict) and isinstance(found, dict):
+    if isinstance(wanted, dict) and isinstance(existing, dict):
         inner = (
-            _difference(value, found.get(name), f"{key}.{name}" if key else name)
+            _difference(value, existing.get(name), f"{key}.{name}" if key else name)
             for name, value in wanted.items()
         )
         return next((one for one in inner if one is not None), None)
-    return None if wanted == found else key
+    return None if wanted == existing else key
 
 
 def _at(content: Any, key: str) -> Any:  # noqa: ANN401 - JSON
@@ -178,7 +179,7 @@ def _at(content: Any, key: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def _is_there(path: Path, task: Task) -> bool:
-    """Tell whether a task is done; its part is written in one go, so it is whole or not there."""
+    """Return whether a task is done, judged by its part; raise if this is truncated."""
     file = path / _ROWS / task.part
     if not file.exists():
         return False
@@ -191,7 +192,7 @@ def _is_there(path: Path, task: Task) -> bool:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write a file so that it is there as a whole or not at all."""
+    """Write a file atomically."""
     waiting = file.with_name(f".{file.name}.tmp")
     with waiting.open("w", encoding="utf-8", newline="\n") as opened:
         opened.write(text)
@@ -233,12 +234,12 @@ def _grid(content: dict[str, Any]) -> ParameterGrid:
 
 
 def is_result_folder(path: Path) -> bool:
-    """Tell whether a folder is that of a suite, finished or not."""
+    """Return whether a folder is the result folder of a suite, finished or not."""
     return (path / _MANIFEST).exists() or (path / _ROWS).is_dir()
 
 
 def read_result_folder(path: Path) -> Results:
-    """Return a finished result folder; one that is not finished, or damaged, is refused."""
+    """Return a finished result folder; raise if it is unfinished or damaged."""
     if not path.is_dir():
         raise StateError(f"{path} is not there", "run the suite first: rsp experiment run")
     manifest = _manifest(path)
@@ -251,9 +252,9 @@ def read_result_folder(path: Path) -> Results:
 
 
 def _check_parts(path: Path, manifest: dict[str, Any]) -> None:
-    """Raise if a part of a finished folder is not what it was."""
+    """Raise if a part of a finished folder is missing, or differs from its digest."""
     for part, digest in manifest["parts"].items():
         file = path / _ROWS / part
         if not file.exists() or _digest(file.read_bytes()) != digest:
-            told = "differs from what was run" if file.exists() else "is missing"
-            raise StateError(f"{path}: parts: {part} {told}", _AGAIN)
+            problem = "differs from what was run" if file.exists() else "is missing"
+            raise StateError(f"{path}: parts: {part} {problem}", _AGAIN)

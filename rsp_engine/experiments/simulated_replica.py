@@ -1,8 +1,8 @@
-"""The replica of an experiment: the values as last fetched, and what is known of them, by key.
+"""The simulated replica: the last fetched value of each key, with its freshness.
 
-What an evaluation does to it is what the engine does: a policy that learns fetches half of its
-budget, looks at what came, and then fetches the rest; where the remote side tells what has changed,
-the unchanged count as fetched, and every policy skips them.
+It refreshes as the engine does. A learning policy spends half of its budget, learns from the
+fetched values, and then spends the rest. With a change signal, unchanged keys count as refreshed
+and every policy skips them.
 """
 
 from __future__ import annotations
@@ -25,39 +25,42 @@ if TYPE_CHECKING:
     from rsp_engine.policies import Policy, Proposer
     from rsp_engine.policies.policy import CandidatePlaces
 
-__all__ = ["Listed", "SimulatedReplica", "Variant", "variant"]
+__all__ = ["CandidateList", "SimulatedReplica", "Variant", "variant"]
 
 _SIGNAL = "+signal"
 _NEED_INTERVALS = frozenset({"WSJ-WBM", "AT-WBM"})
-"""Only these look at how often a value changes; for others, it need not be learned."""
+"""The policies that use change intervals; for all others, learning them would be wasted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A policy, and whether the remote side tells what has changed."""
+    """A policy, and whether the remote side provides a change signal."""
 
     policy: Policy
-    is_told: bool
+    has_signal: bool
 
     @property
     def proposer(self) -> Proposer | None:
-        """Where its candidates come from."""
+        """The source of the policy's candidates."""
         return self.policy.proposer
 
 
 def variant(text: str) -> Variant:
-    """Return a policy as experiments name it; one that is none is a `ValueError`.
+    """Return the policy of a name such as `AT-VOI+wp=4+signal`, as suites write it.
 
-    >>> variant("AT-VOI+wp=4+signal").is_told
+    Raises a `ValueError` for an unknown policy.
+
+    >>> variant("AT-VOI+wp=4+signal").has_signal
     True
     """
     return Variant(policy_named(text.removesuffix(_SIGNAL)), text.endswith(_SIGNAL))
 
 
-class Listed(NamedTuple):
-    """The candidates of a window, best first by what is held, and all they are scored by.
+class CandidateList(NamedTuple):
+    """The candidates of a window, best first by the replica's values, with the inputs of F.
 
-    `precedence` says who is the better one of equals, a larger number. `score` is F.
+    `lives` counts the evaluations that a candidate stays in the list. Of equal scores, the larger
+    `precedence` ranks first. `score` is F of streamed and remote values.
     """
 
     keys: Integers
@@ -70,50 +73,55 @@ class Listed(NamedTuple):
 
 
 class SimulatedReplica:
-    """The values, with what a policy sees of them."""
+    """Remote values by key, with the freshness and the intervals that policies use."""
 
     def __init__(
         self,
         initial: Floats | Integers,
         now: int,
         learned: LearnedIntervals,
-        chosen: Variant,
+        policy_variant: Variant,
         seed: int,
     ) -> None:
         self.values: Floats = initial.astype(np.float64)
-        self.learner = Learner() if isinstance(chosen.policy, Voi) else None
+        self.learner = Learner() if isinstance(policy_variant.policy, Voi) else None
         self._facts = FreshnessTable()
         self._facts.grow(len(initial))
-        learns = chosen.policy.name in _NEED_INTERVALS
+        learns = policy_variant.policy.name in _NEED_INTERVALS
         self._estimator = estimator(learned if learns else DeclaredIntervals(learned.initial))
-        self._chosen, self._seed = chosen, seed
+        self._variant, self._seed = policy_variant, seed
         every = np.arange(len(initial))
         self._renew(every, np.ones(len(every), dtype=np.bool_), now)
 
     def refresh(
-        self, listed: Callable[[], Listed], truth: Floats, present: Integers, budget: int, now: int
+        self,
+        candidate_list: Callable[[], CandidateList],
+        truth: Floats,
+        present: Integers,
+        budget: int,
+        now: int,
     ) -> int:
-        """Fetch what the policy elects for an evaluation, and return how many keys these are.
+        """Fetch the keys that the policy elects for an evaluation, and return their number.
 
-        `listed` gives the candidates by the values as they are then; `truth` are the remote values
-        by key, `present` the keys of the window.
+        `candidate_list` ranks the candidates by the present values of the replica. `truth` has the
+        remote value of every key, and `present` the keys of the window.
         """
-        if self._chosen.proposer is None:
+        if self._variant.proposer is None:
             return 0
-        first = listed()
+        first = candidate_list()
         if self.learner is not None:
             self.learner.begin(present, self.values[present])
-        fresh = self._told(first.keys, truth, now)
+        fresh = self._unchanged(first.keys, truth, now)
         if self.learner is None:
             return self._fetch(first, fresh, truth, budget, now)
         half = -(-budget // 2)
         fetched = self._fetch(first, fresh, truth, half, now)
-        again = listed()
-        fresh = self._facts.last_refresh[again.keys] == now
-        return fetched + self._fetch(again, fresh, truth, budget - half, now)
+        second = candidate_list()
+        fresh = self._facts.last_refresh[second.keys] == now
+        return fetched + self._fetch(second, fresh, truth, budget - half, now)
 
-    def candidates(self, listed: Listed) -> Candidates:
-        """Return candidates as a policy is given them."""
+    def candidates(self, listed: CandidateList) -> Candidates:
+        """Return the candidates in the form that policies take."""
         scores = listed.score(listed.streamed, self.values[listed.keys])
         outlook = None
         if self.learner is not None:
@@ -125,16 +133,16 @@ class SimulatedReplica:
             )
         return Candidates(listed.keys, scores, listed.lives, listed.k, listed.step, outlook)
 
-    def best(self, listed: Listed) -> CandidatePlaces:
-        """Return the places of the answer in the list, in its order."""
-        policy = self._chosen.policy
+    def best(self, listed: CandidateList) -> CandidatePlaces:
+        """Return the places of the k best candidates, in the order of the answer."""
+        policy = self._variant.policy
         if isinstance(policy, Voi):
             return policy.best(self.candidates(listed))
         return np.arange(min(listed.k, len(listed.keys)))
 
-    def _told(self, keys: Integers, truth: Floats, now: int) -> Booleans | None:
-        """Let the remote side tell which keys have changed; return which have not."""
-        if not self._chosen.is_told:
+    def _unchanged(self, keys: Integers, truth: Floats, now: int) -> Booleans | None:
+        """Apply the change signal, and return which keys have not changed; None without one."""
+        if not self._variant.has_signal:
             return None
         changed: Booleans = self.values[keys] != truth[keys]
         self._note(keys[~changed], changed[~changed], now)
@@ -144,10 +152,10 @@ class SimulatedReplica:
         return ~changed
 
     def _fetch(
-        self, listed: Listed, fresh: Booleans | None, truth: Floats, budget: int, now: int
+        self, listed: CandidateList, fresh: Booleans | None, truth: Floats, budget: int, now: int
     ) -> int:
         candidates, entries = self.candidates(listed), self._facts.entries(listed.keys)
-        policy, seed = self._chosen.policy, self._seed
+        policy, seed = self._variant.policy, self._seed
         keys = elected_set(policy, candidates, entries, budget, now, seed, skipped=fresh)
         values = truth[keys]
         changed = self.values[keys] != values

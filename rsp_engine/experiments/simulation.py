@@ -1,9 +1,9 @@
-"""One run: a policy over a dataset, window by window, with nothing between it and its numbers.
+"""The simulation of one run: a policy over the windows of a dataset.
 
-The policies, what is learned of change intervals and the measures are the engine's own. Left out is
-what all runs over a dataset have in common: matching, counting, and the ranking of the oracle are
-done once, in `windows`. So a window costs a fraction of a millisecond. Tests hold a run against the
-operator of the engine, `Aggregates`, and against the same experiment as a query; see `as_query`.
+The policies, the change-interval estimators and the measures are the engine's own. The work that
+all runs over a dataset share (matching, counting, the oracle's ranking) is done once, in `windows`,
+so that a window costs a fraction of a millisecond. Tests compare a run with the engine's operator,
+`AggregateTopk`, and with the same experiment as an RSP-QL query.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rsp_engine.experiments.datasets.dataset import STEP
-from rsp_engine.experiments.simulated_replica import Listed, SimulatedReplica, variant
+from rsp_engine.experiments.simulated_replica import CandidateList, SimulatedReplica, variant
 from rsp_engine.experiments.windows import ranked_users
 from rsp_engine.operators.scoring.ranking_measures import ndcg, ndcg_by_place, precision
 from rsp_engine.replica.store.estimator import LearnedIntervals
@@ -40,7 +40,7 @@ class SimulationSetting:
 
 
 class SimulationOutcome(NamedTuple):
-    """What became of a window. The answer is best first; the measures are from 0 to 1."""
+    """The answer for a window, best first, the number of keys fetched, and measures in [0, 1]."""
 
     answer: tuple[int, ...]
     fetched: int
@@ -51,15 +51,15 @@ class SimulationOutcome(NamedTuple):
 
 def simulate(windows: DatasetWindows, setting: SimulationSetting) -> Iterator[SimulationOutcome]:
     """Yield the outcome of every window."""
-    chosen, k = variant(setting.policy), setting.k
-    held = SimulatedReplica(windows.initial, 0, LearnedIntervals(), chosen, setting.seed)
-    size = k + setting.n if chosen.proposer == "list" else None
+    policy_variant, k = variant(setting.policy), setting.k
+    replica = SimulatedReplica(windows.initial, 0, LearnedIntervals(), policy_variant, setting.seed)
+    size = k + setting.n if policy_variant.proposer == "list" else None
     for window in windows.windows:
-        listed = partial(_listed, windows, window, held, k, size)
-        fetched = held.refresh(listed, window.dfc, window.users, setting.budget, window.close)
-        ranked = listed()
-        answer = ranked.keys[held.best(ranked)].tolist()
-        oracle = window.oracle[: 2 * k]  # deeper, no measure looks
+        ranking = partial(_candidate_list, windows, window, replica, k, size)
+        fetched = replica.refresh(ranking, window.dfc, window.users, setting.budget, window.close)
+        ranked = ranking()
+        answer = ranked.keys[replica.best(ranked)].tolist()
+        oracle = window.oracle[: 2 * k]  # no measure looks deeper
         yield SimulationOutcome(
             tuple(answer),
             fetched,
@@ -69,15 +69,19 @@ def simulate(windows: DatasetWindows, setting: SimulationSetting) -> Iterator[Si
         )
 
 
-def _listed(
-    windows: DatasetWindows, window: DatasetWindow, held: SimulatedReplica, k: int, size: int | None
-) -> Listed:
-    """Return the list: the best of each active window, or all of them where no size is given.
+def _candidate_list(
+    windows: DatasetWindows,
+    window: DatasetWindow,
+    replica: SimulatedReplica,
+    k: int,
+    size: int | None,
+) -> CandidateList:
+    """Return the `size` best users of each active window, or all users without a size.
 
-    They stand in the order of the window at hand. Each lives until the last window among whose
-    best it is.
+    They are in the order of the current window. A user lives until the last window whose best
+    include it.
     """
-    known = held.values[window.users]
+    known = replica.values[window.users]
     order = ranked_users(windows.score(window.mn, known))
     lives = np.zeros(len(order), dtype=np.int64)
     lives[order[:size]] = 1
@@ -85,7 +89,7 @@ def _listed(
         best = ranked_users(windows.score(mn, known[places]))[:size]
         lives[places[best]] = life
     order = order[lives[order] > 0]
-    return Listed(
+    return CandidateList(
         window.users[order],
         window.mn[order],
         lives[order],

@@ -1,9 +1,9 @@
-"""Suites of experiments: TOML files that say which runs there are.
+"""Suites: TOML files that declare the runs of an experiment.
 
     title = "Sensitivity to the refresh budget"
-    varied = "budget"               # what the figures have on their x axis
+    varied = "budget"               # the x axis of the figures
 
-    [data]                          # all of it may be left out
+    [data]                          # optional, as is every key in it
     source = "generated"            # or "recorded": the traces in `folder`
     seed = 0
     datasets = 5                    # of each CH
@@ -12,20 +12,20 @@
 
     [[grid]]                        # one run for each combination of the values
     name = "Table 5"
-    policies = ["AT-TSM", "WSJ-LRU"]    # the nine of the paper if left out
+    policies = ["AT-TSM", "WSJ-LRU"]    # by default, the nine of the paper
     ch = [10]
     budget = [1, 7, 15]
     k = [5]
     n = [10]
-    quick = { budget = [7] }        # what --quick takes instead
+    quick = { budget = [7] }        # with --quick, these values instead
 
-    [quick]                         # and of the data
+    [quick]                         # with --quick, these keys of the data instead
     datasets = 3
 
-`counting` says what mn is. `slides`: in how many parts of the window a user is mentioned, which is
-what the program of AcquaTop counts. `mentions`: how often.
+`counting` defines mn. `slides`: the number of parts of the window in which a user is mentioned,
+which is what the program of AcquaTop counts. `mentions`: the number of mentions.
 
-Every key is known or refused, with its place. (AcquaTop, section 6, Tables 4 and 5.)
+An unknown key is refused, with its place. (AcquaTop, section 6, Tables 4 and 5.)
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 __all__ = [
     "NINE",
     "PARAMETERS",
-    "CountedParameter",
     "Data",
     "DataSource",
+    "MentionCounting",
     "Parameter",
     "ParameterGrid",
     "Suite",
@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 DataSource = Literal["generated", "recorded"]
-CountedParameter = Literal["slides", "mentions"]
+MentionCounting = Literal["slides", "mentions"]
 Parameter = Literal["ch", "budget", "k", "n"]
 PARAMETERS: tuple[Parameter, ...] = get_args(Parameter)
 
@@ -72,14 +72,14 @@ _RANGES = {"ch": (1, max(CHS)), "budget": (0, _MOST), "k": (1, _MOST), "n": (0, 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The datasets of a suite. A folder is given for recorded traces, and only for them."""
+    """The datasets of a suite; `folder` is that of recorded traces, None for generated data."""
 
     source: DataSource = "generated"
     folder: str | None = None
     seed: int = 0
     datasets: int = DATASETS
     windows: int = EVALUATIONS
-    counting: CountedParameter = "slides"
+    counting: MentionCounting = "slides"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class ParameterGrid:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite as it is run: with --quick, what that takes instead is in its place already."""
+    """A suite to run; the values of --quick are already in place."""
 
     name: str
     title: str
@@ -117,7 +117,7 @@ class Suite:
 
     @property
     def runs(self) -> int:
-        """How many runs there are."""
+        """The number of runs."""
         sizes = (
             len(g.policies) * len(g.ch) * len(g.budget) * len(g.k) * len(g.n) for g in self.grids
         )
@@ -125,7 +125,7 @@ class Suite:
 
 
 def read_suite(path: Path, *, quick: bool = False) -> Suite:
-    """Read a suite, or raise what is wrong with it and where."""
+    """Read a suite; raise a `SuiteError` that names the key at fault."""
     try:
         text = path.read_text(encoding="utf-8")
         content = tomllib.loads(text)
@@ -136,8 +136,8 @@ def read_suite(path: Path, *, quick: bool = False) -> Suite:
     top = _Table(str(path), content)
     top.only("title", "section", "varied", "data", "grid", "quick")
     data = _data(top.table("data"), Data())
-    asked = top.table("quick")
-    asked.only("datasets", "windows")
+    quick_data = top.table("quick")
+    quick_data.only("datasets", "windows")
     grids = [_grid(one, quick=quick) for one in top.tables("grid")]
     if len({grid.slug for grid in grids}) < len(grids):
         raise SuiteError(f"{path}: grid: two grids have the same name")
@@ -145,66 +145,68 @@ def read_suite(path: Path, *, quick: bool = False) -> Suite:
         path.stem,
         top.text("title"),
         top.one_of("varied", PARAMETERS),
-        _data(asked, data) if quick else data,
+        _data(quick_data, data) if quick else data,
         tuple(grids),
         top.text("section", ""),
         is_quick=quick,
     )
 
 
-def _data(given: _Table, default: Data) -> Data:
-    given.only(*(field.name for field in fields(Data)))
-    made = replace(
+def _data(table: _Table, default: Data) -> Data:
+    table.only(*(field.name for field in fields(Data)))
+    data = replace(
         default,
-        source=given.one_of("source", get_args(DataSource), default.source),
-        folder=given.text("folder", default.folder or "") or None,
-        seed=given.number("seed", 0, _MOST, default.seed),
-        datasets=given.number("datasets", 1, 1000, default.datasets),
-        windows=given.number("windows", 1, EVALUATIONS, default.windows),
-        counting=given.one_of("counting", get_args(CountedParameter), default.counting),
+        source=table.one_of("source", get_args(DataSource), default.source),
+        folder=table.text("folder", default.folder or "") or None,
+        seed=table.number("seed", 0, _MOST, default.seed),
+        datasets=table.number("datasets", 1, 1000, default.datasets),
+        windows=table.number("windows", 1, EVALUATIONS, default.windows),
+        counting=table.one_of("counting", get_args(MentionCounting), default.counting),
     )
-    if (made.source == "recorded") != (made.folder is not None):
-        told = "recorded traces have a folder" if made.folder is None else "it is for recorded data"
-        raise given.wrong("folder", told, 'source = "recorded" and folder = "..." go together')
-    return made
+    if (data.source == "recorded") != (data.folder is not None):
+        problem = (
+            "recorded traces have a folder" if data.folder is None else "it is for recorded data"
+        )
+        raise table.wrong("folder", problem, 'source = "recorded" and folder = "..." go together')
+    return data
 
 
-def _grid(given: _Table, *, quick: bool) -> ParameterGrid:
-    given.only("name", "policies", "quick", *PARAMETERS)
-    other = given.table("quick")
-    other.only("policies", *PARAMETERS)
-    chosen = [
-        other if quick and name in other.content else given for name in ("policies", *PARAMETERS)
-    ]
-    values = zip(PARAMETERS, chosen[1:], strict=True)
+def _grid(table: _Table, *, quick: bool) -> ParameterGrid:
+    table.only("name", "policies", "quick", *PARAMETERS)
+    quick_table = table.table("quick")
+    quick_table.only("policies", *PARAMETERS)
+
+    def table_of(key: str) -> _Table:
+        return quick_table if quick and key in quick_table.content else table
+
     return ParameterGrid(
-        given.text("name"),
-        _policies(chosen[0]),
-        *(table.numbers(name, *_RANGES[name]) for name, table in values),
+        table.text("name"),
+        _policies(table_of("policies")),
+        *(table_of(name).numbers(name, *_RANGES[name]) for name in PARAMETERS),
     )
 
 
-def _policies(given: _Table) -> tuple[str, ...]:
-    names = given.values("policies") if "policies" in given.content else NINE
+def _policies(table: _Table) -> tuple[str, ...]:
+    names = table.values("policies") if "policies" in table.content else NINE
     for name in names:
         if str(name).partition("+")[0] not in POLICIES:
-            raise given.wrong("policies", f"there is no policy {name!r}", _nearest(name, POLICIES))
+            raise table.wrong("policies", f"there is no policy {name!r}", _nearest(name, POLICIES))
         try:
             variant(str(name))
         except ValueError as reason:
-            raise given.wrong("policies", str(reason)) from None
+            raise table.wrong("policies", str(reason)) from None
     return tuple(str(name) for name in names)
 
 
 class _Table:
-    """A table of a suite, which knows where it stands."""
+    """A TOML table of a suite, with its place for error messages."""
 
     def __init__(self, place: str, content: Mapping[str, Any]) -> None:
         self.place = place
         self.content = content
 
-    def wrong(self, key: str, told: str, hint: str | None = None) -> SuiteError:
-        return SuiteError(f"{self.place}: {key}: {told}", hint)
+    def wrong(self, key: str, problem: str, hint: str | None = None) -> SuiteError:
+        return SuiteError(f"{self.place}: {key}: {problem}", hint)
 
     def only(self, *names: str) -> None:
         for key in self.content:
@@ -234,8 +236,8 @@ class _Table:
     def one_of(self, key: str, names: tuple[Any, ...], default: str | None = None) -> Any:  # noqa: ANN401 - one of the names
         found = self.content.get(key, default)
         if found not in names:
-            told = f"not {found!r}" if key in self.content else "and is missing"
-            raise self.wrong(key, f"must be one of {', '.join(names)}, {told}")
+            problem = f"not {found!r}" if key in self.content else "and is missing"
+            raise self.wrong(key, f"must be one of {', '.join(names)}, {problem}")
         return found
 
     def number(self, key: str, least: int, largest: int, default: int) -> int:

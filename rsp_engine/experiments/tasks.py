@@ -1,11 +1,11 @@
-"""The runs of a suite, put together into tasks that can be worked on anywhere.
+"""Tasks: the runs of a suite, grouped into units that can run in any process.
 
-A task is what one policy does over one dataset of a grid: all its budgets, k and n. It is plain
-data, and `work` is a plain function of it that gives a table as text, so that tasks can be given to
-other processes or machines. What runs of a dataset share is worked out once in a process.
+A task is one policy over one dataset of a grid, with all its budgets, k and n. It is plain data,
+and `work` is a plain function that turns it into a table as text, so that tasks can be sent to
+other processes or machines. Each process prepares the windows of a dataset once.
 
-Settings that cannot make a difference are not run twice: WST fetches nothing whatever the budget,
-AT-ASM and EXACT fetch everything, and only policies of the list look at N.
+Settings that cannot differ are run once: WST fetches nothing whatever the budget, AT-ASM and EXACT
+fetch everything, and only policies of the list depend on N.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rsp_engine.experiments.suite import Data, Suite
     from rsp_engine.experiments.windows import DatasetWindows
 
-__all__ = ["RESULT_COLUMNS", "Task", "canonical_rows", "dataset_of", "tasks_of", "work"]
+__all__ = ["RESULT_COLUMNS", "Task", "canonical_setting", "dataset_of", "tasks_of", "work"]
 
 RESULT_COLUMNS = (
     *("ch", "dataset", "policy", "budget", "k", "n"),
@@ -48,19 +48,19 @@ class Task:
 
 
 def tasks_of(suite: Suite) -> list[Task]:
-    """Return the tasks of a suite; those of one dataset stand side by side."""
-    found = []
+    """Return the tasks of a suite; those of one dataset are adjacent."""
+    tasks = []
     for grid in suite.grids:
         numbers = range(1, suite.data.datasets + 1)
         for ch, number, policy in product(grid.ch, numbers, grid.policies):
-            # Datasets differ in chance too: else RND would do much the same in all of them.
+            # Each dataset has its own seed: else RND would elect much the same in all of them.
             seed = 1000 * suite.data.seed + number
             settings = (
                 SimulationSetting(policy, *s, seed) for s in product(grid.budget, grid.k, grid.n)
             )
             part = f"{grid.slug}.ch{ch}.{number}.{policy}.csv"
-            found.append(Task(part, suite.data, ch, number, tuple(settings)))
-    return found
+            tasks.append(Task(part, suite.data, ch, number, tuple(settings)))
+    return tasks
 
 
 def work(task: Task) -> str:
@@ -69,21 +69,21 @@ def work(task: Task) -> str:
     known: dict[SimulationSetting, list[str]] = {}
     lines = [",".join(RESULT_COLUMNS)]
     for setting in task.settings:
-        asked = canonical_rows(setting)
-        if asked not in known:
-            known[asked] = _measured(windows, asked)
-        of = (task.ch, task.number, setting.policy, setting.budget, setting.k, setting.n)
-        start = ",".join(map(str, of))
-        lines += [f"{start},{rest}" for rest in known[asked]]
+        canonical = canonical_setting(setting)
+        if canonical not in known:
+            known[canonical] = _measured(windows, canonical)
+        columns = (task.ch, task.number, setting.policy, setting.budget, setting.k, setting.n)
+        start = ",".join(map(str, columns))
+        lines += [f"{start},{rest}" for rest in known[canonical]]
     return "\n".join(lines) + "\n"
 
 
-def canonical_rows(setting: SimulationSetting) -> SimulationSetting:
-    """Return the same run with 0 for all that makes no difference to it.
+def canonical_setting(setting: SimulationSetting) -> SimulationSetting:
+    """Return an equivalent setting, with 0 for parameters that the policy does not use.
 
-    >>> canonical_rows(SimulationSetting("AT-ASM", 7, 5, 10))
+    >>> canonical_setting(SimulationSetting("AT-ASM", 7, 5, 10))
     SimulationSetting(policy='AT-ASM', budget=0, k=5, n=10, seed=0)
-    >>> canonical_rows(SimulationSetting("WST", 7, 5, 10))
+    >>> canonical_setting(SimulationSetting("WST", 7, 5, 10))
     SimulationSetting(policy='WST', budget=0, k=5, n=0, seed=0)
     """
     policy = variant(setting.policy).policy
@@ -104,12 +104,12 @@ def _measured(windows: DatasetWindows, setting: SimulationSetting) -> list[str]:
 
 
 def dataset_of(data: Data, ch: int, number: int) -> Dataset:
-    """Return a dataset of a suite."""
+    """Return the `number`-th dataset of a suite with `ch` changes per invocation."""
     if data.folder is None:
-        made = generate(data.seed, ch, number)
+        dataset = generate(data.seed, ch, number)
     else:
-        made = derive(_trace(data.folder), data.seed, ch, number)
-    return made.once_a_slide() if data.counting == "slides" else made
+        dataset = derive(_trace(data.folder), data.seed, ch, number)
+    return dataset.once_a_slide() if data.counting == "slides" else dataset
 
 
 @lru_cache(maxsize=4)

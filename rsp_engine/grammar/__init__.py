@@ -1,4 +1,4 @@
-"""The language: RSP-QL text to a syntax tree and back, and everything that can be wrong with it."""
+"""The RSP-QL language: parser, syntax tree, validation rules and serialiser."""
 
 from rsp_engine.grammar.validate import Validation, check, parse, validate
 from rsp_engine.grammar.write import serialise, to_sparql

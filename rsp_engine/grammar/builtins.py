@@ -1,4 +1,4 @@
-"""The functions of SPARQL 1.1 (section 17.4), and how many arguments each takes."""
+"""The built-in functions of SPARQL 1.1 (section 17.4) and their arities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BUILTINS: dict[str, tuple[int, float]] = {
 
 
 def arity_text(name: str) -> str:
-    """Say how many arguments a function takes.
+    """Describe the number of arguments that a function takes.
 
     >>> arity_text("SUBSTR"), arity_text("NOW")
     ('2 or 3 arguments', 'no arguments')

@@ -1,14 +1,14 @@
-"""Functions that are defined by an expression: `F(?a, ?b) = ?a / 100 + ?b`.
+"""Functions defined by an expression: `F(?a, ?b) = ?a / 100 + ?b`.
 
-A call of one stands for its expression, with the arguments in the places of the parameters. So
-what is planned and evaluated is SPARQL and nothing else: a score can be proved monotone, it runs
-wherever the query runs, and inside of SERVICE too. (AcquaTop's Listing 1 ranks by such an F.)
+A call is expanded to the expression, with the arguments in place of the parameters. So the planner
+sees plain SPARQL: it can prove a score monotone, and the expression runs wherever the query runs,
+inside SERVICE too. (AcquaTop's Listing 1 ranks by such an F.)
 
 >>> from rsp_engine.grammar import check, serialise
 >>> query = check("SELECT (F(?x, 2) AS ?y) FROM NAMED WINDOW <u:w> ON <u:s> [RANGE 1m]"
 ...               " { WINDOW <u:w> { ?x <u:p> ?z } }")
->>> made, _ = expand(query, {"F": read_definition("F(?a, ?b) = (?a + 1) / ?b")})
->>> serialise(made).partition("FROM")[0].strip()
+>>> expanded, _ = expand(query, {"F": read_definition("F(?a, ?b) = (?a + 1) / ?b")})
+>>> serialise(expanded).partition("FROM")[0].strip()
 'SELECT ((?x + 1) / 2 AS ?y)'
 """
 
@@ -24,7 +24,7 @@ from rsp_engine.grammar import tree
 from rsp_engine.grammar.builtins import BUILTINS
 from rsp_engine.grammar.expressions import aggregates, parts
 from rsp_engine.grammar.validate import validate
-from rsp_engine.model.terms.term import XSD
+from rsp_engine.model.terms.xsd import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,14 +34,18 @@ __all__ = ["USUAL", "Definition", "defined", "expand", "read_definition"]
 _HEAD = re.compile(r"\s*(?P<name>.+?)\s*\((?P<parameters>[^()]*)\)\s*=", re.DOTALL)
 _PARAMETER = re.compile(r"[?$](\w+)")
 _LARGEST, _DEEPEST = 10_000, 100
-"""So many parts and levels the expression may have that a call stands for."""
+"""The most nodes and levels of an expanded call.
+
+Functions that call each other twice double in size with each call, and a deep tree exhausts the
+stack of what walks it.
+"""
 _SOURCE = "<function>"
 _HINT = "write it as F(?a, ?b) = ?a / 100 + ?b"
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function: what it is called, a bare name or an IRI, and what a call of it stands for."""
+    """A function: its name (bare or an IRI), its parameters, and the expression it expands to."""
 
     name: str
     parameters: tuple[str, ...]
@@ -49,7 +53,7 @@ class Definition:
 
 
 def read_definition(text: str, prefixes: Mapping[str, str] | None = None) -> Definition:
-    """Read a definition, or raise what is wrong with it, with its place.
+    """Parse a definition, or raise `QuerySyntaxError` with the place of the mistake.
 
     >>> read_definition("half(?x) = ?x / 2").parameters
     ('x',)
@@ -57,10 +61,10 @@ def read_definition(text: str, prefixes: Mapping[str, str] | None = None) -> Def
     head = _HEAD.match(text)
     if head is None:
         raise _wrong(text, "this defines no function", Span(0, len(text)), _HINT)
-    known = dict(prefixes or {})
-    name = _name(text, head, known)
+    declared = dict(prefixes or {})
+    name = _name(text, head, declared)
     parameters = tuple(_parameters(text, head))
-    body = _expression(text, Span(head.end(), len(text)), known)
+    body = _expression(text, Span(head.end(), len(text)), declared)
     for node in (*aggregates(body), *(e for e in parts(body) if isinstance(e, tree.Exists))):
         kind = "EXISTS" if isinstance(node, tree.Exists) else "an aggregate"
         hint = "a function is an expression over its parameters"
@@ -68,13 +72,13 @@ def read_definition(text: str, prefixes: Mapping[str, str] | None = None) -> Def
     for variable in tree.find(body, tree.Var):
         if variable.name not in parameters:
             hint = f"it has {', '.join(f'?{p}' for p in parameters) or 'none'}"
-            told = f"?{variable.name} is no parameter of {head['name'].strip()}"
-            raise _wrong(text, told, variable.span, hint)
+            message = f"?{variable.name} is no parameter of {head['name'].strip()}"
+            raise _wrong(text, message, variable.span, hint)
     return Definition(name, parameters, body)
 
 
 def _name(text: str, head: re.Match[str], prefixes: Mapping[str, str]) -> str:
-    """Return the name of what is called like this, as a call of it has it."""
+    """Return the name of the function: the bare name, or the IRI with its prefix resolved."""
     span = Span(*head.span("name"))
     of_sparql = f"{head['name']} is a function of SPARQL"
     if head["name"].upper() in (*BUILTINS, *tree.AGGREGATE_NAMES):
@@ -96,42 +100,45 @@ def _parameters(text: str, head: re.Match[str]) -> Iterator[str]:
     start, seen = head.start("parameters"), set()
     if not head["parameters"].strip():
         return
-    for written in head["parameters"].split(","):
-        at = Span(start, start + len(written))
-        start = at.end + 1
-        found = _PARAMETER.fullmatch(written.strip())
-        if found is None:
-            raise _wrong(text, f"{written.strip() or 'nothing'} is no parameter", at, _HINT)
-        if found[1] in seen:
-            raise _wrong(text, f"?{found[1]} is a parameter already", at, "take another name")
-        seen.add(found[1])
-        yield found[1]
+    for piece in head["parameters"].split(","):
+        span = Span(start, start + len(piece))
+        start = span.end + 1
+        match = _PARAMETER.fullmatch(piece.strip())
+        if match is None:
+            raise _wrong(text, f"{piece.strip() or 'nothing'} is no parameter", span, _HINT)
+        if match[1] in seen:
+            raise _wrong(text, f"?{match[1]} is a parameter already", span, "take another name")
+        seen.add(match[1])
+        yield match[1]
 
 
 def _expression(
     text: str, part: Span, prefixes: Mapping[str, str], after: str = ""
 ) -> tree.Expression:
-    """Read a part of a text as an expression, whose nodes know their places in the text."""
-    before = "".join(f"PREFIX {name}: <{iri}>\n" for name, iri in prefixes.items()) + "SELECT (("
-    written = f"{before}{text[part.start : part.end]}{after}\n) AS ?value) {{ }}"
+    """Parse a part of a text as an expression, in the SELECT of a query that is made for it.
 
-    def place(span: Span) -> Span:
+    The spans of its nodes and of its errors refer to the text, not to that query.
+    """
+    before = "".join(f"PREFIX {name}: <{iri}>\n" for name, iri in prefixes.items()) + "SELECT (("
+    query = f"{before}{text[part.start : part.end]}{after}\n) AS ?value) {{ }}"
+
+    def in_text(span: Span) -> Span:
         start, end = (at - len(before) + part.start for at in (span.start, span.end))
         return Span(min(max(start, part.start), part.end), min(max(end, part.start), part.end))
 
-    found = validate(written)
-    if found.query is None or found.errors:
-        told = [Diagnostic(d.kind, d.message, place(d.span), d.hint) for d in found.errors]
-        raise QuerySyntaxError(told, text, _SOURCE)
-    made = list(tree.find(found.query, tree.SelectAs))
-    if len(made) != 1:
+    result = validate(query)
+    if result.query is None or result.errors:
+        errors = [Diagnostic(d.kind, d.message, in_text(d.span), d.hint) for d in result.errors]
+        raise QuerySyntaxError(errors, text, _SOURCE)
+    items = list(tree.find(result.query, tree.SelectAs))
+    if len(items) != 1:
         raise _wrong(text, "this is more than one expression", part, _HINT)
-    return _placed(made[0].expression, place)
+    return _with_spans(items[0].expression, in_text)
 
 
-def _placed(expression: tree.Expression, place: Callable[[Span], Span]) -> tree.Expression:
-    """Return an expression whose nodes stand elsewhere."""
-    moved = tree.rewrite_tree(expression, lambda node: replace(node, span=place(node.span)))
+def _with_spans(expression: tree.Expression, change: Callable[[Span], Span]) -> tree.Expression:
+    """Return an expression with the spans of all its nodes changed."""
+    moved = tree.rewrite_tree(expression, lambda node: replace(node, span=change(node.span)))
     return cast("tree.Expression", moved)
 
 
@@ -140,16 +147,16 @@ def _wrong(text: str, message: str, span: Span, hint: str) -> QuerySyntaxError:
 
 
 USUAL: Mapping[str, Definition] = {
-    made.name: made
-    for made in (
-        # A double, since a decimal of many digits times another one would have too many of them.
+    definition.name: definition
+    for definition in (
+        # A double, since the product of two long decimals can exceed the digits of a decimal.
         read_definition(
             "norm(?value, ?least, ?largest) = xsd:double(?value - ?least) / (?largest - ?least)",
             {"xsd": XSD},
         ),
     )
 }
-"""What is defined from the start."""
+"""The predefined functions; a definition of the same name replaces one."""
 
 
 def defined(
@@ -157,60 +164,66 @@ def defined(
     prefixes: Mapping[str, str] | None = None,
     known: Mapping[str, Definition] = USUAL,
 ) -> dict[str, Definition]:
-    """Return what is known with further definitions. A name is defined once, but for usual ones."""
-    found = dict(known)
+    """Return the known definitions and those of the texts, by name.
+
+    Raise `BindingError` if a name is defined twice; the names of `USUAL` may be redefined.
+    """
+    definitions = dict(known)
     for text in texts:
-        made = read_definition(text, prefixes)
-        if found.get(made.name) not in (None, USUAL.get(made.name)):
-            raise BindingError(f"{made.name} is defined twice", "leave one of them out")
-        found[made.name] = made
-    return found
+        definition = read_definition(text, prefixes)
+        name = definition.name
+        if definitions.get(name) not in (None, USUAL.get(name)):
+            raise BindingError(f"{name} is defined twice", "leave one of them out")
+        definitions[name] = definition
+    return definitions
 
 
 def expand(
     query: tree.QueryUnit, definitions: Mapping[str, Definition]
 ) -> tuple[tree.QueryUnit, list[Diagnostic]]:
-    """Return a query with every call of a defined function replaced, and which calls are wrong."""
-    wrong: list[Diagnostic] = []
+    """Return a query with every call of a defined function expanded, and the first wrong call."""
+    errors: list[Diagnostic] = []
 
     def too_large(name: str) -> str:
         return f"what {name} stands for here is too large, or nested too deep"
 
-    def put(node: tree.Node, inside: tuple[str, ...]) -> tree.Node:
+    def expand_call(node: tree.Node, callers: tuple[str, ...]) -> tree.Node:
         name = _called(node)
-        if wrong or name is None or (found := definitions.get(name)) is None:
+        if errors or name is None or (definition := definitions.get(name)) is None:
             return node
         arguments = cast("tree.NamedCall | tree.FunctionCall", node).arguments
-        told = None
-        if name in inside:
-            told = f"{name} is defined by itself: {' -> '.join((*inside, name))}"
-        elif len(arguments) != len(found.parameters):
-            has, given = _counted(found.parameters, "parameter"), _counted(arguments, "argument")
-            told = f"{name} has {has}, and {given} {'is' if len(arguments) == 1 else 'are'} given"
-        elif len(inside) >= _DEEPEST:
-            told = too_large(name)
-        if told is None:
-            put_in = dict(zip(found.parameters, arguments, strict=True))
-            within = (*inside, name)
+        parameters = definition.parameters
+        message = None
+        if name in callers:
+            message = f"{name} is defined by itself: {' -> '.join((*callers, name))}"
+        elif len(arguments) != len(parameters):
+            has, given = _counted(parameters, "parameter"), _counted(arguments, "argument")
+            verb = "is" if len(arguments) == 1 else "are"
+            message = f"{name} has {has}, and {given} {verb} given"
+        elif len(callers) >= _DEEPEST:
+            message = too_large(name)
+        if message is None:
+            values = dict(zip(parameters, arguments, strict=True))
             body = tree.rewrite_tree(
-                _placed(found.body, lambda _: node.span), lambda inner: put(inner, within)
+                _with_spans(definition.body, lambda _: node.span),
+                lambda inner: expand_call(inner, (*callers, name)),
             )
-            made = tree.rewrite_tree(
-                body, lambda inner: put_in[inner.name] if isinstance(inner, tree.Var) else inner
+            expression = tree.rewrite_tree(
+                body, lambda inner: values[inner.name] if isinstance(inner, tree.Var) else inner
             )
-            if not _is_too_large(made):
-                return made
-            told = too_large(name)
-        if not wrong:  # whatever calls this one is wrong for the same reason
-            wrong.append(Diagnostic("semantic", told, node.span))
+            if not _is_too_large(expression):
+                return expression
+            message = too_large(name)
+        if not errors:  # the callers fail for the same reason
+            errors.append(Diagnostic("semantic", message, node.span))
         return node
 
-    made = tree.rewrite_tree(query, lambda node: put(node, ()))
-    return cast("tree.QueryUnit", made), wrong
+    expanded = tree.rewrite_tree(query, lambda node: expand_call(node, ()))
+    return cast("tree.QueryUnit", expanded), errors
 
 
 def _is_too_large(expression: tree.Node) -> bool:
-    """Tell whether an expression has too many parts, or too many levels, to be walked."""
+    """Return whether an expression has more nodes or levels than the limits."""
     if next(islice(tree.walk(expression), _LARGEST, None), None) is not None:
         return True
     level = [expression]
@@ -224,7 +237,7 @@ def _counted(things: Sequence[object], word: str) -> str:
 
 
 def _called(node: tree.Node) -> str | None:
-    """Return the name of the function that a node calls, if it is one that may be defined."""
+    """Return the name of the function that a node calls; `None` if it cannot be a defined one."""
     match node:
         case tree.NamedCall(name, _):
             return name

@@ -1,4 +1,4 @@
-"""Questions about expressions that several rules ask."""
+"""Traversals of expressions: their parts, their aggregates, their ungrouped variables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["aggregates", "is_aggregate", "parts", "ungrouped_variables"]
 
 
 def parts(expression: Node) -> Iterator[Node]:
-    """Yield an expression and all expressions inside it, but nothing of the patterns of EXISTS."""
+    """Yield an expression and its sub-expressions; the patterns of EXISTS are not entered."""
     waiting = [expression]
     while waiting:
         current = waiting.pop()
@@ -23,17 +23,17 @@ def parts(expression: Node) -> Iterator[Node]:
 
 
 def is_aggregate(node: Node) -> bool:
-    """Tell whether a node is an aggregate; with DISTINCT a function of one's own is one as well."""
+    """Return whether a node is an aggregate; a call of an IRI with DISTINCT is one as well."""
     return isinstance(node, Aggregate) or (isinstance(node, FunctionCall) and node.distinct)
 
 
 def aggregates(expression: Node) -> Iterator[Node]:
-    """Yield the aggregates of an expression, nested ones as well."""
+    """Yield the aggregates of an expression, nested ones included."""
     return (part for part in parts(expression) if is_aggregate(part))
 
 
 def ungrouped_variables(expression: Node) -> Iterator[Var]:
-    """Yield the variables of an expression that stand outside any aggregate."""
+    """Yield the variables of an expression that are outside all aggregates."""
     waiting = [expression]
     while waiting:
         current = waiting.pop()

@@ -1,8 +1,9 @@
-"""Query files: read whole, as UTF-8, and never more than a query can need."""
+"""Query files: UTF-8 text with a limit on the size."""
 
 from __future__ import annotations
 
 import sys
+from codecs import BOM_UTF8
 from pathlib import Path
 
 from rsp_engine.errors import Diagnostic, QueryFileError, QuerySyntaxError, Span
@@ -10,22 +11,27 @@ from rsp_engine.errors import Diagnostic, QueryFileError, QuerySyntaxError, Span
 __all__ = ["LARGEST_QUERY", "read_query"]
 
 LARGEST_QUERY = 2 * 1024 * 1024
-"""The largest query, in bytes."""
+"""The largest query file, in bytes: far more than a query needs, so a larger file is data."""
 
 
 def read_query(path: str) -> str:
-    """Return the text of a query file, or of the standard input for `-`."""
+    """Return the text of a query file, or of standard input for `-`.
+
+    Raise `QueryFileError` if the file cannot be read or is too large, and `QuerySyntaxError` if it
+    is not UTF-8.
+    """
     data = _read(path)
     if len(data) > LARGEST_QUERY:
         size = f"{LARGEST_QUERY // 1024 // 1024} MB"
         raise QueryFileError(
             f"it is larger than {size}", "a query this long is probably data", path
         )
+    data = data.removeprefix(BOM_UTF8)
     try:
-        return data.decode("utf-8-sig")
+        return data.decode()
     except UnicodeDecodeError as error:
-        text = data.decode("utf-8-sig", errors="replace")
-        place = len(data[: error.start].decode("utf-8-sig"))
+        text = data.decode(errors="replace")
+        place = len(data[: error.start].decode())
         message = f"the text is not UTF-8: byte 0x{data[error.start]:02x} cannot stand here"
         hint = "save the file as UTF-8"
         wrong = Diagnostic("syntax", message, Span(place, place + 1), hint)

@@ -1,8 +1,8 @@
 """IRIs: resolution of relative references (RFC 3986, section 5.2; RFC 3987).
 
-Only references without a scheme are combined with a base (SPARQL 1.1, section 4.1.1.2). An absolute
-IRI stays as it is written, dot segments, case and percent-encoding included: RDF compares IRIs
-character by character, and data are not normalised either.
+Only references without a scheme are resolved against a base (SPARQL 1.1, section 4.1.1.2). An
+absolute IRI is not normalised, neither its dot segments nor its case nor its percent-encoding: RDF
+compares IRIs character by character, and data are not normalised either.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PARTS = re.compile(
 
 
 def is_absolute(iri: str) -> bool:
-    """Tell whether an IRI has a scheme.
+    """Return whether an IRI has a scheme.
 
     >>> is_absolute("urn:a"), is_absolute("a/b:c")
     (True, False)
@@ -26,9 +26,9 @@ def is_absolute(iri: str) -> bool:
 
 
 def absolute(iri: str) -> str:
-    """Return what an IRI stands for where there is no BASE: a relative one is a path in `file:`.
+    """Return the absolute form of an IRI without BASE: a relative one becomes a `file:` path.
 
-    It does not depend on where the query lies, and the name of a file beside it stays readable.
+    The result does not depend on the folder of the query.
 
     >>> absolute("people.ttl"), absolute("../a"), absolute("urn:a")
     ('file:people.ttl', 'file:../a', 'urn:a')
@@ -37,7 +37,7 @@ def absolute(iri: str) -> str:
 
 
 def resolve(base: str, reference: str) -> str:
-    """Resolve a reference against a base.
+    """Resolve a reference against a base IRI.
 
     >>> resolve("http://a/b/c/d;p?q", "../g?y#s")
     'http://a/b/g?y#s'
@@ -79,7 +79,7 @@ def _merge(authority: str | None, base_path: str, path: str) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """Remove `.` and `..` (section 5.2.4)."""
+    """Remove dot segments (RFC 3986, section 5.2.4)."""
     kept: list[str] = []
     segments = path.split("/")
     for place, segment in enumerate(segments):

@@ -1,8 +1,9 @@
-"""What the notes of the SPARQL 1.1 grammar demand and a grammar cannot say (section 19.8).
+"""Scopes of variables and blank nodes: the notes of the SPARQL 1.1 grammar (section 19.8).
 
-Note 12 and section 18.2.1: the variable of `(... AS ?v)` and BIND must be new. Section 11.4: with
-grouping, only keys and aggregates can be projected. Note 14: aggregates stand in SELECT, HAVING
-and ORDER BY only. Section 5.1.1: a blank node label belongs to one basic graph pattern.
+A context-free grammar cannot express these. Note 12 and section 18.2.1: the variable of
+`(... AS ?v)` and BIND must be new. Section 11.4: with grouping, only keys and aggregates can be
+projected. Note 14: aggregates are allowed in SELECT, HAVING and ORDER BY only. Section 5.1.1: a
+blank node label belongs to one basic graph pattern.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ __all__ = ["Scopes", "group_keys", "is_grouped", "projected_variables"]
 
 
 class Scopes:
-    """The scopes of one query: what is visible where, and what breaks the notes."""
+    """The scopes of one query, and a diagnostic for each place that breaks a note."""
 
     def __init__(self, query: QueryUnit) -> None:
         self.diagnostics: list[Diagnostic] = []
         self._labels: dict[str, object] = {}
         self.visible: set[str] = self._form(query)
-        """The variables that the WHERE clause, GROUP BY and VALUES bind."""
+        """The variables that WHERE, GROUP BY and VALUES bring into scope."""
 
     def _refuse(self, message: str, node: Node, hint: str | None = None) -> None:
         self.diagnostics.append(Diagnostic("syntax", message, node.span, hint))
@@ -76,7 +77,7 @@ class Scopes:
         modifiers: Modifiers,
         values: InlineData | None,
     ) -> set[str]:
-        """Check a SELECT, and return what is visible to its projection."""
+        """Check a SELECT, and return the variables that its projection can see."""
         visible = self._solutions(where, modifiers, values)
         named: set[str] = set()
         grouped = is_grouped(clause, modifiers)
@@ -126,7 +127,7 @@ class Scopes:
     def _solutions(
         self, where: GroupPattern, modifiers: Modifiers, values: InlineData | None
     ) -> set[str]:
-        """Check a pattern and its modifiers, and return what is visible after them."""
+        """Check a pattern and its modifiers, and return the variables in scope after them."""
         visible = self._group(where)
         for key in modifiers.group_by:
             self._forbid_aggregates(key.expression, "GROUP BY")
@@ -229,7 +230,7 @@ def projected_variables(
     modifiers: Modifiers,
     values: InlineData | None = None,
 ) -> tuple[str, ...]:
-    """Return the variables of an answer, each once; those of `SELECT *` by name."""
+    """Return the distinct variables of an answer; those of `SELECT *` sorted by name."""
     if clause.items:
         named = ((i.variable if isinstance(i, SelectAs) else i).name for i in clause.items)
         return tuple(dict.fromkeys(named))
@@ -238,7 +239,7 @@ def projected_variables(
 
 
 def is_grouped(clause: SelectClause, modifiers: Modifiers) -> bool:
-    """Tell whether a SELECT puts solutions together: by GROUP BY, or by an aggregate alone."""
+    """Return whether a SELECT groups its solutions, by GROUP BY or by an aggregate alone."""
     expressions = (
         *(item for item in clause.items if isinstance(item, SelectAs)),
         *modifiers.having,

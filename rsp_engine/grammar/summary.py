@@ -1,4 +1,4 @@
-"""A query in one line."""
+"""The one-line summary of a query that `rsp validate` prints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["summary"]
 
 
 def summary(query: QueryUnit) -> str:
-    """Say what a query does in one line.
+    """Summarise a query in one line: its form, its inputs, its ranking and its functions.
 
     >>> from rsp_engine.grammar import parse
     >>> summary(parse('''

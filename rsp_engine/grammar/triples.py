@@ -1,4 +1,4 @@
-"""Triples without their short forms: lists and property lists spelt out (SPARQL 1.1, 4.2)."""
+"""Plain triples: the abbreviations of triple patterns expanded (SPARQL 1.1, section 4.2)."""
 
 from __future__ import annotations
 
@@ -33,29 +33,35 @@ PlainTriple = tuple[TripleNode, Var | Path, TripleNode]
 
 
 def plain_triples(block: TriplesBlock, labels: Iterator[int] | None = None) -> list[PlainTriple]:
-    """Return the triples of a block; nodes without a name get labels that no query can write.
+    """Return the triples of a block with collections and property lists expanded.
 
-    Blocks that are to share no label take their numbers from one iterator.
+    Anonymous nodes get labels that no query can contain. Pass one iterator of `labels` for several
+    blocks to keep their labels distinct.
 
     >>> from rsp_engine.grammar import parse
     >>> [block] = parse("ASK { ?s ?p [ ?q 1 ], 2 }").form.where.elements
     >>> [value for _, _, value in plain_triples(block)]
     [BlankNode(label='.0'), Literal(lexical='1', ...), Literal(lexical='2', ...)]
     """
-    return _Spelling(count() if labels is None else labels).block(block)
+    return _Expansion(count() if labels is None else labels).block(block)
 
 
 def plain_terms(elements: Sequence[Construct]) -> tuple[PlainTerms, ...]:
-    """Return the subject, the verb and the object of each pattern, if there is nothing else."""
+    """Return the triples of a group of plain triple patterns.
+
+    The result is empty if the group has other elements, blank nodes or paths.
+    """
     blocks = [element for element in elements if isinstance(element, TriplesBlock)]
     if len(blocks) < len(elements):
         return ()
-    found = tuple(triple for block in blocks for triple in plain_triples(block))
-    terms = (term for triple in found for term in triple)
-    return found if all(isinstance(term, Var | Iri | Literal) for term in terms) else ()
+    triples = tuple(triple for block in blocks for triple in plain_triples(block))
+    terms = (term for triple in triples for term in triple)
+    return triples if all(isinstance(term, Var | Iri | Literal) for term in terms) else ()
 
 
-class _Spelling:
+class _Expansion:
+    """The expansion of one block, with the triples so far."""
+
     def __init__(self, labels: Iterator[int]) -> None:
         self._labels = labels
         self._triples: list[PlainTriple] = []

@@ -1,4 +1,4 @@
-"""From a text to a query that can be trusted, or to everything that is wrong with it."""
+"""Validation of RSP-QL text: syntax, the notes of the SPARQL grammar, and the rules of RSP-QL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Validation", "check", "parse", "validate"]
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What there is to say about a text. The query is there if it parses, rules kept or not."""
+    """The result of a validation. `query` is `None` only if the text has syntax errors."""
 
     query: QueryUnit | None
     errors: tuple[Diagnostic, ...]
@@ -28,7 +28,7 @@ class Validation:
 
 
 def parse(text: str, source: str = "<query>") -> QueryUnit:
-    """Return the syntax tree of an RSP-QL text, or raise a `QuerySyntaxError`.
+    """Return the syntax tree of an RSP-QL text, or raise `QuerySyntaxError`.
 
     >>> parse("ASK { }").form
     AskForm(dataset=(), where=GroupPattern(elements=()), modifiers=Modifiers(group_by=(), ...
@@ -40,7 +40,7 @@ def parse(text: str, source: str = "<query>") -> QueryUnit:
 
 
 def validate(text: str) -> Validation:
-    """Check a text against the grammar and its notes, and then against the rules of RSP-QL.
+    """Check a text against the grammar and its notes and, if it parses, the rules of RSP-QL.
 
     >>> [warning.message for warning in validate("ASK { ?s ?p ?o }").warnings]
     ['the query has no window, so it reads no stream']
@@ -57,7 +57,10 @@ def validate(text: str) -> Validation:
 
 
 def check(text: str, source: str = "<query>") -> QueryUnit:
-    """Return the tree of a text that keeps all rules, or raise what is wrong with it."""
+    """Return the syntax tree of a valid text.
+
+    Raise `QuerySyntaxError` if it does not parse, `QuerySemanticError` if it breaks a rule.
+    """
     result = validate(text)
     if result.query is None:
         raise QuerySyntaxError(result.errors, text, source)

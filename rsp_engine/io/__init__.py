@@ -1,1 +1,1 @@
-"""What comes in and what goes out: sources and sinks."""
+"""Input and output: sources read streams, sinks write answers."""

@@ -1,9 +1,9 @@
-"""Blank nodes: kept apart where they come in, and numbered where they go out.
+"""Blank node labels: unique per element on input, numbered per answer on output.
 
-A label means something only where it was written. Coming in, a node of an element is renamed after
-the stream, the time and the content of its element, so that its name does not depend on how the
-stream was read; of several equal elements each has nodes of its own. Going out, nodes are numbered
-in the order of the answer.
+A label has meaning only in the document that contains it. On input, a blank node is renamed after
+the stream, the timestamp and the content of its element, so that its label does not depend on how
+the stream was split or read. Equal elements get distinct blank nodes. On output, blank nodes are
+numbered in the order of the answer.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = ["ElementNames", "numbered", "within_stream"]
 
 
 class ElementNames:
-    """Names the blank nodes of the elements of a stream, each element on its own.
+    """The blank node labels of one stream, unique per element.
 
-    Memory: one number per distinct element with blank nodes that is not yet forgotten.
+    Memory: one counter per distinct element with blank nodes that is not yet forgotten.
     """
 
     def __init__(self, stream: str) -> None:
@@ -33,7 +33,7 @@ class ElementNames:
         self._seen: dict[int, Counter[str]] = {}
 
     def rename(self, timestamp: int, triples: Sequence[Triple]) -> Sequence[Triple]:
-        """Return the triples of an element with names that no other element has."""
+        """Return the triples of an element with labels that no other element has."""
         order: dict[str, str] = {}
         for triple in triples:
             for term in (triple.subject, triple.object):
@@ -50,7 +50,7 @@ class ElementNames:
         return [_renamed(t, {n: f"e{name}x{number}{n}" for n in order.values()}) for t in plain]
 
     def meet(self, others: Sequence[tuple[int, str, int]]) -> bool:
-        """Learn of elements that others have named, unless an equal one was named here: tell so."""
+        """Add elements that another reader named; return False if an equal one is known here."""
         if any(name in self._seen.get(timestamp, ()) for timestamp, name, _ in others):
             return False
         for timestamp, name, number in others:
@@ -58,24 +58,24 @@ class ElementNames:
         return True
 
     def forget(self, watermark: float) -> None:
-        """Forget elements before a watermark: none like them is still taken."""
+        """Forget elements before a watermark: an equal element would now be late."""
         for timestamp in [t for t in self._seen if t < watermark]:
             del self._seen[timestamp]
 
     def state(self) -> list[list[Any]]:
-        """Return how often each element came: its time, its name and a number."""
+        """Return the timestamp, the name and the count of each element, as plain data."""
         seen = [[t, name, n] for t, names in self._seen.items() for name, n in names.items()]
         return sorted(seen)
 
     def restore(self, state: Iterable[Sequence[Any]]) -> None:
-        """Go on from a state."""
+        """Restore a state that `state` returned."""
         self._seen = {}
         for timestamp, name, number in state:
             self._seen.setdefault(timestamp, Counter())[name] = number
 
 
 def within_stream(triples: Sequence[Triple], stream: int) -> Sequence[Triple]:
-    """Return the triples with the labels of one stream kept apart from those of others."""
+    """Return the triples with labels that no other stream has."""
     labels = {
         term.value: f"s{stream}x{term.value}"
         for triple in triples
@@ -95,7 +95,7 @@ def _renamed(triple: Triple, names: dict[str, str]) -> Triple:
 
 
 def numbered(content: Solutions | Graph | Boolean) -> Solutions | Graph | Boolean:
-    """Return an answer whose blank nodes are called b0, b1, ... in the order of the answer."""
+    """Return an answer whose blank nodes are labelled b0, b1, ... in the order of the answer."""
     names: dict[str, str] = {}
 
     def name(term: BlankNode) -> BlankNode:

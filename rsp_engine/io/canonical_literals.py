@@ -1,8 +1,8 @@
-"""Literals by value: numbers, truth values and times come in as Oxigraph keeps them.
+"""Canonical literals: numbers, booleans and dates in the form in which Oxigraph stores them.
 
-Oxigraph stores `01` and `1` as the same number. If the engine took them for two triples, one that
-leaves a window would take the other with it; so all literals have their canonical form from the
-start, and equal values are equal terms.
+Oxigraph stores `01` and `1` as the same number. If the engine treated them as two triples, the
+expiry of one would delete the other from the window. Literals therefore get their canonical form on
+input, so that equal values are equal terms.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ __all__ = ["TripleTermError", "canonical_triples"]
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _INTEGER = ox.NamedNode(_XSD + "integer")
+# Six digits on each side of the point: such numbers are canonical as decimal and as double.
 _FRACTION = re.compile(r"0|-?0\.[0-9]{0,5}[1-9]|-?[1-9][0-9]{0,5}(\.[0-9]{0,5}[1-9])?")
 _ANY = re.compile(".*", re.DOTALL)
+# By datatype: lexical forms that are surely canonical, so that no literal has to be converted.
 _CANONICAL = {
     _XSD + "string": _ANY,
     "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString": _ANY,
@@ -34,11 +36,11 @@ _SUBJECT = ox.NamedNode("urn:s")
 
 
 class TripleTermError(ValueError):
-    """A triple stands inside another, which SPARQL 1.1 cannot ask for."""
+    """A triple term (RDF 1.2): SPARQL 1.1 cannot query it."""
 
 
 def canonical_triples(triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
-    """Return triples whose literals are as a store would give them back.
+    """Return the triples with every literal as an Oxigraph store would return it.
 
     >>> written = ox.Literal("01", datatype=_INTEGER)
     >>> [triple] = canonical_triples([ox.Triple(_SUBJECT, _SUBJECT, written)])
@@ -46,16 +48,15 @@ def canonical_triples(triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
     '1'
     """
     changed = None
-    for place, triple in enumerate(triples):
+    for index, triple in enumerate(triples):
         value = triple.object
         if isinstance(value, ox.Literal):
-            kind = value.datatype.value
-            form = _CANONICAL.get(kind)
+            form = _CANONICAL.get(value.datatype.value)
             if form is None or form.fullmatch(value.value) is None:
-                kept = stored_literal(value)
-                if kept != value:
+                stored = stored_literal(value)
+                if stored != value:
                     changed = changed or list(triples)
-                    changed[place] = ox.Triple(triple.subject, triple.predicate, kept)
+                    changed[index] = ox.Triple(triple.subject, triple.predicate, stored)
         elif isinstance(value, ox.Triple):
             raise TripleTermError("a triple inside another")
     return changed or triples

@@ -1,1 +1,1 @@
-"""The values that all rooms share: frozen, slotted, typed, and free of any act."""
+"""The data model that all packages share: plain typed values, without input or output."""

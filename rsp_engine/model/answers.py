@@ -1,4 +1,4 @@
-"""What a query answers at one evaluation."""
+"""Answers: the result of a query at one evaluation of its windows."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["Answer", "Boolean", "Graph", "Interval", "Row", "Solutions"]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The window that was evaluated, in integer milliseconds."""
+    """The bounds of a window or a pane, in integer milliseconds of event time."""
 
     open: int
     close: int
 
 
 class Row(NamedTuple):
-    """A solution: the terms of its variables, and its place where the query ranks.
+    """A solution: the terms of its variables and, in a ranked answer, its rank and score.
 
-    A variable without a value is absent from `bindings`. The score is the value of the first
-    condition of ORDER BY, nothing where that is not a number. Where the row holds remote values,
-    `age` is how long ago they were fetched, in milliseconds of event time.
+    An unbound variable is absent from `bindings`. `score` is the value of the first condition of
+    ORDER BY, `None` if that is not a number. If the row holds remote values, `age` is the time
+    since they were fetched, in milliseconds of event time.
     """
 
     bindings: Mapping[str, NamedNode | BlankNode | Literal]
@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Solutions:
-    """The answer of a SELECT; `ranked` when it has ORDER BY and LIMIT."""
+    """The answer of a SELECT; `ranked` if the query has ORDER BY and LIMIT."""
 
     variables: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -49,21 +49,21 @@ class Solutions:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The answer of a CONSTRUCT: triples, each once, in term order."""
+    """The answer of a CONSTRUCT: distinct triples in term order."""
 
     triples: tuple[Triple, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """The answer of an ASK; nothing when ISTREAM or DSTREAM has nothing to say."""
+    """The answer of an ASK; `None` if ISTREAM or DSTREAM emits nothing."""
 
     value: bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What leaves a query at one evaluation. `stats` holds deterministic facts about it only."""
+    """The answer of a query for one window; `stats` holds only deterministic figures."""
 
     query: str
     window: Interval
@@ -71,19 +71,22 @@ class Answer:
     stats: Mapping[str, Any]
 
     def to_rdflib(self) -> list[dict[str, Node]] | rdflib.Graph | bool | None:
-        """Return rows, the graph of a CONSTRUCT, or what an ASK says, in terms of rdflib."""
+        """Return the rows of a SELECT, the graph of a CONSTRUCT or the value of an ASK in rdflib.
+
+        See `rsp_engine.model.results.as_rdflib`.
+        """
         from rsp_engine.model.results import as_rdflib
 
         return as_rdflib(self)
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows of a SELECT as a table; `rsp_engine.as_arrow` takes several answers."""
+        """Return the rows of a SELECT as a table; `rsp_engine.as_arrow` joins several answers."""
         from rsp_engine.model.results import as_arrow
 
         return as_arrow([self])
 
     def _repr_html_(self) -> str:
-        """Show it in a notebook."""
+        """Render the answer as an HTML table for notebooks."""
         from rsp_engine.model.results import as_html
 
         return as_html(self)

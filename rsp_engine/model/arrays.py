@@ -1,4 +1,4 @@
-"""The types of arrays."""
+"""Type aliases of the numpy arrays that operators and policies exchange."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a refresh policy looks at: the objects it may elect, and what the replica knows of them.
+"""Candidates: the input of a refresh policy, with the replica's entries and the score outlook.
 
 (ACQUA: Dehghanzadeh, Dell'Aglio, Gao, Della Valle, Mileo, Bernstein: Approximate continuous query
-answering over streams and dynamic linked data sets, ICWE 2015. A proposer gives the candidates, a
+answering over streams and dynamic linked data sets, ICWE 2015. A proposer selects the candidates, a
 ranker orders them, and the maintainer fetches the first of these: the elected set.)
 """
 
@@ -20,11 +20,11 @@ __all__ = ["Candidates", "Entries", "Outlook"]
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What the scores of candidates may be: a row for each, in their order.
+    """The distributions of the candidates' scores: one row per candidate, in the same order.
 
-    `scores` are those that an object may have, `chances` how likely each of them is: a row of these
-    sums to 1. Of equal scores the object with the larger `precedence` is the better one. `horizon`
-    is how much a refresh counts, the evaluations to come included; 1 if it serves this one alone.
+    A row of `scores` lists the possible scores of an object, and the row of `chances` their
+    probabilities, which sum to 1. `precedence` breaks ties: the larger one ranks higher. `horizon`
+    weighs a refresh by the evaluations that it serves; it is 1 if that is the current one only.
     """
 
     scores: Floats
@@ -44,12 +44,12 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The objects that a policy may elect, best first, each once.
+    """The objects that a policy may elect, best first, without duplicates.
 
-    `keys` are dense numbers, `scores` what is known of the objects now. `lives` is how many
-    evaluations hold an object, the one at hand included (L in ACQUA). `k` is how many the query
-    asks for, `step` the time from one evaluation to the next in milliseconds (beta). A policy that
-    learns is given an `outlook` too, where there can be one.
+    `keys` are dense join key numbers, `scores` the current scores. `lives` is the number of
+    evaluations that an object takes part in, the current one included (L in ACQUA). `k` is the
+    LIMIT of the query, `step` its slide in milliseconds (beta). Policies that estimate the value of
+    a refresh also get an `outlook`, if one can be made.
     """
 
     keys: Integers
@@ -71,17 +71,17 @@ class Candidates:
         return len(self.keys)
 
     def none(self) -> Candidates:
-        """Return none of them, of the same query."""
+        """Return an empty set of candidates with the same `k` and `step`."""
         return Candidates(self.keys[:0], self.scores[:0], self.lives[:0], self.k, self.step)
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """What the replica knows of the candidates, in their order; times in milliseconds.
+    """The freshness of the candidates' values in the replica, in the same order; milliseconds.
 
-    `last_refresh` is when a value was last fetched, `last_change` when it was last seen to change,
-    `best_before` until when it is taken to be fresh (tau in ACQUA), and `interval` the time from
-    one change to the next as far as it is known (I).
+    `last_refresh` is when a value was last fetched, `last_change` when a change of it was last
+    observed, `best_before` the time up to which it counts as fresh (tau in ACQUA), and `interval`
+    the estimated time between changes (I).
     """
 
     last_refresh: Integers
@@ -97,5 +97,5 @@ class Entries:
         return len(self.last_refresh)
 
     def is_stale(self, now: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Tell which values may have changed: their best-before time has come."""
+        """Return a mask of the values that may be stale: their best-before time has come."""
         return np.asarray(self.best_before <= now)

@@ -1,4 +1,4 @@
-"""Durations as people write them, as integer milliseconds.
+"""Durations: text to integer milliseconds and back.
 
 A duration is an `xsd:duration` of fixed length (`PT9M`, `P1DT12H`), a number with a unit (`9m`,
 `500ms`, `1.5h`) or a bare integer, which counts milliseconds.
@@ -20,7 +20,7 @@ _XSD = re.compile(
 
 
 def parse_duration(text: str) -> int:
-    """Return the milliseconds of a duration; raise `ValueError` with the reason if it has none.
+    """Return a duration in milliseconds; raise `ValueError` with the reason if it is not one.
 
     >>> parse_duration("9m"), parse_duration("PT9M"), parse_duration("540000")
     (540000, 540000, 540000)
@@ -42,7 +42,7 @@ def parse_duration(text: str) -> int:
 
 
 def format_duration(milliseconds: int) -> str:
-    """Return the shortest way to write a duration: the largest unit that divides it.
+    """Write a duration with the largest unit that divides it.
 
     >>> format_duration(540_000), format_duration(1_500)
     ('9m', '1500ms')
@@ -54,7 +54,7 @@ def format_duration(milliseconds: int) -> str:
 
 
 def has_unit(text: str) -> bool:
-    """Tell whether a duration was written with a unit.
+    """Return whether a duration is written with a unit.
 
     >>> has_unit("9m"), has_unit("PT9M"), has_unit("-9")
     (True, True, False)

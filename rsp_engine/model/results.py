@@ -1,6 +1,6 @@
-"""Answers in the forms that others work with: rdflib, Arrow, HTML.
+"""Conversions of answers to rdflib, Arrow and HTML.
 
-The libraries are imported when somebody asks for their form.
+Each library is imported on the first conversion to it, since importing them is slow.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph as ox
 
 from rsp_engine.model.answers import Boolean, Graph, Solutions
+from rsp_engine.model.terms.numerals import INTEGERS, NUMERALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,13 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["as_arrow", "as_html", "as_rdflib"]
 
-_XSD = "http://www.w3.org/2001/XMLSchema#"
-_WHOLE = {f"{_XSD}{name}" for name in ("integer", "int", "long", "short", "byte")}
-_NUMBERS = {*_WHOLE, *(f"{_XSD}{name}" for name in ("decimal", "double", "float"))}
-
 
 def as_rdflib(answer: Answer) -> list[dict[str, Node]] | rdflib.Graph | bool | None:
-    """Return the rows of a SELECT, the graph of a CONSTRUCT, or what an ASK says."""
+    """Return the rows of a SELECT, the graph of a CONSTRUCT, or the value of an ASK."""
     import rdflib
 
     content = answer.content
@@ -40,8 +37,8 @@ def as_rdflib(answer: Answer) -> list[dict[str, Node]] | rdflib.Graph | bool | N
     if isinstance(content, Graph):
         graph = rdflib.Graph()
         for triple in content.triples:
-            parts: Any = [_node(each) for each in (triple.subject, triple.predicate, triple.object)]
-            graph.add(tuple(parts))
+            nodes: Any = map(_node, (triple.subject, triple.predicate, triple.object))
+            graph.add(tuple(nodes))
         return graph
     return [{name: _node(term) for name, term in row.bindings.items()} for row in content.rows]
 
@@ -60,49 +57,57 @@ def _node(term: object) -> Node:
 
 
 def as_arrow(answers: Iterable[Answer]) -> pa.Table:
-    """Return the rows of answers of SELECT as one table.
+    """Return the rows of SELECT answers as one table; skip the answers of other query forms.
 
-    A column whose values are all numbers holds numbers, any other text. What others than SELECT
-    answer has no rows.
+    A column is numeric if all its values are numbers, and text otherwise: also where a literal is
+    ill-typed or beyond 64 bits. Every variable has a column, even if no answer has rows. A variable
+    that is named like a fixed column (`query`, `open`, `close`, `rank`, `score`, `age`) gets a
+    leading `?`.
     """
     import pyarrow as pa
 
-    found = [
-        (a, row) for a in answers if isinstance(a.content, Solutions) for row in a.content.rows
-    ]
-    names = list(dict.fromkeys(n for a, _ in found for n in _variables(a)))
+    tables = [(a, a.content) for a in answers if isinstance(a.content, Solutions)]
+    rows = [(answer, row) for answer, content in tables for row in content.rows]
+    variables = list(dict.fromkeys(name for _, content in tables for name in content.variables))
     columns: dict[str, Any] = {
-        "query": pa.array([answer.query for answer, _ in found], pa.string()),
-        "open": pa.array([answer.window.open for answer, _ in found], pa.int64()),
-        "close": pa.array([answer.window.close for answer, _ in found], pa.int64()),
-        "rank": pa.array([row.rank for _, row in found], pa.int64()),
-        "score": pa.array([row.score for _, row in found], pa.float64()),
-        "age": pa.array([row.age for _, row in found], pa.int64()),
+        "query": pa.array([answer.query for answer, _ in rows], pa.string()),
+        "open": pa.array([answer.window.open for answer, _ in rows], pa.int64()),
+        "close": pa.array([answer.window.close for answer, _ in rows], pa.int64()),
+        "rank": pa.array([row.rank for _, row in rows], pa.int64()),
+        "score": pa.array([row.score for _, row in rows], pa.float64()),
+        "age": pa.array([row.age for _, row in rows], pa.int64()),
     }
-    taken = {name: name if name not in columns else f"?{name}" for name in names}
-    for name in names:
-        columns[taken[name]] = _column([row.bindings.get(name) for _, row in found])
+    headings = {name: name if name not in columns else f"?{name}" for name in variables}
+    for name in variables:
+        columns[headings[name]] = _column([row.bindings.get(name) for _, row in rows])
     return pa.table(columns)
-
-
-def _variables(answer: Answer) -> Sequence[str]:
-    return answer.content.variables if isinstance(answer.content, Solutions) else ()
 
 
 def _column(terms: Sequence[Term | None]) -> pa.Array:
     import pyarrow as pa
 
-    kinds = {t.datatype.value if isinstance(t, ox.Literal) else "" for t in terms if t is not None}
-    values = [None if term is None else term.value for term in terms]
-    if kinds and kinds <= _WHOLE:
-        return pa.array([None if v is None else int(v) for v in values])
-    if kinds and kinds <= _NUMBERS:
-        return pa.array([None if v is None else float(v) for v in values], pa.float64())
-    return pa.array(values, pa.string())
+    known = [term for term in terms if term is not None]
+    kinds = {t.datatype.value if isinstance(t, ox.Literal) else "" for t in known}
+    texts = [None if term is None else term.value for term in terms]
+    try:
+        numbers = [None if term is None else _number(term) for term in terms]
+    except (LookupError, ValueError):
+        numbers = []
+    if not known or not numbers:
+        return pa.array(texts, pa.string())
+    if kinds <= {*INTEGERS}:
+        return pa.array([None if text is None else int(text) for text in texts], pa.int64())
+    return pa.array(numbers, pa.float64())
+
+
+def _number(term: Term) -> float:
+    """Return the number of a literal; raise an error if it has none."""
+    kind = term.datatype.value if isinstance(term, ox.Literal) else ""
+    return NUMERALS[kind](term.value)
 
 
 def as_html(answer: Answer) -> str:
-    """Return an answer as a table, for a notebook."""
+    """Return an answer as an HTML table."""
     head = (
         f"<caption>{escape(answer.query)}, {answer.window.open} to {answer.window.close}</caption>"
     )
@@ -121,10 +126,12 @@ def as_html(answer: Answer) -> str:
 
 
 def _values(content: Solutions, row: Row, names: Sequence[str]) -> list[object]:
-    found: list[object] = [row.rank] if content.ranked else []
-    found += [row.bindings.get(name) for name in content.variables]
-    found += [row.score] if content.ranked else []
-    return [*found, f"{row.age / 1000:g} s"] if row.age is not None and "age" in names else found
+    values: list[object] = [row.rank] if content.ranked else []
+    values += [row.bindings.get(name) for name in content.variables]
+    values += [row.score] if content.ranked else []
+    if "age" in names[len(values) :]:
+        values.append(None if row.age is None else f"{row.age / 1000:g} s")
+    return values
 
 
 def _cells(values: Iterable[object]) -> str:

@@ -1,4 +1,4 @@
-"""States of operators: plain data that can be written, read back and restored from."""
+"""States of operators: plain data with a header, for checkpoints."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
 __all__ = ["StateData", "check_header", "damage_guard", "with_header"]
 
 StateData = dict[str, Any]
-"""Dictionaries, lists, numbers, texts and truth values: what JSON can hold."""
+"""Plain data that JSON can hold: dictionaries, lists, tuples, numbers, strings and booleans."""
 
 _VERSION = 1
 
 
 def with_header(operator: str, config: dict[str, Any], content: StateData) -> StateData:
-    """Return a state that says what it is of."""
+    """Return a state with the tag and the configuration of its operator."""
     return {"operator": operator, "version": _VERSION, "config": config, **content}
 
 
 def check_header(state: StateData, operator: str, config: dict[str, Any]) -> StateData:
-    """Return a state, or raise what it is of instead."""
+    """Return a state; raise `StateError` if it is of another operator or configuration."""
     if state.get("operator") != operator:
         raise StateError(f"this is a state of {state.get('operator')}, not of {operator}")
     if state.get("version") != _VERSION:
         raise StateError(f"this state has version {state.get('version')}, not {_VERSION}")
     saved = state.get("config")
     if saved != config:
-        known = saved if isinstance(saved, dict) else {}
-        name = next((n for n in (*config, *known) if known.get(n) != config.get(n)), "all of it")
-        was, found = (shown.get(name) for shown in (known, config))
+        old = saved if isinstance(saved, dict) else {}
+        name = next((n for n in (*config, *old) if old.get(n) != config.get(n)), "all of it")
         raise StateError(
-            f"this state belongs to another configuration: {name} was {was!r}, and is {found!r}",
+            f"this state belongs to another configuration: "
+            f"{name} was {old.get(name)!r}, and is {config.get(name)!r}",
             "go on with the configuration that it was saved with, or start without the state",
         )
     return state
@@ -43,7 +43,7 @@ def check_header(state: StateData, operator: str, config: dict[str, Any]) -> Sta
 
 @contextmanager
 def damage_guard(what: str) -> Iterator[None]:
-    """Say of anything that goes wrong when a state is read that the state is damaged."""
+    """Turn any error of the block, which restores a state, into a `StateError` of damage."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:

@@ -1,4 +1,4 @@
-"""What a stream is made of: elements, and what could not become one."""
+"""Stream elements, lanes of elements, and dead letters."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ __all__ = ["DeadLetter", "Element", "Lane"]
 class Element(NamedTuple):
     """A set of triples with one timestamp, in integer milliseconds of event time.
 
-    `source`, `position` and `raw` say where it came from and how it was written, in case it has
-    to be set aside.
+    `source`, `position` and `raw` keep its origin and its bytes, for the dead letter file.
     """
 
     timestamp: int
@@ -33,7 +32,7 @@ class Element(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """Input that was set aside: where it was, what it was, and why.
+    """Input that was set aside: its source and position, its bytes, and the reason.
 
     The position is the number of its line, from 1, or of its file's first line.
     """
@@ -45,7 +44,7 @@ class DeadLetter:
 
 
 class Lane(NamedTuple):
-    """Elements that are taken as one: when each came, and how many triples it has.
+    """A run of elements that is processed as one: their timestamps and numbers of triples.
 
     >>> Lane([10, 20], [2, 1]).times()
     [10, 10, 20]
@@ -55,7 +54,7 @@ class Lane(NamedTuple):
     sizes: Sequence[int]
 
     def times(self) -> Sequence[int]:
-        """Return when each triple came."""
+        """Return the timestamp of each triple."""
         timestamps, sizes = self
         if sizes == [1] * len(sizes):
             return timestamps

@@ -1,8 +1,8 @@
-"""Watermarks: how far the event time of streams has come.
+"""Watermarks: the progress of event time, per stream and per query.
 
-The watermark of a stream is the largest timestamp seen, less `max_delay`; no element before it is
-waited for. A query has the least watermark of its streams. A live stream that has been silent for
-`idle_timeout` does not hold the others up.
+The watermark of a stream is the largest timestamp seen, less `max_delay`; an element before it is
+late. The watermark of a query is the minimum over its streams. A live stream without elements for
+`idle_timeout` is idle, and does not hold back the watermark of a query.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ __all__ = ["Watermarks"]
 class _Progress:
     watermark: float = -inf
     last_seen: float = -inf
-    """When it was last heard, by the wall clock; at first, when it was first asked about."""
+    """Wall-clock time of the last element; before the first one, of the first `Watermarks.of`."""
     is_resting: bool = False
-    """Whether somebody said that it is silent, and nothing was heard since."""
+    """Whether the stream was declared idle by `Watermarks.rest`, without an element since."""
 
 
 class Watermarks:
-    """The watermarks of all streams. Times of the wall clock are given, never asked for.
+    """The watermarks of all streams. Callers pass the wall-clock time; no clock is read here.
 
     >>> marks = Watermarks(["a", "b"], max_delay=5)
     >>> marks.see("a", 100), marks.see("b", 20), marks.see("b", 10)
@@ -49,7 +49,7 @@ class Watermarks:
         self._reached: dict[tuple[str, ...], float] = {}
 
     def see(self, stream: str, timestamp: int, now: float = -inf) -> bool:
-        """Learn of an element, and tell whether the watermark of its stream rises."""
+        """Advance a stream by an element, and return whether its watermark rises."""
         progress = self._streams[stream]
         progress.last_seen = now
         progress.is_resting = False
@@ -60,23 +60,23 @@ class Watermarks:
         return True
 
     def rest(self, stream: str) -> None:
-        """Learn that a live stream is silent: until it is heard again, nobody waits for it."""
+        """Mark a live stream as idle until its next element."""
         self._streams[stream].is_resting = True
 
     def raise_to(self, stream: str, watermark: float) -> None:
-        """Learn that no element of a stream before the watermark is still to come."""
+        """Raise the watermark of a stream; a lower one changes nothing."""
         progress = self._streams[stream]
         progress.watermark = max(progress.watermark, watermark)
 
     def end(self, stream: str) -> None:
-        """Learn that a stream has ended."""
+        """Mark a stream as ended: its watermark is infinite."""
         self.raise_to(stream, inf)
 
     def of(self, streams: Sequence[str], now: float = -inf) -> float:
         """Return the watermark of a query over these streams; it never falls.
 
-        Streams that have ended do not count. Where all others are idle, the one that came furthest
-        counts: nothing else is waited for.
+        Streams that have ended do not count. If all others are idle, the furthest of them counts,
+        so that the query does not stall.
         """
         if len(streams) == 1:
             return self._streams[streams[0]].watermark
@@ -86,15 +86,18 @@ class Watermarks:
         return watermark
 
     def seen(self, streams: Sequence[str]) -> float:
-        """Return the same, but let another thread ask: nothing is learned from it."""
+        """Return the watermark of a query without updating it, for other threads.
+
+        Idle streams count here.
+        """
         reached = self._reached.get(tuple(streams), -inf)
         marks = [self._streams[stream].watermark for stream in streams]
         return max(min((mark for mark in marks if mark < inf), default=inf), reached)
 
     def state(self) -> dict[str, Any]:
-        """Return how far streams and queries have come, as plain data.
+        """Return the watermarks of streams and queries as plain data.
 
-        When a stream was last heard is not told: the wall clock of another day says nothing.
+        `last_seen` is left out: wall-clock times mean nothing to a later run.
         """
         return {
             "max_delay": self._max_delay,
@@ -104,11 +107,11 @@ class Watermarks:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of the same streams and the same `max_delay`."""
+        """Restore a state; raise `StateError` if its streams or its `max_delay` are others."""
         delay, streams = state["max_delay"], state["streams"]
         if delay != self._max_delay:
-            found = self._max_delay
-            raise StateError(f"this state is of a max_delay of {delay} ms, not of {found} ms")
+            own = self._max_delay
+            raise StateError(f"this state is of a max_delay of {delay} ms, not of {own} ms")
         if set(streams) != set(self._streams):
             was, is_now = (", ".join(sorted(names)) for names in (streams, self._streams))
             raise StateError(f"this state is of the streams {was}, not of {is_now}")
@@ -122,6 +125,6 @@ class Watermarks:
         for progress in live:
             if progress.last_seen == -inf:
                 progress.last_seen = now
-        heard = [p for p in live if not p.is_resting]
-        awake = [p.watermark for p in heard if p.last_seen >= now - self._idle_timeout]
-        return min(awake) if awake else max((p.watermark for p in live), default=inf)
+        deadline = now - self._idle_timeout
+        active = [p.watermark for p in live if not p.is_resting and p.last_seen >= deadline]
+        return min(active) if active else max((p.watermark for p in live), default=inf)

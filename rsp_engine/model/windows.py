@@ -1,7 +1,7 @@
 """Windows over event time, and the panes between their edges.
 
-Window i of `[RANGE w STEP b]` goes from `t0 + i*b` to `t0 + i*b + w`, for i >= 0. With the bounds
-`(]` it is open on the left and closed on the right, as in RSP-QL; with `[)` the other way round.
+Window i of `[RANGE w STEP b]` spans `t0 + i*b` to `t0 + i*b + w`, for i >= 0. With the bounds `(]`
+it is open on the left and closed on the right, as in RSP-QL; with `[)` it is the other way round.
 
     t0        b         2b        3b
     |---------|---------|---------|------
@@ -10,7 +10,7 @@ Window i of `[RANGE w STEP b]` goes from `t0 + i*b` to `t0 + i*b + w`, for i >= 
                         (      W2        ]
     |  pane   |  pane  ||  pane  ||
 
-A pane is what lies between two neighbouring edges: all its elements are in the same windows.
+A pane is the stretch between two neighbouring edges: all its elements are in the same windows.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Bounds = Literal["(]", "[)"]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pane:
-    """The windows, from the first to the last, that hold all elements of a pane; in time order."""
+    """A pane, identified by the first and the last window that contain it; sorts by time."""
 
     first: int
     last: int
 
     @property
     def name(self) -> str:
-        """What a pane is called in a state.
+        """The key of a pane in saved states.
 
         >>> Pane.named(Pane(3, 5).name)
         Pane(first=3, last=5)
@@ -44,7 +44,7 @@ class Pane:
 
     @classmethod
     def named(cls, name: str) -> Pane:
-        """Return the pane of a name."""
+        """Return the pane with a name."""
         first, last = map(int, name.split(" "))
         return cls(first, last)
 
@@ -63,7 +63,7 @@ class TimeFrame:
             raise ValueError("RANGE and STEP must be more than zero")
 
     def interval(self, index: int) -> Interval:
-        """Return the edges of a window.
+        """Return the bounds of window `index`.
 
         >>> TimeFrame(9, 3, t0=1).interval(1)
         Interval(open=4, close=13)
@@ -72,7 +72,7 @@ class TimeFrame:
         return Interval(start, start + self.range)
 
     def pane(self, timestamp: int) -> Pane | None:
-        """Return the pane of an instant; nothing if it is in no window.
+        """Return the pane that contains a timestamp; `None` if no window does.
 
         >>> TimeFrame(9, 3, t0=1).pane(10), TimeFrame(9, 3, t0=1, bounds="[)").pane(10)
         (Pane(first=0, last=2), Pane(first=1, last=3))
@@ -86,7 +86,7 @@ class TimeFrame:
         return Pane(first, last) if first <= last else None
 
     def edges(self, pane: Pane) -> Interval:
-        """Return the edges of a pane; which of them belongs to it, the bounds say.
+        """Return the edges of a pane; `bounds` says which of the two belongs to it.
 
         >>> TimeFrame(9, 3).edges(Pane(1, 3)), TimeFrame(10, 4).edges(Pane(0, 2))
         (Interval(open=9, close=12), Interval(open=8, close=10))
@@ -97,13 +97,13 @@ class TimeFrame:
         return Interval(low, min(high, self.interval(pane.first).close))
 
     def is_before_t0(self, timestamp: int) -> bool:
-        """Tell whether an instant is before the first window."""
+        """Return whether a timestamp is before the first window."""
         return timestamp <= self.t0 if self.bounds == "(]" else timestamp < self.t0
 
     def last_closed(self, watermark: float) -> float:
-        """Return the index of the last window that is closed, -1 or less if there is none.
+        """Return the index of the last closed window; -1 or less if there is none.
 
-        `(o, c]` closes when the watermark is more than c, `[o, c)` when it is at least c.
+        `(o, c]` closes when the watermark exceeds c, `[o, c)` when it reaches c.
         """
         since = watermark - self.t0 - self.range
         if isinf(since):
@@ -115,10 +115,10 @@ class TimeFrame:
 
 @dataclass(frozen=True, slots=True)
 class CountFrame:
-    """`[ELEMENTS size STEP step]`: window i holds the things from i*step, `size` of them.
+    """`[ELEMENTS size STEP step]`: window i holds `size` items, from item i*step on.
 
-    Elements are counted in the order of their timestamps, those with equal timestamps in term
-    order; ROWS are elements as well. TRIPLES counts the triples of the elements in that order.
+    Elements are counted in timestamp order, ties in term order; ROWS is a synonym of ELEMENTS.
+    TRIPLES counts the triples of the elements in that order.
     """
 
     size: int

@@ -1,1 +1,1 @@
-"""What others may see of a run: its counts, its metrics and its manifest."""
+"""Monitoring of a run: its status, its metrics, its manifest, and the redaction of secrets."""

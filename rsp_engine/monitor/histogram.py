@@ -1,4 +1,4 @@
-"""How values are spread, in a few numbers: how many were at most so large, and their sum."""
+"""Histograms with fixed bounds, as Prometheus counts them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 __all__ = ["AGES", "SECONDS", "Histogram"]
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Bounds for how long something takes."""
+"""Bounds for durations, in seconds."""
 AGES = (0.0, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 21600.0, 86400.0)
-"""Bounds for how old something is, in seconds of event time; 0 is what was just fetched."""
+"""Bounds for ages in seconds of event time; 0 counts values that were just fetched."""
 
 
 class Histogram:
-    """Counts values up to each of some bounds, and beyond them.
+    """Counts of values up to each bound and beyond the last, with sum and maximum.
 
-    >>> spread = Histogram((1, 10))
-    >>> for value in (0.5, 1, 7, 70): spread.add(value)
-    >>> list(spread.at_most()), spread.count, spread.total, spread.largest
+    >>> histogram = Histogram((1, 10))
+    >>> for value in (0.5, 1, 7, 70): histogram.add(value)
+    >>> list(histogram.at_most()), histogram.count, histogram.total, histogram.largest
     ([(1, 2), (10, 3)], 4, 78.5, 70)
     """
 
@@ -33,16 +33,16 @@ class Histogram:
         self._counts = [0] * (len(self.bounds) + 1)
 
     def add(self, value: float) -> None:
-        """Count a value."""
+        """Add a value."""
         self._counts[bisect_left(self.bounds, value)] += 1
         self.total += value
         self.largest = max(self.largest, value)
 
     @property
     def count(self) -> int:
-        """How many values there were."""
+        """The number of values."""
         return sum(self._counts)
 
     def at_most(self) -> Iterator[tuple[float, int]]:
-        """Yield each bound with how many values were not larger."""
+        """Yield each bound with the number of values that are at most that large."""
         return zip(self.bounds, accumulate(self._counts), strict=False)

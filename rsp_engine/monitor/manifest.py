@@ -1,7 +1,7 @@
-"""The manifest of a run: what was run, with what, and what came of it, as one JSON document.
+"""The manifest of a run: its options, versions and outcome, as one JSON document.
 
-It is written when a run begins, with the state `running`, and again when it ends: a run that was
-killed has told nothing else. Secrets are hidden before anything is written.
+It is written when a run starts, with the state `running`, and again when it ends. The manifest of a
+run that was killed therefore stays `running`. Secrets are redacted before it is written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Manifest", "RunState"]
 
 RunState = Literal["running", "finished", "stopped", "output closed", "interrupted", "failed"]
-"""How a run is, or how it ended: by itself, after Ctrl-C, with what reads its answers, or badly."""
+"""The state of a run: `stopped` is an orderly stop, `output closed` a reader that exited."""
 
 _PACKAGES = ("pyspark", "pyarrow", "pyoxigraph", "numpy", "requests")
 
@@ -38,49 +38,49 @@ def _now() -> datetime:
 
 @dataclass(slots=True)
 class Manifest:
-    """Writes the manifest of a run to a file."""
+    """The manifest of a run, written to a file."""
 
     path: Path
     options: Mapping[str, Any]
-    """What was given, as plain data: what streams and services are bound to, too."""
+    """The options of the run as plain data, with the bindings of streams and services."""
     version: str
-    watch: RunMonitor
+    monitor: RunMonitor
     hide: Redactor
     clock: Callable[[], datetime] = _now
     started: datetime | None = None
 
     def begin(self) -> None:
-        """Write that the run begins; a file that cannot be written is refused here."""
+        """Write the state `running`; raise `SinkError` if the file cannot be written."""
         self.started = self.clock()
         self._write("running", None, None)
 
     def end(self, state: RunState, exit_code: int, error: str | None = None) -> None:
-        """Write how the run ended."""
+        """Write the final state of the run."""
         self._write(state, exit_code, error)
 
     def _write(self, state: RunState, exit_code: int | None, error: str | None) -> None:
-        whole = {
+        document = {
             "state": state,
             "exit_code": exit_code,
             "error": error,
             **self._times(state),
             "versions": {"rsp-engine": self.version, **_versions()},
             "options": dict(sorted(self.options.items())),
-            "streams": self.watch.sources(),
-            "queries": [self._query(name, seen) for name, seen in self.watch.queries.items()],
+            "streams": self.monitor.sources(),
+            "queries": [self._query(name, seen) for name, seen in self.monitor.queries.items()],
             "input": {
-                "elements": self.watch.elements,
-                "triples": self.watch.triples,
-                "between_windows": self.watch.between_windows,
-                "late": self.watch.late,
-                "dead_letters": self.watch.dead,
+                "elements": self.monitor.elements,
+                "triples": self.monitor.triples,
+                "between_windows": self.monitor.between_windows,
+                "late": self.monitor.late,
+                "dead_letters": self.monitor.dead,
             },
         }
-        text = json.dumps(self.hide.data(whole), ensure_ascii=False, indent=2) + "\n"
+        text = json.dumps(self.hide.data(document), ensure_ascii=False, indent=2) + "\n"
         _replace(self.path, text)
 
     def _times(self, state: RunState) -> dict[str, Any]:
-        assert self.started is not None, "it has begun"  # noqa: S101
+        assert self.started is not None, "`begin` was called"  # noqa: S101
         now = None if state == "running" else self.clock()
         return {
             "started": _iso(self.started),
@@ -92,7 +92,7 @@ class Manifest:
         info = seen.info
         refreshed = {
             service: dict(outcomes)
-            for (query, service), outcomes in self.watch.refreshed().items()
+            for (query, service), outcomes in self.monitor.refreshed().items()
             if query == name
         }
         return {
@@ -110,29 +110,29 @@ class Manifest:
             "stale": seen.stale,
             "faults": dict(sorted(seen.faults.items())),
             "refreshed": refreshed,
-            "evaluation_seconds": _spread(seen.evaluation),
-            "remote_age_seconds": _spread(seen.ages),
+            "evaluation_seconds": _summary(seen.evaluation),
+            "remote_age_seconds": _summary(seen.ages),
         }
 
 
-def _spread(values: Histogram) -> dict[str, Any]:
-    count = values.count
-    mean = values.total / count if count else None
+def _summary(histogram: Histogram) -> dict[str, Any]:
+    count = histogram.count
+    mean = histogram.total / count if count else None
     return {
         "count": count,
         "mean": None if mean is None else round(mean, 6),
-        "largest": round(values.largest, 6) if count else None,
+        "largest": round(histogram.largest, 6) if count else None,
     }
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _iso(instant: datetime) -> str:
@@ -140,13 +140,13 @@ def _iso(instant: datetime) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file whole, or not at all."""
+    """Replace a file atomically."""
     try:
         if path.is_dir():
             raise IsADirectoryError(None, "it is a folder")
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_text(text, encoding="utf-8", errors="backslashreplace")
-        beside.replace(path)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+        temporary.replace(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         message = f"the manifest {path} cannot be written: {reason}"

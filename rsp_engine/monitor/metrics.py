@@ -1,7 +1,7 @@
-"""The metrics of a run, as a table; and a port on this computer where Prometheus reads them.
+"""The metrics of a run, and a local HTTP endpoint from which Prometheus scrapes them.
 
-Nothing is counted for it: whoever asks reads what the run knows at that moment. Names and labels
-hold no data of streams, and no secrets.
+Metrics are read from the run monitor at the time of a scrape; nothing is counted twice. Names and
+labels contain no stream data and no secrets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Counted = dict[tuple[str, ...], float]
 
 
 class Number(NamedTuple):
-    """A metric of one number for each set of labels."""
+    """A counter or gauge: one number per set of labels."""
 
     help: str
     labels: tuple[str, ...]
@@ -35,88 +35,92 @@ class Number(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """A histogram for each query."""
+    """A histogram per query."""
 
     help: str
     read: Callable[[QuerySeen], Histogram]
 
 
-def _alone(read: Callable[[RunMonitor], float]) -> Callable[[RunMonitor], Counted]:
-    return lambda watch: {(): read(watch)}
+def _total(read: Callable[[RunMonitor], float]) -> Callable[[RunMonitor], Counted]:
+    return lambda monitor: {(): read(monitor)}
 
 
-def _each(read: Callable[[QuerySeen], float]) -> Callable[[RunMonitor], Counted]:
-    return lambda watch: {(name,): read(seen) for name, seen in watch.queries.items()}
+def _per_query(read: Callable[[QuerySeen], float]) -> Callable[[RunMonitor], Counted]:
+    return lambda monitor: {(name,): read(seen) for name, seen in monitor.queries.items()}
 
 
-def _dead(watch: RunMonitor) -> Counted:
-    return {(kind,): number for kind, number in watch.dead.items()}
+def _dead(monitor: RunMonitor) -> Counted:
+    return {(kind,): number for kind, number in monitor.dead.items()}
 
 
-def _faults(watch: RunMonitor) -> Counted:
+def _faults(monitor: RunMonitor) -> Counted:
     return {
         (name, cause): number
-        for name, seen in watch.queries.items()
+        for name, seen in monitor.queries.items()
         for cause, number in seen.faults.copy().items()
     }
 
 
-def _refreshed(watch: RunMonitor) -> Counted:
+def _refreshed(monitor: RunMonitor) -> Counted:
     return {
         (*where, outcome): number
-        for where, outcomes in watch.refreshed().items()
+        for where, outcomes in monitor.refreshed().items()
         for outcome, number in outcomes.items()
     }
 
 
-def _watermarks(watch: RunMonitor) -> Counted:
-    marks = watch.watermarks().items()
+def _watermarks(monitor: RunMonitor) -> Counted:
+    marks = monitor.watermarks().items()
     return {(name,): mark / 1000 for name, mark in marks if abs(mark) < inf}
 
 
 def _input(place: int) -> Callable[[RunMonitor], Counted]:
-    def read(watch: RunMonitor) -> Counted:
-        extent = watch.extent()
+    def read(monitor: RunMonitor) -> Counted:
+        extent = monitor.extent()
         return {} if extent is None else {(extent.unit,): cast("int", extent[place])}
 
     return read
 
 
 COUNTERS = {
-    "rsp_elements": Number("Elements read.", (), _alone(lambda w: w.elements)),
-    "rsp_triples": Number("Triples read.", (), _alone(lambda w: w.triples)),
+    "rsp_elements": Number("Elements read.", (), _total(lambda w: w.elements)),
+    "rsp_triples": Number("Triples read.", (), _total(lambda w: w.triples)),
     "rsp_between_windows": Number(
-        "Elements that fell between two windows.", (), _alone(lambda w: w.between_windows)
+        "Elements that fell between two windows.", (), _total(lambda w: w.between_windows)
     ),
     "rsp_late_elements": Number(
-        "Elements whose windows had all closed.", (), _alone(lambda w: w.late)
+        "Elements whose windows had all closed.", (), _total(lambda w: w.late)
     ),
-    "rsp_dead_letters": Number("Input set aside, late elements too.", ("reason",), _dead),
-    "rsp_windows": Number("Windows answered.", ("query",), _each(lambda q: q.windows)),
+    "rsp_dead_letters": Number("Dead letters, late elements included.", ("reason",), _dead),
+    "rsp_windows": Number("Windows answered.", ("query",), _per_query(lambda q: q.windows)),
     "rsp_exact_windows": Number(
-        "Windows answered as asking for everything would.", ("query",), _each(lambda q: q.exact)
+        "Windows with an exact answer: fetching every key would give the same.",
+        ("query",),
+        _per_query(lambda q: q.exact),
     ),
-    "rsp_rows": Number("Rows of answers.", ("query",), _each(lambda q: q.rows)),
+    "rsp_rows": Number("Rows of answers.", ("query",), _per_query(lambda q: q.rows)),
     "rsp_budget_spent": Number(
-        "Remote keys that were to be fetched.", ("query",), _each(lambda q: q.budget_spent)
+        "Remote keys selected for fetching.", ("query",), _per_query(lambda q: q.budget_spent)
     ),
-    "rsp_requests": Number("Requests to services.", ("query",), _each(lambda q: q.requests)),
+    "rsp_requests": Number("Requests to services.", ("query",), _per_query(lambda q: q.requests)),
     "rsp_refreshed_keys": Number(
-        "Remote keys fetched, by what came of it: changed, unchanged or failed.",
+        "Remote keys fetched, by outcome: changed, unchanged or failed.",
         ("query", "service", "outcome"),
         _refreshed,
     ),
     "rsp_cold_misses": Number(
-        "Keys of windows that the replica did not know.", ("query",), _each(lambda q: q.cold_misses)
+        "Keys of windows that the replica did not know.",
+        ("query",),
+        _per_query(lambda q: q.cold_misses),
     ),
     "rsp_stale_keys": Number(
-        "Keys of windows past their best-before time.", ("query",), _each(lambda q: q.stale)
+        "Keys of windows past their best-before time.", ("query",), _per_query(lambda q: q.stale)
     ),
-    "rsp_faults": Number("What failed at services, by cause.", ("query", "cause"), _faults),
+    "rsp_faults": Number("Failures of services, by cause.", ("query", "cause"), _faults),
 }
 GAUGES = {
     "rsp_watermark_seconds": Number(
-        "How far event time has come, since 1970.", ("query",), _watermarks
+        "Watermark in seconds of event time since 1970.", ("query",), _watermarks
     ),
     "rsp_input_read": Number("How much of a finite input was read.", ("unit",), _input(0)),
     "rsp_input_size": Number("How large a finite input is.", ("unit",), _input(1)),
@@ -131,8 +135,8 @@ HISTOGRAMS = {
 }
 
 
-def families(watch: RunMonitor, hide: Callable[[str], str]) -> Iterator[Metric]:
-    """Yield all metrics as they are now; labels go through what hides secrets."""
+def families(monitor: RunMonitor, hide: Callable[[str], str]) -> Iterator[Metric]:
+    """Yield the current values of all metrics; `hide` redacts the labels."""
     from prometheus_client.core import (
         CounterMetricFamily,
         GaugeMetricFamily,
@@ -144,40 +148,41 @@ def families(watch: RunMonitor, hide: Callable[[str], str]) -> Iterator[Metric]:
 
     for name, number in COUNTERS.items():
         counter = CounterMetricFamily(name, number.help, labels=number.labels)
-        for labels, value in number.read(watch).items():
+        for labels, value in number.read(monitor).items():
             counter.add_metric(hidden(labels), value)
         yield counter
     for name, number in GAUGES.items():
         gauge = GaugeMetricFamily(name, number.help, labels=number.labels)
-        for labels, value in number.read(watch).items():
+        for labels, value in number.read(monitor).items():
             gauge.add_metric(hidden(labels), value)
         yield gauge
     for name, spread in HISTOGRAMS.items():
-        found = HistogramMetricFamily(name, spread.help, labels=["query"])
-        for query, seen in watch.queries.items():
+        histogram = HistogramMetricFamily(name, spread.help, labels=["query"])
+        for query, seen in monitor.queries.items():
             values = spread.read(seen)
             buckets = [(str(float(bound)), float(count)) for bound, count in values.at_most()]
             buckets.append(("+Inf", float(values.count)))
-            found.add_metric(hidden([query]), buckets=buckets, sum_value=values.total)
-        yield found
+            histogram.add_metric(hidden([query]), buckets=buckets, sum_value=values.total)
+        yield histogram
 
 
 class _Collector:
-    """What the client asks for the metrics."""
+    """The collector that the Prometheus client calls at each scrape."""
 
-    def __init__(self, watch: RunMonitor, hide: Callable[[str], str]) -> None:
-        self._watch, self._hide = watch, hide
+    def __init__(self, monitor: RunMonitor, hide: Callable[[str], str]) -> None:
+        self._monitor, self._hide = monitor, hide
 
     def collect(self) -> Iterator[Metric]:
-        """Yield all metrics as they are now."""
-        return families(self._watch, self._hide)
+        """Yield the current values of all metrics."""
+        return families(self._monitor, self._hide)
 
 
 @contextmanager
-def served(port: int, watch: RunMonitor, hide: Callable[[str], str]) -> Iterator[int]:
-    """Serve the metrics on a port that only this computer reaches; give the port.
+def served(port: int, monitor: RunMonitor, hide: Callable[[str], str]) -> Iterator[int]:
+    """Serve the metrics on a port of the loopback interface, and yield the port.
 
-    0 takes any that is free. What is missing or taken is told as a `BindingError`.
+    0 selects a free port. Raise `BindingError` if the extra `metrics` is not installed, or the port
+    is in use.
     """
     try:
         from prometheus_client import CollectorRegistry, start_http_server
@@ -185,7 +190,7 @@ def served(port: int, watch: RunMonitor, hide: Callable[[str], str]) -> Iterator
         hint = "install it: pip install 'rsp-engine[metrics]'"
         raise BindingError("--metrics-port needs the extra metrics", hint) from None
     registry = CollectorRegistry()
-    registry.register(_Collector(watch, hide))
+    registry.register(_Collector(monitor, hide))
     try:
         server, thread = start_http_server(port, "127.0.0.1", registry)
     except (OSError, OverflowError) as error:

@@ -1,7 +1,7 @@
-"""Secrets are hidden before anything is shown, counted by name, or written down.
+"""Redaction of secrets in messages, metrics, manifests and logs.
 
-What may hold one: the user and the password of a URL, the values in its query and its fragment, and
-whatever the environment calls a token or a password, wherever it turns up.
+Secrets are the user and password of a URL, the values in its query and fragment, and the values of
+environment variables that are named like a token or a password, wherever they occur.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ __all__ = ["HIDDEN", "Redactor", "fingerprint", "without_secrets"]
 HIDDEN = "***"
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*://"
-# A binding is IRI=URL: what follows the equals sign is a URL of its own.
+# A binding is IRI=URL: the text after the equals sign is a URL of its own.
 _URL = re.compile(rf"({_SCHEME})((?:(?!{_SCHEME})[^\s<>\"'])*)")
 _SECRET_NAME = re.compile(
-    r"TOKEN|PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|API_?KEY|ACCESS_?KEY"
+    r"TOKEN|PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|API_?KEY|ACCESS_?KEY|_KEY$"
 )
-# A new token does not make another source of it: what these parameters say is not looked at.
+# The values of these parameters do not identify a source: a token may be renewed.
 _SECRET_PARAMETER = re.compile(
-    rf"{_SECRET_NAME.pattern}|SIGNATURE|JWT|^(KEY|SIG|AUTH|PWD?|PASS)$|[-_]KEY$"
+    rf"{_SECRET_NAME.pattern}|SIGNATURE|JWT|^(KEY|SIG|AUTH|PWD?|PASS)$|-KEY$"
 )
 _SHORTEST = 4
-"""What is shorter would be found by chance in anything."""
+"""The shortest secret: a shorter one would match ordinary text."""
 
 
 class Redactor:
-    """Hides secrets in texts.
+    """Replaces secrets in texts by `***`.
 
     >>> hide = Redactor({"RSP_SERVICE_E_ORG_TOKEN": "t0ps3cret"})
     >>> hide("http://ann:pw@e.org/sparql?key=1&x=2 says t0ps3cret")
@@ -44,25 +44,26 @@ class Redactor:
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        found = {
+        secrets = {
             value
             for name, value in environment.items()
             if _SECRET_NAME.search(name.upper()) and len(value) >= _SHORTEST
         }
-        written = found | {quote(value, safe="") for value in found}
-        self._secrets = sorted(written, key=lambda secret: (-len(secret), secret))
+        spellings = secrets | {quote(value, safe="") for value in secrets}
+        # Longest first: a secret may contain another.
+        self._secrets = sorted(spellings, key=lambda secret: (-len(secret), secret))
 
     def __repr__(self) -> str:
         return "Redactor()"
 
     def __call__(self, text: str) -> str:
-        """Return a text without its secrets."""
+        """Return a text with its secrets replaced."""
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
         return without_secrets(text)
 
     def data(self, value: Any) -> Any:  # noqa: ANN401 - plain data
-        """Return plain data without the secrets in its texts; keys are texts too."""
+        """Return plain data with the secrets in its strings replaced, keys included."""
         if isinstance(value, str):
             return self(value)
         if isinstance(value, dict):
@@ -73,7 +74,7 @@ class Redactor:
 
 
 def without_secrets(text: str) -> str:
-    """Return a text whose URLs tell no user, no password and no value of a query.
+    """Return a text whose URLs have no user, no password and no query values.
 
     >>> without_secrets("wss://example.org/feed?token=t0ps3cret&room=7")
     'wss://example.org/feed?token=***&room=***'
@@ -82,10 +83,10 @@ def without_secrets(text: str) -> str:
 
 
 def fingerprint(place: str) -> str:
-    """Return what tells a place from others, without its secrets.
+    """Return a text that identifies a place without revealing its secrets.
 
-    Who asks, and what a parameter says that is called a token, a key or the like, do not count: a
-    token may be replaced by another. Any other value counts, by a hash of it.
+    The user and parameters that are named like a token or a key are left out, because a token may
+    be renewed. Every other value is replaced by its hash.
 
     >>> fingerprint("wss://example.org/feed?token=t0ps3cret&room=7")
     'wss://example.org/feed?token=***&room=~7902699be42c'
@@ -100,19 +101,19 @@ def _hashed(key: str, value: str) -> str:
 
 
 def _shown(url: re.Match[str], *, value: Callable[[str, str], str]) -> str:
-    """Return a URL in which a function says what is shown of a value, given its key."""
+    """Return a redacted URL; `value` maps a key and a value to the text that is shown."""
     scheme, rest = url.groups()
     end = re.search(r"[/?#]", rest)
     host, path = (rest, "") if end is None else (rest[: end.start()], rest[end.start() :])
     user, at, address = host.rpartition("@")
     if re.search(r":(?!\d*$)", address.rpartition("]")[2]) and "@" in path:
-        # A password with a slash in it: where it ends, nobody can say.
+        # A password that contains a slash: its end is ambiguous.
         return f"{scheme}{HIDDEN}"
-    place, mark, said = re.split(r"([?#])", path, maxsplit=1) if re.search("[?#]", path) else (
+    place, mark, query = re.split(r"([?#])", path, maxsplit=1) if re.search("[?#]", path) else (
         path, "", ""
     )  # fmt: skip
     pairs = partial(_pair, value=value)
-    shown = re.sub(r"(^|[?&#;])([^=&#;?]*)(=?)([^&#;?]*)", pairs, said)
+    shown = re.sub(r"(^|[?&#;])([^=&#;?]*)(=?)([^&#;?]*)", pairs, query)
     return f"{scheme}{HIDDEN + at if user or at else ''}{address}{place}{mark}{shown}"
 
 

@@ -1,7 +1,8 @@
-"""What a run lets others see while it goes on: for the live view, the metrics and the manifest.
+"""The run monitor: the status of a run, for the live view, the metrics and the manifest.
 
-A run tells a watch of every answer, and is asked for everything else: nothing is counted twice. All
-that is here may be read by another thread at any time; it then sees a moment of the run.
+A run reports every answer to the monitor; the monitor reads everything else from the run on demand,
+so that nothing is counted twice. Another thread may read the monitor at any time, and sees a
+snapshot of the run.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _KINDS = (_LATE, "before t0", "unsupported")
 
 @dataclass(slots=True)
 class Counts:
-    """What passed through a run."""
+    """The counters of a run."""
 
     elements: int = 0
     triples: int = 0
@@ -37,9 +38,9 @@ class Counts:
 
 
 class Extent(NamedTuple):
-    """So much was read, of so much: bytes of files, or files of a folder.
+    """The progress of reading: `done` of `whole`, in bytes of files or in files of a folder.
 
-    Where both are read, they are thousandths of all sources, each of which counts the same.
+    If a run reads both, the unit is thousandths, and all sources have the same weight.
     """
 
     done: int
@@ -48,37 +49,37 @@ class Extent(NamedTuple):
 
 
 class Running(Protocol):
-    """What runs queries, as far as it can be watched."""
+    """A driver, as far as it can be monitored."""
 
     @property
     def counts(self) -> Counts:
-        """Return what has passed so far."""
+        """Return the counters so far."""
 
     @property
     def is_stopping(self) -> bool:
-        """Tell whether somebody has ended the run before its end."""
+        """Return whether a stop of the run was requested."""
 
     def watermarks(self) -> Mapping[str, float]:
-        """Return how far each query has come, by its name."""
+        """Return the watermark of each query, by name."""
 
 
 class Refreshing(Protocol):
-    """A query that runs, as far as it fetches remote data."""
+    """A running query, as far as it fetches remote data."""
 
     @property
     def name(self) -> str:
         """Return the name of the query."""
 
     def outcomes(self) -> Iterable[tuple[str, Mapping[str, int]]]:
-        """Return what came of the keys that were fetched, for each service."""
+        """Return how many fetched keys had each outcome, for each service."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryInfo:
-    """What is known of a query before it runs.
+    """The static properties of a query.
 
-    `streams` has the stream of each window, and `policies` the policy of each service, by its IRI.
-    `budget` is how many keys an evaluation may fetch; nothing if that has no bound.
+    `streams` maps each window to its stream, and `policies` the IRI of each service to its policy.
+    `budget` is the most keys that an evaluation may fetch; `None` if it is unbounded.
     """
 
     name: str
@@ -92,9 +93,9 @@ class QueryInfo:
 
 
 class Started(NamedTuple):
-    """A run that begins.
+    """A run that has started.
 
-    `sources` has the names of the sources of each stream, and `extent` tells how much was read.
+    `sources` has the names of the sources of each stream; `extent` returns how much was read.
     """
 
     queries: Sequence[QueryInfo]
@@ -106,7 +107,7 @@ class Started(NamedTuple):
 
 @dataclass(slots=True)
 class QuerySeen:
-    """What is known of the answers of one query."""
+    """Statistics of the answers of one query."""
 
     info: QueryInfo
     windows: int = 0
@@ -118,14 +119,14 @@ class QuerySeen:
     stale: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     evaluation: Histogram = field(default_factory=lambda: Histogram(SECONDS))
-    """How long evaluations took, in seconds, with what was fetched for them."""
+    """Durations of evaluations in seconds, fetching included."""
     ages: Histogram = field(default_factory=lambda: Histogram(AGES))
-    """How old remote values in answers were, in seconds of event time."""
+    """Ages of remote values in answers, in seconds of event time."""
     latest: tuple[Answer, Answer | None] | None = None
-    """The last answer, and the one before."""
+    """The last answer, and the one before it."""
 
-    def hear(self, answer: Answer, seconds: float) -> None:
-        """Take note of an answer."""
+    def record(self, answer: Answer, seconds: float) -> None:
+        """Add an answer to the statistics."""
         stats = answer.stats
         self.windows += 1
         self.exact += bool(stats.get("exact", True))
@@ -144,39 +145,39 @@ class QuerySeen:
 
 
 class RunMonitor:
-    """Sees a run. Before one begins there is nothing to see."""
+    """The status of a run; empty until the run starts."""
 
     def __init__(self) -> None:
         self.queries: dict[str, QuerySeen] = {}
         self._started: Started | None = None
 
     def begin(self, started: Started) -> None:
-        """Look at a run from now on."""
+        """Start to monitor a run."""
         self.queries = {info.name: QuerySeen(info) for info in started.queries}
         self._started = started
 
     def evaluated(self, answer: Answer, seconds: float) -> None:
-        """Take note of an answer, and of how long it took."""
-        self.queries[answer.query].hear(answer, seconds)
+        """Record an answer, and the duration of its evaluation."""
+        self.queries[answer.query].record(answer, seconds)
 
     @property
     def elements(self) -> int:
-        """How many elements were read."""
+        """The number of elements read."""
         return 0 if self._started is None else self._started.driver.counts.elements
 
     @property
     def triples(self) -> int:
-        """How many triples were read."""
+        """The number of triples read."""
         return 0 if self._started is None else self._started.driver.counts.triples
 
     @property
     def between_windows(self) -> int:
-        """How many elements fell between windows."""
+        """The number of elements that fell between windows."""
         return 0 if self._started is None else self._started.driver.counts.between_windows
 
     @property
     def dead(self) -> dict[str, int]:
-        """How much was set aside, by kind: what the reasons say of the input is left out."""
+        """The number of dead letters by kind; the kinds contain no text of the input."""
         kinds: Counter[str] = Counter()
         if self._started is not None:
             for kind, number in self._started.driver.counts.dead.copy().items():
@@ -185,31 +186,31 @@ class RunMonitor:
 
     @property
     def late(self) -> int:
-        """How many elements were late for all windows."""
+        """The number of elements that were late for all windows."""
         return self.dead.get(_LATE, 0)
 
     @property
     def is_stopping(self) -> bool:
-        """Whether somebody has ended the run before its end."""
+        """Whether a stop of the run was requested."""
         return self._started is not None and self._started.driver.is_stopping
 
     def watermarks(self) -> Mapping[str, float]:
-        """Return how far each query has come, by its name."""
+        """Return the watermark of each query, by name."""
         return {} if self._started is None else self._started.driver.watermarks()
 
     def refreshed(self) -> dict[tuple[str, str], Counter[str]]:
-        """Return how many keys were fetched, by query and service, then by what came of it."""
-        found: dict[tuple[str, str], Counter[str]] = {}
+        """Return how many fetched keys had each outcome, by query and service."""
+        counts: dict[tuple[str, str], Counter[str]] = {}
         for step in () if self._started is None else self._started.steps:
             for service, outcomes in step.outcomes():
-                found.setdefault((step.name, service), Counter()).update(outcomes)
-        return found
+                counts.setdefault((step.name, service), Counter()).update(outcomes)
+        return counts
 
     def sources(self) -> dict[str, list[str]]:
-        """Return the sources of each stream, as they were named."""
-        found = {} if self._started is None else self._started.sources
-        return {stream: [*names] for stream, names in found.items()}
+        """Return the names of the sources of each stream."""
+        sources = {} if self._started is None else self._started.sources
+        return {stream: [*names] for stream, names in sources.items()}
 
     def extent(self) -> Extent | None:
-        """Return how much of the input was read, if all of it has an end."""
+        """Return how much of the input was read; `None` if it is not finite."""
         return None if self._started is None else self._started.extent()

@@ -1,1 +1,1 @@
-"""The room of the planner: from a syntax tree to a logical plan, by rules to a physical one."""
+"""The planner: translates a syntax tree to a logical plan and chooses a physical plan for it."""

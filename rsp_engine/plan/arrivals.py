@@ -1,18 +1,17 @@
-"""What a ranked query needs to know of when its solutions came.
+"""Arrival times in ranked queries: how ties are broken, and which arrivals of a join key count.
 
-Solutions of one triple pattern, or groups of them, that are equal by ORDER BY are in the order of
-their event times, the latest first, and then of their texts, the largest first; pairs of two such
-solutions are in the order of the later one, and then of the other one. And where a query joins its
-window with one SERVICE by a key, several arrivals of a key are one object: the latest counts,
-unless the user wants `all`. This is so on the general path as well, where functions of the engine
-tell it:
+Ties in ORDER BY are broken by arrival. Solutions of one triple pattern, or groups of them, are
+ordered by event time, the latest first, then by their texts, the largest first. Pairs of two such
+solutions are ordered by the later solution, then by the earlier one. Where a query joins its window
+with one SERVICE by a key, several arrivals of a key are one object: the latest arrival counts,
+unless the user sets `all`. The general path has the same semantics, by functions of the engine:
 
     ORDER BY DESC(?v)    ORDER BY DESC(?v) DESC(CAME(?s, :p, ?v)) DESC(ROW(?s, ?v))
     ... of pairs         ... DESC(PAIR(CAME and ROW of one object, CAME and ROW of the other))
     WINDOW :w { P }      WINDOW :w { P } FILTER (LATEST(the variables of P))
 
-Where solutions are matched by element, those of several triple patterns have a time as well: that
-of the last element that gives the solution, whose node knows it (see `elements`).
+With `--match element`, a solution of several triple patterns has an arrival time too: that of the
+last element with the solution. CAME then takes the node of the solution (see `element_blocks`).
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from rsp_engine.operators.sparql.sparql_query import (
 from rsp_engine.plan.shapes.pair_pattern import NotPairsError, PairPattern, with_names
 from rsp_engine.plan.shapes.topk import (
     StreamSide,
-    asked_of,
     is_ranking,
     is_ranking_of_groups,
+    select_config,
     stream_side,
 )
 from rsp_engine.plan.variables import certain_variables, named_variables, visible_variables
@@ -58,12 +57,12 @@ __all__ = [
 
 
 def arrivals_of(query: tree.QueryUnit, options: QueryOptions) -> ArrivalRule:
-    """Return which arrivals of a join key count: the latest, unless all do."""
+    """Return which arrivals of a join key count: `latest` where the query has a key, else `all`."""
     return options.arrivals or ("latest" if _join_key(query) else "all")
 
 
 def refused_arrivals(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
-    """Yield why `latest` means nothing here, if the user asks for it."""
+    """Yield why `latest` does not apply to the query, if the user sets it."""
     if options.arrivals == "latest" and not _join_key(query):
         message = (
             "arrivals `latest` is for ranked queries whose window has plain triple patterns and is"
@@ -74,47 +73,48 @@ def refused_arrivals(query: tree.QueryUnit, options: QueryOptions) -> Iterator[D
 
 
 def has_time(query: tree.QueryUnit) -> bool:
-    """Tell whether a solution of one element, or each object of a pair, has a time that counts."""
+    """Return whether solutions, or the objects of pairs, have an arrival time that breaks ties."""
     if is_ranking_of_groups(query):
         return False
-    return _stream(query) is not None or _halves(query) is not None
+    return _stream(query) is not None or _pair_pattern(query) is not None
 
 
 def ties(query: tree.QueryUnit, nodes: tuple[str, ...] = ()) -> tuple[tree.OrderCondition, ...]:
-    """Return the conditions that tell apart what ORDER BY finds equal, by the time of arrival.
+    """Return the conditions that break ties of ORDER BY by arrival time.
 
-    `nodes` are the variables of the solutions of elements, or of both objects of pairs.
+    `nodes` are the variables that hold the nodes of element solutions: one, or one for each object
+    of a pair.
     """
     if not is_ranking(query) or (select := _select(query)).clause.modifier is not None:
         return ()
     side = _stream(query)
     if side is None:
         return _ties_of_pairs(query, nodes)
-    came = _came(side.triples, nodes)
-    if came is None:
+    arrival = _arrival(side.triples, nodes)
+    if arrival is None:
         return ()
     names = side.names
     if is_ranking_of_groups(query):
         keys = {
             name for key in select.modifiers.group_by for name in named_variables(key.expression)
         }
-        came = tree.Aggregate("MAX", came)
+        arrival = tree.Aggregate("MAX", arrival)
         names = tuple(name for name in names if name in keys)
-    conditions = [came, _call(ROW, *map(tree.Var, names))] if names else [came]
+    conditions = [arrival, _call(ROW, *map(tree.Var, names))] if names else [arrival]
     return tuple(tree.OrderCondition(each, descending=True) for each in conditions)
 
 
-def _came(
+def _arrival(
     triples: Sequence[tuple[tree.Node, ...]], nodes: tuple[str, ...]
 ) -> tree.Expression | None:
-    """Return when a solution came: by its node, or by its only triple; nothing if that is open."""
+    """Return the arrival time of a solution, by its node or its only triple; None if unknown."""
     if nodes:
         [node] = nodes
         return _call(CAME, tree.Var(node))
     return _call(CAME, *triples[0]) if len(triples) == 1 else None
 
 
-def _halves(query: tree.QueryUnit) -> PairPattern | None:
+def _pair_pattern(query: tree.QueryUnit) -> PairPattern | None:
     try:
         return PairPattern.of(query)
     except NotPairsError:
@@ -124,54 +124,54 @@ def _halves(query: tree.QueryUnit) -> PairPattern | None:
 def _ties_of_pairs(
     query: tree.QueryUnit, nodes: tuple[str, ...] = ()
 ) -> tuple[tree.OrderCondition, ...]:
-    """Return the condition for two objects that are alike, without a variable in common."""
-    halves = _halves(query)
-    if halves is None or is_ranking_of_groups(query):
+    """Return the condition that breaks ties of pairs."""
+    pattern = _pair_pattern(query)
+    if pattern is None or is_ranking_of_groups(query):
         return ()
-    other = dict(zip(halves.first, halves.second, strict=True))
-    came = [
-        _came(
-            [tuple(with_names(term, names) for term in triple) for triple in halves.triples], node
+    other = dict(zip(pattern.first, pattern.second, strict=True))
+    arrivals = [
+        _arrival(
+            [tuple(with_names(term, names) for term in triple) for triple in pattern.triples], node
         )
         for names, node in (({}, nodes[:1]), (other, nodes[1:]))
     ]
-    rows = [_call(ROW, *map(tree.Var, names)) for names in (halves.first, halves.second)]
-    marks = [part for mark in zip(came, rows, strict=True) for part in mark if part is not None]
-    if len(marks) < 4:
+    rows = [_call(ROW, *map(tree.Var, names)) for names in (pattern.first, pattern.second)]
+    marks = [part for mark in zip(arrivals, rows, strict=True) for part in mark if part is not None]
+    if len(marks) < 4:  # an object without an arrival time
         return ()
     return (tree.OrderCondition(_call(PAIR, *marks), descending=True),)
 
 
 def latest_of(
-    query: tree.QueryUnit, options: QueryOptions, meant: ByElement
+    query: tree.QueryUnit, options: QueryOptions, rewritten: ByElement
 ) -> LatestConfig | None:
-    """Return how the latest arrivals of join keys are found, if only these count.
+    """Return how to find the latest arrival of each join key; None if all arrivals count.
 
-    `meant` is the query over what its windows hold.
+    `rewritten` is the query over the content of its windows: triples, or solutions of elements.
     """
     side, keys = _stream(query), _join_key(query)
     if side is None or not keys or arrivals_of(query, options) == "all":
         return None
     stream = set(side.names)
-    both = zip(_select(query).where.elements, _select(meant.query).where.elements, strict=True)
+    both = zip(_select(query).where.elements, _select(rewritten.query).where.elements, strict=True)
     where = tree.GroupPattern(
         tuple(
-            asked
-            for element, asked in both
+            changed
+            for element, changed in both
             if isinstance(element, tree.WindowPattern)
             or (isinstance(element, tree.FilterClause) and named_variables(element) <= stream)
         )
     )
-    items = tuple(map(tree.Var, (*side.names, *meant.nodes)))
-    asked = asked_of(meant.query, items, where, options.functions)
+    items = tuple(map(tree.Var, (*side.names, *rewritten.nodes)))
+    config = select_config(rewritten.query, items, where, options.functions)
     scan = [window.window for window in query.windows].index(side.window)
     places = tuple(map(side.names.index, keys))
-    patterns = () if meant.nodes else side.patterns
-    return LatestConfig(asked, side.names, patterns, places, scan)
+    patterns = () if rewritten.nodes else side.patterns
+    return LatestConfig(config, side.names, patterns, places, scan)
 
 
 def with_latest(query: tree.QueryUnit, latest: LatestConfig) -> tree.QueryUnit:
-    """Return a query that leaves out solutions that are not the latest of their key."""
+    """Return a query that filters out solutions that are not the latest of their key."""
     call = tree.FilterClause(_call(LATEST, *map(tree.Var, latest.names)))
     select = _select(query)
     where = tree.GroupPattern((*select.where.elements, call))
@@ -184,19 +184,19 @@ def _select(query: tree.QueryUnit) -> tree.SelectForm:
 
 
 def _stream(query: tree.QueryUnit) -> StreamSide | None:
-    """Return the window of a ranked query, if it has plain triple patterns, filters and SERVICE."""
+    """Return the window of a ranked query of plain triple patterns, filters and SERVICE, if any."""
     if not is_ranking(query):
         return None
     select = _select(query)
     others = (e for e in select.where.elements if not isinstance(e, tree.ServicePattern))
     where = tree.GroupPattern(tuple(others))
-    alone = replace(query, form=replace(select, where=where, dataset=tuple(_read(select))))
+    alone = replace(query, form=replace(select, where=where, dataset=tuple(_read_clauses(select))))
     side = stream_side(alone, "element")
     return side if isinstance(side, StreamSide) else None
 
 
-def _read(select: tree.SelectForm) -> Iterator[tree.DatasetClause]:
-    """Yield the graphs and the windows of a query, but for windows that no pattern reads."""
+def _read_clauses(select: tree.SelectForm) -> Iterator[tree.DatasetClause]:
+    """Yield the dataset clauses of a query, without windows that no pattern reads."""
     named = {clause.name for clause in tree.find(select.where, tree.WindowPattern)}
     is_any = any(isinstance(name, tree.Var) for name in named)
     for clause in select.dataset:

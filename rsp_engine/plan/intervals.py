@@ -1,7 +1,7 @@
-"""Interval arithmetic: between which values a scoring function lies.
+"""Interval arithmetic: bounds on the values of a scoring function.
 
-The ends are worked out as float64, as the values are; rounding keeps the order, so no value that is
-worked out lies outside. An infinite end says that there is none: the values are finite.
+Bounds are computed in float64, as the values are. Rounding is monotone, so no computed value lies
+outside its interval. An infinite bound means that there is none, as the values are finite.
 """
 
 from __future__ import annotations
@@ -35,38 +35,38 @@ _ANY: ValueRange = (-inf, inf)
 
 
 def value_interval(expression: Scoring, ranges: Mapping[str, ValueRange]) -> ValueRange:
-    """Return an interval in which all values of an expression are.
+    """Return an interval that contains all values of an expression.
 
     >>> value_interval(Add(Variable("a"), Number(1)), {"a": (0, 5)})
     (1.0, 6.0)
     """
     match expression:
         case Number(value):
-            return _spanned((value,))
+            return _hull((value,))
         case Variable(name):
             return ranges.get(name, _ANY)
         case Add(left, right):
             (a, b), (c, d) = value_interval(left, ranges), value_interval(right, ranges)
-            return _spanned((a + c, b + d))
+            return _hull((a + c, b + d))
         case Subtract(left, right):
             (a, b), (c, d) = value_interval(left, ranges), value_interval(right, ranges)
-            return _spanned((a - d, b - c))
+            return _hull((a - d, b - c))
         case Multiply(left, right):
             ends = product(value_interval(left, ranges), value_interval(right, ranges))
-            return _spanned(x * y if x and y else 0.0 for x, y in ends)  # an end at inf is not met
+            return _hull(x * y if x and y else 0.0 for x, y in ends)  # no value is infinite
         case Divide(left, divisor):
-            return _spanned(end / divisor for end in value_interval(left, ranges))
+            return _hull(end / divisor for end in value_interval(left, ranges))
         case Quotient(left, right):
             (a, b), (c, d) = value_interval(left, ranges), value_interval(right, ranges)
             if c <= 0 <= d or isinf(c) or isinf(d):
                 return _ANY
-            return _spanned(x / y for x, y in product((a, b), (c, d)))
+            return _hull(x / y for x, y in product((a, b), (c, d)))
         case Negate(operand):
-            return _spanned(-end for end in value_interval(operand, ranges))
+            return _hull(-end for end in value_interval(operand, ranges))
         case Absolute(operand):
             low, high = value_interval(operand, ranges)
             least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
-            return _spanned((least, max(abs(low), abs(high))))
+            return _hull((least, max(abs(low), abs(high))))
         case ScoringCall(_, function, arguments):
             choose = unwrap(function)
             if choose not in (min, max) or not arguments:
@@ -77,6 +77,6 @@ def value_interval(expression: Scoring, ranges: Mapping[str, ValueRange]) -> Val
             assert_never(expression)
 
 
-def _spanned(ends: Iterable[float]) -> ValueRange:
+def _hull(ends: Iterable[float]) -> ValueRange:
     ends = [float(end) for end in ends]
     return _ANY if any(map(isnan, ends)) else (min(ends), max(ends))

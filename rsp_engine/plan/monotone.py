@@ -1,13 +1,13 @@
-"""Whether a scoring function does not fall, or does not rise, when one of its variables rises.
+"""Proofs that a scoring function is monotone in one of its variables.
 
-Topk+N scores a changed object outside its list with a lower bound of what it streamed; that is a
-lower bound of the score only if the score does not fall when the streamed value rises. It is proved
-from the parts: each rises, falls or does not change, and lies in an interval that follows from the
-declared ranges of the variables. Sums of parts that rise do, products if the other factor is never
-negative, and so on. The steps hold for float64 as they do for real numbers, since rounding keeps
-the order, as long as nothing is infinite.
+Topk+N scores a changed object outside its list with a lower bound of the streamed value. This is a
+lower bound of the score only if the score does not fall when the streamed value rises. The proof is
+by structure: each part rises, falls or is constant, and lies in an interval that follows from the
+declared ranges of the variables. A sum of parts that rise rises; a product rises if one factor
+rises and the other is never negative; and so on. Each step holds for float64 as for real numbers,
+since rounding is monotone, as long as all values are finite.
 
-A registered function declares what it does by its attribute `monotone`, or in a mapping by its
+A registered function declares its directions by the attribute `monotone`, or in a mapping by its
 name: one direction for all arguments, or one for each.
 
 >>> from rsp_engine.operators.scoring.scoring_function import Add, Divide, Variable
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
     from rsp_engine.plan.intervals import ValueRange
 
-__all__ = ["DeclaredRanges", "prove", "scoring_text"]
+__all__ = ["DeclaredDirections", "prove", "scoring_text"]
 
-DeclaredRanges = Direction | Literal["distance"] | tuple[Direction | None, ...]
-"""What a function does when an argument rises: for all of them, or one by one.
+DeclaredDirections = Direction | Literal["distance"] | tuple[Direction | None, ...]
+"""The direction of a function when an argument rises: for all arguments, or one for each.
 
-A distance has two arguments, is the same both ways, and never falls as they move apart.
+A distance has two arguments, is symmetric, and does not fall as they move apart.
 """
 
 _FLIPPED: dict[Direction, Direction] = {
@@ -60,56 +60,60 @@ def prove(
     expression: Scoring,
     variable: str | None,
     ranges: Mapping[str, ValueRange] | None = None,
-    declared: Mapping[str, DeclaredRanges] | None = None,
+    declared: Mapping[str, DeclaredDirections] | None = None,
 ) -> Proof:
-    """Return what a score does when a variable rises; no variable changes nothing."""
+    """Return the direction of a score when a variable rises, with the reason.
+
+    Without a variable the score is constant. Raise `ValueError` if a range is empty or a function
+    declares what is no direction.
+    """
     for name, (low, high) in (ranges or {}).items():
         if not low <= high or low == inf or high == -inf:
             raise ValueError(f"the range of ?{name} goes from {low} to {high}, which holds nothing")
     text = scoring_text(expression)
     if variable is None:
         return Proof("constant", f"{text} needs nothing that could rise")
-    direction, why = _Prover(variable, ranges or {}, declared or {}).look(expression)
+    direction, why = _Prover(variable, ranges or {}, declared or {}).prove(expression)
     if direction is None:
         return Proof(None, f"{text} may rise or fall with ?{variable}: {why}")
     does = "does not change" if direction == "constant" else direction
     return Proof(direction, f"{text} {does} with ?{variable}, since {why}")
 
 
-_Found = tuple[Direction | None, str]
-"""A direction and why it is so; or none, and which part is to blame."""
+_Reasoned = tuple[Direction | None, str]
+"""A direction and the reason; or None, and the part that prevents a proof."""
 
 
 class _Prover:
-    """Looks at an expression from the inside out."""
+    """Derives the direction of an expression from those of its parts."""
 
     def __init__(
         self,
         variable: str,
         ranges: Mapping[str, ValueRange],
-        declared: Mapping[str, DeclaredRanges],
+        declared: Mapping[str, DeclaredDirections],
     ) -> None:
         self._variable = variable
         self._ranges = ranges
         self._declared = declared
 
-    def look(self, expression: Scoring) -> _Found:
-        """Return what an expression does when the variable rises."""
+    def prove(self, expression: Scoring) -> _Reasoned:
+        """Return the direction of an expression when the variable rises."""
         if self._variable not in variables(expression):
             return "constant", f"?{self._variable} is not in it"
         match expression:
             case Number() | Variable():
                 return "rises", "it is that"
             case Add(left, right):
-                return self._sum(expression, (self.look(left), self.look(right)))
+                return self._sum(expression, (self.prove(left), self.prove(right)))
             case Subtract(left, right):
-                return self._sum(expression, (self.look(left), _flipped(self.look(right))))
+                return self._sum(expression, (self.prove(left), _flipped(self.prove(right))))
             case Multiply(left, right):
                 return self._product(expression, (left, right), (right, left))
             case Divide(left, divisor):
                 sign = "positive" if divisor > 0 else "negative"
-                found = self._of(left, f"{_text(divisor)} is {sign}")
-                return found if divisor > 0 else _flipped(found)
+                step = self._of(left, f"{_text(divisor)} is {sign}")
+                return step if divisor > 0 else _flipped(step)
             case Quotient(left, right):
                 if self._variable in variables(right):
                     return None, f"{scoring_text(right)} may be zero"
@@ -123,14 +127,14 @@ class _Prover:
             case _:
                 assert_never(expression)
 
-    def _of(self, part: Scoring, more: str) -> _Found:
-        """Return what a part does, as a reason for the whole."""
-        direction, why = self.look(part)
+    def _of(self, part: Scoring, condition: str) -> _Reasoned:
+        """Return the direction of a part, which the whole has too under the condition."""
+        direction, why = self.prove(part)
         if direction in (None, "constant"):
             return direction, why
-        return direction, f"{scoring_text(part)} {direction} and {more}"
+        return direction, f"{scoring_text(part)} {direction} and {condition}"
 
-    def _sum(self, whole: Scoring, parts: Iterable[_Found]) -> _Found:
+    def _sum(self, whole: Scoring, parts: Iterable[_Reasoned]) -> _Reasoned:
         parts = list(parts)
         for direction, why in parts:
             if direction is None:
@@ -146,11 +150,11 @@ class _Prover:
             case _:
                 return None, f"in {scoring_text(whole)} one part rises and one falls"
 
-    def _product(self, whole: Scoring, *factors: tuple[Scoring, Scoring]) -> _Found:
-        """Each factor that changes moves the product by its direction and the other's sign."""
-        moves: list[_Found] = []
+    def _product(self, whole: Scoring, *factors: tuple[Scoring, Scoring]) -> _Reasoned:
+        """Return the direction of a product, from each factor's direction and the other's sign."""
+        moves: list[_Reasoned] = []
         for factor, other in factors:
-            direction, why = self.look(factor)
+            direction, why = self.prove(factor)
             low, high = value_interval(other, self._ranges)
             if direction is None:
                 return None, why
@@ -167,70 +171,69 @@ class _Prover:
             else:
                 return None, f"{scoring_text(other)} may be negative or positive"
         direction, why = self._sum(whole, moves)
-        told = dict.fromkeys(why for move, why in moves if move == direction)
-        return direction, " and ".join(told) if direction is not None else why
+        reasons = dict.fromkeys(why for move, why in moves if move == direction)
+        return direction, " and ".join(reasons) if direction is not None else why
 
-    def _absolute(self, operand: Scoring) -> _Found:
+    def _absolute(self, operand: Scoring) -> _Reasoned:
         low, high = value_interval(operand, self._ranges)
         if low >= 0:
             return self._of(operand, "is never negative")
         if high <= 0:
             return _flipped(self._of(operand, "is never positive"))
-        direction, why = self.look(operand)
+        direction, why = self.prove(operand)
         if direction == "constant":
             return direction, why
         return None, f"{scoring_text(operand)} may be negative or positive"
 
-    def _call(self, call: ScoringCall) -> _Found:
-        told = _told(call, self._declared)
-        if told is None:
+    def _call(self, call: ScoringCall) -> _Reasoned:
+        directions = _declared_directions(call, self._declared)
+        if directions is None:
             return None, f"the function {call.name} does not declare whether it rises"
-        moves: list[_Found] = []
-        for argument, does in zip(call.arguments, told, strict=True):
-            found = self.look(argument)
-            if found[0] == "constant" or does == "constant":
+        moves: list[_Reasoned] = []
+        for argument, declared in zip(call.arguments, directions, strict=True):
+            step = self.prove(argument)
+            if step[0] == "constant" or declared == "constant":
                 moves.append(("constant", ""))
-            elif does is None:
+            elif declared is None:
                 return None, f"{call.name} declares nothing of {scoring_text(argument)}"
             else:
-                moves.append(found if does == "rises" else _flipped(found))
+                moves.append(step if declared == "rises" else _flipped(step))
         direction, why = self._sum(call, moves)
         return direction, why if direction is None else f"{call.name} declares it"
 
 
-def _flipped(found: _Found) -> _Found:
-    direction, why = found
+def _flipped(reasoned: _Reasoned) -> _Reasoned:
+    direction, why = reasoned
     return (None if direction is None else _FLIPPED[direction]), why
 
 
-def _told(
-    call: ScoringCall, declared: Mapping[str, DeclaredRanges]
+def _declared_directions(
+    call: ScoringCall, declared: Mapping[str, DeclaredDirections]
 ) -> tuple[Direction | None, ...] | None:
-    """Return what a function declares for each argument."""
+    """Return the direction that a function declares for each argument, or None."""
     function = unwrap(call.function)
-    told = declared.get(call.name, getattr(function, "monotone", None))
-    if told is None and function in (min, max):
-        told = "rises"
-    if told == "distance":
-        return None  # it may rise or fall with either
-    if isinstance(told, str):
-        told = (told,) * len(call.arguments)
-    if told is None:
+    directions = declared.get(call.name, getattr(function, "monotone", None))
+    if directions is None and function in (min, max):
+        directions = "rises"
+    if directions == "distance":
+        return None  # it may rise or fall with either argument
+    if isinstance(directions, str):
+        directions = (directions,) * len(call.arguments)
+    if directions is None:
         return None
-    if len(told) != len(call.arguments):
-        raise ValueError(
-            f"{call.name} declares {len(told)} directions, and has {len(call.arguments)} arguments"
-        )
-    if wrong := [does for does in told if does not in (*_FLIPPED, None)]:
+    count, arity = len(directions), len(call.arguments)
+    if count != arity:
+        raise ValueError(f"{call.name} declares {count} directions, and has {arity} arguments")
+    if wrong := [each for each in directions if each not in (*_FLIPPED, None)]:
         raise ValueError(f"{call.name} declares {wrong[0]!r}: say rises, falls or constant")
-    return tuple(told)
+    return tuple(directions)
 
 
 _COMPOUND = (Add, Subtract, Multiply, Divide, Quotient)
 
 
 def scoring_text(expression: Scoring) -> str:
-    """Return a scoring function as it is written in SPARQL.
+    """Return the SPARQL text of a scoring function.
 
     >>> scoring_text(Multiply(Add(Variable("a"), Number(1)), Variable("b")))
     '(?a + 1) * ?b'

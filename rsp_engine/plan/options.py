@@ -1,4 +1,4 @@
-"""What a user decides about a query beside its text."""
+"""The options of a query: what the user sets beside the query text."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from rsp_engine.grammar.definitions import Definition
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.windows.report import ReportKind
-    from rsp_engine.plan.monotone import DeclaredRanges
+    from rsp_engine.plan.monotone import DeclaredDirections
     from rsp_engine.policies.policy import Policy
 
 __all__ = ["OPERATORS", "MatchRule", "OperatorName", "QueryOptions"]
 
 MatchRule = Literal["window", "element"]
-"""Over what a WINDOW block is matched: the whole window, or each of its elements by itself."""
+"""The scope in which a WINDOW block is matched: the whole window, or each element by itself."""
 
 OperatorName = Literal[
     "auto", "mintopk", "sap", "sap-dynamic", "sap-equal", "pretopk", "skyband", "sma", "sma-ring",
@@ -39,23 +39,33 @@ OPERATORS: tuple[OperatorName, ...] = get_args(OperatorName)
 class QueryOptions:
     """The options of a query.
 
-    `bounds` and `t0` say what a window is, `report` which windows are evaluated. `functions` are
-    the user's own, by name or IRI, and `monotone` says how they go with their arguments; what is in
-    `definitions` stands for an expression. `graphs` are the files of static graphs, by IRI; a
-    relative IRI is a file beside `folder`. `services` are the endpoints of remote datasets, by IRI,
-    and `feeds` those that push their changes; `modified` has the properties by which services tell
-    when a key was last modified. `operator` forces how a ranked query is run, and `arrivals` says
-    which arrivals of a join key count. With `oracle`, answers that need remote data are judged by
-    all of it. `match` says whether a solution may span two elements. `ranges` has the least and the
-    largest value of the attribute of a stream, by its IRI, and `max_instances` bounds what is kept
-    of objects whose attributes come in several streams.
+    Attributes:
+        bounds: Whether a window includes its left and its right bound.
+        t0: The origin of time windows, in milliseconds.
+        report: Which windows are evaluated.
+        functions: The user's functions, by name or IRI.
+        monotone: How these functions change with their arguments, by name.
+        definitions: Functions that expand to an expression of the query language, by name.
+        graphs: The files of static graphs, by IRI.
+        folder: The folder against which relative `file:` IRIs of graphs are resolved.
+        services: How to connect to the endpoints of remote datasets, by IRI.
+        service_options: The policy, the budget and the limits of remote requests.
+        policies: The refresh policies that a name can refer to.
+        feeds: The services that push their changes.
+        modified: The property that gives the time when a key was last modified, by service.
+        operator: The operator of a ranked query; `auto` lets the planner choose.
+        arrivals: Which arrivals of a join key count: the latest, or all.
+        oracle: Whether answers are compared with those over the complete remote data.
+        match: Whether a solution may span elements.
+        ranges: The smallest and the largest value of an attribute, by the IRI of its stream.
+        max_instances: How many instances of objects the approximate operator keeps at most.
     """
 
     bounds: Bounds = "(]"
     t0: int = 0
     report: ReportKind = "nonempty"
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    monotone: Mapping[str, DeclaredRanges] = field(default_factory=dict)
+    monotone: Mapping[str, DeclaredDirections] = field(default_factory=dict)
     definitions: Mapping[str, Definition] = field(default_factory=lambda: USUAL)
     graphs: Mapping[str, Path] = field(default_factory=dict)
     folder: Path = Path()

@@ -1,7 +1,7 @@
-"""From a query to its physical plan.
+"""The choice of a physical plan for a query.
 
-The planner asks each of `CHOICES` in turn whether it can run the query; the first that can, does.
-The general path comes last and takes every query that is left.
+The planner tries the functions in `CHOICES` in order and takes the first evaluator that accepts the
+query. The general path comes last and accepts every query.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ from rsp_engine.plan.logical.translate import translate
 from rsp_engine.plan.options import OperatorName, QueryOptions
 from rsp_engine.plan.services import chosen_policy
 from rsp_engine.plan.shapes.acquatop import acquatop_path
-from rsp_engine.plan.shapes.attributes import has_optional_windows
 from rsp_engine.plan.shapes.group_topk import group_topk_path
-from rsp_engine.plan.shapes.incomplete import ALGORITHMS, incomplete_path
+from rsp_engine.plan.shapes.incomplete import (
+    ALGORITHMS,
+    has_optional_windows,
+    incomplete_path,
+)
 from rsp_engine.plan.shapes.pairs import is_of_pairs, pairs_path
 from rsp_engine.plan.shapes.per_pane import per_pane_path
 from rsp_engine.plan.shapes.ranker_choice import chosen_ranker
@@ -52,9 +55,9 @@ __all__ = ["CHOICES", "QueryPlan", "plan"]
 
 
 class Choice(NamedTuple):
-    """An operator for a query, why it is the one, and how SERVICE clauses are answered.
+    """The configuration of the chosen evaluator, the reason, and the plans of SERVICE clauses.
 
-    It reads the solutions of `blocks` in place of the triples of their windows.
+    For the windows in `blocks`, the evaluator reads solutions of the blocks instead of triples.
     """
 
     operator: SparqlConfig
@@ -65,7 +68,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """A query, what it means, and how it is run."""
+    """A query with its logical and physical plan, and the warnings to show to the user."""
 
     query: tree.QueryUnit
     logical: Logical
@@ -76,7 +79,11 @@ class QueryPlan:
 def plan(
     query: tree.QueryUnit, text: str, source: str, options: QueryOptions | None = None
 ) -> QueryPlan:
-    """Plan a query that keeps all rules of the language, or raise why there is no way to run it."""
+    """Plan a query that passed the checks of the grammar.
+
+    Raise `PlanError` with all reasons and their places if the engine cannot run the query, and
+    `BindingError` if an option does not fit the query or names what does not exist.
+    """
     options = options or QueryOptions()
     query, wrong = expand(query, options.definitions)
     if wrong:
@@ -93,11 +100,9 @@ def plan(
     if wrong := wrong or list(_refused_oracle(query, options)):
         raise PlanError(wrong, text, source)
     logical = apply_rules(translate(whole))
-    chosen_policy(
-        options, DEFAULT_WINDOW_POLICY
-    )  # a name that is none is refused, whatever the query
+    chosen_policy(options, DEFAULT_WINDOW_POLICY)  # refuses an unknown name, for any query
     operator, why, services, blocks = next(
-        found for choice in CHOICES if (found := choice(query, logical, options)) is not None
+        chosen for choice in CHOICES if (chosen := choice(query, logical, options)) is not None
     )
     if refusal := refused_by_oxigraph(operator, chain.from_iterable(blocks.values())):
         raise PlanError([Diagnostic("semantic", refusal, query.form.span)], text, source)
@@ -117,27 +122,27 @@ def plan(
     return QueryPlan(query, logical, physical, warnings)
 
 
-def by_oxigraph(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice:
-    """Ask Oxigraph, over the whole content of the windows."""
+def sparql_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice:
+    """Choose `sparql`, the general path: Oxigraph evaluates the query over whole windows."""
     why = "the content of the windows is asked in full SPARQL 1.1, window by window"
     if is_ranking(query):
         why += f"; no top-k operator, since {_why_not_ranked(query, options)}"
     is_timed = has_time(query)
-    meant = by_element(query, options, opens_nodes=is_timed, is_timed=is_timed)
-    if meant.blocks:
+    rewritten = by_element(query, options, opens_nodes=is_timed, is_timed=is_timed)
+    if rewritten.blocks:
         why += "; each WINDOW block is matched in one element at a time"
     if has_service(query):
         why += "; SERVICE is answered from a replica"
         text = service_path(query, options)[0].sparql
-        served, services = service_path(query, options, meant)
-        return Choice(replace(served, sparql=text), why, services, meant.blocks)
+        served, services = service_path(query, options, rewritten)
+        return Choice(replace(served, sparql=text), why, services, rewritten.blocks)
     text = sparql_path(query, options.functions).sparql
-    config = sparql_path(meant.query, options.functions, ties(query, meant.nodes))
-    return Choice(replace(config, sparql=text), why, (), meant.blocks)
+    config = sparql_path(rewritten.query, options.functions, ties(query, rewritten.nodes))
+    return Choice(replace(config, sparql=text), why, (), rewritten.blocks)
 
 
-def by_aggregating(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
-    """Rank groups by an aggregate that is put together from panes."""
+def group_topk_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
+    """Choose `group_topk`: it ranks groups by an aggregate that is combined from pane partials."""
     if options.operator != "auto" or not is_ranking_of_groups(query):
         return None
     why = "groups of solutions of one triple pattern, ranked by one aggregate"
@@ -150,40 +155,40 @@ def by_aggregating(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> 
             return Choice(config, f"{why}: each pane is aggregated once")
 
 
-def by_joining(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
-    """Rank a join with remote data from a list that holds what can still reach an answer."""
+def acquatop_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
+    """Choose `acquatop`: it ranks the join of a window with one SERVICE under a refresh budget."""
     if options.operator != "auto" or not is_ranking(query) or not has_service(query):
         return None
-    found = acquatop_path(query, options)
-    if isinstance(found, WhyNot):
+    path = acquatop_path(query, options)
+    if isinstance(path, WhyNot):
         return None
-    config, service = found
+    config, service = path
     why = f"{_patterns(config)} joined with one SERVICE, ranked by one score over both"
     return Choice(config, why, (service,))
 
 
 def _patterns(config: TopkConfig | AcquaTopConfig) -> str:
-    assert config.matching is not None, "the planner says what to match"  # noqa: S101
+    assert config.matching is not None, "the planner sets the matching"  # noqa: S101
     is_one = len(config.matching.patterns) == 1
     return "one triple pattern" if is_one else "triple patterns that one element matches"
 
 
-def by_collecting(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
-    """Rank objects whose attributes come in several streams, which do not wait for each other."""
-    is_asked = options.operator == "auto" or options.operator in ALGORITHMS
-    if not is_asked or not is_ranking(query) or has_service(query):
+def incomplete_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
+    """Choose `incomplete`: it ranks objects whose attributes arrive in several streams."""
+    is_allowed = options.operator == "auto" or options.operator in ALGORITHMS
+    if not is_allowed or not is_ranking(query) or has_service(query):
         return None
-    meant = by_element(query, options, opens_nodes=True)
-    config = incomplete_path(meant.query, options)
+    rewritten = by_element(query, options, opens_nodes=True)
+    config = incomplete_path(rewritten.query, options)
     if isinstance(config, WhyNot):
         return None
     why = "attributes of the same key from several blocks, put together; what is missing is zero"
-    why += f": {_WHY_COLLECTED[config.algorithm]}"
+    why += f": {_WHY_INCOMPLETE[config.algorithm]}"
     text = sparql_path(query, options.functions).sparql
-    return Choice(replace(config, sparql=text), why, (), meant.blocks)
+    return Choice(replace(config, sparql=text), why, (), rewritten.blocks)
 
 
-_WHY_COLLECTED: dict[Algorithm, str] = {
+_WHY_INCOMPLETE: dict[Algorithm, str] = {
     "EAA": "only instances of objects that can still reach an answer are kept",
     "SLA": "all is kept in sorted lists, and the threshold algorithm reads the best",
     "approximate": "only instances of objects that are likely to reach an answer are kept",
@@ -191,8 +196,8 @@ _WHY_COLLECTED: dict[Algorithm, str] = {
 }
 
 
-def by_pairs(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
-    """Rank pairs of objects from a skyband, which queries with the same score share."""
+def pairs_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
+    """Choose `pairs`: it ranks pairs of objects with a skyband that queries share."""
     if options.operator != "auto" or not is_ranking(query) or has_service(query):
         return None
     config = pairs_path(query, options)
@@ -202,8 +207,8 @@ def by_pairs(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice
     return Choice(config, f"{why}: only pairs that can still reach an answer are kept")
 
 
-def by_ranking(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
-    """Rank with a top-k operator, where a score is known on arrival."""
+def topk_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
+    """Choose `topk`: it ranks solutions whose score is known on arrival with a top-k operator."""
     if options.operator == "general" or not is_ranking(query):
         return None
     forced = _RANKERS.get(options.operator)
@@ -245,12 +250,12 @@ _WHY: dict[RankerName, str] = {
 def _why_not_ranked(query: tree.QueryUnit, options: QueryOptions) -> str:
     if options.operator == "general":
         return "the general path was asked for"
-    found = _ranking_path(query, options)
-    return found.reason if isinstance(found, WhyNot) else ""
+    path = _ranking_path(query, options)
+    return path.reason if isinstance(path, WhyNot) else ""
 
 
 def _ranking_path(query: tree.QueryUnit, options: QueryOptions) -> object:
-    """Return how a query is ranked by the operator for its shape, or why not."""
+    """Return the configuration of the operator for the shape of a ranked query, or why not."""
     if has_optional_windows(query) and not has_service(query):
         return incomplete_path(query, options)
     if is_ranking_of_groups(query):
@@ -262,8 +267,8 @@ def _ranking_path(query: tree.QueryUnit, options: QueryOptions) -> object:
     return topk_path(query, options.functions, match=options.match)
 
 
-def by_panes(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
-    """Ask each pane once, where a solution never spans two of them."""
+def per_pane_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
+    """Choose `per_pane`: it evaluates each pane once, as no solution spans two panes."""
     config = per_pane_path(query, options.functions)
     if config is None:
         return None
@@ -271,18 +276,18 @@ def by_panes(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice
 
 
 CHOICES: tuple[Callable[[tree.QueryUnit, Logical, QueryOptions], Choice | None], ...] = (
-    by_aggregating,
-    by_joining,
-    by_collecting,
-    by_pairs,
-    by_ranking,
-    by_panes,
-    by_oxigraph,
+    group_topk_choice,
+    acquatop_choice,
+    incomplete_choice,
+    pairs_choice,
+    topk_choice,
+    per_pane_choice,
+    sparql_choice,
 )
 
 
 def _name(query: tree.QueryUnit) -> tuple[str, str | None]:
-    """Return the name of a query, and the IRI of the stream of its answers if it has one."""
+    """Return the name of a query, and the IRI of the stream that its answers feed, if any."""
     match query.register:
         case tree.Register(tree.Iri(value)):
             return value, value
@@ -293,15 +298,15 @@ def _name(query: tree.QueryUnit) -> tuple[str, str | None]:
 
 
 def _scan(clause: tree.FromWindow, options: QueryOptions, blocks: ElementBlocks) -> WindowScan:
-    frame = clause.frame
-    made: TimeFrame | CountFrame
-    if isinstance(frame, tree.TimeWindow):
-        step = frame.step or frame.range
-        made = TimeFrame(frame.range.milliseconds, step.milliseconds, options.t0, options.bounds)
+    spec = clause.frame
+    frame: TimeFrame | CountFrame
+    if isinstance(spec, tree.TimeWindow):
+        step = spec.step or spec.range
+        frame = TimeFrame(spec.range.milliseconds, step.milliseconds, options.t0, options.bounds)
     else:
-        made = CountFrame(frame.size.value, (frame.step or frame.size).value, frame.unit)
+        frame = CountFrame(spec.size.value, (spec.step or spec.size).value, spec.unit)
     name = clause.window.value
-    return WindowScan(name, clause.stream.value, made, blocks.get(name, ()))
+    return WindowScan(name, clause.stream.value, frame, blocks.get(name, ()))
 
 
 def _static_graphs(query: tree.QueryUnit, options: QueryOptions) -> Iterator[StaticGraph]:
@@ -309,30 +314,30 @@ def _static_graphs(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Sta
         if not isinstance(clause, tree.FromWindow):
             iri = clause.graph.value
             path = graph_path(iri, options)
-            assert path is not None, "graphs that are no files are refused"  # noqa: S101
+            assert path is not None, "unsupported_features refuses a graph without a file"  # noqa: S101
             yield StaticGraph(iri if isinstance(clause, tree.FromNamed) else None, path, iri)
 
 
 def _refused_operator(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
-    """Yield why the operator that was asked for cannot run the query."""
-    found: object = None
+    """Yield why the operator that the user chose cannot run the query."""
+    path: object = None
     if options.operator in ALGORITHMS and (
         has_optional_windows(query) or options.operator not in _RANKERS
     ):
-        found = incomplete_path(query, options)
+        path = incomplete_path(query, options)
     elif options.operator in _RANKERS:
-        found = topk_path(query, options.functions, match=options.match)
-    if isinstance(found, WhyNot):
-        message = f"the operator {options.operator} cannot run this query: {found.reason}"
+        path = topk_path(query, options.functions, match=options.match)
+    if isinstance(path, WhyNot):
+        message = f"the operator {options.operator} cannot run this query: {path.reason}"
         yield Diagnostic("semantic", message, query.form.span, "leave the choice to the planner")
 
 
 def _refused_oracle(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
-    """Yield why an oracle that was asked for has nothing to judge."""
+    """Yield why an oracle cannot judge the answers of the query, if the user enables it."""
     if not options.oracle:
         return
     message = "only a ranked query with one SERVICE can be judged by an oracle"
     if not is_ranking(query) or not has_service(query):
         yield Diagnostic("semantic", message, query.form.span, "leave --oracle out")
-    elif isinstance(found := _ranking_path(query, options), WhyNot):
-        yield Diagnostic("semantic", f"{message}: {found.reason}", query.form.span)
+    elif isinstance(path := _ranking_path(query, options), WhyNot):
+        yield Diagnostic("semantic", f"{message}: {path.reason}", query.form.span)

@@ -1,11 +1,10 @@
-"""From an expression of a query to a scoring function over columns of float64.
+"""The translation of an expression to a scoring function over columns of float64.
 
-That is done where float64 has SPARQL's meaning: for variables, numbers, `+`, `-`, `*`, `/` by a
-number other than zero, `ABS`, and calls of registered functions. With `quotients` it is also done
-for `/` by anything, where who evaluates knows what a division by zero means. A score then differs
-from SPARQL's by no more than rounding, save where an integer or a decimal of Oxigraph overflows,
-which has no value then (`0.5 * (1 / 3)` does: it has too many digits). All other expressions are
-left to Oxigraph.
+An expression is translated where float64 has SPARQL's semantics: variables, numbers, `+`, `-`, `*`,
+`/` by a number other than zero, `ABS`, and calls of registered functions. With `quotients`, `/` by
+any expression is translated too; the evaluator then has to handle division by zero. A score differs
+from SPARQL's by rounding only, except where an integer or a decimal of Oxigraph overflows and has
+no value (`0.5 * (1 / 3)` does: it has too many digits). Oxigraph evaluates all other expressions.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.write import FUNCTIONS
 from rsp_engine.model.terms.numerals import DECIMAL, DOUBLE, SURE
-from rsp_engine.model.terms.term import XSD
+from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
     Add,
@@ -47,17 +46,17 @@ def scoring_of(
     *,
     quotients: bool = False,
 ) -> Scoring | None:
-    """Return an expression as a scoring function, if float64 has its meaning.
+    """Return an expression as a scoring function; None if float64 does not have its semantics.
 
     >>> scoring_of(tree.Unary("-", tree.Var("a")), {})
     Negate(operand=Variable(name='a'))
     """
-    found = _Reader(functions, quotients=quotients).read(expression)
-    return found.left if isinstance(found, Multiply) and found.right == _AS_DOUBLE else found
+    score = _Reader(functions, quotients=quotients).read(expression)
+    return score.left if isinstance(score, Multiply) and score.right == _AS_DOUBLE else score
 
 
 class _Reader:
-    """Reads an expression from the inside out."""
+    """Translates an expression, its operands first."""
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]], *, quotients: bool) -> None:
         self._functions = functions
@@ -74,16 +73,16 @@ class _Reader:
             case tree.Product(first, rest):
                 return self._product(first, rest)
             case tree.Unary("+", operand):
-                found = self.read(operand)  # of a text it is an error
-                return (
-                    Add(found, Number(0.0)) if isinstance(found, Variable | ScoringCall) else found
-                )
+                part = self.read(operand)
+                if isinstance(part, Variable | ScoringCall):  # `+` of a text is an error
+                    return Add(part, Number(0.0))
+                return part
             case tree.Unary("-", operand):
-                found = self.read(operand)
-                return None if found is None else Negate(found)
+                part = self.read(operand)
+                return None if part is None else Negate(part)
             case tree.BuiltInCall("ABS", (operand,)):
-                found = self.read(operand)
-                return None if found is None else Absolute(found)
+                part = self.read(operand)
+                return None if part is None else Absolute(part)
             case tree.NamedCall(name, arguments):
                 return self._call(name, self._functions.get(name), arguments)
             case tree.FunctionCall(tree.Iri(iri), arguments, False):
@@ -96,39 +95,40 @@ class _Reader:
                 return None
 
     def _sum(self, first: tree.Expression, rest: tuple[tree.Addend, ...]) -> Scoring | None:
-        found = self.read(first)
+        total = self.read(first)
         for addend in rest:
             term = self.read(addend.term)
-            if found is None or term is None:
+            if total is None or term is None:
                 return None
-            found = Add(found, term) if addend.sign == "+" else Subtract(found, term)
-        return found
+            total = Add(total, term) if addend.sign == "+" else Subtract(total, term)
+        return total
 
     def _product(self, first: tree.Expression, rest: tuple[tree.Factor, ...]) -> Scoring | None:
-        found = self.read(first)
+        total = self.read(first)
         for factor in rest:
             term = self.read(factor.term)
-            if found is None or term is None:
+            if total is None or term is None:
                 return None
             if factor.operator == "*":
-                found = Multiply(found, term)
+                total = Multiply(total, term)
             elif divisor := _constant(term):
-                found = Divide(found, divisor, is_double=_has_double(term))
+                total = Divide(total, divisor, is_double=_has_double(term))
             elif self._quotients:
-                found = Quotient(found, term)
+                total = Quotient(total, term)
             else:
                 return None
-        return found
+        return total
 
     def _cast(self, arguments: tuple[tree.Expression, ...]) -> Scoring | None:
-        """Return what is cast to a double, if it is arithmetic: its result is a number or nothing.
+        """Return the operand of a cast to xsd:double, if it is arithmetic.
 
-        A variable or a function may give a text, of which the cast makes a number.
+        Arithmetic gives a number or an error. A variable or a function may give a text, which the
+        cast would parse as a number.
         """
-        found = self.read(arguments[0]) if len(arguments) == 1 else None
-        if found is None or isinstance(found, Variable | ScoringCall):
+        operand = self.read(arguments[0]) if len(arguments) == 1 else None
+        if operand is None or isinstance(operand, Variable | ScoringCall):
             return None
-        return Multiply(found, _AS_DOUBLE)
+        return Multiply(operand, _AS_DOUBLE)
 
     def _call(
         self,
@@ -136,18 +136,17 @@ class _Reader:
         function: Callable[..., Any] | None,
         arguments: tuple[tree.Expression, ...],
     ) -> Scoring | None:
-        found = tuple(map(self.read, arguments))
-        if function is None or None in found:
+        parts = tuple(map(self.read, arguments))
+        if function is None or None in parts:
             return None
-        return ScoringCall(
-            name, function, tuple(argument for argument in found if argument is not None)
-        )
+        return ScoringCall(name, function, tuple(part for part in parts if part is not None))
 
 
 def _number(literal: tree.Literal) -> Number | None:
-    """Return a number; an xsd:float is none, since it makes all arithmetic around it less exact.
+    """Return the number of a literal, or None.
 
-    Nor is one with more digits than float64 has.
+    An xsd:float has none, since its arithmetic is less precise; nor has a literal with more digits
+    than float64 can represent.
     """
     is_double = literal.datatype == DOUBLE
     if literal.datatype not in _NUMBERS or (not is_double and len(literal.lexical) > SURE):
@@ -169,9 +168,10 @@ def _has_double(constant: Scoring) -> bool:
 
 
 def _constant(term: Scoring) -> float | None:
-    """Return what is surely not zero: a number with its signs, or a difference that is clear.
+    """Return the value of a constant: a number with its signs, or the difference of two numbers.
 
-    What is worked out from numbers may be zero in SPARQL and not here, or the other way round.
+    A difference near zero may be zero in SPARQL and not in float64, or the reverse: it has no
+    value here.
 
     >>> _constant(Subtract(Number(50), Number(1))), _constant(Subtract(Number(0.3), Number(0.3)))
     (49, None)

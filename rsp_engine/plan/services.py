@@ -1,4 +1,4 @@
-"""What is planned for a SERVICE clause: what it asks for, and how its replica is kept."""
+"""The plan of a SERVICE clause: its remote pattern, its endpoint or feed, and its policy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def chosen_policy(options: QueryOptions, default: str) -> Policy:
-    """Return the policy that the user names, or the default; a name that is none is refused."""
+    """Return the policy that the user names, or the default; raise if there is no such policy."""
     name = options.service_options.policy or default
     try:
         return policy_named(name, options.policies)
@@ -41,27 +41,27 @@ def chosen_policy(options: QueryOptions, default: str) -> Policy:
 def service_plan(
     pattern: RemotePattern, options: QueryOptions, policy: Policy, instead: str | None = None
 ) -> ServicePlan:
-    """Plan a clause whose service is bound to an endpoint, to a feed, or to both.
+    """Plan a clause whose service is bound to an endpoint, to a change feed, or to both.
 
-    Behind a feed alone there is nothing that could be asked. `instead` names a policy in whose
-    place this one elects.
+    A service with a feed alone takes no requests: it has no budget and no snapshot. `instead` names
+    the policy that this one replaces, and why.
     """
     is_pushed = pattern.service in options.feeds
-    chosen = options.service_options
+    service_options = options.service_options
     connect = options.services.get(pattern.service)
     if connect is None:
-        chosen = replace(chosen, budget=0, snapshot=False)
+        service_options = replace(service_options, budget=0, snapshot=False)
         connect = ChangeFeed
     modified = options.modified.get(pattern.service)
     if modified is not None:
-        modified_pattern(pattern, modified)  # refused here, if it cannot be asked
-    return ServicePlan(pattern, connect, policy, chosen, is_pushed, modified, instead)
+        modified_pattern(pattern, modified)  # raises if it cannot be requested
+    return ServicePlan(pattern, connect, policy, service_options, is_pushed, modified, instead)
 
 
 def refuse_unasked(bound: Collection[str], plans: Iterable[ServicePlan]) -> None:
-    """Refuse services that are bound, and that no query asks."""
-    asked = {plan.pattern.service for plan in plans}
-    for iri in sorted(set(bound) - asked):
-        named = ", ".join(f"<{name}>" for name in sorted(asked))
-        hint = f"the queries ask {named}" if asked else "no query has a SERVICE clause"
+    """Raise if a service is bound that no query has a SERVICE clause for."""
+    used = {plan.pattern.service for plan in plans}
+    for iri in sorted(set(bound) - used):
+        named = ", ".join(f"<{name}>" for name in sorted(used))
+        hint = f"the queries ask {named}" if used else "no query has a SERVICE clause"
         raise BindingError(f"no query asks service <{iri}>", hint)

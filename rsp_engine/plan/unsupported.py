@@ -1,4 +1,4 @@
-"""What a query asks for and the engine cannot do: refused by name, before anything runs."""
+"""Features of a query that the engine does not support: refused by name, before a run starts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rsp_engine.errors import BindingError, Diagnostic
 from rsp_engine.evaluators.service.config import ServiceConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import is_aggregate
-from rsp_engine.model.terms.term import XSD
+from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.sparql.sparql_query import SparqlQuery
 from rsp_engine.plan.sparql.general import as_term
-from rsp_engine.plan.sparql.service_context import looked_into
-from rsp_engine.plan.sparql.silent_services import unbound
+from rsp_engine.plan.sparql.service_context import correlated_services
+from rsp_engine.plan.sparql.silent_services import unbound_service
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,28 +37,29 @@ _CASTS = {
 
 
 def unsupported_features(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
-    """Yield what the query asks for and the engine cannot do."""
+    """Yield a diagnostic for each unsupported feature of a query."""
     if not query.windows:
         hint = "declare a window: FROM NAMED WINDOW :w ON STREAM :s [RANGE 9m STEP 3m]"
         yield Diagnostic("semantic", "the query reads no stream", query.form.span, hint)
-    for clause, name in looked_into(query):
+    for clause, name in correlated_services(query):
         message = f"EXISTS would put ?{name} into the conditions of this SERVICE"
         hint = f"move the condition on ?{name} out of the SERVICE, into the EXISTS"
         yield Diagnostic("semantic", message, clause.span, hint)
-    # What stands inside of SERVICE is the business of its service.
+    # The remote service evaluates the content of a SERVICE clause, and decides what it supports.
     services = tree.find(query, tree.ServicePattern)
     remote = {id(inner) for service in services for inner in tree.walk(service.group)}
     for node in tree.walk(query):
         match node:
             case tree.ServicePattern() if id(node) not in remote:
-                yield from filter(None, [unbound(node, options)])
+                yield from filter(None, [unbound_service(node, options)])
             case tree.NamedCall(name, _) if id(node) in remote:
                 message = f"{name} is a function of this engine, and SERVICE is evaluated elsewhere"
                 hint = "call it outside of the SERVICE, on the variables that come from there"
                 yield Diagnostic("semantic", message, node.span, hint)
             case tree.NamedCall(name, _) if name not in options.functions:
                 message = f"the function {name} is not registered"
-                yield Diagnostic("semantic", message, node.span, _defined(name, node))
+                hint = _definition_hint(name, node)
+                yield Diagnostic("semantic", message, node.span, hint)
             case tree.FunctionCall(function, _, _) if id(node) not in remote:
                 yield from _refused_function(node, function, options)
             case tree.From(graph) | tree.FromNamed(graph):
@@ -77,17 +78,18 @@ def _refused_function(
         yield Diagnostic("semantic", message, node.span, "use an aggregate of SPARQL")
     elif function.value not in options.functions and function.value not in _CASTS:
         message = f"the function <{function.value}> is not registered"
-        yield Diagnostic("semantic", message, node.span, _defined(f"<{function.value}>", node))
+        hint = _definition_hint(f"<{function.value}>", node)
+        yield Diagnostic("semantic", message, node.span, hint)
 
 
-def _defined(name: str, call: tree.NamedCall | tree.FunctionCall) -> str:
-    """Return how to say what a function is."""
+def _definition_hint(name: str, call: tree.NamedCall | tree.FunctionCall) -> str:
+    """Return a hint on how to define a function."""
     names = ", ".join(f"?{chr(ord('a') + i)}" for i in range(min(len(call.arguments), 26)))
     return f"define it: --function '{name}({names}) = ...', or register it in Python"
 
 
 def _refused_term(node: tree.Iri | tree.Literal | tree.BlankNode) -> Iterator[Diagnostic]:
-    """Yield a term that the grammar of SPARQL admits and the standards it refers to do not."""
+    """Yield why a term is invalid that the grammar of SPARQL admits, such as a bad language tag."""
     try:
         as_term(node)
     except ValueError as error:
@@ -113,45 +115,45 @@ def _refused_graph(graph: tree.Iri, options: QueryOptions) -> Iterator[Diagnosti
 
 
 def refused_by_oxigraph(config: SparqlConfig, blocks: Iterable[ElementBlock] = ()) -> str | None:
-    """Ask an empty store, so that what Oxigraph refuses is refused before anything runs."""
+    """Return why Oxigraph rejects a query, by evaluating it over an empty store; None if not."""
     clauses = config.clauses if isinstance(config, ServiceConfig) else ()
-    asked = [config, *(clause.keys for clause in clauses if clause.keys is not None)]
-    asked += (block.asked.alone for block in blocks)
+    configs = [config, *(clause.keys for clause in clauses if clause.keys is not None)]
+    configs += (block.asked.alone for block in blocks)
     try:
-        for each in asked:
+        for each in configs:
             SparqlQuery(each).ask(ox.Store(), now=0)
     except (SyntaxError, RuntimeError, ValueError) as error:
         return f"Oxigraph cannot evaluate this query: {error}"
     return None
 
 
-def _given_path(iri: str, options: QueryOptions) -> Path | None:
+def _bound_path(iri: str, options: QueryOptions) -> Path | None:
     return options.graphs.get(iri, options.graphs.get(iri.removeprefix("file:")))
 
 
 def _may_be_read(iri: str, path: Path, options: QueryOptions) -> bool:
-    """Tell whether the user named a file, or it is in the folder of the query, links resolved.
+    """Return whether the user bound a file, or it is in the folder of the query, links resolved.
 
-    A query may come from somebody who may not read what the user may.
+    The author of a query may lack the user's right to read files.
     """
-    if _given_path(iri, options) is not None:
+    if _bound_path(iri, options) is not None:
         return True
     try:
         return path.resolve().is_relative_to(options.folder.resolve())
-    except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a ring
+    except (OSError, ValueError, RuntimeError):  # an invalid file name, or a cycle of links
         return False
 
 
 def graph_path(iri: str, options: QueryOptions) -> Path | None:
-    """Return the file of a static graph: as given, or by a `file:` IRI, beside the query."""
-    if (given := _given_path(iri, options)) is not None:
-        return given
+    """Return the file of a static graph: as bound by the user, or by a `file:` IRI; else None."""
+    if (bound := _bound_path(iri, options)) is not None:
+        return bound
     parts = urlsplit(iri)
     return options.folder / unquote(parts.path) if parts.scheme == "file" else None
 
 
 def refuse_unread(options: QueryOptions, queries: Iterable[tree.QueryUnit]) -> None:
-    """Refuse graphs that have a file, and that no query reads."""
+    """Raise if a graph is bound to a file and no query reads it."""
     clauses = (clause for query in queries for clause in query.form.dataset)
     read = {c.graph.value for c in clauses if isinstance(c, tree.From | tree.FromNamed)}
     for iri in sorted(options.graphs):

@@ -1,4 +1,4 @@
-"""Which variables a pattern gives values to, in every solution or in some."""
+"""The variables of a pattern: named in it, in scope, or bound in every solution."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Element = tree.Pattern | tree.SubSelect
 
 
 def named_variables(node: tree.Node) -> set[str]:
-    """Return all variables that are named in a node."""
+    """Return all variables that occur in a node."""
     return {variable.name for variable in tree.find(node, tree.Var)}
 
 
@@ -25,9 +25,10 @@ def visible_variables(*elements: Element) -> set[str]:
 
 
 def certain_variables(*elements: Element) -> set[str]:
-    """Return the variables that have a value in every solution of elements of a group.
+    """Return variables that are bound in every solution of the elements of a group.
 
-    In doubt a variable is not among them: an expression may fail, say.
+    The result is conservative: it leaves out a variable that may be unbound, such as that of a
+    BIND, whose expression may fail.
     """
     return set[str]().union(*map(_certain, elements))
 

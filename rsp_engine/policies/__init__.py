@@ -1,4 +1,4 @@
-"""The room of the refresh policies: each elects, within a budget, the keys to fetch anew."""
+"""Refresh policies: each elects, within a budget, the keys of the replica to refresh."""
 
 from __future__ import annotations
 

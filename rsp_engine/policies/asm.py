@@ -1,8 +1,8 @@
 """AT-ASM, all selection maintenance, and EXACT: every candidate, whatever the budget.
 
-AT-ASM is the best that can be had from the list; it bounds what other policies can reach.
-(AcquaTop, section 5.2.3.) EXACT fetches the whole window, so the answer is right if every fetch
-succeeds: the oracle of AcquaTop, section 6.2, for those who can afford it.
+AT-ASM refreshes the whole list, so it is the upper bound of every policy that elects from the list.
+(AcquaTop, section 5.2.3.) EXACT refreshes the whole window, so the answer is right if every fetch
+succeeds: the oracle of AcquaTop, section 6.2.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["AT_ASM", "EXACT", "everything"]
 
 
 def everything(candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> CandidatePlaces:
-    """Choose every candidate, the best first."""
+    """Elect every candidate, best first."""
     return np.arange(len(candidates))
 
 

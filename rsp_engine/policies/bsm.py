@@ -1,8 +1,8 @@
 """AT-BSM, border selection maintenance: around the border of K-list and N-list, for precision.
 
-Objects at the border are the likeliest to cross it. (AcquaTop, section 5.2.2.) With a budget of
-gamma, the elected are gamma neighbours in the list from place K + 1 - floor(gamma / 2) on, counted
-from 1, or the nearest such run that lies within the list.
+Objects at the border are the most likely to cross it. (AcquaTop, section 5.2.2.) With a budget of
+gamma, the elected set is the run of gamma neighbours that starts at rank K + 1 - floor(gamma / 2),
+counted from 1, shifted where needed to lie within the list.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["AT_BSM", "bsm"]
 def bsm(candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> CandidatePlaces:
     """Order candidates by their distance from the border: K+1, K, K+2, K-1 and so on.
 
-    The first gamma of this order are always the run of neighbours described above.
+    The first gamma of this order are always the run of neighbours that the module describes.
     """
     beyond = np.arange(len(candidates)) - candidates.k
     return np.argsort(np.where(beyond >= 0, 2 * beyond, -2 * beyond - 1))

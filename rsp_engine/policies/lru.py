@@ -1,4 +1,4 @@
-"""LRU: what was fetched longest ago is fetched first.
+"""LRU: the least recently refreshed keys first.
 
 (AcquaTop, section 3.2; from ACQUA.)
 """
@@ -16,7 +16,7 @@ __all__ = ["AT_LRU", "WSJ_LRU", "lru"]
 
 
 def lru(candidates: Candidates, entries: Entries, _now: int, _seed: int) -> CandidatePlaces:
-    """Order candidates by their last refresh, the oldest first."""
+    """Order candidates by their last refresh, oldest first."""
     return in_order(candidates, entries.last_refresh)
 
 

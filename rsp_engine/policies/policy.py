@@ -1,8 +1,8 @@
-"""What a refresh policy is: it elects, of the candidates it is given, the keys to fetch anew.
+"""The contract of a refresh policy: it elects, among candidates, the keys to refresh.
 
-A proposer says which objects are candidates, and a ranker puts them in order; the first of them, as
-many as the budget allows, are the elected set. Policies are pure: what they know of the time and of
-chance comes in as arguments, and the same arguments give the same keys.
+A proposer selects the candidates and a ranker orders them; the first `budget` of them are the
+elected set. Policies are pure functions: time and seed are arguments, and equal arguments give
+equal keys.
 
 AcquaTop: Zahmatkesh, Della Valle: Continuous top-k approximated join of streaming and evolving
 distributed data, sections 3.2 and 5.2. ACQUA: Dehghanzadeh, Dell'Aglio, Gao, Della Valle, Mileo,
@@ -40,14 +40,14 @@ Proposer = Literal["window", "list"]
 """`window`: all objects of the window (WSJ in ACQUA). `list`: those of the Super-MTK+N list."""
 
 CandidatePlaces = NDArray[np.intp]
-"""Where in the candidates the chosen ones are."""
+"""Indices into the candidates."""
 
 Ranker = Callable[[Candidates, Entries, int, int], CandidatePlaces]
-"""From candidates, entries, now and seed to places, in order of preference."""
+"""Maps candidates, entries, now and seed to indices of candidates, most preferred first."""
 
 
 class Policy(Protocol):
-    """A refresh policy. Any object of this form can be registered."""
+    """A refresh policy. Any object with these members can be registered."""
 
     @property
     def name(self) -> str:
@@ -55,24 +55,24 @@ class Policy(Protocol):
 
     @property
     def summary(self) -> str:
-        """What it elects, in one line."""
+        """What the policy elects, in one line."""
 
     @property
     def section(self) -> str:
-        """Where it is defined."""
+        """Where the policy is defined: paper and section."""
 
     @property
     def proposer(self) -> Proposer | None:
-        """Where its candidates come from; None if it needs none."""
+        """Where the candidates come from; None if the policy needs none."""
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it keeps to the budget."""
+        """Whether the policy keeps to the budget."""
 
     def elect(
         self, candidates: Candidates, entries: Entries, budget: int, now: int, seed: int
     ) -> Integers:
-        """Return keys to fetch, the most wanted first: each once, at most `budget` if bounded."""
+        """Return distinct keys to refresh, most preferred first; at most `budget` if bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class RankedPolicy:
         return candidates.keys[places[:budget] if self.is_bounded else places]
 
 
-def elected_set(  # noqa: PLR0913, PLR0917 - a policy, and what it is asked
+def elected_set(  # noqa: PLR0913, PLR0917 - the policy and its arguments
     policy: Policy,
     candidates: Candidates,
     entries: Entries,
@@ -104,15 +104,15 @@ def elected_set(  # noqa: PLR0913, PLR0917 - a policy, and what it is asked
     *,
     skipped: Booleans | None = None,
 ) -> Integers:
-    """Ask a policy, and hold it to what it promises: it may be the user's own.
+    """Let a policy elect, and check that it keeps its contract: it may be a user's own policy.
 
-    Candidates that are skipped are known to be fresh. They keep their places among the others, and
-    whom the policy elects after them takes their part of the budget.
+    Candidates marked in `skipped` are known to be fresh. The policy still ranks them, and the
+    candidates it prefers next take their part of the budget.
     """
     if skipped is not None and skipped.any():
-        every = elected_set(policy, candidates, entries, len(candidates), now, seed)
-        left = every[~np.isin(every, candidates.keys[skipped])]
-        return left[:budget] if policy.is_bounded else left
+        ranked = elected_set(policy, candidates, entries, len(candidates), now, seed)
+        stale = ranked[~np.isin(ranked, candidates.keys[skipped])]
+        return stale[:budget] if policy.is_bounded else stale
     refuse(candidates, entries, budget)
     keys = np.asarray(policy.elect(candidates, entries, budget, now, seed))
     if keys.size == 0:
@@ -129,15 +129,15 @@ def elected_set(  # noqa: PLR0913, PLR0917 - a policy, and what it is asked
 
 
 def in_order(candidates: Candidates, first: NDArray[Any]) -> CandidatePlaces:
-    """Return the places of candidates by a number of each, smaller first.
+    """Order the candidates by `first`, a number for each, ascending.
 
-    Among equals, the one with the larger score comes first, then the one with the larger key.
+    Ties are broken by the larger score, then by the larger key.
     """
     return np.lexsort((~candidates.keys, -candidates.scores, first))
 
 
 def refuse(candidates: Candidates, entries: Entries, budget: int) -> None:
-    """Refuse a question that no policy can answer."""
+    """Raise `ValueError` for arguments that no policy accepts."""
     if budget < 0:
         raise ValueError(f"a budget must be at least 0, not {budget}")
     if len(candidates) != len(entries):

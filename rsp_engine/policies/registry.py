@@ -1,4 +1,4 @@
-"""The policies by name, and how to add one's own."""
+"""The registry of policies by name, extensible with a user's own."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _ALL: tuple[Policy, ...] = (
 )
 
 POLICIES: Mapping[str, Policy] = MappingProxyType({policy.name: policy for policy in _ALL})
-"""The policies of the engine. They never change: `register` returns another mapping."""
+"""The built-in policies. The mapping is immutable: `register` returns a new one."""
 
 
 def policy_named(text: str, among: Mapping[str, Policy] = POLICIES) -> Policy:
-    """Return the policy of a name; parameters may follow it. What cannot be is a `ValueError`.
+    """Return the policy `NAME` or `NAME+parameter=value+...`; raise `ValueError` if there is none.
 
     >>> policy_named("AT-TSM").summary
     'the top of the list'
@@ -65,7 +65,9 @@ def policy_named(text: str, among: Mapping[str, Policy] = POLICIES) -> Policy:
 
 
 def register(policy: Policy, among: Mapping[str, Policy] = POLICIES) -> Mapping[str, Policy]:
-    """Return policies with one more, or raise why it cannot be one of them.
+    """Return the policies with one more.
+
+    Raise `ValueError` if it does not have the members of `Policy`, or if its name is taken.
 
     >>> from rsp_engine.policies.policy import RankedPolicy
     >>> from rsp_engine.policies.tsm import tsm

@@ -1,4 +1,4 @@
-"""RND: candidates by chance.
+"""RND: candidates in random order.
 
 (AcquaTop, section 3.2; from ACQUA.)
 """
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["AT_RND", "WSJ_RND", "rnd"]
 
-_WORD = 2**64
+_WORD = 2**64  # numpy refuses negative seeds
 
 
 def rnd(candidates: Candidates, _entries: Entries, now: int, seed: int) -> CandidatePlaces:
-    """Shuffle the candidates; the seed and the time decide, not the order they are given in."""
-    chance = np.random.default_rng([seed % _WORD, now % _WORD])
-    return chance.permutation(np.lexsort((candidates.keys, candidates.scores)))
+    """Shuffle the candidates. The result depends on seed and time, not on their given order."""
+    generator = np.random.default_rng([seed % _WORD, now % _WORD])
+    return generator.permutation(np.lexsort((candidates.keys, candidates.scores)))
 
 
 WSJ_RND = RankedPolicy("WSJ-RND", "keys of the window, by chance", "AcquaTop 3.2", "window", rnd)

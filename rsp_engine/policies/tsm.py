@@ -1,6 +1,6 @@
-"""AT-TSM, top selection maintenance: the top of the list, for answers that are relevant.
+"""AT-TSM, top selection maintenance: the top of the list, for relevance (nDCG).
 
-The k best of this window are likely to be among the k best of the next. (AcquaTop, section 5.2.1.)
+The top k of this window are likely to be in the top k of the next. (AcquaTop, section 5.2.1.)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["AT_TSM", "tsm"]
 
 
 def tsm(candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> CandidatePlaces:
-    """Leave candidates as they are, the best first."""
+    """Keep the order of the candidates, best first."""
     return np.arange(len(candidates))
 
 

@@ -1,13 +1,13 @@
-"""WBM: a fetch goes where it saves most later fetches.
+"""WBM: the stale keys whose refresh stays useful for the most evaluations.
 
-Only what may be stale is elected. A fetched value serves as long as its object lives in the window
-(L evaluations) and as long as it stays fresh (V evaluations): its score is the smaller of the two.
-(AcquaTop, section 3.2; from ACQUA.)
+Only stale keys are elected. A refreshed value is useful while its object is in the window (L
+evaluations) and while it stays fresh (V evaluations): the score is min(L, V). (AcquaTop, section
+3.2; from ACQUA.)
 
-The renewed best-before time is the next one to come: as many change intervals after the old one as
-are needed to pass now. Where one interval is enough this is tau + I, as in the example of the
-paper; with one interval only, a value that was left alone for long would count as stale already
-when fetched, and would be left alone for ever.
+The renewed best-before time is the first one after now: the old one plus as many change intervals
+as needed. If one interval is enough, this is tau + I, as in the example of the paper. Always adding
+exactly one interval would starve keys: one not refreshed for long would be stale again right after
+its refresh, get V = 0, and never be elected.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ __all__ = ["AT_WBM", "WSJ_WBM", "renewed_life", "wbm"]
 
 
 def renewed_life(entries: Entries, now: int, step: int) -> Floats:
-    """Return how many evaluations a stale value stays fresh for if it is fetched now: V."""
-    # As floats, so that times that stand for never or for always do not overflow.
+    """Return V: for how many evaluations a stale value stays fresh if it is refreshed now."""
+    # Floats, so that the sentinels for never and forever do not overflow.
     interval = np.maximum(entries.interval, 1).astype(np.float64)
-    late = now - entries.best_before.astype(np.float64)
-    return np.ceil((interval - late % interval) / step)
+    overdue = now - entries.best_before.astype(np.float64)
+    return np.ceil((interval - overdue % interval) / step)
 
 
 def wbm(candidates: Candidates, entries: Entries, now: int, _seed: int) -> CandidatePlaces:
-    """Order the stale candidates by min(L, V), the largest first."""
+    """Order the stale candidates by min(L, V), largest first."""
     score = np.minimum(candidates.lives, renewed_life(entries, now, candidates.step))
     order = in_order(candidates, -score)
     return order[entries.is_stale(now)[order]]

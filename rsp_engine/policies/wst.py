@@ -1,4 +1,4 @@
-"""WST: nothing is ever fetched anew. The worst case, against which policies are measured.
+"""WST: no refresh at all. The worst case, the lower baseline of every policy.
 
 (AcquaTop, section 6.3; from ACQUA.)
 """
@@ -18,7 +18,7 @@ __all__ = ["WST", "nothing"]
 
 
 def nothing(_candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> CandidatePlaces:
-    """Choose no candidate."""
+    """Elect no candidate."""
     return np.empty(0, dtype=np.intp)
 
 

@@ -1,1 +1,1 @@
-"""The room of the local copy of remote data, and of the clients that fetch what SERVICE names."""
+"""The replica, a local copy of remote data, and the endpoints that fetch the data of SERVICE."""

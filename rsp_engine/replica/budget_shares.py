@@ -1,13 +1,14 @@
-"""Absent keys: those in the window that the replica has no value for.
+"""The split of a budget between absent keys and the refresh of known keys.
 
-Most are cold misses: not known to the replica. They take at most half the budget, those with the
-best stream scores first, so that a flood of new keys cannot stop the refreshing of known ones; but
-one key at least, since a value that is old is worth more than none. What the refreshing of known
-ones does not need is theirs as well. A key that was asked for in vain stands behind those that were
-not, so that it cannot hold them up. Those that are left over are absent from the answer, and
-counted.
+An absent key is in the window, and the replica has no value for it. Most are cold keys, which the
+replica does not know. They get at most half of the budget, best stream scores first, so that a
+flood of new keys cannot starve the refresh of known keys; but at least one key, since a stale value
+is worth more than none. They also get the part of the budget that the policy does not use. A key
+whose last fetch failed comes after those not tried yet, so that it cannot block them. The keys left
+over are missing from the answer, and counted.
 
-Others are known to have no value. They may have one by now, and nobody but these would ask.
+Other absent keys are known to have no value. They may have one by now, and no policy elects them,
+since they are in no list.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ __all__ = ["Absent", "Shares", "shares"]
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Keys without a value, each given once, with their stream scores.
+    """Distinct keys without a value, with their stream scores.
 
-    `tried` says when each was last asked for in vain. Those that are `urgent` have a part of the
-    budget; others have what nobody else needs. Of equal scores those with larger `ranks` are first.
+    `tried` is when each was last fetched without success. `urgent` keys have a share of the budget;
+    the others get what is left in the end. Of equal scores, the larger of `ranks` comes first.
     """
 
     keys: Integers
@@ -43,22 +44,22 @@ class Absent:
             raise ValueError("keys, scores, tried, urgent and ranks must be of equal length")
 
     def in_order(self) -> Integers:
-        """Return the keys, those to be asked for first at the front.
+        """Return the keys in the order in which to fetch them.
 
-        Urgent ones come before others, then who was not tried, or longest ago. Of equal scores the
-        larger rank is first; a score that is not a number is last.
+        Urgent keys come first, then those never tried or tried longest ago, then larger scores;
+        NaN is the smallest score. Ties are broken by the larger rank.
         """
         is_scored = ~np.isnan(self.scores)
         score = np.where(is_scored, self.scores, -np.inf)
-        rising = np.lexsort((self.ranks, score, is_scored, -self.tried, self.urgent))
-        return self.keys[rising[::-1]]
+        ascending = np.lexsort((self.ranks, score, is_scored, -self.tried, self.urgent))
+        return self.keys[ascending[::-1]]
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How a budget is shared: absent keys to fetch, those left over, and the rest for the policy.
+    """A split budget: absent keys to fetch, those left over, and the rest for the policy.
 
-    No budget at all means that nothing is limited.
+    `rest` is None if the budget is unlimited.
     """
 
     fetched: Integers
@@ -67,9 +68,9 @@ class Shares:
 
 
 def shares(budget: int | None, absent: Absent) -> Shares:
-    """Share a budget between keys without a value and those that a policy elects.
+    """Split a budget between absent keys and the keys that a policy elects.
 
-    Half is rounded down, to 1 at least. What absent keys leave of their half goes to the policy.
+    Absent keys get half, rounded down, but at least 1. The policy gets what they do not use.
 
     >>> keys, scores, urgent = np.array([7, 8, 9]), np.array([0.2, 0.9, 0.5]), np.full(3, True)
     >>> shares(5, Absent(keys, scores, np.array([0, 0, 0]), urgent, keys))

@@ -1,13 +1,13 @@
-"""The change signal: which keys have changed since they were last refreshed, not what they are now.
+"""The change signal: which keys have changed since their last refresh, without their new values.
 
-A service may say when a key was last modified, by a property of the key such as `dct:modified`. The
-client asks once for all keys that count, beside what it fetches:
+A service may publish when a key was last modified, as a property of the key such as `dct:modified`.
+Before it fetches values, the client asks once for the stamps of all candidates:
 
     SELECT ?place ?modified WHERE { VALUES (?place ?user) { ... } { ?user dct:modified ?modified } }
 
-and compares what it hears with what it heard when it last fetched the key. So clocks need not
-agree, and a stamp may be any term: a time, a version, an ETag. What changes between the signal and
-the fetch is told by the next signal. Of a key without a stamp nothing is known.
+and compares each stamp with the one it received when it last fetched the key. So clocks need not
+agree, and a stamp may be any term: a time, a version, an ETag. A change between the signal and the
+fetch shows in the next signal. For a key without a stamp there is no signal.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ __all__ = ["ChangeSignal", "ModifiedPattern", "SignalReply", "modified_pattern"]
 
 @dataclass(frozen=True, slots=True)
 class ModifiedPattern(RemotePattern):
-    """What asks for the stamps of keys."""
+    """The pattern that asks for the stamps of keys."""
 
 
 def modified_pattern(pattern: RemotePattern, modified: str) -> ModifiedPattern:
-    """Return what asks when the keys of a clause were modified, by a property of them.
+    """Return the pattern that reads the property `modified` of the keys of a clause.
 
     >>> pattern = RemotePattern("http://e.org/s", "{ ?k <http://e.org/p> ?v }", ("k",), ("v",))
     >>> modified_pattern(pattern, "http://purl.org/dc/terms/modified").body
@@ -65,90 +65,89 @@ def modified_pattern(pattern: RemotePattern, modified: str) -> ModifiedPattern:
 
 @dataclass(frozen=True, slots=True)
 class SignalReply:
-    """What was told of some keys: of which something, and which of them have changed."""
+    """The reply to a change signal: which keys it covers (`is_covered`), and which have changed."""
 
-    is_told: Booleans
+    is_covered: Booleans
     changed: Booleans
     requests: int = 0
     faults: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def unchanged(self) -> Booleans:
-        """Which keys are known to be as they were."""
-        return self.is_told & ~self.changed
+        """Which keys are known to be unchanged."""
+        return self.is_covered & ~self.changed
 
 
 class ChangeSignal:
-    """Memory: for each key the stamp of the value that is held."""
+    """Compares the stamps of keys. Memory: the stamp of each value in the replica."""
 
     def __init__(self, endpoint: Endpoint, keys: Keys) -> None:
         self._endpoint = endpoint
         self._keys = keys
-        self._held: dict[int, str] = {}
-        self._heard: dict[int, str] = {}
+        self._stamps: dict[int, str] = {}
+        self._received: dict[int, str] = {}
         self._blocks = RowBlocks()
 
     def snapshot(self, now: int) -> Fetched:
-        """Return the stamps of everything, to be asked for before all values are."""
+        """Return the stamps of all keys. Call it before the snapshot of the values."""
         return self._endpoint.snapshot(UNLIMITED, now)
 
     def load(self, snapshot: Fetched) -> None:
-        """Take the stamps of all keys that are known by now."""
-        self._hear(snapshot)
-        self.took(self._heard)
+        """Record the stamps of a snapshot for the keys that it loaded."""
+        self._receive(snapshot)
+        self.record_fetched(self._received)
 
     def ask(self, numbers: Integers, limits: Limits, now: int) -> SignalReply:
-        """Ask which keys have changed since they were last taken in."""
+        """Ask which keys have changed since their last refresh."""
         fetched = self._endpoint.fetch(self._keys.of(numbers.tolist()), limits, now)
-        self._hear(fetched)
-        held = [self._held.get(number) for number in numbers.tolist()]
-        heard = [self._heard.get(number) for number in numbers.tolist()]
-        is_told = np.array([None not in pair for pair in zip(held, heard, strict=True)], dtype=bool)
-        differ = [old != new for old, new in zip(held, heard, strict=True)]
+        self._receive(fetched)
+        stamps = [(self._stamps.get(n), self._received.get(n)) for n in numbers.tolist()]
+        is_covered = np.array([None not in pair for pair in stamps], dtype=bool)
+        differ = [old != new for old, new in stamps]
         return SignalReply(
-            is_told, np.array(differ, dtype=bool) & is_told, fetched.requests, fetched.faults
+            is_covered, np.array(differ, dtype=bool) & is_covered, fetched.requests, fetched.faults
         )
 
-    def _hear(self, fetched: Fetched) -> None:
+    def _receive(self, fetched: Fetched) -> None:
         stamps = ((key, _stamp(solutions)) for key, solutions in fetched.answers.items())
-        self._heard = {
+        self._received = {
             self._keys.number(key): stamp for key, stamp in stamps if stamp and key in self._keys
         }
 
-    def took(self, numbers: Iterable[int]) -> None:
-        """Note that the values of keys were taken in, after their stamps were heard.
+    def record_fetched(self, numbers: Iterable[int]) -> None:
+        """Record that keys were fetched: the stamps received last are those of their values.
 
-        A stamp that was not heard may be any: of that key nothing is known.
+        A key without such a stamp has no signal until it is fetched again.
         """
         for number in numbers:
             self._blocks.touch_one(number)
-            if number in self._heard:
-                self._held[number] = self._heard[number]
+            if number in self._received:
+                self._stamps[number] = self._received[number]
             else:
-                self._held.pop(number, None)
+                self._stamps.pop(number, None)
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Forget the stamps of keys."""
         for number in numbers:
             self._blocks.touch_one(number)
-            self._held.pop(number, None)
-            self._heard.pop(number, None)
+            self._stamps.pop(number, None)
+            self._received.pop(number, None)
 
     def state(self) -> dict[str, Any]:
-        """Return the stamps as plain data, in the order of the keys."""
-        rows = self._blocks.state(self._held, lambda some: [[n, self._held[n]] for n in some])
-        return {"size": len(self._held), "rows": rows}
+        """Return the stamps as plain data, by key number."""
+        rows = self._blocks.state(self._stamps, lambda some: [[n, self._stamps[n]] for n in some])
+        return {"size": len(self._stamps), "rows": rows}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up what was saved."""
-        self._held = dict(rows_of(state["rows"], state["size"]))
+        """Restore a saved state."""
+        self._stamps = dict(rows_of(state["rows"], state["size"]))
         self._blocks = RowBlocks()
 
     def close(self) -> None:
-        """Give back what the endpoint holds."""
+        """Close the endpoint."""
         self._endpoint.close()
 
 
 def _stamp(solutions: Iterable[RemoteSolution]) -> str:
-    """Return all stamps of a key as one text; none is no stamp."""
+    """Return all stamps of a key as one text; empty if there is none."""
     return " ".join(sorted(str(term) for solution in solutions for term in solution.values()))

@@ -1,12 +1,12 @@
-"""A change feed: the remote side tells what is new, and nobody has to ask.
+"""The change feed: a stream in which the remote side pushes its changes.
 
-(AcquaTop, section 5: the first solution, for those who control the remote side. What is pushed
-enters Topk+N as changed objects at the next evaluation, and costs no budget.)
+(AcquaTop, section 5: the first solution, for users who control the remote side. A pushed change
+enters Topk+N as a changed object at the next evaluation, and costs no budget.)
 
-An element of the feed holds triples as the remote dataset has them from its time on. The group of
-the SERVICE clause is evaluated over the triples of the element alone: what it gives are the new
-solutions of the keys that it gives, all of them. So an element must hold everything that the group
-needs; a value that is gone cannot be told, and is found by asking.
+An element of the feed holds triples that the remote dataset has from the time of the element on.
+The group of the SERVICE clause is evaluated over the triples of this element alone. Its solutions
+replace all solutions of the keys that they bind. So an element must hold every triple that the
+group needs. A feed cannot push that a value is gone: only a fetch finds that.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 __all__ = ["NOTHING_TO_ASK", "ChangeFeed", "PushedChange"]
 
 NOTHING_TO_ASK = "nothing to ask"
-"""The cause where a snapshot is asked of a feed."""
+"""The fault of a snapshot: a feed has no endpoint behind it."""
 
 
 class PushedChange(NamedTuple):
-    """What an element of the feed says, and since when it holds."""
+    """The answers in an element of the feed, and the time from which they hold."""
 
     time: int
     fetched: Fetched
 
 
 class ChangeFeed:
-    """Holds what was pushed until it is due. There is nothing behind it that could be asked.
+    """Buffers pushed changes until they are due. As an endpoint, it has no answers.
 
-    Each change that is due goes to `Replica.apply` with its own time.
+    Pass each due change to `Replica.apply` with its own time.
     """
 
     def __init__(self, pattern: RemotePattern) -> None:
@@ -59,12 +59,13 @@ class ChangeFeed:
         return len(self._waiting)
 
     def push(self, time: int, triples: Iterable[ox.Triple]) -> PushedChange:
-        """Take in an element; return what it says."""
-        # In term order, whatever the order in which they came; so are elements of one time.
-        held = sorted(set(triples), key=str)
-        graph = ox.Dataset(ox.Quad(t.subject, t.predicate, t.object) for t in held)
+        """Add an element of the feed; return its change."""
+        # In term order, so that the arrival order of triples, or of elements with equal times, does
+        # not matter.
+        ordered = sorted(set(triples), key=str)
+        graph = ox.Dataset(ox.Quad(t.subject, t.predicate, t.object) for t in ordered)
         change = PushedChange(time, self._fetched(graph))
-        self._waiting.append((time, tuple(map(str, held)), change))
+        self._waiting.append((time, tuple(map(str, ordered)), change))
         return change
 
     def _fetched(self, graph: ox.Dataset) -> Fetched:
@@ -77,31 +78,31 @@ class ChangeFeed:
         return Fetched(answers, 0, faults)
 
     def due(self, now: int) -> list[PushedChange]:
-        """Give out the changes up to an instant, in the order of their times."""
+        """Remove and return the changes up to `now`, in time order."""
         waiting = sorted(self._waiting, key=itemgetter(0, 1))
         self._waiting = [entry for entry in waiting if entry[0] > now]
         return [change for time, _, change in waiting if time <= now]
 
     def state(self) -> list[list[Any]]:
-        """Return what waits as plain data: the times and the triples of elements."""
+        """Return the buffered elements as plain data: times and triples."""
         return [
             [time, "\n".join(texts)]
             for time, texts, _ in sorted(self._waiting, key=itemgetter(0, 1))
         ]
 
     def restore(self, state: Iterable[Sequence[Any]]) -> None:
-        """Take up what waits."""
+        """Restore the buffered elements of a saved state."""
         self._waiting = []
         for time, text in state:
             self.push(time, read_triples(text))
 
     def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
-        """Answer nothing: what is not pushed stays as it is."""
+        """Return no answers: keys change only by what is pushed."""
         return Fetched()
 
     def snapshot(self, limits: Limits, now: int) -> Fetched:
-        """Answer nothing, and say that this is not the whole dataset."""
+        """Return no answers, with a fault, since this is not the whole dataset."""
         return Fetched(faults={NOTHING_TO_ASK: 1})
 
     def close(self) -> None:
-        """Hold nothing that must be given back."""
+        """Do nothing: there is nothing to release."""

@@ -1,4 +1,4 @@
-"""What a SERVICE clause asks for."""
+"""The remote pattern: what a SERVICE clause asks an endpoint for."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = [
 ]
 
 Key = tuple[Term, ...]
-"""The terms of the join variables, in their order; empty where the clause joins nothing."""
+"""The terms of the join variables, in order; empty if the clause shares no variable."""
 RemoteSolution = Mapping[str, Term]
-"""A remote solution without its key; a variable without a value is absent."""
+"""A remote solution without its key; unbound variables are absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemotePattern:
-    """A SERVICE clause, cut off its query.
+    """A SERVICE clause, independent of its query.
 
-    `body` is the group of the clause, braces included, as SPARQL with full IRIs. `keys` are the
-    variables that it shares with the rest of the query, `variables` its others. No key at all
-    means that the clause is asked for as a whole.
+    `body` is the group of the clause, including braces, as SPARQL with full IRIs. `keys` are the
+    variables shared with the rest of the query, `variables` the others. Without keys, the clause is
+    fetched as a whole.
     """
 
     service: str

@@ -19,7 +19,7 @@ ESCAPE = b"\x1b"
 
 
 class Done(NamedTuple):
-    """What came of a command: its exit code, what the terminal saw, and what it did not."""
+    """The outcome of a command: its exit code, the output on the terminal, and the piped output."""
 
     code: int
     seen: bytes
@@ -66,7 +66,7 @@ def on_a_terminal(
 
 
 def _read(screen: int, process: subprocess.Popen[bytes]) -> bytes | None:
-    """Return what the terminal has seen since, and nothing once the command is done."""
+    """Return the new output of the terminal; nothing once the command is done."""
     is_over = process.poll() is not None
     ready, _, _ = select.select([screen], [], [], 0 if is_over else 0.05)
     if not ready:

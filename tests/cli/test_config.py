@@ -1,4 +1,4 @@
-"""`rsp.toml`, variables and flags: which of them says what is done."""
+"""`rsp.toml`, variables and flags: which of them overrides which."""
 
 from __future__ import annotations
 

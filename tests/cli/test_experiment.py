@@ -62,6 +62,17 @@ def test_a_suite_is_run_and_reported(here):
     assert "Mine" in (here / "results" / "report.html").read_text(encoding="utf-8")
 
 
+def test_a_report_without_matplotlib_says_in_one_line_how_to_get_figures(here, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert rsp("run", "mine.toml", "--workers", "1").exit_code == 0
+    done = rsp("report")
+    assert (done.exit_code, done.stdout) == (0, "results/report.html\n")
+    assert done.stderr == (
+        "the report has no figures; to draw them: pip install 'rsp-engine[plots]'\n"
+    )
+    assert "AT-TSM" in (here / "results" / "report.html").read_text(encoding="utf-8")
+
+
 def test_the_preliminary_experiment_runs_quickly_from_a_fresh_folder(here):
     command = (sys.executable, "-m", "rsp_engine.cli", "experiment")
     for words in (("run", "preliminary", "--quick"), ("report",)):

@@ -51,7 +51,7 @@ def flows(tmp_path) -> Asked:
 
 @pytest.fixture
 def cameras(tmp_path) -> Asked:
-    """Ranges are not told: that speeds are above 1 is found out."""
+    """No ranges are declared: that speeds are above 1 is detected."""
     write_streams(tmp_path, 2000)
     names = ("northCamera", "southCamera", "bridgeCamera")
     streams = {name: f"{tmp_path / name}.csv?template={tmp_path}/cameras.ttl" for name in names}
@@ -60,7 +60,7 @@ def cameras(tmp_path) -> Asked:
 
 @pytest.fixture
 def stations(tmp_path) -> Asked:
-    """Real readings, one stream for each property; a station does not tell all of them."""
+    """Real readings, one stream per property; a station does not report all of them."""
     rows = csv.reader((real_data("srbench_lsd") / "obs9h.csv").read_text().splitlines()[:1500])
     table = tmp_path / "readings.csv"
     with table.open("w", newline="") as file:

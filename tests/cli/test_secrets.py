@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def refuses(exchange: Exchange) -> None:
-    """Say no, and repeat what was sent: a server may do that."""
+    """Refuse the request, and echo it: a server may do that."""
     exchange.answer(str(dict(exchange.headers)).encode(), 401, {"X-Sent": str(exchange.headers)})
 
 

@@ -79,13 +79,13 @@ def said(here: Path) -> str:
 
 
 def is_logged(here: Path, text: bytes) -> bool:
-    """Tell whether the log of commits says something."""
+    """Return whether the log of commits has a given text."""
     logs = (here / "state" / "commits").glob("*.log")
     return any(re.search(text, path.read_bytes()) for path in logs)
 
 
 def is_committed(here: Path) -> bool:
-    """Tell whether a batch was committed: the log begins with -1."""
+    """Return whether a micro-batch was committed: the log begins with -1."""
     return is_logged(here, rb'"batch":\d')
 
 

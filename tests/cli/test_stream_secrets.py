@@ -31,7 +31,7 @@ LINES[1:1] = ["garbage"]
 
 
 class Server(BaseHTTPRequestHandler):
-    """Gives a stream, as lines or as events, to whoever knows a token."""
+    """A server of a stream, as lines or as events, to requests with a token."""
 
     def do_GET(self) -> None:
         is_known = TOKEN in self.path or OTHER in self.path

@@ -74,6 +74,14 @@ def test_a_dash_is_standard_input():
 BAD_INPUT = {
     "not UTF-8": (b"# caf\xe9\nASK {}", "1:6: error: the text is not UTF-8: byte 0xe9"),
     "UTF-16": ("ASK {}".encode("utf-16"), "1:1: error: the text is not UTF-8: byte 0xff"),
+    "a mark and no UTF-8": (
+        b"\xef\xbb\xbfASK { \xe9 }",
+        "1:7: error: the text is not UTF-8: byte 0xe9",
+    ),
+    "a mark, two bytes and no UTF-8": (
+        b"\xef\xbb\xbf\xc3\xa9\xe9",
+        "1:2: error: the text is not UTF-8: byte 0xe9",
+    ),
     "empty": (b"", "1:1: error: there is no query here"),
     "only a comment": (b"# later\n", "error: there is no query here"),
     "5 MB": (b"ASK { ?s ?p ?o }".ljust(5_000_000), "error: it is larger than 2 MB"),

@@ -39,7 +39,7 @@ ANSWER = {"type": "literal", "value": "3", "datatype": "http://www.w3.org/2001/X
 
 
 class Server(BaseHTTPRequestHandler):
-    """Gives a stream to who knows one secret, and answers SPARQL to who knows two."""
+    """A server of a stream to requests with one secret, and of SPARQL to requests with two."""
 
     asked: list[str] = []  # noqa: RUF012 - of the whole test
 

@@ -26,7 +26,7 @@ from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.plan.options import OPERATORS
 from tests.differential.evaluation import Answer, Case, Shown
 from tests.differential.terms import EX, Blank, Iri, Literal, Term
-from tests.drivers.placed import in_places
+from tests.drivers.split_runs import in_splits
 
 if TYPE_CHECKING:
     from rsp_engine.model.streams import DeadLetter
@@ -85,7 +85,7 @@ def run(case: Case, operator: str, way: str) -> Outcome:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         if way == "cut":
-            stack.enter_context(in_places(size=300, cuts=range(1000), are_compared=False))
+            stack.enter_context(in_splits(size=300, cuts=range(1000), are_compared=False))
         more: dict[str, Any] = {}
         if way == "checkpoint":
             more = {"checkpoint": folder / "checkpoint", "place_bytes": 400}

@@ -1,4 +1,4 @@
-"""Runs that are cut: everything known is written as text, and others go on from there."""
+"""Runs that are cut: the state is saved as text, and another driver resumes from it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = ["ALWAYS", "cut", "texts"]
 ALWAYS = range(1_000_000)
 
 
-def written(driver: LocalDriver, steps: Sequence[Step]) -> str:
-    """Write all that a run knows."""
+def state_text(driver: LocalDriver, steps: Sequence[Step]) -> str:
+    """Return the state of a run as text."""
     return json.dumps([driver.state(), *(step.state() for step in steps)])
 
 
 class CutDriver(LocalDriver):
-    """Goes on with a new driver and new steps before some of the items."""
+    """A driver that resumes with new steps before some of the items."""
 
     def __init__(
         self,
@@ -43,28 +43,28 @@ class CutDriver(LocalDriver):
         sources: Mapping[str, Sequence[ElementSource]],
         dead_letter: Callable[[DeadLetter], None],
         max_delay: int = 0,
-        pace: ReplayClock | None = None,
+        replay_clock: ReplayClock | None = None,
         *,
         cuts: Collection[int] = ALWAYS,
     ) -> None:
-        super().__init__(steps, sources, dead_letter, max_delay, pace)
-        self._given = sources, dead_letter, max_delay
-        self._asked = steps
+        super().__init__(steps, sources, dead_letter, max_delay, replay_clock)
+        self._arguments = sources, dead_letter, max_delay
         self._cuts = cuts
 
     def run(self) -> Iterator[Answer]:
-        sources, dead_letter, max_delay = self._given
-        steps, driver = self._asked, LocalDriver(self._asked, sources, dead_letter, max_delay)
+        sources, dead_letter, max_delay = self._arguments
+        steps = self._by_number
+        driver = LocalDriver(steps, sources, dead_letter, max_delay)
         for number, item in enumerate(merge_sources(sources, in_batches=not self._has_feeds)):
             if number in self._cuts:
-                text = written(driver, steps)
-                known, *states = json.loads(text)
+                text = state_text(driver, steps)
+                state, *states = json.loads(text)
                 steps = [Step(step.plan) for step in steps]
                 driver = LocalDriver(steps, sources, dead_letter, max_delay)
-                driver.restore(known)
-                for step, state in zip(steps, states, strict=True):
-                    step.restore(state)
-                assert written(driver, steps) == text, "nothing is lost"
+                driver.restore(state)
+                for step, step_state in zip(steps, states, strict=True):
+                    step.restore(step_state)
+                assert state_text(driver, steps) == text, "nothing is lost"
             yield from driver.take([item])
         for field in fields(Counts):
             setattr(self.counts, field.name, getattr(driver.counts, field.name))
@@ -72,7 +72,7 @@ class CutDriver(LocalDriver):
 
 @contextmanager
 def cut(cuts: Collection[int] = ALWAYS) -> Iterator[None]:
-    """Let engines run so that they are cut before these items."""
+    """Patch engines so that their runs are cut before these items."""
 
     with patch("rsp_engine.engine.LocalDriver", partial(CutDriver, cuts=cuts)):
         yield

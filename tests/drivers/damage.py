@@ -1,4 +1,4 @@
-"""Checkpoints that are damaged, and what comes of a run that goes on from one."""
+"""Damaged checkpoints, and the outcome of runs that resume from them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 __all__ = ["DAMAGES", "broken_off", "files", "keep", "outcome", "put_back"]
 
 
-def _flipped(place: float) -> Callable[[Path], None]:
+def _flipped(at: float) -> Callable[[Path], None]:
     def flip(path: Path) -> None:
         data = bytearray(path.read_bytes())
         if data:
-            data[int(place * (len(data) - 1))] ^= 1
+            data[int(at * (len(data) - 1))] ^= 1
         path.write_bytes(data)
 
     return flip
 
 
-def _without(place: float) -> Callable[[Path], None]:
+def _without(at: float) -> Callable[[Path], None]:
     def cut_out(path: Path) -> None:
         lines = path.read_bytes().splitlines(keepends=True)
         if lines:
-            del lines[int(place * (len(lines) - 1))]
+            del lines[int(at * (len(lines) - 1))]
         path.write_bytes(b"".join(lines))
 
     return cut_out
@@ -52,19 +52,19 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "filled with nothing": lambda path: path.write_bytes(path.read_bytes() + bytes(500)),
     "repeated": lambda path: path.write_bytes(2 * path.read_bytes()),
     "a folder": _to_folder,
-    **{f"flipped at {place}": _flipped(place) for place in (0, 0.3, 0.7, 0.95, 1)},
-    **{f"without a line at {place}": _without(place) for place in (0, 0.3, 0.7, 0.95, 1)},
+    **{f"flipped at {at}": _flipped(at) for at in (0, 0.3, 0.7, 0.95, 1)},
+    **{f"without a line at {at}": _without(at) for at in (0, 0.3, 0.7, 0.95, 1)},
 }
 
 
 def keep(folder: Path) -> None:
-    """Keep a run that broke off, to go on from it several times."""
+    """Save the files of a run that broke off, to resume from them several times."""
     shutil.copytree(folder / "checkpoint", folder / "kept" / "checkpoint")
     shutil.copy(folder / "answers.jsonl", folder / "kept")
 
 
 def put_back(folder: Path) -> None:
-    """Let a folder be as it was when it was kept."""
+    """Restore the files that `keep` saved."""
     shutil.rmtree(folder / "checkpoint")
     shutil.copytree(folder / "kept" / "checkpoint", folder / "checkpoint")
     shutil.copy(folder / "kept" / "answers.jsonl", folder)
@@ -76,13 +76,13 @@ def files(folder: Path) -> list[Path]:
 
 
 def broken_off(engine: Engine, folder: Path, at_most: int) -> None:
-    """Run until so many answers were written, and break off as a kill does."""
+    """Run until `at_most` answers are written, then break off as a kill does."""
     for _ in _written(engine, folder, at_most):
         pass
 
 
 def outcome(engine: Callable[[], Engine], folder: Path, seconds: float) -> str:
-    """Return what was written when a run has gone on to its end, or why it was refused.
+    """Return what a run that resumes writes until its end, or why it was refused.
 
     It is an error if neither comes in time.
     """
@@ -102,9 +102,9 @@ def outcome(engine: Callable[[], Engine], folder: Path, seconds: float) -> str:
     thread.start()
     thread.join(seconds)
     assert found, f"nothing came in {seconds} s"
-    [told] = found
-    assert isinstance(told, str), repr(told)
-    return told
+    [result] = found
+    assert isinstance(result, str), repr(result)
+    return result
 
 
 def _written(engine: Engine, folder: Path, at_most: int | None) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Commits: what is noted, what is written together, and what comes of it after a crash."""
+"""Commits: the notes, what is committed together, and what is restored after a crash."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Run:
         self.count = state["count"]
 
     def needed(self, planned: dict[int, Split]) -> dict[int, int]:
-        return {number: place.end or 0 for number, place in planned.items()}
+        return {number: split.end or 0 for number, split in planned.items()}
 
     def release(self, needed: dict[int, int]) -> None:
         self.released.append(dict(needed))
@@ -72,14 +72,14 @@ class Counting:
 
 
 class Story:
-    """A run with one output and one service, which may be taken up again."""
+    """A run with one output and one service, which can be resumed."""
 
     def __init__(self, folder: Any) -> None:
         self.run, self.lines, self.remote = Run(), Lines(), Counting()
         self.service = RecordingEndpoint(self.remote)
         where = None if folder is None else str(folder)
-        kept = CheckpointSpec(where, {"queries": ["a"]}, [self.service], [self.lines])
-        self.commits = Commits(self.run, kept)  # type: ignore[arg-type]
+        spec = CheckpointSpec(where, {"queries": ["a"]}, [self.service], [self.lines])
+        self.commits = Commits(self.run, spec)  # type: ignore[arg-type]
 
     def restored(self, *, is_strict: bool = True) -> Story:
         self.commits.restore(is_strict=is_strict)
@@ -91,19 +91,19 @@ class Story:
         return str(solution["f"].value)
 
     def again(self, folder: Any) -> Story:
-        """Return the same run, taken up by another process."""
+        """Return the same run, resumed by another process."""
         self.commits.close()
         return Story(folder).restored()
 
     def take(self, until: int) -> None:
-        """Read a place, and write a line that comes of it."""
+        """Read a split, and write a line."""
         self.run.count += 1
         self.commits.planned[0] = Split(0, until)
         self.lines.lines.append(f"until {until}")
 
 
 def saved(story: Story, folder: Any) -> LoggedState:
-    """Return what another process finds."""
+    """Return what another process restores."""
     story.commits.close()
     checkpoint = Checkpoint(folder, {"queries": ["a"]})
     found = checkpoint.last()
@@ -111,7 +111,7 @@ def saved(story: Story, folder: Any) -> LoggedState:
     return found
 
 
-def test_a_commit_holds_the_state_the_places_and_the_positions_together(tmp_path):
+def test_a_commit_holds_the_state_the_splits_and_the_positions_together(tmp_path):
     story = Story(tmp_path).restored()
     assert story.lines.went_back == [None], "there is nothing to go back to"
     story.take(10)
@@ -171,7 +171,7 @@ def test_a_commit_that_cannot_be_written_is_made_later(tmp_path, monkeypatch):
 
 
 def test_sources_forget_what_the_last_state_does_not_need_also_when_it_is_restored(tmp_path):
-    """Otherwise a sender that waits for room would wait for a state that comes of its message."""
+    """Otherwise a blocked sender would wait for a commit that needs its own message."""
     story = Story(tmp_path).restored()
     for until in (10, 20):
         story.take(until)

@@ -1,4 +1,4 @@
-"""Runs that are cut anywhere, written as text and taken up again, go on as if they were not.
+"""Cuts: a run that is saved as text anywhere, and resumed, goes on as if it was not cut.
 
 What is compared is what leaves the engine: the bytes of the answers, the dead letters, the counts.
 """
@@ -65,7 +65,7 @@ def test_every_case_of_the_semantics_can_be_cut_everywhere(path, tmp_path):
 @examples(60)
 @given(st.data(), lanes.options, lanes.pieces(), st.integers(0, 12), cuts)
 def test_queries_over_any_windows_can_be_cut_anywhere(data, chosen, found, max_delay, where):
-    asked = [data.draw(lanes.queries(place)) for place in range(data.draw(st.integers(1, 2)))]
+    asked = [data.draw(lanes.queries(index)) for index in range(data.draw(st.integers(1, 2)))]
     whole = lanes.run(asked, chosen, one_by_one(found), max_delay)
     steps = [Step(plan(check(text), text, "<query>", chosen).physical) for text in asked]
     happened: list[object] = []
@@ -146,7 +146,7 @@ def test_a_ranked_join_can_be_cut_anywhere(*, arrivals, r2s, data, story, budget
 @examples(6)
 @given(st.integers(0, 10_000), st.sampled_from(["AT-TSM", "AT-BSM", "AT-RND", "WSJ-WBM"]), cuts)
 def test_a_ranked_join_of_many_arrivals_can_be_cut(seed, policy, where):
-    """So many in a pane that only those near the top are looked at."""
+    """A pane has so many solutions that only those near the top are parsed."""
     draw = np.random.default_rng(seed)
     stream = [
         element(at, f"u{draw.integers(400)}", int(draw.integers(10**6)))
@@ -167,7 +167,7 @@ def test_a_ranked_join_of_many_arrivals_can_be_cut(seed, policy, where):
 
 
 class Evolving:
-    """A remote dataset that is another one from some times on."""
+    """A remote dataset that changes at given times."""
 
     def __init__(self, pattern: RemotePattern, data: dict[int, ox.Store]) -> None:
         self._endpoints = {since: InProcessEndpoint(pattern, held) for since, held in data.items()}
@@ -277,7 +277,7 @@ def test_ranked_groups_can_be_cut_anywhere(aggregate, data, stream, where):
 
 
 def test_how_good_those_may_be_that_were_passed_over_is_known_after_a_restart():
-    """The batch before says where to look for the best, so it says which are never looked at."""
+    """The previous batch sets the score threshold, and so which solutions are never parsed."""
     config = TopkNConfig(1)
     operator = TopkN(config, lambda streaming, remote: streaming + remote)
     first = [*range(40)], [*range(40)], [100.0 - n for n in range(40)], [0.0] * 40

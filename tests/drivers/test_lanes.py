@@ -1,4 +1,4 @@
-"""Elements that are taken together: the same comes of them as one by one, at the same moments."""
+"""Lanes: elements taken together give the same answers as one by one, at the same moments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PROV = f'<{EX}other> <http://www.w3.org/ns/prov#generatedAtTime> "7" .\n'
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """An input that comes in pieces."""
+    """An input that arrives in pieces."""
 
     pieces: tuple[bytes, ...]
     name: str = "a.nq"
@@ -56,7 +56,7 @@ class OneByOne:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of a run: answers and dead letters in their order, and the counts at each."""
+    """The outcome of a run: answers and dead letters in order, and the counts at each."""
 
     happened: list[tuple[object, int]]
     counts: Counts
@@ -78,14 +78,14 @@ def texts(draw: st.DrawFn) -> list[str]:
         number = f"{value}^^<http://www.w3.org/2001/XMLSchema#integer>"
         lines.append(f"{subject} <{EX}p> {number} <{EX}g/{now}> .\n")
     odd = st.tuples(st.integers(0, 60), st.sampled_from((BAD, NESTED % now, PROV, "# no quad\n")))
-    for place, line in draw(st.lists(odd, max_size=2)) if draw(st.booleans()) else ():
-        lines.insert(place, line)
+    for index, line in draw(st.lists(odd, max_size=2)) if draw(st.booleans()) else ():
+        lines.insert(index, line)
     return lines
 
 
 @st.composite
 def pieces(draw: st.DrawFn) -> tuple[bytes, ...]:
-    """Cut a text into the pieces in which it comes."""
+    """Cut a text into the pieces in which it arrives."""
     whole = "".join(draw(texts())).encode()
     cuts = sorted(draw(st.lists(st.integers(0, len(whole)), max_size=3)))
     edges = [0, *cuts, len(whole)]
@@ -143,13 +143,13 @@ def run(asked: list[str], settings: QueryOptions, source: ElementSource, max_del
 def test_lanes_change_nothing(data, chosen, found, max_delay):
     """The same answers and dead letters, after the same number of elements, and the same counts."""
     number = data.draw(st.integers(1, 2))
-    asked = [data.draw(queries(place)) for place in range(number)]
+    asked = [data.draw(queries(index)) for index in range(number)]
     taken: list[int] = []
     together = LocalDriver._take_lane
 
-    def noted(driver, stream, batch, places, triples):
-        taken.append(len(places))
-        together(driver, stream, batch, places, triples)
+    def noted(driver, stream, batch, indices, triples):
+        taken.append(len(indices))
+        together(driver, stream, batch, indices, triples)
 
     with patch.object(LocalDriver, "_take_lane", noted):
         in_lanes = run(asked, chosen, NQuads(Chunks(found)), max_delay)
@@ -171,7 +171,7 @@ def test_elements_of_a_pane_are_taken_together():
     with patch.object(LocalDriver, "_take_lane", autospec=True) as take:
         run([QUERY], QueryOptions(), source(range(1, 22)), 0)
     lanes = [(call.args[2], call.args[3]) for call in take.call_args_list]
-    assert [[batch.timestamps[place] for place in places] for batch, places in lanes] == [
+    assert [[batch.timestamps[index] for index in indices] for batch, indices in lanes] == [
         [*range(3, 11)],
         [*range(13, 21)],
     ]

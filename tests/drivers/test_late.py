@@ -22,7 +22,7 @@ from rsp_engine.model.windows import TimeFrame
 from rsp_engine.plan.options import OPERATORS
 from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 from tests.drivers.cut import ALWAYS, cut
-from tests.drivers.placed import in_places
+from tests.drivers.split_runs import in_splits
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ class Reading(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, int | str]:
-        """The place in the order of terms: numbers come before texts."""
+        """The sort key in the order of terms: numbers come before texts."""
         return isinstance(self.value, str), self.value
 
 
 class Run(NamedTuple):
-    """A window, so many milliseconds to wait for what is late, and elements as they are read."""
+    """A window, the maximal delay in milliseconds, and the elements in the order of reading."""
 
     frame: TimeFrame
     max_delay: int
@@ -331,7 +331,7 @@ def test_a_run_with_late_elements_can_be_cut_anywhere(kind, run: Run):
 @pytest.mark.parametrize("kind", KINDS)
 @examples(10)
 @given(runs(), st.sampled_from([1, 100, 100_000]))
-def test_late_elements_of_a_file_can_be_read_in_places(kind, run: Run, size):
+def test_late_elements_of_a_file_can_be_read_in_splits(kind, run: Run, size):
     run = from_zero(numeric(run))
     text, rows = KINDS[kind]
     with TemporaryDirectory() as folder:
@@ -339,5 +339,5 @@ def test_late_elements_of_a_file_can_be_read_in_places(kind, run: Run, size):
         lines = (f"{reading.triple} <{EX}g/{reading.time}> .\n" for reading in run.read)
         path.write_text("".join(lines), encoding="utf-8")
         # What is known to have no remote value is NaN in a state, which is not equal to itself.
-        with in_places(size=size, cuts=range(1000), are_compared=kind != "counted"):
+        with in_splits(size=size, cuts=range(1000), are_compared=kind != "counted"):
             assert answers(run, text(run), path) == expected(run, rows)

@@ -1,4 +1,4 @@
-"""The local driver: what comes of a stream, whatever else is in it."""
+"""The local driver: the answers of a stream that also has elements that are set aside."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def said(value: object) -> str:
 
 
 def answered(engine: Engine) -> list[tuple[int, list[str]]]:
-    """Return the answers: when, and which values."""
+    """Return the close and the values of each answer."""
     return [
         (a.window.close, [row.bindings["v"].value for row in a.content.rows])
         for a in engine.run()

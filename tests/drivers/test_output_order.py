@@ -1,4 +1,4 @@
-"""Answers and dead letters of a run that reads in places stand as the local driver writes them."""
+"""The order of answers and dead letters: a run over splits writes them as the local driver does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rsp_engine.engine import Engine
 from rsp_engine.io.sinks.dead_letters import dead_letter_json
 from rsp_engine.io.sinks.jsonl import JSONL
-from tests.drivers.placed import in_places
+from tests.drivers.split_runs import in_splits
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
@@ -100,13 +100,13 @@ both_streams = st.tuples(*[st.lists(files(), min_size=1, max_size=2)] * 2)
 
 @examples(60)
 @given(queries(), both_streams, options, st.data())
-def test_places_and_cuts_leave_every_byte_where_it_is(asked, texts, options, data):
+def test_splits_and_cuts_leave_every_byte_where_it_is(asked, texts, options, data):
     with TemporaryDirectory() as folder:
         streams = written(Path(folder), texts)
         expected = output(asked, streams, **options)
         size = data.draw(st.sampled_from((1, 200, 1000, 100_000)))
         cuts = data.draw(st.sampled_from(((), range(1000))))
-        with in_places(size, data.draw(st.integers(1, 3)), cuts):
+        with in_splits(size, data.draw(st.integers(1, 3)), cuts):
             assert output(asked, streams, **options) == expected
 
 
@@ -121,7 +121,7 @@ def test_windows_found_to_lie_between_others_are_answered_by_all_queries_at_once
     closes = [(each["query"][-1], each["window"]["close"]) for each in found]
     between = [("0", 12), ("0", 22), ("1", 12), ("1", 22)]
     assert closes == [("0", 2), ("1", 2), *between, ("0", 32), ("1", 32)]
-    with in_places(size):
+    with in_splits(size):
         assert output(asked, streams, report="every") == expected
 
 
@@ -131,7 +131,7 @@ def raws(letters: str) -> list[str]:
 
 @pytest.mark.parametrize("size", [1, 100, 1000, 100_000])
 def test_a_letter_waits_for_what_other_sources_have_before_it(size, tmp_path):
-    """No window closes, so all elements of a place are taken together; letters are not.
+    """No window closes, so all elements of a split are taken together; letters are not.
 
     s    1 2 one 3 ... 20 two 21
     t         5 6 three 7 8 9 four 10
@@ -146,5 +146,5 @@ def test_a_letter_waits_for_what_other_sources_have_before_it(size, tmp_path):
     ]
     expected = output(asked, streams)
     assert raws(expected[1]) == ["one", "three", "four", "two"]
-    with in_places(size):
+    with in_splits(size):
         assert output(asked, streams) == expected

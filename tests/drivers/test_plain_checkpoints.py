@@ -13,7 +13,7 @@ from rsp_engine import Engine
 from rsp_engine.plan.options import OPERATORS
 from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 from tests.drivers.cut import texts
-from tests.drivers.placed import in_places
+from tests.drivers.split_runs import in_splits
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def engine(folder: Path, text: str, **options: object) -> Engine:
 
 
 def write(folder: Path, streams: list[list[tuple[int, int, int]]]) -> None:
-    """Write readings, each when it came, of which object, and what, as the plainest N-Quads."""
+    """Write readings (time, object, value) as plain N-Quads lines."""
     kind = "<http://www.w3.org/2001/XMLSchema#integer>"
     for number, readings in enumerate(streams):
         lines = (f'<{EX}o{o}> <{EX}p> "{v}"^^{kind} <{EX}g/{t}> .\n' for t, o, v in readings)
@@ -94,7 +94,7 @@ readings = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(
 @pytest.mark.parametrize(("operator", "text"), CASES)
 @examples(3)
 @given(st.lists(readings, min_size=2, max_size=2), st.sampled_from((200, 500, 100_000)))
-def test_a_run_can_be_cut_between_places(tmp_path_factory, operator, text, streams, size):
+def test_a_run_can_be_cut_between_splits(tmp_path_factory, operator, text, streams, size):
     folder = tmp_path_factory.mktemp("plain")
     timed = []
     for found in streams:
@@ -104,5 +104,5 @@ def test_a_run_can_be_cut_between_places(tmp_path_factory, operator, text, strea
     expected = texts(engine(folder, text, operator=operator))
     # A restored SAP may hold its objects in another order, which answers do not show.
     is_same = not operator.startswith("sap")
-    with in_places(size=size, cuts=range(1000), are_compared=is_same):
+    with in_splits(size=size, cuts=range(1000), are_compared=is_same):
         assert texts(engine(folder, text, operator=operator)) == expected

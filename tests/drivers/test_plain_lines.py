@@ -1,4 +1,4 @@
-"""Plain lines: what is taken for plain is what a parser reads, and what comes of it is the same."""
+"""Plain lines: a parser reads them equally, and queries give the same answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rsp_engine.io.sources.files.nquads import NQuads
 from rsp_engine.model.streams import Element
 from rsp_engine.operators.scoring.term_scores import number
 from tests.drivers.cut import texts
-from tests.drivers.placed import in_places
+from tests.drivers.split_runs import in_splits
 
 EX = "http://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -125,7 +125,7 @@ def test_plain_lines_give_the_same_answers(query, found, step, in_order, size):
             return texts(engine)
 
         expected = answers()
-        with in_places(size=size):
+        with in_splits(size=size):
             assert answers() == expected
             with patch.object(NQuads, "plain_lines", lambda _: None):
                 assert answers() == expected

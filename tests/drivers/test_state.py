@@ -1,4 +1,4 @@
-"""States that do not fit, or are damaged, are refused: never taken up in part, or for another."""
+"""States that do not fit, or are damaged, are refused: never restored in part, or elsewhere."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def fed(step: Step) -> Step:
     return step
 
 
-def places(state: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return where something stands in a state."""
+def paths(state: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the paths of all values in a state."""
     found = []
     pairs = state.items() if isinstance(state, dict) else enumerate(state)
     for name, value in pairs:
         found.append((*at, name))
         if isinstance(value, dict | list):
-            found += places(value, (*at, name))
+            found += paths(value, (*at, name))
     return found
 
 
@@ -114,7 +114,7 @@ def test_a_state_with_any_part_missing_is_refused(name, chosen):
     text, options = QUERIES[name], OPTIONS[chosen]
     state = json.loads(json.dumps(fed(step_of(text, **options)).state()))
     step_of(text, **options).restore(state)
-    wanted = [at for at in places(state) if isinstance(at[-1], str)]
+    wanted = [at for at in paths(state) if isinstance(at[-1], str)]
     assert len(wanted) > 15
     for at in wanted:
         damaged = deepcopy(state)
@@ -167,7 +167,7 @@ def test_a_state_of_other_options_is_refused_by_name(options, named):
 
 @contextmanager
 def every_class_renamed() -> Iterator[None]:
-    """Give all classes of the engine another name for a while."""
+    """Rename all classes of the engine, for a while."""
     loaded = [module for name, module in sys.modules.items() if name.startswith("rsp_engine")]
     found = {each for module in loaded for each in vars(module).values() if isinstance(each, type)}
     names = {each: each.__name__ for each in found if each.__module__.startswith("rsp_engine")}

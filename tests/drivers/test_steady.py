@@ -1,4 +1,4 @@
-"""The local driver with a checkpoint: a run that is stopped goes on, with the same bytes."""
+"""The micro-batch driver with a checkpoint: a run that breaks off resumes, with the same bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def kept(folder: Path) -> Engine:
-    """Return the engine of the recovery of Spark, with a checkpoint and without Spark."""
+    """Return the engine of the recovery tests of Spark, with a checkpoint but without Spark."""
     from rsp_engine.engine import Engine
 
     engine = Engine(
@@ -43,7 +43,7 @@ def kept(folder: Path) -> Engine:
 
 
 def run(folder: Path, at_most: int) -> int:
-    """Run until so many answers were written, and then break off as a kill does."""
+    """Run until `at_most` answers are written, then break off as a kill does."""
     path = str(folder / "answers.jsonl")
     with closing(open_sink("jsonl", path, "SELECT", keep=True)) as sink:
         answers = kept(folder).run([sink])
@@ -57,7 +57,7 @@ def run(folder: Path, at_most: int) -> int:
 
 
 def test_a_run_that_breaks_off_again_and_again_gives_every_answer_once(tmp_path, monkeypatch):
-    """A state is written after every place: some answers were written that it does not know."""
+    """A commit follows every split; some answers are written after the last commit."""
     monkeypatch.setattr("rsp_engine.drivers.micro_batch._COMMIT_S", 0)
     write_stream(tmp_path / "stream.nq")
     expected = texts(made(tmp_path, None))
@@ -70,7 +70,7 @@ def test_a_run_that_breaks_off_again_and_again_gives_every_answer_once(tmp_path,
 
 
 def broken_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run a while, and return the file of answers; a state knows of some of them."""
+    """Run until 13 answers are written, some of them after the last commit; return their file."""
     monkeypatch.setattr("rsp_engine.drivers.micro_batch._COMMIT_S", 0)
     write_stream(folder / "stream.nq")
     assert run(folder, 13) == 13
@@ -117,7 +117,7 @@ def test_dead_letters_that_were_not_written_before_are_refused(tmp_path, monkeyp
 
 @pytest.mark.parametrize("commits", [0, 1e9])
 def test_a_replay_that_breaks_off_asks_nothing_twice_either(tmp_path, monkeypatch, commits):
-    """States are written whenever they can be, or once a run: then much is run again, and again."""
+    """Commits are as frequent as possible, or only at the end: then much is run again and again."""
     monkeypatch.setattr("rsp_engine.drivers.micro_batch._COMMIT_S", commits)
     write_stream(tmp_path / "stream.nq")
     asked: list[object] = []
@@ -132,7 +132,7 @@ def test_a_replay_that_breaks_off_asks_nothing_twice_either(tmp_path, monkeypatc
     for answers in (13, 3, 2, 7, 1, 13):
         assert run(tmp_path, answers) == answers
     assert len(asked) > 26
-    assert not [question for place, question in enumerate(asked) if question in asked[:place]]
+    assert not [question for n, question in enumerate(asked) if question in asked[:n]]
 
 
 def test_a_checkpoint_that_cannot_be_written_is_told_and_tried_again(tmp_path, monkeypatch, caplog):
@@ -162,7 +162,7 @@ def test_a_checkpoint_of_spark_is_not_taken_up(tmp_path):
 
 
 def test_commits_come_by_time_also_within_a_long_batch(tmp_path, monkeypatch):
-    """The file is one place, and all of it is given out at once; services take their time."""
+    """The file is one split, read in one micro-batch, and services are slow."""
     monkeypatch.setattr("rsp_engine.drivers.micro_batch._COMMIT_S", 0.05)
     write_stream(tmp_path / "stream.nq")
     expected = texts(made(tmp_path, None))
@@ -180,6 +180,6 @@ def test_commits_come_by_time_also_within_a_long_batch(tmp_path, monkeypatch):
     monkeypatch.setattr(Restless, "_told", slow)
     monkeypatch.setattr(Checkpoint, "write_state", counted)
     engine = kept(tmp_path)
-    engine._place_bytes = 4 << 20
+    engine._split_bytes = 4 << 20
     assert texts(engine) == expected
     assert len(commits) > 8

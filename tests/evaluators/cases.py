@@ -16,7 +16,7 @@ An element is `1000  :a :p 1 .`: milliseconds, two blanks, and Turtle that knows
 as <http://example.org/>; or a line of JSON, taken as it is. `--- stream IRI in this order` says
 that elements come so late that another order of reading is another stream.
 
-How the answers of several queries follow each other is not decided: they are told query by query.
+The order of answers of different queries is not defined: they are compared query by query.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def load(path: Path) -> Case:
 
 
 def sections_of(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the head and the text of each section; what stands on top has no head."""
+    """Yield the head and the text of each section; the text on top has an empty head."""
     for section in f"--- \n{text}".split("\n--- "):
         head, _, body = section.removeprefix("--- ").partition("\n")
         yield head.strip(), body.strip("\n")

@@ -1,4 +1,4 @@
-"""Queries with SERVICE of many shapes, and what they must answer: remote data joined naively.
+"""Queries with SERVICE of many shapes, and an oracle that joins the remote data naively.
 
 The oracle puts the remote data into a named graph, and reads GRAPH for SERVICE and for WINDOW.
 """
@@ -32,7 +32,7 @@ _SHORT = {
 class Shape:
     """A query, with `$` before what is short for a clause.
 
-    `joins` are the keys of its clauses in their turn; () is a clause that is asked as a whole.
+    `joins` are the keys of its clauses, in order; () is a clause that is fetched as a whole.
     """
 
     name: str
@@ -181,6 +181,6 @@ def naive_answer(
 
 
 def row_text(bindings: dict[str, object]) -> str:
-    """Write a row; the names of blank nodes say nothing."""
+    """Write a row, without the labels of blank nodes."""
     shown = {n: "_:" if isinstance(t, ox.BlankNode) else t for n, t in bindings.items()}
     return " ".join(f"{name}={shown[name]}" for name in sorted(shown))

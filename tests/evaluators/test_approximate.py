@@ -31,7 +31,7 @@ K = 10
 
 
 class Seen(NamedTuple):
-    """An evaluation: when, the best, and the evaluation of the query as it stands then."""
+    """An evaluation: its time, its answer, and the evaluator at that time."""
 
     now: int
     best: set[str]
@@ -62,7 +62,7 @@ def evaluations(size: int, rho: float, operator: OperatorName) -> Iterator[Seen]
 
 
 def test_the_sketches_know_objects_by_their_names():
-    """Numbers are given to others as soon as an object is dropped; about 903 stand in a window."""
+    """Numbers are reused as soon as an object is dropped; a window has about 903 objects."""
     size, rho = 1000, 0.1
     found = observed(2 * size + FEW * size // SLIDES, 2, rho)
     unions, chances = [], []
@@ -88,7 +88,7 @@ def test_it_keeps_as_few_as_the_operator_by_itself_and_is_as_precise(size, rho):
     for seen in evaluations(size, rho, "approximate"):
         seen.collected._operator.prune()
         instances.append(len(seen.collected._operator))
-        objects.append(len(seen.collected._held.numbers()))
+        objects.append(len(seen.collected._observations.numbers()))
         answers.append(seen.best)
     exact = [seen.best for seen in evaluations(size, rho, "eaa")]
     precision = mean(len(a & b) / K for a, b in zip(answers, exact, strict=True))

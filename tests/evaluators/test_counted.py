@@ -70,7 +70,7 @@ class Run(NamedTuple):
 
 
 class Story(NamedTuple):
-    """What is drawn: a query but for its words, and what it is asked of."""
+    """A drawn scenario: the parameters of a query, and its sources."""
 
     frame: CountFrame
     k: int
@@ -137,10 +137,13 @@ def run(asked: str, story: Story, operator: OperatorName, match: MatchRule = "wi
         assert isinstance(step.plan.operator, TopkConfig | GroupTopkConfig), step.plan.why
     sources = {f"{EX}s": [MemorySource(source) for source in story.sources]}
     driver = LocalDriver([step], sources, letters.append, story.max_delay)
-    return Run([told(answer) for answer in driver.run()], [letter.reason for letter in letters])
+    return Run(
+        [window_and_content(answer) for answer in driver.run()],
+        [letter.reason for letter in letters],
+    )
 
 
-def told(answer: Answer) -> tuple[Interval, Solutions]:
+def window_and_content(answer: Answer) -> tuple[Interval, Solutions]:
     assert isinstance(answer.content, Solutions)
     return answer.window, answer.content
 

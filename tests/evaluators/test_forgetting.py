@@ -1,4 +1,4 @@
-"""Keys that are gone are forgotten: what is held is bounded, and answers are as if it were not."""
+"""Keys that are gone are forgotten: memory is bounded, and answers do not depend on it."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ def weight(root: object) -> int:
     return found
 
 
-def held(kind: str, count: int, **options: Any) -> tuple[int, int]:
-    """Return what is held after so many users, each of whom came once: in memory, and saved."""
+def sizes(kind: str, count: int, **options: Any) -> tuple[int, int]:
+    """Return the sizes in memory and of the saved state after `count` users, one arrival each."""
     stream = [element(100 * at, f"u{at:06}", at % 5) for at in range(count)]
     with drivers() as made:
         for answer in engine(kind, stream, **options).run():
@@ -135,10 +135,10 @@ def held(kind: str, count: int, **options: Any) -> tuple[int, int]:
 
 @pytest.mark.parametrize("kind", ["ranked", "grouped", "general"])
 def test_that_a_key_has_no_value_is_forgotten_with_its_windows(kind):
-    """Also where nothing bounds the replica but the remote side."""
+    """Even if the replica is unbounded."""
     policy = "AT-TSM" if fits(kind, "AT-TSM") else "WSJ-LRU"
     with patch.object(Remote, "_solutions", lambda *_: ()):
-        few, many = (held(kind, count, policy=policy, budget=100) for count in (400, 4_000))
+        few, many = (sizes(kind, count, policy=policy, budget=100) for count in (400, 4_000))
     assert many[0] < 1.2 * few[0]
     assert many[1] < 1.2 * few[1]
 
@@ -153,8 +153,8 @@ def test_what_is_held_depends_on_the_capacity_and_the_window_not_on_how_many_cam
     if not fits(kind, policy):
         pytest.skip("the general path has no list")
     options = {"policy": policy, "budget": 6, "capacity": 10, "is_told": is_told}
-    few = held(kind, 200, **options)
-    many = held(kind, 2000, **options)
+    few = sizes(kind, 200, **options)
+    many = sizes(kind, 2000, **options)
     assert all(after <= 1.2 * before for before, after in zip(few, many, strict=True))
 
 
@@ -196,7 +196,7 @@ def nothing_forgotten() -> Any:
 
 
 def no_number_given_again() -> Any:
-    """Forget keys, and give nobody their numbers."""
+    """Let keys be forgotten, but never reuse their numbers."""
 
     def forget(self: Keys, numbers: Iterable[int]) -> None:
         for number in numbers:

@@ -221,7 +221,7 @@ def test_the_approximate_operator_gives_back_what_it_does_not_keep():
         list(step.due(time))
     list(step.due(float("inf")))
     operator: Any = step._operator
-    assert len(operator._held.numbers()) < 250
+    assert len(operator._observations.numbers()) < 250
     assert all(not triples for scan in step._scans for _, triples in scan.content())
 
 

@@ -96,7 +96,7 @@ class TestTheRunningExample:
         )
 
     def answers(self, server: OxigraphServer, *, change: bool, **options: Any) -> list[str]:
-        """Let E change after the answer of W0, if so asked."""
+        """Return the answers; with `change`, E changes after that of W0."""
         engine = Engine(t0=1000, n=1, **options)
         engine.service(f"{EX}BKG", server.query_url)
         engine.register(QUERY)
@@ -133,7 +133,7 @@ class TestTheRunningExample:
 
 
 class Counting(RecordedEndpoint):
-    """A recorded history that notes which keys it was asked for."""
+    """A recorded history that records the keys of each fetch."""
 
     def __init__(self, told: Any) -> None:
         super().__init__(told)
@@ -165,7 +165,7 @@ def test_what_is_known_is_not_asked_for_where_changes_are_pushed(policy):
 
 
 def test_after_a_change_that_could_not_be_read_no_answer_is_sure(monkeypatch):
-    """Whom it was about nobody knows: the answers after the next are no surer."""
+    """Any key may have changed, so no later answer is exact either."""
     read = ChangeFeed._fetched
 
     def fails_once(self: ChangeFeed, graph: Any) -> Fetched:
@@ -222,7 +222,7 @@ def test_of_several_arrivals_of_a_user_the_latest_counts_or_each_is_an_object():
 
 
 def test_keys_that_the_replica_does_not_know_are_fetched_best_first():
-    """In W0 nobody is known, so all of the budget is theirs; in W1 four are, and G takes a half."""
+    """In W0 all keys are cold and share the whole budget; in W1 four are known, and G is cold."""
     answers = run(history(), policy="AT-TSM", budget=4, snapshot=False)
     assert ranked(answers[0]) == "E7 C6 B5"
     assert answers[0].stats["cold_misses"] == 2
@@ -258,7 +258,7 @@ def nobody_at_first(*changes: tuple[int, str, int | None]) -> RecordedEndpoint:
 @pytest.mark.parametrize("snapshot", [True, False])
 @pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"WST"}))
 def test_a_value_that_comes_or_comes_back_is_found(policy, snapshot):
-    """A key without a value is in no list; it is asked for all the same, when that is stale."""
+    """A key without a value is in no list, but is fetched again once it is stale."""
     stream = [element(at, user, 5) for at in range(2, 300) for user in "AB"]
     remote = nobody_at_first(
         (90_000, "A", 1), (91_000, "B", 2), (150_000, "B", None), (220_000, "B", 4)
@@ -285,7 +285,7 @@ class Poisoned(Counting):
 
 
 def test_a_key_that_is_never_answered_does_not_hold_up_the_others():
-    """A streams the best score, so it would be asked for first at every evaluation."""
+    """A has the best stream score, so it would be fetched first at every evaluation."""
     stream = [element(at, user, 9 - "ABCD".index(user)) for at in range(2, 60) for user in "ABCD"]
     endpoint = Poisoned({key(user): [(0, followers(0))] for user in "ABCD"})
     answers = run(endpoint, stream=stream, policy="AT-TSM", budget=1, snapshot=False)

@@ -23,7 +23,7 @@ from rsp_engine.policies.registry import POLICIES
 from tests.differential import terms
 from tests.differential.aggregates import aggregated
 from tests.differential.order import place
-from tests.drivers.placed import in_places
+from tests.drivers.split_runs import in_splits
 from tests.evaluators.test_joined_terms import (
     EX,
     RANGE,
@@ -128,7 +128,7 @@ def run(story: Story, stream: Any = None, **options: Any) -> list[Answer]:
     return list(engine.run())
 
 
-def told(answer: Answer) -> list[tuple[str, str]]:
+def rows_of(answer: Answer) -> list[tuple[str, str]]:
     content: Any = answer.content
     found = [row.bindings.get("n") for row in content.rows]
     texts = ("" if one is None else str(one) for one in found)
@@ -161,7 +161,7 @@ LARGE = {
 @example(summed(LARGE, "integer", descending=True))
 def test_groups_with_fresh_values_are_ranked_by_the_order_of_terms(story):
     for answer in run(story, policy="EXACT", oracle=True):
-        assert told(answer) == expected(story, answer.window.close)
+        assert rows_of(answer) == expected(story, answer.window.close)
         assert answer.stats["exact"]
         assert answer.stats["ndcg"] == answer.stats["precision"] == 1.0
 
@@ -172,7 +172,7 @@ def test_groups_with_fresh_values_are_ranked_by_the_order_of_terms(story):
 def test_every_policy_ranks_groups_by_the_order_of_terms(policy, story, n):
     for answer in run(story, policy=policy, n=n):
         if answer.stats["exact"] or "VOI" not in policy:
-            assert told(answer) == expected(story, answer.window.close)
+            assert rows_of(answer) == expected(story, answer.window.close)
 
 
 @examples(40)
@@ -183,6 +183,6 @@ def test_places_and_cuts_change_nothing(story, size, is_cut):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "stream.nq"
         path.write_text("".join(lines), encoding="utf-8")
-        with in_places(size=size, cuts=range(1000) if is_cut else ()):
+        with in_splits(size=size, cuts=range(1000) if is_cut else ()):
             for answer in run(story, str(path), policy="EXACT"):
-                assert told(answer) == expected(story, answer.window.close)
+                assert rows_of(answer) == expected(story, answer.window.close)

@@ -23,7 +23,7 @@ from rsp_engine.model.answers import Answer, Solutions
 from rsp_engine.model.terms.term_order import order_key
 from rsp_engine.policies.registry import POLICIES
 from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
-from tests.drivers.placed import in_places
+from tests.drivers.split_runs import in_splits
 from tests.thoroughness import examples
 
 EX, XSD = "http://example.org/", "http://www.w3.org/2001/XMLSchema#"
@@ -76,7 +76,7 @@ class Story:
 
 @dataclass(frozen=True)
 class Query:
-    """A query; with an aggregate, it stands in place of ?a."""
+    """A query; an aggregate replaces ?a."""
 
     expression: str
     descending: bool
@@ -262,5 +262,5 @@ def test_places_and_cuts_change_nothing(story, size, is_cut):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "stream.nq"
         path.write_text("".join(lines), encoding="utf-8")
-        with in_places(size=size, cuts=range(1000) if is_cut else ()):
+        with in_splits(size=size, cuts=range(1000) if is_cut else ()):
             check(story, run(story, str(path), policy="EXACT"))

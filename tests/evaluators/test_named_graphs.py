@@ -53,7 +53,7 @@ def joined(rows: Rows, variable: str, name: str) -> Rows:
     )
 
 
-def asked(text: str) -> Rows:
+def rows_by_hand(text: str) -> Rows:
     result = dataset().query(PREFIX + text.replace("WINDOW", "GRAPH"))
     assert isinstance(result, ox.QuerySolutions)
     return rows_of(result)
@@ -113,7 +113,8 @@ PATTERNS = {
 def test_a_pattern_is_evaluated_in_each_window_alone(name, tmp_path):
     pattern = PATTERNS[name]
     alone = (
-        joined(asked(f"SELECT * {{ GRAPH :{w} {{ {pattern} }} }}"), "n", w) for w in ("w", "w2")
+        joined(rows_by_hand(f"SELECT * {{ GRAPH :{w} {{ {pattern} }} }}"), "n", w)
+        for w in ("w", "w2")
     )
     assert answered(f"WINDOW ?n {{ {pattern} }}", tmp_path) == sum(alone, Counter())
 
@@ -122,7 +123,8 @@ def test_a_pattern_is_evaluated_in_each_window_alone(name, tmp_path):
 def test_a_pattern_is_evaluated_in_each_static_graph_alone(name, tmp_path):
     pattern = PATTERNS[name]
     alone = (
-        joined(asked(f"SELECT * {{ GRAPH :{g} {{ {pattern} }} }}"), "n", g) for g in ("g", "g2")
+        joined(rows_by_hand(f"SELECT * {{ GRAPH :{g} {{ {pattern} }} }}"), "n", g)
+        for g in ("g", "g2")
     )
     found = answered(f"WINDOW :w {{ }} GRAPH ?n {{ {pattern} }}", tmp_path)
     assert found == sum(alone, Counter())
@@ -199,7 +201,7 @@ WHOLE = {
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_variable_name_is_a_union_over_constant_names(name, tmp_path):
     text, by_hand = WHOLE[name]
-    expected = asked(f"SELECT * {{ {by_hand} }}")
+    expected = rows_by_hand(f"SELECT * {{ {by_hand} }}")
     assert expected
     assert answered(text, tmp_path) == expected
 
@@ -207,7 +209,7 @@ def test_a_variable_name_is_a_union_over_constant_names(name, tmp_path):
 def test_blank_nodes_of_nested_variables_get_labels_of_their_own(tmp_path):
     text = "WINDOW ?v { _:b :p ?o WINDOW ?u { _:rsp0 :q ?m } GRAPH ?k { _:rsp1 :p ?x } }"
     inner = f"{over('u', V, '[] :q ?m')} {over('k', G, '[] :p ?x')}"
-    expected = asked(f"SELECT * {{ {over('v', V, f'[] :p ?o {inner}')} }}")
+    expected = rows_by_hand(f"SELECT * {{ {over('v', V, f'[] :p ?o {inner}')} }}")
     assert expected
     assert answered(text, tmp_path) == expected
 
@@ -238,5 +240,5 @@ def test_a_service_inside_of_a_window_variable_is_asked_for_the_keys_of_every_wi
     )
     followers = "VALUES (?s ?f) { (:a 7) (:b 8) }"
     count = "{ SELECT (COUNT(*) AS ?c) { ?x :p ?y } }"
-    expected = asked(f"SELECT * {{ {over('v', V, f'?s :p ?o {followers} {count}')} }}")
+    expected = rows_by_hand(f"SELECT * {{ {over('v', V, f'?s :p ?o {followers} {count}')} }}")
     assert answered(text, tmp_path, dataset=WINDOWS, svc=remote) == expected

@@ -57,7 +57,7 @@ def content(stream: list[tuple[int, str]], answer: Answer) -> list[ox.Triple]:
     return list(dict.fromkeys(triple for text in inside for triple in triples(text)))
 
 
-def said(answer: Answer) -> list[str] | bool | None:
+def rows_of(answer: Answer) -> list[str] | bool | None:
     match answer.content:
         case Boolean(value):
             return value
@@ -105,7 +105,7 @@ def test_asked_for_everything_a_query_answers_as_if_remote_data_were_local(
         if shape.is_always_exact:
             assert answer.stats["exact"]
         if answer.stats["exact"]:
-            assert said(answer) == naive_answer(shape, content(stream, answer), remote)
+            assert rows_of(answer) == naive_answer(shape, content(stream, answer), remote)
         if then:
             remote[SERVICE].clear()
             remote[SERVICE].extend(store(then.pop()))
@@ -121,7 +121,7 @@ def test_what_was_loaded_at_the_start_is_enough_where_nothing_changes(shape, str
     bind(engine, stream)
     for answer in engine.run():
         assert answer.stats["budget_spent"] == answer.stats["requests"] == 0
-        assert said(answer) == naive_answer(shape, content(stream, answer), remote)
+        assert rows_of(answer) == naive_answer(shape, content(stream, answer), remote)
 
 
 JOINED = next(shape for shape in SHAPES if shape.name == "one to many")
@@ -149,7 +149,7 @@ def test_no_more_keys_are_fetched_than_the_budget_allows_for_all_clauses_togethe
 
 
 class _Counting(InProcessEndpoint):
-    """Counts the keys that it is asked for."""
+    """Counts the fetched keys."""
 
     def __init__(self, pattern: RemotePattern, data: ox.Store, asked: list[int]) -> None:
         super().__init__(pattern, data)
@@ -274,7 +274,7 @@ def test_a_change_from_before_the_first_window_counts():
 
 
 def test_blank_nodes_of_two_services_are_never_the_same():
-    """Both services know a by a blank node, and both are asked for the same key."""
+    """Both services have a blank node for a, and the same key is fetched from both."""
     text = f"""PREFIX : <{EX}> SELECT * FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE {{
         WINDOW :w {{ ?u :mentions ?n }}
         SERVICE :svc {{ ?u :knows ?k }} SERVICE :other {{ ?u :knows ?k }} }}"""
@@ -284,7 +284,7 @@ def test_blank_nodes_of_two_services_are_never_the_same():
     engine.register(text)
     bind(engine, [(1, ":a :mentions 1 .")])
     [answer] = engine.run()
-    assert said(answer) == []
+    assert rows_of(answer) == []
 
 
 def test_equal_remote_solutions_count_as_often_as_there_are_of_them():
@@ -296,7 +296,7 @@ def test_equal_remote_solutions_count_as_often_as_there_are_of_them():
     engine.register(text)
     bind(engine, [(1, ":a :mentions 1 .")])
     [answer] = engine.run()
-    assert said(answer) == [row_text({"c": ox.Literal(2), "t": ox.Literal(6)})]
+    assert rows_of(answer) == [row_text({"c": ox.Literal(2), "t": ox.Literal(6)})]
 
 
 def test_windows_of_so_many_elements_are_served_too():

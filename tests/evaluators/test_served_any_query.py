@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rsp_engine.engine import Engine
 from rsp_engine.errors import QueryError
 from tests.evaluators.served_shapes import OTHER, SERVICE, Shape, naive_answer
-from tests.evaluators.test_served import bind, content, said, store
+from tests.evaluators.test_served import bind, content, rows_of, store
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
@@ -116,4 +116,4 @@ def test_any_query_answers_as_if_remote_data_were_local(options, chance):
     bind(engine, stream)
     for answer in engine.run():
         if answer.stats["exact"] or options["policy"] == "WST":
-            assert said(answer) == naive_answer(shape, content(stream, answer), remote)
+            assert rows_of(answer) == naive_answer(shape, content(stream, answer), remote)

@@ -45,13 +45,13 @@ Sections = list[tuple[str, str]]
 )
 def test_a_window_answers_what_was_worked_out_by_hand(path, way, tmp_path):
     sections = list(sections_of(path.read_text(encoding="utf-8")))
-    question = asked(path.stem, sections, tmp_path)
-    names, expected = told(sections)
+    question = question_of(path.stem, sections, tmp_path)
+    names, expected = expected_of(sections)
     found = answers_of([question], way)[path.stem]
     assert form(question, found, names) == form(question, expected, names)
 
 
-def asked(name: str, sections: Sections, folder: Path) -> Question:
+def question_of(name: str, sections: Sections, folder: Path) -> Question:
     """Return the question of a case, with its graphs as files of a folder."""
     [(_, text)] = named(sections, "query")
     graphs = {}
@@ -63,7 +63,7 @@ def asked(name: str, sections: Sections, folder: Path) -> Question:
     return Question(name, PREFIXES + text, data, graphs)
 
 
-def told(sections: Sections) -> tuple[Sequence[str], Found]:
+def expected_of(sections: Sections) -> tuple[Sequence[str], Found]:
     """Return what a case expects, and the variables whose sequence counts."""
     for head, text in sections:
         if head.startswith("rows"):

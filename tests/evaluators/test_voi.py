@@ -46,7 +46,7 @@ def stream(seconds: int = 30) -> list[tuple[int, str]]:
 
 
 class Changing:
-    """A store in which every instant some values change; it counts what is asked."""
+    """A remote side in which some values change at every instant; it records the calls."""
 
     def __init__(self, every: int = 3) -> None:
         self.every = every
@@ -286,7 +286,7 @@ def test_rsp_run_asks_a_real_server(tmp_path, flags):
     answers = list(map(json.loads, done.stdout.splitlines()))
     assert len(answers) > 8
     spent = {answer["stats"]["budget_spent"] for answer in answers}
-    assert spent == ({0} if flags else {4})  # nothing changes, and who is told fetches nothing
+    assert spent == ({0} if flags else {4})  # nothing changes, so with a signal nothing is fetched
     assert {answer["stats"]["requests"] for answer in answers} == ({1} if flags else {2})
     assert {answer["stats"]["ndcg"] for answer in answers} == {1.0}
     assert {answer["stats"]["exact"] for answer in answers[3:]} == {bool(flags)}

@@ -137,7 +137,7 @@ def _triples(iris: Iterable[str]) -> list[ox.Triple]:
 
 
 def _result_set(triples: Iterable[ox.Triple]) -> Table:
-    """Return the table that a graph tells in the W3C's vocabulary of result sets."""
+    """Return the table that a graph encodes in the W3C vocabulary of result sets."""
     store = ox.Store()
     store.extend(ox.Quad(*triple) for triple in triples)
     names = results(store.query(f"SELECT ?name {{ [] <{_RS}resultVariable> ?name }}"))

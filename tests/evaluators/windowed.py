@@ -1,4 +1,4 @@
-"""Plain SPARQL asked through a window, and its answers in a form that can be compared.
+"""Plain SPARQL evaluated through a window, and its answers in a comparable form.
 
 The default graph of a question is one element of a stream, its named graphs are static graphs, and
 its remote data are services. The query is rewritten in one of three ways: `around` puts the whole
@@ -49,7 +49,7 @@ _TEN_SECONDS = tree.TimeWindow(tree.Duration(10_000))
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query in plain SPARQL, and the data that it is asked of."""
+    """A query in plain SPARQL, and its data."""
 
     name: str
     text: str
@@ -298,7 +298,7 @@ def _head(name: str) -> ox.Quad:
 
 
 def _bag(rows: Iterable[Mapping[str, Term]]) -> Iterator[ox.Quad]:
-    """Tell each row that is unlike the others, and how often it is there."""
+    """Yield each distinct row with its multiplicity."""
     counted = Counter(frozenset(row.items()) for row in rows)
     for place, (row, times) in enumerate(counted.items()):
         node = ox.BlankNode(f"row{place}")
@@ -313,7 +313,7 @@ def _ordering(question: Question) -> list[str]:
 
 
 def _places(rows: Iterable[Mapping[str, Term]], names: Sequence[str]) -> Iterator[ox.Quad]:
-    """Tell in which row the values of some variables are."""
+    """Yield the values of these variables with their row numbers."""
     for place, row in enumerate(rows):
         for name in (n for n in names if n in row):
             yield ox.Quad(

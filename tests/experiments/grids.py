@@ -1,4 +1,4 @@
-"""Grids with measures that are made up, for tests of what is said about them."""
+"""Grids with invented measures, for tests of claims and reports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def made_grid(
     suite: str = "experiment-1",
     counting: str = "slides",
 ) -> Measured:
-    """Return a grid whose policies have these sums at the points: medians of 3 datasets."""
+    """Return a grid in which the policies have these medians, over 3 datasets, at the points."""
     rows = {}
     for policy, sums in values.items():
         exact = (precision or values)[policy]

@@ -1,4 +1,4 @@
-"""Verdicts: what is measured decides, and nothing else."""
+"""Verdicts on the claims of the paper depend on the measures alone."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import pytest
 from rsp_engine.experiments import simulation as direct
 from rsp_engine.experiments.datasets.generator import generate
 from rsp_engine.experiments.report.claims import CLAIMS, judge_claim, leaders, verdicts
-from rsp_engine.experiments.report.improvement import improvements
+from rsp_engine.experiments.report.improvement import TABLE_6, improvements
 from rsp_engine.experiments.report.measured import Point
-from rsp_engine.experiments.report.published import TABLE_6
 from rsp_engine.experiments.report.reasons import UNKNOWN, reasons
 from rsp_engine.experiments.simulated_replica import SimulatedReplica
 from rsp_engine.experiments.simulation import SimulationSetting, simulate
@@ -26,7 +25,7 @@ LOWER = BY_TEXT["Bounds", "WST is never ahead"]
 def told(claim, grid):
     verdict = judge_claim(claim, grid)
     assert verdict is not None
-    return verdict.outcome, verdict.told
+    return verdict.outcome, verdict.tally
 
 
 @pytest.mark.parametrize(
@@ -46,7 +45,7 @@ def test_a_claim_is_confirmed_at_all_settings_in_part_at_half_and_else_differs(o
 
 
 def test_a_claim_is_judged_only_at_the_settings_it_is_about():
-    """For B > 3: how AT-TSM does with less is another matter."""
+    """The claim is about B > 3; smaller budgets do not count."""
     grid = made_grid(by_budget(1, 3, 5, 7), {"AT-TSM": [0, 0, 90, 90], "WSJ-LRU": [50.0] * 4})
     assert told(LEADS, grid) == ("confirmed", "2 of 2")
 
@@ -122,7 +121,7 @@ def test_table_7_is_about_every_n_though_the_hypothesis_is_not():
     values = {"AT-TSM": [10.0, 90.0], "AT-BSM": [10.0, 90.0], "WSJ-LRU": [50.0, 50.0]}
     values |= {"WSJ-WBM": [50.0, 50.0]}
     grid = made_grid([Point(10, 7, 5, n) for n in (0, 10)], values, "n")
-    found = {v.claim.section: v.told for v in verdicts([grid]) if v.claim.name == "Hp.4"}
+    found = {v.claim.section: v.tally for v in verdicts([grid]) if v.claim.name == "Hp.4"}
     assert found == {"6.3": "1 of 1", "Table 7": "1 of 2"}
 
 
@@ -191,7 +190,7 @@ def test_from_a_budget_of_2k_on_bsm_and_tsm_do_the_same():
 
 
 def missed(windows, setting, monkeypatch):
-    """Yield what the replica holds of each user that is missed, and what is true."""
+    """Yield the replica's value and the true value of each user that an answer misses."""
     made = []
 
     class Kept(SimulatedReplica):

@@ -1,4 +1,4 @@
-"""A direct run is what the operators of the engine do, and what the engine answers to the query."""
+"""A simulation equals a run of the engine's operators, and the engine's answers to the query."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
-from rsp_engine.experiments.as_query import SERVICE, query_text, run_through_engine
 from rsp_engine.experiments.datasets.dataset import RANGE, STEP
 from rsp_engine.experiments.datasets.generator import Scale, generate
 from rsp_engine.experiments.datasets.traces import derive, read_trace
 from rsp_engine.experiments.simulation import SimulationOutcome, SimulationSetting, simulate
 from rsp_engine.experiments.suite import NINE
-from rsp_engine.experiments.tasks import canonical_rows
+from rsp_engine.experiments.tasks import canonical_setting
 from rsp_engine.experiments.windows import prepare
 from rsp_engine.model.candidates import Candidates
 from rsp_engine.model.windows import TimeFrame
@@ -28,6 +27,7 @@ from rsp_engine.policies.voi import Learner, Voi
 from rsp_engine.replica.store.estimator import LearnedIntervals, estimator
 from rsp_engine.replica.store.freshness_table import FreshnessTable
 from tests.data import real_data
+from tests.experiments.as_query import SERVICE, query_text, run_through_engine
 
 SMALL = Scale(users=60, duration=1_500_000, mentions=900)
 
@@ -78,7 +78,7 @@ def by_operator(dataset, windows, setting):
 
 
 def candidates(objects, index, learner, score, setting):
-    """The list, and for a policy that learns what may become of it."""
+    """Return the candidates of the list, with an outlook for a policy that learns."""
     keys, scores, outlook = objects.keys, objects.scores, None
     if learner is not None:
         users, positions, mn, _ = objects.totals(index)
@@ -161,10 +161,10 @@ def test_settings_that_make_no_difference_make_none(policy):
     windows = prepare(generate(1, 20, 1, SMALL))
     given = SimulationSetting(policy, 4, 3, 5, seed=1)
     outcomes = list(simulate(windows, given))
-    assert outcomes == list(simulate(windows, canonical_rows(given)))
+    assert outcomes == list(simulate(windows, canonical_setting(given)))
     is_bounded = policy not in {"WST", "AT-ASM", "EXACT"}
-    assert (canonical_rows(given).budget == given.budget) == is_bounded
-    assert (canonical_rows(given).n == given.n) == policy.startswith("AT-")
+    assert (canonical_setting(given).budget == given.budget) == is_bounded
+    assert (canonical_setting(given).n == given.n) == policy.startswith("AT-")
 
 
 def test_to_know_everything_is_to_be_right():

@@ -1,4 +1,4 @@
-"""Generated datasets: they repeat themselves, hold together, and look like the paper's."""
+"""Generated datasets are reproducible and consistent, and resemble those of the paper."""
 
 from __future__ import annotations
 
@@ -99,15 +99,15 @@ def test_a_dataset_of_any_size_holds_together(seed, scale, ch):
     assert made.invocations[0] >= 1
     assert made.invocations[-1] <= scale.duration
     assert np.isin(times, made.invocations).all()
-    assert made.told.max() <= 100
-    assert made.told.sum() % scale.users == 0
-    assert np.all(changes(made) <= made.told)
+    assert made.reported_users.max() <= 100
+    assert made.reported_users.sum() % scale.users == 0
+    assert np.all(changes(made) <= made.reported_users)
 
 
 @given(seed=SEEDS, scale=SCALES, ch=st.integers(1, 80))
 @examples(30)
 def test_no_two_values_of_dfc_are_equal(seed, scale, ch):
-    """So no two users are ever equal, and every change is one."""
+    """So there are no ties, and every change is a different value."""
     made = generate(seed, ch, 1, scale)
     values = np.concatenate((made.initial, made.changes.values))
     assert len(np.unique(values)) == len(values)
@@ -153,17 +153,17 @@ def test_the_dfc_at_a_time_is_the_last_of_the_history(seed, time):
 
 
 @given(
-    told=st.lists(st.integers(1, 9), min_size=1, max_size=8),
+    reported=st.lists(st.integers(1, 9), min_size=1, max_size=8),
     ch=st.integers(1, 80),
     seed=SEEDS,
 )
 @examples(60)
-def test_the_same_part_of_the_changes_of_every_invocation_stays(told, ch, seed):
-    """Each invocation tells some users, all in one round. With CH 80 all changes stay."""
-    times = np.repeat(np.arange(1, len(told) + 1), told)[None, :]
+def test_the_same_part_of_the_changes_of_every_invocation_stays(reported, ch, seed):
+    """Each invocation reports some users, all in one round. With CH 80 all changes are kept."""
+    times = np.repeat(np.arange(1, len(reported) + 1), reported)[None, :]
     recorded = np.zeros((2, times.size), dtype=np.int64)
     some, every = (evolve(recorded, times, one, Dice(seed)) for one in (ch, 80))
-    for invocation in range(1, len(told) + 1):
+    for invocation in range(1, len(reported) + 1):
         stay = np.count_nonzero(some.changes.times == invocation)
         of = np.count_nonzero(every.changes.times == invocation)
         assert stay == -(-of * ch // 80)
@@ -237,7 +237,7 @@ def test_there_are_as_many_invocations_as_in_the_paper():
     for seed in range(5):
         made = generate(seed)
         assert len(made.invocations) == INVOCATIONS
-        assert made.told.sum() == 148 * 400
+        assert made.reported_users.sum() == 148 * 400
 
 
 def test_few_users_have_many_mentions_and_most_have_few():

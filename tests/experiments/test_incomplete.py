@@ -1,4 +1,4 @@
-"""The synthetic streams of the paper on incomplete streams, and what operators keep of them."""
+"""The synthetic incomplete streams, and the number of items that operators keep of them."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""The experiment as a query on Spark: the numbers of the direct run, under every policy."""
+"""The experiment as a query on Spark gives the numbers of the simulation, for every policy."""
 
 from __future__ import annotations
 
 import pytest
 
-from rsp_engine.experiments.as_query import run_through_engine
 from rsp_engine.experiments.datasets.generator import Scale, generate
 from rsp_engine.experiments.simulation import SimulationSetting, simulate
 from rsp_engine.experiments.suite import NINE
 from rsp_engine.experiments.windows import prepare
+from tests.experiments.as_query import run_through_engine
 
 
 @pytest.mark.usefixtures("spark")

@@ -1,4 +1,4 @@
-"""The replay of a recorded run: small ones drawn here, and the authors' own where it is there."""
+"""The replay of a recorded run: small ones written here, and the authors' own where available."""
 
 from __future__ import annotations
 

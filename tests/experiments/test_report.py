@@ -1,10 +1,11 @@
-"""The report: one file that needs nothing else, and says what was measured."""
+"""The report: one self-contained file with the measures, tables and figures."""
 
 from __future__ import annotations
 
 import re
 import sys
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from xml.etree import ElementTree
 
 import numpy as np
@@ -15,9 +16,8 @@ from rsp_engine.experiments.process_pool import in_turn
 from rsp_engine.experiments.report.figures import Bars, Curves, Labels, Lines, varied_figure
 from rsp_engine.experiments.report.measured import Median, Point, measured
 from rsp_engine.experiments.report.page import PageContent, figures_of, page
-from rsp_engine.experiments.report.plots import write_figures
-from rsp_engine.experiments.report.svg import draw
-from rsp_engine.experiments.report.written import found_results, report_progress, write_report
+from rsp_engine.experiments.report.plots import legend_svg, panel_svg, write_figures
+from rsp_engine.experiments.report.written import found_results, page_content, write_report
 from rsp_engine.experiments.results import read_result_folder, run_suite
 from rsp_engine.experiments.suite import Data, ParameterGrid, Suite
 from tests.data import real_data
@@ -28,12 +28,16 @@ GRIDS = (
     ParameterGrid("one point", POLICIES, (20,), (7,), (5,), (10,)),
     ParameterGrid("text", POLICIES, (20,), (1, 7), (5,), (10,)),
 )
-VOID = {"meta", "br", "line", "rect", "circle", "polyline", "polygon", "path"}
+VOID = {"meta", "br"}
+SVG = "{http://www.w3.org/2000/svg}"
+NEEDS_MATPLOTLIB = pytest.mark.skipif(
+    find_spec("matplotlib") is None, reason="figures need the extra plots"
+)
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """The folder of a small suite that was run."""
+    """Return a folder with the results of a small suite."""
     root = tmp_path_factory.mktemp("results")
     data = Data(datasets=3, windows=8)
     run_suite(Suite("experiment-1", "One <b>", "budget", data, GRIDS), root, in_turn)
@@ -41,7 +45,7 @@ def results(tmp_path_factory):
 
 
 class Checked(HTMLParser):
-    """Sees to it that what is opened is closed, and remembers what points elsewhere."""
+    """Checks that tags are balanced, and collects links and ids."""
 
     def __init__(self):
         super().__init__()
@@ -51,13 +55,14 @@ class Checked(HTMLParser):
         if tag not in VOID:
             self.open.append(tag)
         for name, value in attrs:
-            if name in ("src", "href"):
+            if name in ("src", "href", "xlink:href"):
                 self.links.append(value)
             if name == "id":
                 self.ids.append(value)
 
     def handle_startendtag(self, tag, attrs):
-        pass
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
@@ -90,12 +95,14 @@ def test_the_rows_of_a_folder_are_summed_as_they_stand(results):
 
 
 def test_a_report_is_one_whole_file_that_needs_no_network(results):
-    text = page(report_progress(found_results(results, ()), None))
+    text = page(page_content(found_results(results, ()), None))
     checked = parsed(text)
-    assert {link[1:] for link in checked.links} <= set(checked.ids)
-    assert all(link.startswith("#") for link in checked.links)
-    assert set(re.findall(r"https?://[^\s\"'<]+", text)) == {"http://www.w3.org/2000/svg"}
-    assert "url(" not in text
+    links = checked.links + re.findall(r"url\(([^)]*)\)", text)
+    assert all(link.startswith("#") for link in links)
+    assert {link[1:] for link in links} <= set(checked.ids)
+    assert len(checked.ids) == len(set(checked.ids))
+    namespaces = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert set(re.findall(r"https?://[^\s\"'<]+", text)) <= namespaces
     assert "@import" not in text
     assert "<script" not in text
     assert 'name="viewport"' in text
@@ -103,7 +110,7 @@ def test_a_report_is_one_whole_file_that_needs_no_network(results):
 
 
 def test_a_report_says_what_was_measured(results):
-    told = report_progress(found_results(results, ()), None)
+    told = page_content(found_results(results, ()), None)
     text = page(told)
     _, grid = told.grids
     value = grid.median("AT-BSM", Point(20, 1, 5, 10), "ndcg").value
@@ -122,7 +129,7 @@ def test_a_report_says_what_was_measured(results):
 
 def test_the_same_results_give_the_same_report(results):
     folders = found_results(results, ())
-    assert page(report_progress(folders, None)) == page(report_progress(folders, None))
+    assert page(page_content(folders, None)) == page(page_content(folders, None))
 
 
 def test_a_report_tells_that_mentions_can_be_counted_otherwise():
@@ -144,7 +151,7 @@ def test_a_report_on_what_cannot_tell_says_so():
 
 
 def test_the_replay_stands_in_the_report_where_the_data_are(results):
-    told = report_progress(found_results(results, ()), real_data("acquatop"))
+    told = page_content(found_results(results, ()), real_data("acquatop"))
     text = page(told)
     parsed(text)
     assert "The authors' run, replayed" in text
@@ -174,27 +181,62 @@ PANELS = [
 ]
 
 
+def drawn(panel):
+    return ElementTree.fromstring(panel_svg(panel, "here"))  # noqa: S314 - what was drawn here
+
+
+def points_of(path):
+    """Return the points of an SVG path of straight lines."""
+    numbers = [float(word) for word in path.attrib["d"].split() if word not in "MLz"]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def texts_of(root):
+    return ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
+
+
+@NEEDS_MATPLOTLIB
 @pytest.mark.parametrize("panel", PANELS)
 def test_a_panel_is_drawn_within_its_frame(panel):
-    root = ElementTree.fromstring(draw(panel))  # noqa: S314 - what was drawn here
+    root = drawn(panel)
     _, _, width, height = map(float, root.attrib["viewBox"].split())
-    for node in root.iter():
-        for name, most in (("x", width), ("y", height), ("cx", width), ("cy", height)):
-            assert 0 <= float(node.attrib.get(name, 0)) <= most
-        for pair in node.attrib.get("points", "").split():
-            x, y = map(float, pair.split(","))
-            assert 0 <= x <= width
-            assert 0 <= y <= height
+    markers = {path for defs in root.iter(f"{SVG}defs") for path in defs.iter(f"{SVG}path")}
+    paths = [path for path in root.iter(f"{SVG}path") if path not in markers]
+    places = [point for path in paths for point in points_of(path)]
+    places += [(float(use.attrib["x"]), float(use.attrib["y"])) for use in root.iter(f"{SVG}use")]
+    assert len(places) > 10
+    for x, y in places:
+        assert 0 <= x <= width
+        assert 0 <= y <= height
 
 
+@NEEDS_MATPLOTLIB
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_panel_names_itself_and_its_axes(panel):
+    assert {LABELS.title, LABELS.x, LABELS.y} <= set(texts_of(drawn(panel)))
+
+
+@NEEDS_MATPLOTLIB
 def test_a_line_is_drawn_where_its_medians_are():
     """Twice as far below the top is twice as far down the page."""
     line = tuple(Median(v, v, v) for v in (100.0, 90.0, 80.0))
-    root = ElementTree.fromstring(draw(Lines(LABELS, ("1", "2", "3"), {"WST": line}, 100)))  # noqa: S314
-    [points] = [n.attrib["points"] for n in root.iter() if n.tag.endswith("polyline")]
-    first, second, third = (float(pair.split(",")[1]) for pair in points.split())
-    assert third - first == pytest.approx(2 * (second - first), abs=0.2)
+    root = drawn(Lines(LABELS, ("1", "2", "3"), {"WST": line}, 100))
+    [points] = [
+        points
+        for path in root.iter(f"{SVG}path")
+        if "stroke: #222222" in path.attrib.get("style", "") and len(points := points_of(path)) == 3
+    ]
+    first, second, third = (y for _, y in points)
+    assert third - first == pytest.approx(2 * (second - first), abs=0.001)
     assert second > first
+
+
+@NEEDS_MATPLOTLIB
+def test_a_legend_has_the_proposed_policies_first_and_the_bounds_last():
+    legend = legend_svg(("WST", "my own", "WSJ-LRU", "AT-TSM"), "here")
+    names = texts_of(ElementTree.fromstring(legend))  # noqa: S314 - what was drawn here
+    assert names == ["AT-TSM", "WSJ-LRU", "WST", "my own"]
+    assert legend_svg((), "here") == ""
 
 
 def test_a_figure_has_a_pair_of_panels_for_each_budget():
@@ -212,9 +254,9 @@ def test_a_figure_has_a_pair_of_panels_for_each_budget():
     assert third.ticks == ("5", "10")
 
 
+@NEEDS_MATPLOTLIB
 def test_figures_are_written_as_files_of_the_same_bytes(results, tmp_path):
-    pytest.importorskip("matplotlib", reason="figures as files need the extra plots")
-    figures = figures_of(report_progress(found_results(results, ()), None))
+    figures = figures_of(page_content(found_results(results, ()), None))
     written = [write_figures(figures, tmp_path / name) for name in ("a", "b")]
     names = [path.name for path in written[0]]
     assert len(names) == 2 * len(figures)
@@ -226,19 +268,24 @@ def test_figures_are_written_as_files_of_the_same_bytes(results, tmp_path):
     assert "AT-TSM" in (tmp_path / "a" / "experiment-1.text.svg").read_text()
 
 
-def test_figures_as_files_name_the_extra_they_need_and_the_report_needs_none(
+def test_without_matplotlib_a_report_has_tables_and_names_the_extra_for_figures(
     results, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    told = report_progress(found_results(results, ()), None)
+    told = page_content(found_results(results, ()), None)
     with pytest.raises(RspError, match="the extra `plots`") as found:
         write_report(told, tmp_path / "a.html", tmp_path / "figures")
     assert "pip install 'rsp-engine[plots]'" in (found.value.hint or "")
     assert not (tmp_path / "a.html").exists()
     write_report(told, tmp_path / "deep" / "b.html")
-    parsed((tmp_path / "deep" / "b.html").read_text(encoding="utf-8"))
+    text = (tmp_path / "deep" / "b.html").read_text(encoding="utf-8")
+    parsed(text)
+    assert "Figures are left out" in text
+    assert "<svg" not in text
+    assert "Figure 12." in text
+    assert "<td>AT-BSM</td>" in text
 
 
 def test_a_report_that_cannot_be_written_is_refused(results, tmp_path):
     with pytest.raises(SinkError, match="cannot be written"):
-        write_report(report_progress(found_results(results, ()), None), tmp_path)
+        write_report(page_content(found_results(results, ()), None), tmp_path)

@@ -1,4 +1,4 @@
-"""Result folders: the same bytes, gone on with after a stop, and never harmed."""
+"""Result folders are reproducible, resumable, and never overwritten."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ SUITE = Suite("small", "Small", "budget", Data(datasets=2, windows=6), (GRID,))
 
 
 class StopError(Exception):
-    """Somebody stopped the run."""
+    """The run was interrupted."""
 
 
 def stops_after(count, seen):
-    """A way to work on tasks that is stopped after so many."""
+    """Return a task runner that is interrupted after some tasks."""
 
     def spread(work, tasks):
         for task, text in in_turn(work, tasks[:count]):

@@ -1,4 +1,4 @@
-"""Suites: what the files of the project say, and what is refused by its key."""
+"""Suites: the bundled files, and errors that name the key at fault."""
 
 from __future__ import annotations
 

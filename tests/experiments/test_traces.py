@@ -1,4 +1,4 @@
-"""The recorded traces: small ones written here, and the authors' own where they are there."""
+"""Recorded traces: small ones written here, and the authors' own where available."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def test_a_trace_is_read_in_order_and_starts_just_before_the_first_mention(tmp_p
     assert trace.names.tolist() == [10, 30]
     assert trace.mention_times.tolist() == [1, 2001, 4001]
     assert trace.mention_users.tolist() == [1, 1, 0]
-    assert trace.told.tolist() == [[1002, 1001], [61001, 61001]]
+    assert trace.report_times.tolist() == [[1002, 1001], [61001, 61001]]
     assert trace.dfc.tolist() == [[0, 0], [-3, 2]]
 
 
 def test_a_dataset_of_a_trace_has_its_times_and_names(tmp_path):
     made = derive(read_trace(write(tmp_path)), ch=80)
     assert made.invocations.tolist() == [1001, 1002, 61001]
-    assert made.told.tolist() == [1, 1, 2]
+    assert made.reported_users.tolist() == [1, 1, 2]
     assert next(made.nquads()) == (
         "<http://example.org/post/0> <https://schema.org/mentions> <http://example.org/user/30> "
         "<http://example.org/at/1000> .\n"
@@ -144,7 +144,7 @@ def test_the_same_seed_gives_the_same_values_and_none_is_equal_to_another(trace)
 def test_the_recorded_followers_change_seldom(trace):
     """So the changes of the paper cannot be those of the recorded dfc alone."""
     changed = np.count_nonzero(np.diff(trace.dfc, axis=0))
-    assert changed / len(np.unique(trace.told)) < 10
+    assert changed / len(np.unique(trace.report_times)) < 10
 
 
 def test_the_noise_is_spread_as_in_the_stored_run(trace):

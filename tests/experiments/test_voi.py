@@ -123,15 +123,15 @@ def test_on_generated_data_it_is_as_relevant_as_the_best_and_the_best_in_all():
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "is_told"),
+    ("text", "name", "has_signal"),
     [
         ("AT-VOI", "AT-VOI", False),
         ("AT-TSM+signal", "AT-TSM", True),
         ("WSJ-VOI+wp=4+answer=replica+signal", "WSJ-VOI+wp=4+answer=replica", True),
     ],
 )
-def test_a_policy_may_be_told_what_has_changed(text, name, is_told):
-    assert (variant(text).policy.name, variant(text).is_told) == (name, is_told)
+def test_a_policy_may_be_told_what_has_changed(text, name, has_signal):
+    assert (variant(text).policy.name, variant(text).has_signal) == (name, has_signal)
 
 
 @pytest.mark.parametrize("policy", ["AT-TSM", "WSJ-LRU", "WSJ-WBM", "AT-VOI"])

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for syntax trees: legal, and just as the parser would give them back."""
+"""Hypothesis strategies for valid syntax trees, in exactly the form that the parser returns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.builtins import BUILTINS
-from rsp_engine.model.terms.term import XSD
+from rsp_engine.model.terms.xsd import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,7 +102,7 @@ _REGISTERS = st.builds(tree.Register, IRIS | _BARE_NAMES, st.sampled_from(R2S))
 
 @dataclass(frozen=True)
 class _Scope:
-    """What an expression may hold where it stands, and the GROUP BY that makes it so."""
+    """What an expression may contain at its place, and the GROUP BY that decides it."""
 
     variables: tuple[tree.Var, ...] = VARIABLES
     aggregates: bool = False
@@ -113,7 +113,7 @@ _ANYWHERE = _Scope()
 
 
 class _Author:
-    """Writes one tree, choice by choice; every level below has less depth left."""
+    """The generator of one tree, choice by choice; each level has less depth left."""
 
     def __init__(self, draw: st.DrawFn) -> None:
         self.draw = draw

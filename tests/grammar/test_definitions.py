@@ -1,4 +1,4 @@
-"""Functions that are defined by an expression: a call is what stands in its place."""
+"""Functions defined by an expression: a call is expanded to the expression."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def query(score: str) -> str:
 
 
 def expanded(score: str, *definitions: str):
-    made = {d.name: d for d in (read_definition(text, {"": EX}) for text in definitions)}
-    found, wrong = expand(check(query(score)), {**USUAL, **made})
-    assert wrong == []
-    return found
+    added = {d.name: d for d in (read_definition(text, {"": EX}) for text in definitions)}
+    result, errors = expand(check(query(score)), {**USUAL, **added})
+    assert errors == []
+    return result
 
 
 leaves = st.sampled_from(["?x", "?y", "1", "0.5", '"a"', ":iri"])
@@ -56,7 +56,7 @@ expressions = st.recursive(
 @examples(60)
 @given(expressions, expressions, expressions)
 def test_a_call_is_its_expression_with_the_arguments_in_the_places_of_the_parameters(body, x, y):
-    body = body.replace("BOUND(?x)", "true")  # only a variable can be asked whether it is bound
+    body = body.replace("BOUND(?x)", "true")  # BOUND takes a variable, not any argument
     text = body.replace("?x", "?first").replace("?y", "?second")
     definition = f"F(?first, ?second) = {text.replace('xsd:', f'{EX}xsd#')}"
     definition = definition.replace(f"{EX}xsd#double", "<http://www.w3.org/2001/XMLSchema#double>")
@@ -75,7 +75,7 @@ def test_a_function_may_be_called_by_an_iri_and_within_an_argument_of_itself():
     assert expanded("F(?y)", "F(?v) = :g(?v) + 1", f"<{EX}g>(?u) = -?u") == check(query("-?y + 1"))
 
 
-def test_norm_is_there_and_can_be_another_one():
+def test_norm_is_predefined_and_can_be_redefined():
     assert expanded("norm(?y, 5, 15)") == check(query("xsd:double(?y - 5) / (15 - 5)"))
     assert expanded("norm(?y)", "norm(?v) = ?v / 7") == check(query("?y / 7"))
 
@@ -104,7 +104,7 @@ def test_a_comment_ends_with_the_definition():
         ("F(?a) = no:f(?a)", "prefix `no:` is not declared", 9),
     ],
 )
-def test_what_defines_nothing_is_refused_with_its_place(text, message, column):
+def test_a_malformed_definition_is_refused_with_its_place(text, message, column):
     with pytest.raises(QuerySyntaxError) as caught:
         read_definition(text)
     assert str(caught.value).splitlines()[0] == f"<function>:1:{column}: error: {message}"
@@ -123,8 +123,8 @@ def test_a_call_that_cannot_be_replaced_is_refused_at_its_place(definition, mess
     engine.define(definition, {"": EX})
     with pytest.raises(PlanError) as caught:
         engine.register(text)
-    [told] = caught.value.diagnostics
-    assert (told.message, text[told.span.start : told.span.end]) == (message, "F(?x, ?y)")
+    [error] = caught.value.diagnostics
+    assert (error.message, text[error.span.start : error.span.end]) == (message, "F(?x, ?y)")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_call_that_cannot_be_replaced_is_refused_at_its_place(definition, mess
         ["F0(?a) = ?a", *(f"F{i + 1}(?a) = F{i}(?a) + 1" for i in range(400))],
     ],
 )
-def test_what_grows_too_large_is_refused(definitions):
+def test_a_call_that_expands_to_too_much_is_refused(definitions):
     engine = Engine()
     for text in definitions:
         engine.define(text)
@@ -164,15 +164,15 @@ def test_a_name_stands_for_one_function():
         engine.define("G(?a) = 2 * ?a")
     with pytest.raises(BindingError, match="G is defined already"):
         engine.function("G", lambda a: a)
-    engine.function("norm", lambda a: a)  # what is there from the start gives way
+    engine.function("norm", lambda a: a)  # a predefined function can be replaced
     assert "norm(?y)" in serialise(engine.register(query("norm(?y)")).query)
 
 
 def test_listing_1_of_acquatop_ranks_by_a_function_that_is_proved_to_rise():
     text = (PROJECT / "queries" / "influencers.rspql").read_text()
-    made = read_definition("F(?m, ?f) = 0.7 * norm(?m, 1, 50) + 0.3 * norm(?f, 0, 1000000)")
-    bound = {f"{EX}BKG": connect("http://localhost:7878/query")}
-    options = QueryOptions(services=bound, definitions={**USUAL, "F": made})
+    score = read_definition("F(?m, ?f) = 0.7 * norm(?m, 1, 50) + 0.3 * norm(?f, 0, 1000000)")
+    services = {f"{EX}BKG": connect("http://localhost:7878/query")}
+    options = QueryOptions(services=services, definitions={**USUAL, "F": score})
     config = plan(check(text), text, "q", options).physical.operator
     assert type(config).__name__ == "AcquaTopConfig"
 
@@ -190,13 +190,11 @@ def test_a_definition_answers_as_the_expression_does(here):
         )
     )
     flags = ("--stream", ":readings=readings.jsonl", "--runner", "local")
-    asked = rsp("run", "called.rspql", *flags, "--function", definition)
-    assert asked.exit_code == 0, asked.output
-    scores = [
-        row["score"] for line in asked.stdout.splitlines() for row in json.loads(line)["rows"]
-    ]
+    run = rsp("run", "called.rspql", *flags, "--function", definition)
+    assert run.exit_code == 0, run.output
+    scores = [row["score"] for line in run.stdout.splitlines() for row in json.loads(line)["rows"]]
     assert scores == [18.75, 10.0, 30.0]
-    assert asked.stdout == rsp("run", "written.rspql", *flags).stdout
+    assert run.stdout == rsp("run", "written.rspql", *flags).stdout
     (here / "rsp.toml").write_text('[functions]\n"F(?t)" = "norm(?t, 10, 30) * ?t"\n')
-    assert rsp("run", "called.rspql", *flags).stdout == asked.stdout
+    assert rsp("run", "called.rspql", *flags).stdout == run.stdout
     assert "MinTopk" in rsp("explain", "called.rspql").stdout

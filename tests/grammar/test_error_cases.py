@@ -1,8 +1,9 @@
-"""Golden cases: what `rsp validate` says about a query with a slip, to the letter.
+"""Golden cases: the exact output of `rsp validate` for queries with mistakes.
 
-A case is a pair of files in `tests/cases/errors` or `tests/cases/warnings`: `NAME.rspql` is the
-query, `NAME.txt` is what goes to standard error. A new query file is a new case. When messages
-change on purpose, write all expected texts anew, and read the difference before it is kept:
+A case is a pair of files in `tests/cases/errors/KIND` or `tests/cases/warnings`: `NAME.rspql` is
+the query, `NAME.txt` is the expected standard error. The sub-folders of `errors` sort the cases by
+what is wrong: `aggregates`, `clauses`, `names`, `windows` and so on. A new query file is a new
+case. When messages change on purpose, regenerate the expected texts and review the difference:
 
     RSP_UPDATE_CASES=1 pytest tests/grammar/test_error_cases.py
     git diff tests/cases
@@ -33,16 +34,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CASES = PROJECT / "tests" / "cases"
-ERRORS = sorted((CASES / "errors").glob("*.rspql"))
-WARNINGS = sorted((CASES / "warnings").glob("*.rspql"))
+ERRORS = sorted((CASES / "errors").rglob("*.rspql"))
+WARNINGS = sorted((CASES / "warnings").rglob("*.rspql"))
 
 
-def name_of(case: Path) -> str:
-    return case.stem
+def case_id(case: Path) -> str:
+    """Return the path of a case below its folder: `windows/zero-step`, `limit-zero`."""
+    return case.relative_to(CASES).with_suffix("").as_posix().partition("/")[2]
 
 
 def check(case: Path, exit_code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Validate the file of a case from within its folder, so that its bare name is shown."""
+    """Validate the file of a case from its own folder, so that messages show its bare name."""
     monkeypatch.chdir(case.parent)
     result = CliRunner().invoke(app, ["validate", case.name])
     assert result.exit_code == exit_code, result.output
@@ -52,13 +54,13 @@ def check(case: Path, exit_code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.stderr == expected.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("case", ERRORS, ids=name_of)
-def test_an_error_is_told_with_its_place_and_a_way_out(case, monkeypatch):
+@pytest.mark.parametrize("case", ERRORS, ids=case_id)
+def test_an_error_is_reported_with_its_place_and_a_hint(case, monkeypatch):
     check(case, 2, monkeypatch)
 
 
-@pytest.mark.parametrize("case", WARNINGS, ids=name_of)
-def test_a_warning_is_told_and_the_query_is_taken(case, monkeypatch):
+@pytest.mark.parametrize("case", WARNINGS, ids=case_id)
+def test_a_warning_is_reported_and_the_query_is_accepted(case, monkeypatch):
     check(case, 0, monkeypatch)
 
 
@@ -67,13 +69,18 @@ def test_there_are_at_least_25_error_cases_and_every_text_belongs_to_a_query():
     queries = {case.with_suffix("") for case in (*ERRORS, *WARNINGS)}
     assert queries == {
         text.with_suffix("")
-        for text in (*CASES.glob("errors/*.txt"), *CASES.glob("warnings/*.txt"))
+        for text in (*CASES.glob("errors/**/*.txt"), *CASES.glob("warnings/**/*.txt"))
     }
 
 
-def test_every_slip_is_recognised_in_some_case():
-    used = {slip_of(text) for text in texts(ERRORS)}
-    assert [slip.__name__ for slip in HINTS if slip.__name__ not in used] == []
+def test_every_error_case_is_sorted_by_kind_and_has_a_name_of_its_own():
+    assert [case.name for case in ERRORS if case.parent.parent != CASES / "errors"] == []
+    assert len({case.stem for case in ERRORS}) == len(ERRORS)
+
+
+def test_every_hint_is_given_in_some_case():
+    used = {hint_of(text) for text in texts(ERRORS)}
+    assert [hint.__name__ for hint in HINTS if hint.__name__ not in used] == []
 
 
 def test_every_rule_is_broken_in_some_case():
@@ -91,24 +98,24 @@ def test_what_is_nested_too_deep_is_refused_at_its_place():
 
 
 def texts(cases: tuple[Path, ...] | list[Path]) -> list[str]:
-    """Return the texts of the cases whose file can be read as text at all."""
-    found = []
+    """Return the texts of the cases; skip the files that are not UTF-8."""
+    readable = []
     for case in cases:
         with suppress(QueryError):
-            found.append(read_query(str(case)))
-    return found
+            readable.append(read_query(str(case)))
+    return readable
 
 
 def is_readable(text: str) -> bool:
     return validate(text).query is not None
 
 
-def slip_of(written: str) -> str | None:
-    """Return the name of the slip that gives the hint where the parser stops, if there is one."""
+def hint_of(written: str) -> str | None:
+    """Return the name of the first hint that applies where the parser stops, if there is one."""
     text, places, _ = undo_codepoint_escapes(written)
     try:
         tables().parse(text)
     except UnexpectedInput as error:
         failure = Failure.of(error, text, places, tables())
-        return next((slip.__name__ for slip in HINTS if slip(failure) is not None), None)
+        return next((hint.__name__ for hint in HINTS if hint(failure) is not None), None)
     return None

@@ -1,4 +1,4 @@
-"""Any text gives a tree or a syntax error, and soon."""
+"""Any text gives a tree or a syntax error within a second."""
 
 from __future__ import annotations
 

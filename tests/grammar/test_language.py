@@ -1,4 +1,4 @@
-"""What RSP-QL accepts: liberal where engines differ, and the same tree for the same meaning."""
+"""The accepted forms of RSP-QL: liberal where engines differ, with one tree for one meaning."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_duration_is_xsd_short_or_a_bare_number_of_milliseconds(written, milli
 
 
 @pytest.mark.parametrize("written", ["P1M", "P1Y", "0.5ms", "PT", "P", "9x", "PT5X", "1e3", "ten"])
-def test_what_has_no_fixed_length_is_no_duration(written):
+def test_text_without_a_fixed_length_is_no_duration(written):
     with pytest.raises(QuerySyntaxError):
         window(f"RANGE {written} STEP 1s")
 
@@ -158,7 +158,7 @@ def test_expressions_that_mean_the_same_have_the_same_tree(one, other):
     [("1 - 2 - 3", "1 - (2 - 3)"), ("- 1", "-1"), ("!(?a = ?b)", "!?a = ?b"),
      ("?a || (?b || ?c)", "?a || ?b || ?c"), ("1 / 2 * 3", "1 / (2 * 3)")],
 )  # fmt: skip
-def test_expressions_that_are_written_otherwise_for_a_reason_have_another_tree(one, other):
+def test_expressions_that_differ_in_meaning_have_different_trees(one, other):
     assert scored(f"({one} AS ?new)") != scored(f"({other} AS ?new)")
 
 

@@ -1,8 +1,7 @@
-"""The queries of `queries/`: each is valid, says its question, and means what it says.
+"""The queries of `queries/`: each is valid, states its question, and answers it.
 
-`tests/cases/queries` holds for every query what its windows, its static graphs and its services
-hold at one instant (`NAME.trig`: a graph per window and per service) and the answer that the
-question has then (`NAME.txt`).
+`tests/cases/queries` has for each query the content of its windows, static graphs and services at
+one instant (`NAME.trig`: a graph per window and per service) and the expected answer (`NAME.txt`).
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def test_a_query_is_read_back_from_its_text(path):
 
 @each_query
 def test_other_engines_take_the_sparql_of_a_query(path):
-    prepareQuery(to_sparql(query_of(path)))  # reads it, and calls no service
+    prepareQuery(to_sparql(query_of(path)))  # parses the query without calling a service
 
 
 @each_query
@@ -140,7 +139,7 @@ def ask(query: QueryUnit, content: Path) -> list[str]:
     """Answer a query at one instant: a line per row, or per triple, or `true` or `false`."""
     store = Store()
     store.load(path=content, format=RdfFormat.TRIG)
-    local = rewrite_tree(query, answered_here)
+    local = rewrite_tree(query, service_as_graph)
     assert isinstance(local, QueryUnit)
     match store.query(to_sparql(local), custom_functions={NamedNode(f"{FUNCTIONS}F"): add}):
         case QueryTriples() as triples:
@@ -156,6 +155,6 @@ def add(left: Literal, right: Literal) -> Literal:
     return Literal(int(left.value) + int(right.value))
 
 
-def answered_here(node: Node) -> Node:
+def service_as_graph(node: Node) -> Node:
     """Turn SERVICE into GRAPH: Oxigraph would call the service."""
     return GraphPattern(node.name, node.group) if isinstance(node, ServicePattern) else node

@@ -1,4 +1,4 @@
-"""A query in one line, whatever it holds."""
+"""The summary of any query is one line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_any_query_has_a_summary_of_one_line(query):
     assert "\n" not in summary(query)
 
 
-def test_a_pattern_in_the_order_is_told_in_the_same_line():
+def test_a_pattern_in_order_by_is_written_on_the_same_line():
     order = "EXISTS { { SELECT ?s { ?s ?q 1 } } }"
     query = parse(f"SELECT * {{ ?s ?p ?o }} ORDER BY DESC({order}) LIMIT 2")
     assert summary(query) == ("SELECT, top 2 by DESC EXISTS { { SELECT ?s WHERE { ?s ?q 1 . } } }")

@@ -1,4 +1,4 @@
-"""The parser's tables are made once, and no state of the cache can hurt."""
+"""The parser's tables are built once, and no state of the cache does harm."""
 
 from __future__ import annotations
 
@@ -74,23 +74,23 @@ CANARY = b"cposix\nsystem\n(S'touch canary'\ntR."
 """A pickle that runs a command."""
 
 
-def was_loaded(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Return a list that is told of every file that is unpickled."""
+def record_loads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Return a list to which every file that is unpickled from now on is appended."""
     loaded: list[object] = []
     load = module.lark.Lark.load
 
-    def told(file: object) -> object:
+    def recording_load(file: object) -> object:
         loaded.append(file)
         return load(file)
 
-    monkeypatch.setattr(module.lark.Lark, "load", staticmethod(told))
+    monkeypatch.setattr(module.lark.Lark, "load", staticmethod(recording_load))
     return loaded
 
 
 @pytest.mark.parametrize("mode", [0o1777, 0o720])
 def test_tables_are_not_read_from_a_folder_that_others_can_write(folder, monkeypatch, mode):
     assert is_good()
-    loaded = was_loaded(monkeypatch)
+    loaded = record_loads(monkeypatch)
     folder.chmod(mode)
     [path] = folder.iterdir()
     path.write_bytes(CANARY)
@@ -104,7 +104,7 @@ def test_tables_are_not_read_from_a_folder_that_others_can_write(folder, monkeyp
 @pytest.mark.parametrize("mode", [0o620, 0o602])
 def test_tables_that_others_can_write_are_made_again(folder, monkeypatch, mode):
     assert is_good()
-    loaded = was_loaded(monkeypatch)
+    loaded = record_loads(monkeypatch)
     [path] = folder.iterdir()
     path.write_bytes(CANARY)
     path.chmod(mode)
@@ -118,7 +118,7 @@ def test_tables_that_others_can_write_are_made_again(folder, monkeypatch, mode):
 @pytest.mark.parametrize("whose", ["folder", "file"])
 def test_tables_of_another_user_are_not_read(folder, monkeypatch, whose):
     assert is_good()
-    loaded = was_loaded(monkeypatch)
+    loaded = record_loads(monkeypatch)
     [path] = folder.iterdir()
     me = module.os.geteuid()
     if me == 0:
@@ -131,7 +131,7 @@ def test_tables_of_another_user_are_not_read(folder, monkeypatch, whose):
 
 def test_a_link_to_tables_of_another_user_is_not_followed(folder, monkeypatch, tmp_path):
     assert is_good()
-    loaded = was_loaded(monkeypatch)
+    loaded = record_loads(monkeypatch)
     [path] = folder.iterdir()
     theirs = tmp_path / "theirs"
     theirs.write_bytes(CANARY)

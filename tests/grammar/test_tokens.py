@@ -1,4 +1,4 @@
-"""The lexer takes the longest match, judged by trying every terminal by itself."""
+"""The lexer takes the longest match, checked against each terminal on its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The W3C's own judgement of what is SPARQL 1.1 and what is not."""
+"""The W3C syntax tests of SPARQL 1.1, positive and negative."""
 
 from __future__ import annotations
 

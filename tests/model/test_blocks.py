@@ -1,4 +1,4 @@
-"""Blocks of rows: whatever is touched, they say what is there."""
+"""Blocks of rows: after any changes, a state contains the current rows."""
 
 from __future__ import annotations
 
@@ -10,27 +10,29 @@ from hypothesis import strategies as st
 from rsp_engine.model.blocks import RowBlocks, TextBlocks, rows_of
 from tests.thoroughness import examples
 
-acts = st.lists(st.tuples(st.sampled_from("pds"), st.integers(0, 600), st.integers(0, 3)))
+actions = st.lists(
+    st.tuples(st.sampled_from(["put", "delete", "state"]), st.integers(0, 600), st.integers(0, 3))
+)
 
 
 @examples(100)
-@given(acts)
-def test_blocks_hold_the_rows_that_are_there(drawn):
-    blocks, held = RowBlocks(), dict[int, int]()
-    for act, number, value in drawn:
-        if act == "p":
-            held[number] = value
+@given(actions)
+def test_a_state_contains_the_current_rows(drawn):
+    blocks, rows = RowBlocks(), dict[int, int]()
+    for action, number, value in drawn:
+        if action == "put":
+            rows[number] = value
             blocks.touch([number])
-        elif act == "d" and held.pop(number, None) is not None:
+        elif action == "delete" and rows.pop(number, None) is not None:
             blocks.touch_one(number)
-        state = blocks.state(held, lambda some: [[n, held[n]] for n in some]) if act == "s" else {}
-        if act == "s":
-            assert rows_of(state, len(held)) == [[n, held[n]] for n in sorted(held)]
+        elif action == "state":
+            state = blocks.state(rows, lambda numbers: [[n, rows[n]] for n in numbers])
+            assert rows_of(state, len(rows)) == [[n, rows[n]] for n in sorted(rows)]
 
 
 @examples(100)
 @given(st.lists(st.integers(0, 300), max_size=8))
-def test_a_list_that_grows_is_written_once(steps):
+def test_each_item_of_a_growing_list_is_encoded_once(steps):
     texts, items, written = TextBlocks(), list[int](), list[Any]()
 
     def write(item: int) -> str:

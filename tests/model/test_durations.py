@@ -1,4 +1,4 @@
-"""Durations."""
+"""Durations: text to milliseconds and back."""
 
 from __future__ import annotations
 

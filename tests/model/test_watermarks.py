@@ -34,7 +34,7 @@ def test_a_query_has_the_least_watermark_of_its_streams(seen, max_delay):
 
 
 @given(sightings)
-def test_seeing_an_element_tells_whether_the_watermark_of_its_stream_rises(seen):
+def test_seeing_an_element_returns_whether_the_watermark_of_its_stream_rises(seen):
     marks = Watermarks(STREAMS)
     for stream, timestamp in seen:
         before = marks.of([stream])
@@ -54,7 +54,7 @@ def test_a_watermark_never_falls(events):
         assert marks.of(STREAMS) >= before[1]
 
 
-def test_nothing_is_known_of_a_stream_that_was_not_seen():
+def test_a_stream_without_elements_has_no_watermark():
     marks = Watermarks(STREAMS)
     marks.see("a", 10)
     assert marks.of(["a"]) == 10
@@ -62,7 +62,7 @@ def test_nothing_is_known_of_a_stream_that_was_not_seen():
     assert marks.of(["a", "b"]) == -inf
 
 
-def test_a_stream_that_has_ended_holds_nothing_up():
+def test_a_stream_that_has_ended_does_not_hold_back_the_watermark():
     """a   1 --- 5 |
     b   2 ------------ 9    once a has ended, the watermark is that of b
     """
@@ -77,7 +77,7 @@ def test_a_stream_that_has_ended_holds_nothing_up():
     assert marks.of(["a", "b"]) == inf
 
 
-def test_a_watermark_can_be_told_and_is_raised_only():
+def test_a_watermark_can_be_set_and_only_rises():
     marks = Watermarks(["a"], max_delay=5)
     marks.raise_to("a", 20)
     marks.raise_to("a", 10)
@@ -87,7 +87,7 @@ def test_a_watermark_can_be_told_and_is_raised_only():
     assert marks.of(["a"]) == 21
 
 
-def test_an_idle_stream_does_not_hold_the_others_up():
+def test_an_idle_stream_does_not_hold_back_the_watermark():
     """now       0     10    20    30
     a         5     6           90
     b         5     .     .     .      b is idle from 10 on (idle_timeout 10)
@@ -102,7 +102,7 @@ def test_an_idle_stream_does_not_hold_the_others_up():
     assert marks.of(["a", "b"], now=30) == 90
 
 
-def test_where_all_are_idle_the_one_that_came_furthest_counts():
+def test_if_all_streams_are_idle_the_largest_watermark_counts():
     marks = Watermarks(["a", "b"], idle_timeout=10)
     marks.see("a", 5, now=0)
     marks.see("b", 8, now=0)
@@ -110,7 +110,7 @@ def test_where_all_are_idle_the_one_that_came_furthest_counts():
     assert marks.of(["a", "b"], now=100) == 8
 
 
-def test_a_stream_that_is_heard_again_is_waited_for_again():
+def test_a_stream_that_is_active_again_is_waited_for_again():
     marks = Watermarks(["a", "b"], idle_timeout=10)
     marks.see("a", 50, now=0)
     marks.see("b", 5, now=0)
@@ -127,7 +127,7 @@ def test_without_an_idle_timeout_every_stream_is_waited_for():
     assert marks.of(["a", "b"], now=1_000_000) == 5
 
 
-def test_the_watermark_of_a_query_does_not_fall_when_an_idle_stream_is_heard_again():
+def test_the_watermark_of_a_query_does_not_fall_when_an_idle_stream_is_active_again():
     """now   0     20    21
     a     50
     b     5           6     at 20 b is idle, and windows up to 50 are closed: there is no way back
@@ -140,7 +140,7 @@ def test_the_watermark_of_a_query_does_not_fall_when_an_idle_stream_is_heard_aga
     assert marks.of(["a", "b"], now=21) == 50
 
 
-def test_a_stream_that_has_ended_does_not_close_everything_while_another_is_only_idle():
+def test_an_ended_stream_does_not_close_all_windows_while_another_is_only_idle():
     marks = Watermarks(["a", "b"], idle_timeout=10)
     marks.see("a", 50, now=0)
     marks.see("b", 5, now=0)
@@ -148,7 +148,7 @@ def test_a_stream_that_has_ended_does_not_close_everything_while_another_is_only
     assert marks.of(["a", "b"], now=100) == 5
 
 
-def test_a_stream_is_not_idle_before_it_had_its_time_to_speak():
+def test_a_stream_is_not_idle_before_its_first_timeout():
     marks = Watermarks(["a", "b"], idle_timeout=10)
     assert marks.of(["a", "b"], now=0) == -inf
     marks.see("a", 50, now=1)

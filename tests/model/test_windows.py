@@ -1,4 +1,4 @@
-"""Windows and panes against their definition, written out: window i is (t0 + i*b, t0 + i*b + w]."""
+"""Windows and panes against their definition: window i is (t0 + i*b, t0 + i*b + w]."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rsp_engine.model.answers import Interval
 from rsp_engine.model.windows import CountFrame, Pane, TimeFrame
 
 FAR = 60
-"""No window of the tests begins after this index and still holds one of the instants."""
+"""An index beyond all windows that contain one of the tested instants."""
 
 bounds = st.sampled_from(("(]", "[)"))
 frames = st.builds(TimeFrame, st.integers(1, 9), st.integers(1, 9), st.integers(-9, 9), bounds)
@@ -108,7 +108,7 @@ def test_nothing_is_closed_before_anything_and_all_is_closed_at_the_end(frame):
     assert frame.last_closed(inf) == inf
 
 
-def test_windows_are_open_on_the_left_and_closed_on_the_right_unless_told_otherwise():
+def test_windows_are_open_on_the_left_and_closed_on_the_right_by_default():
     """t0 = 1    1     4     7     10    13
     (-----------------]
           (-----------------]        10 is in both with `(]`,

@@ -1,4 +1,4 @@
-"""Metrics: what Prometheus reads on the port is what the run says of itself."""
+"""Metrics: Prometheus scrapes what the run monitor reports."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LABELS = ("query", "service", "outcome", "cause", "reason", "le")
 
 
 class Failing:
-    """An endpoint that knows of `a` at first, and never answers."""
+    """An endpoint whose snapshot has only `a`, and whose fetches time out."""
 
     def fetch(self, keys: object, limits: object, now: int) -> Fetched:
         return Fetched({}, 1, {"time-out": 1})
@@ -74,7 +74,7 @@ def rooms() -> Store:
 
 
 def read(watch: RunMonitor) -> dict[str, dict[tuple[str, ...], float]]:
-    """Return the samples that the port gives, by name and labels."""
+    """Return the samples of a scrape, by name and labels."""
     with served(0, watch, str) as port:
         text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=30).text
     found: dict[str, dict[tuple[str, ...], float]] = {}
@@ -88,34 +88,34 @@ def read(watch: RunMonitor) -> dict[str, dict[tuple[str, ...], float]]:
 def test_counters_and_histograms_are_what_the_run_says():
     watch = RunMonitor()
     run(watch, rooms())
-    told, name = read(watch), "http://example.org/q"
-    assert told["rsp_elements_total"] == {(): 4}
-    assert told["rsp_late_elements_total"] == {(): 1}
-    assert told["rsp_dead_letters_total"] == {("late",): 1, ("malformed",): 1}
-    assert told["rsp_windows_total"] == {(name,): 2}
-    assert told["rsp_rows_total"] == {(name,): 3}
-    assert told["rsp_budget_spent_total"] == {(name,): 3}
+    samples, name = read(watch), "http://example.org/q"
+    assert samples["rsp_elements_total"] == {(): 4}
+    assert samples["rsp_late_elements_total"] == {(): 1}
+    assert samples["rsp_dead_letters_total"] == {("late",): 1, ("malformed",): 1}
+    assert samples["rsp_windows_total"] == {(name,): 2}
+    assert samples["rsp_rows_total"] == {(name,): 3}
+    assert samples["rsp_budget_spent_total"] == {(name,): 3}
     where = name, "http://example.org/plan"
-    assert told["rsp_refreshed_keys_total"] == {
+    assert samples["rsp_refreshed_keys_total"] == {
         (*where, "changed"): 1,
         (*where, "unchanged"): 2,
         (*where, "failed"): 0,
     }
-    assert told["rsp_evaluation_seconds_count"] == {(name,): 2}
-    assert told["rsp_evaluation_seconds_sum"][name,] > 0
-    assert told["rsp_remote_age_seconds_bucket"][name, "0.0"] == 3
-    assert told["rsp_remote_age_seconds_bucket"][name, "+Inf"] == 3
+    assert samples["rsp_evaluation_seconds_count"] == {(name,): 2}
+    assert samples["rsp_evaluation_seconds_sum"][name,] > 0
+    assert samples["rsp_remote_age_seconds_bucket"][name, "0.0"] == 3
+    assert samples["rsp_remote_age_seconds_bucket"][name, "+Inf"] == 3
 
 
 def test_what_fails_is_counted_by_its_cause_and_values_grow_old():
     watch = RunMonitor()
     run(watch, Failing())
-    told, name = read(watch), "http://example.org/q"
-    assert told["rsp_faults_total"] == {(name, "time-out"): 2}
-    outcomes = told["rsp_refreshed_keys_total"]
+    samples, name = read(watch), "http://example.org/q"
+    assert samples["rsp_faults_total"] == {(name, "time-out"): 2}
+    outcomes = samples["rsp_refreshed_keys_total"]
     assert outcomes[name, "http://example.org/plan", "failed"] == 3
-    assert told["rsp_cold_misses_total"] == {(name,): 1}
-    ages = told["rsp_remote_age_seconds_bucket"]
+    assert samples["rsp_cold_misses_total"] == {(name,): 1}
+    ages = samples["rsp_remote_age_seconds_bucket"]
     assert (ages[name, "0.0"], ages[name, "5.0"], ages[name, "60.0"]) == (0, 0, 2)
 
 
@@ -128,7 +128,7 @@ def test_the_port_is_on_this_computer_only_and_closed_after_the_run():
 
 
 def open_ports() -> list[str]:
-    """Return the local addresses of sockets that listen, as the kernel writes them."""
+    """Return the local addresses of listening sockets, as the kernel writes them."""
     found = []
     for name in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
@@ -141,9 +141,9 @@ def open_ports() -> list[str]:
 
 
 def test_before_a_run_there_is_nothing_to_count():
-    told = read(RunMonitor())
-    assert told["rsp_elements_total"] == {(): 0}
-    assert "rsp_windows_total" not in told
+    samples = read(RunMonitor())
+    assert samples["rsp_elements_total"] == {(): 0}
+    assert "rsp_windows_total" not in samples
 
 
 def test_the_extra_that_is_missing_is_named(monkeypatch, tmp_path):
@@ -154,7 +154,7 @@ def test_the_extra_that_is_missing_is_named(monkeypatch, tmp_path):
     assert refused.value.hint == "install it: pip install 'rsp-engine[metrics]'"
 
 
-def test_a_port_that_is_taken_is_told_in_two_lines(tmp_path, monkeypatch):
+def test_a_port_in_use_is_reported_in_two_lines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "q.rspql").write_text(QUERY.replace("SERVICE :plan", "OPTIONAL"))
     (tmp_path / "s.jsonl").write_text("")

@@ -1,4 +1,4 @@
-"""Runs that the tests of aggregates are made of, and what a naive one says of them."""
+"""Runs for the tests of aggregates, and a naive evaluation to compare against."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Arrival(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Batches before each window closes, and remote values told before it closes."""
+    """Batches that arrive, and remote values that are set, before each window closes."""
 
     config: AggregateTopkConfig
     frame: TimeFrame
     batches: list[list[list[Arrival]]]
-    told: list[dict[int, float]]
+    remote: list[dict[int, float]]
     has_remote: bool
 
     def operator(self) -> AggregateTopk:
@@ -52,12 +52,12 @@ class Run(NamedTuple):
         state = json.loads(json.dumps(operator.state()))
         return AggregateTopk.restored(self.config, state, joined if self.has_remote else None)
 
-    def tell(self, operator: AggregateTopk, window: int) -> None:
+    def set_remote(self, operator: AggregateTopk, window: int) -> None:
         if self.has_remote:
-            operator.change(list(self.told[window]), list(self.told[window].values()))
+            operator.change(list(self.remote[window]), list(self.remote[window].values()))
 
-    def knows(self, naive: Naive, totals: dict[int, Any]) -> bool:
-        """Tell whether all remote values are known, or known not to be."""
+    def is_exact(self, naive: Naive, totals: dict[int, Any]) -> bool:
+        """Return whether each remote value is known, or known to be missing."""
         return not self.has_remote or totals.keys() <= naive.remote.keys()
 
 
@@ -67,7 +67,7 @@ def joined(streaming: Floats, remote: Floats) -> Floats:
 
 @st.composite
 def runs(draw: st.DrawFn, values: st.SearchStrategy[float] = few_values) -> Run:
-    """Draw a run over windows of time, or over windows that count."""
+    """Draw a run over time-based or count-based windows."""
     frame = draw(frames)
     positions = draw(st.lists(st.integers(-3, 30), max_size=30))
     if draw(st.booleans()):
@@ -79,15 +79,15 @@ def runs(draw: st.DrawFn, values: st.SearchStrategy[float] = few_values) -> Run:
     ]
     function = draw(st.sampled_from(FUNCTIONS))
     config = AggregateTopkConfig(draw(st.integers(1, 3)), draw(st.integers(0, 2)), function)
-    remote = st.dictionaries(
+    values_by_key = st.dictionaries(
         st.integers(0, KEYS - 1), st.sampled_from([0.0, 1.0, 2.0, nan]), max_size=4
     )
-    told = draw(st.lists(remote, min_size=WINDOWS, max_size=WINDOWS))
-    return Run(config, frame, batches, told, draw(st.booleans()))
+    remote = draw(st.lists(values_by_key, min_size=WINDOWS, max_size=WINDOWS))
+    return Run(config, frame, batches, remote, draw(st.booleans()))
 
 
 def feed(operator: AggregateTopk, frame: TimeFrame, part: list[Arrival]) -> None:
-    """Give a batch to an operator, pane by pane."""
+    """Feed a batch to an operator, pane by pane."""
     keys = np.array([arrival.key for arrival in part], dtype=np.int64)
     positions = np.array([arrival.position for arrival in part], dtype=np.int64)
     values = np.array([arrival.value for arrival in part], dtype=np.float64)
@@ -96,7 +96,7 @@ def feed(operator: AggregateTopk, frame: TimeFrame, part: list[Arrival]) -> None
 
 
 class Naive:
-    """A dictionary of lists."""
+    """A naive evaluation: it keeps all arrivals and aggregates lists."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -108,7 +108,7 @@ class Naive:
         self.arrivals += [(pane, arrival) for pane, arrival in panes if pane]
 
     def totals(self, window: int, until: int) -> dict[int, tuple[float, int]]:
-        """The aggregates and latest positions of a window, of panes that begin until another."""
+        """Return aggregates and latest positions of a window, from panes that begin by `until`."""
         groups: dict[int, list[Arrival]] = {}
         for pane, arrival in self.arrivals:
             if pane.first <= until and pane.first <= window <= pane.last:
@@ -122,14 +122,14 @@ class Naive:
         }
 
     def counts(self, window: int) -> list[int]:
-        """How many arrivals each key has in a window."""
+        """Return the number of arrivals of each key in a window."""
         inside = Counter(
             arrival.key for pane, arrival in self.arrivals if pane.first <= window <= pane.last
         )
         return [inside[key] for key in sorted(inside)]
 
     def ranked(self, window: int, until: int) -> list[tuple[float, int, int]]:
-        """Scores, positions and keys of a window, best first."""
+        """Return the scores, positions and keys of a window, best first."""
         found = []
         for key, (value, position) in self.totals(window, until).items():
             score = value
@@ -140,7 +140,7 @@ class Naive:
         return sorted(found, reverse=True)
 
     def listed(self, window: int, until: int) -> list[tuple[int, float, int, int]]:
-        """The list from a window on: key, score there, first and last window among the best."""
+        """Return the list as of a window: key, score there, and window marks."""
         marks: dict[int, list[int]] = {}
         for later in range(window, WINDOWS + 20):
             for _, _, key in self.ranked(later, until)[: self.run.config.size]:

@@ -1,4 +1,4 @@
-"""Aggregates over windows: every ranking and every list is what a naive one says."""
+"""Aggregates over windows: every ranking and every list equals that of a naive evaluation."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_every_window_is_ranked_as_the_naive_one_says(run: Run):
         for part in parts:
             naive.feed(part)
             feed(clever, run.frame, part)
-        run.tell(clever, window)
-        naive.remote.update(run.told[window])
+        run.set_remote(clever, window)
+        naive.remote.update(run.remote[window])
         totals = naive.totals(window, window)
         keys, positions, values, counts = clever.totals(window)
         assert counts.tolist() == naive.counts(window)
@@ -51,14 +51,14 @@ def test_every_window_is_ranked_as_the_naive_one_says(run: Run):
         assert found.window == window
         assert found.keys.tolist() == [key for _, _, key in expected[: run.config.k]]
         assert bits(found.scores) == bits(score for score, _, _ in expected[: run.config.k])
-        assert found.is_exact == found.has_exact_set == run.knows(naive, totals)
+        assert found.is_exact == found.has_exact_set == run.is_exact(naive, totals)
         clever._check()
 
 
 @examples(80)
 @given(runs(), st.booleans())
 def test_the_list_is_the_union_of_the_best_of_each_active_window(run: Run, settles: bool):
-    """Before a window closes, and after: then it is that of the next one, without its new pane."""
+    """Before a window closes, and after: then as of the next window, without its new pane."""
     naive, clever = Naive(run), run.operator()
     for window, parts in enumerate(run.batches):
         for part in parts:
@@ -66,12 +66,12 @@ def test_the_list_is_the_union_of_the_best_of_each_active_window(run: Run, settl
             feed(clever, run.frame, part)
         if settles:
             clever.settle(window)
-            for _ in range(2):  # with the remote values so far, and with those told now
+            for _ in range(2):  # with the remote values so far, and with those set now
                 expected = naive.listed(window, window)
                 assert [tuple(candidate) for candidate in clever.candidates()] == expected
                 assert clever.lives.tolist() == [end - window + 1 for *_, end in expected]
-                run.tell(clever, window)
-                naive.remote.update(run.told[window])
+                run.set_remote(clever, window)
+                naive.remote.update(run.remote[window])
         first = naive.ranked(window, window)[: run.config.k]
         ranking = clever.close(window)
         if settles:
@@ -95,7 +95,7 @@ def test_any_batching_gives_the_same_bits(run: Run, data: st.DataObject):
         for begin, end in zip([0, *cuts], [*cuts, len(together)], strict=True):
             feed(pieces, run.frame, list(shuffled[begin:end]))
         for one in (whole, pieces):
-            run.tell(one, window)
+            run.set_remote(one, window)
             one.settle(window)
         assert bits(whole.totals(window).values) == bits(pieces.totals(window).values)
         assert repr(whole.candidates()) == repr(pieces.candidates())
@@ -108,14 +108,14 @@ def test_any_batching_gives_the_same_bits(run: Run, data: st.DataObject):
 def test_a_state_written_and_read_back_at_any_point_changes_nothing(run: Run, data: st.DataObject):
     straight, broken = run.operator(), run.operator()
     for window, parts in enumerate(run.batches):
-        breaks = data.draw(st.sets(st.sampled_from(["arrived", "told", "settled", "closed"])))
+        breaks = data.draw(st.sets(st.sampled_from(["arrived", "changed", "settled", "closed"])))
         for one in (straight, broken):
             for part in parts:
                 feed(one, run.frame, part)
         broken = run.restored(broken) if "arrived" in breaks else broken
         for one in (straight, broken):
-            run.tell(one, window)
-        broken = run.restored(broken) if "told" in breaks else broken
+            run.set_remote(one, window)
+        broken = run.restored(broken) if "changed" in breaks else broken
         for one in (straight, broken):
             one.settle(window)
         broken = run.restored(broken) if "settled" in breaks else broken
@@ -185,7 +185,7 @@ def test_an_object_without_a_remote_value_is_left_out_until_it_is_told():
     assert operator.close(1).is_exact
     operator.change([1], [nan])
     assert operator.keys.tolist() == [2]
-    assert operator.close(2).is_exact  # that there is none is known
+    assert operator.close(2).is_exact  # it is known that there is no remote value
     operator.arrive(Pane(3, 3), [1, 2], [11, 12], [10.0, 20.0])
     operator.forget([1, 5])
     assert not operator.close(3).is_exact
@@ -294,7 +294,7 @@ def test_what_is_given_out_can_be_changed_without_harm():
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("levels", [1, 4, 10_000])
 def test_large_panes_are_ranked_as_by_one_sort(function, levels):
-    """Whole numbers, which add up without rounding; few levels tie."""
+    """Integers, which sum without rounding, at few levels, which tie."""
     draw = np.random.default_rng(levels)
     operator = AggregateTopk(AggregateTopkConfig(20, 5, function))
     seen: list[tuple[int, np.ndarray, np.ndarray, np.ndarray]] = []
@@ -347,7 +347,7 @@ def test_bad_configurations_and_states_of_others_are_refused():
 @given(runs(st.one_of(any_values, st.sampled_from([inf, -inf, nan]))), st.data())
 def test_what_arrives_and_is_withdrawn_leaves_no_trace(run: Run, data: st.DataObject):
     if run.config.function in {"min", "max"}:
-        return  # they need none
+        return  # they need no withdrawal
     straight, clever = run.operator(), run.operator()
     for window, parts in enumerate(run.batches):
         for part in parts:
@@ -359,7 +359,7 @@ def test_what_arrives_and_is_withdrawn_leaves_no_trace(run: Run, data: st.DataOb
                     clever.withdraw(pane, [arrival.key], [arrival.value])
         assert json.dumps(straight.state()) == json.dumps(clever.state())
         for one in (straight, clever):
-            run.tell(one, window)
+            run.set_remote(one, window)
             one.settle(window)
         assert repr(straight.candidates()) == repr(clever.candidates())
         assert repr(straight.close(window)) == repr(clever.close(window))
@@ -377,8 +377,8 @@ def test_a_value_that_is_no_number_makes_the_aggregate_none_while_it_lives(funct
 
 
 def test_a_score_of_the_aggregate_alone_needs_no_remote_side():
-    asked = AggregateTopkConfig(1, function="sum")
-    operator = AggregateTopk(asked, streaming=lambda totals: -totals.values)
+    config = AggregateTopkConfig(1, function="sum")
+    operator = AggregateTopk(config, streaming=lambda totals: -totals.values)
     operator.arrive(Pane(0, 1), [1, 2], [1, 2], [5.0, 3.0])
     operator.settle(0)
     assert operator.keys.tolist() == [2]
@@ -386,14 +386,14 @@ def test_a_score_of_the_aggregate_alone_needs_no_remote_side():
 
 
 def test_x_s_may_be_made_of_totals_and_joined_with_the_remote_side():
-    asked = AggregateTopkConfig(1, function="sum")
+    config = AggregateTopkConfig(1, function="sum")
     seen = []
 
     def halved(totals: Totals) -> Any:
         seen.append((totals.keys.tolist(), totals.counts.tolist()))
         return totals.values / 2
 
-    operator = AggregateTopk(asked, joined, streaming=halved)
+    operator = AggregateTopk(config, joined, streaming=halved)
     operator.change([1, 2], [0.0, 1.0])
     operator.arrive(Pane(0, 1), [1, 2, 2], [1, 2, 3], [8.0, 7.0, 5.0])
     assert operator.close(0).scores.tolist() == [4.0]

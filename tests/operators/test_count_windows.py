@@ -1,4 +1,4 @@
-"""Scans over so many elements or triples, against slices of the stream in its order."""
+"""Scans of count windows, compared with slices of the ordered stream."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ frames = st.builds(CountFrame, sizes, sizes, st.sampled_from(("ELEMENTS", "ROWS"
 
 
 def in_order(frame: CountFrame, taken: list[Taken]) -> list[tuple[int, frozenset[Triple]]]:
-    """Return what is counted: in the order of time, and of terms where times are equal."""
+    """Return the items in time order, and in term order where times are equal."""
     found = [(e.timestamp, sorted(set(e.triples), key=str)) for e in taken]
     found.sort(key=lambda element: (element[0], [*map(str, element[1])]))
     if frame.unit == "TRIPLES":
@@ -35,7 +35,7 @@ def in_order(frame: CountFrame, taken: list[Taken]) -> list[tuple[int, frozenset
 
 
 def windows(frame: CountFrame, taken: list[Taken], *, is_over: bool) -> list[Closed]:
-    """Return the windows that are full, or when all is over, those that hold anything."""
+    """Return the full windows, or at the end of the stream all windows with content."""
     things = in_order(frame, taken)
     cut = [things[start : start + frame.size] for start in range(0, len(things), frame.step)]
     return [
@@ -78,7 +78,7 @@ def test_beside_other_windows_only_full_ones_are_closed(frame, taken):
 
 
 @given(frames, streams(), st.randoms())
-def test_the_order_of_reading_is_of_no_account(frame, taken, chance):
+def test_the_order_of_reading_does_not_matter(frame, taken, chance):
     one, other = CountScan(frame), CountScan(frame)
     for element in taken:
         one.take(element.timestamp, element.triples, -inf)
@@ -92,7 +92,7 @@ def test_the_order_of_reading_is_of_no_account(frame, taken, chance):
 
 
 @given(frames, streams(max_delay=3))
-def test_what_is_before_the_watermark_when_it_comes_is_late(frame, taken):
+def test_an_element_before_the_watermark_is_late(frame, taken):
     scan = CountScan(frame)
     kept = []
     for element in taken:
@@ -106,7 +106,7 @@ def test_what_is_before_the_watermark_when_it_comes_is_late(frame, taken):
 
 
 @given(frames, streams())
-def test_nothing_is_kept_that_no_open_window_holds(frame, taken):
+def test_only_elements_of_open_windows_are_kept(frame, taken):
     scan = CountScan(frame)
     for element in taken:
         scan.take(*element)
@@ -150,7 +150,7 @@ def test_a_triple_that_is_written_twice_in_an_element_counts_once():
 
 
 Seen = list[tuple[Pane, Any]]
-"""Panes that were looked at, with their triples and the numbers of their elements."""
+"""The panes read so far, with their triples and the numbers of their elements."""
 
 
 class Looking:
@@ -162,7 +162,7 @@ class Looking:
 
 
 def looked_at(scan: CountedScan, held: Seen) -> list[tuple[Interval, set[Triple], set[int]]]:
-    """Close what can be closed, look at each pane once, and return what windows hold."""
+    """Close all due windows, read each pane once, and return the contents of the windows."""
     found = []
     while (coming := scan.next(skip_empty=False)) is not None:
         scan.close(coming[0])
@@ -193,7 +193,7 @@ def test_the_panes_of_a_window_hold_what_the_window_holds(frame, taken):
 
 
 @given(frames, streams())
-def test_of_panes_that_were_looked_at_only_the_edges_of_windows_are_kept(frame, taken):
+def test_of_panes_that_were_read_only_the_edges_of_windows_are_kept(frame, taken):
     scan = CountedScan(frame)
     for element in taken:
         scan.take(*element)
@@ -204,7 +204,7 @@ def test_of_panes_that_were_looked_at_only_the_edges_of_windows_are_kept(frame, 
 
 @given(frames, streams(max_delay=3))
 def test_a_window_is_news_no_later_than_it_can_be_closed(frame, taken):
-    """Where there are no news, no watermark but the end closes a window."""
+    """Without news, no watermark before the end of the stream closes a window."""
     scan = CountScan(frame)
     for element in taken:
         scan.take(*element)

@@ -1,4 +1,4 @@
-"""The general path: the order of rows, nodes that a query makes, and scores."""
+"""The SPARQL evaluator: the order of rows, blank nodes that a query makes, and scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 def answer(select: str, triples: list[ox.Triple], tail: str = "") -> Solutions:
-    """Ask one window that holds these triples."""
+    """Evaluate a query over one window with these triples."""
     window = "FROM NAMED WINDOW :w ON :s [RANGE 1s]"
     text = f"PREFIX : <{EX}> {select} {window} WHERE {{ WINDOW :w {{ ?s :p ?v }} }} {tail}"
     scan = TimeScan(TimeFrame(1000, 1000))
@@ -35,7 +35,7 @@ def triple(subject: str, value: ox.Literal | ox.NamedNode) -> ox.Triple:
     return ox.Triple(ox.NamedNode(EX + subject), ox.NamedNode(f"{EX}p"), value)
 
 
-def test_labels_of_chance_do_not_order_the_rows():
+def test_random_labels_of_blank_nodes_do_not_order_the_rows():
     """BNODE makes a label of 32 hexadecimal digits, or fewer: leading zeros are not written."""
     many = [triple(f"s{number:03}", ox.Literal(1)) for number in range(200)]
     rows = answer("SELECT (BNODE() AS ?made) ?s", many).rows
@@ -101,7 +101,7 @@ def test_an_aggregate_does_not_depend_on_the_order_of_triples(aggregate, values,
         assert str(row.bindings["n"]).replace(XSD, "#").startswith(expected)
 
 
-def test_what_a_query_means_is_told_without_functions_of_the_engine():
+def test_the_meaning_of_a_query_is_written_without_functions_of_the_engine():
     window = "FROM NAMED WINDOW :w ON :s [RANGE 1s]"
     text = f"PREFIX : <{EX}> SELECT (SUM(?v) AS ?n) {window} WHERE {{ WINDOW :w {{ ?s :p ?v }} }}"
     config = sparql_path(check(text), {})

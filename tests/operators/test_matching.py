@@ -1,4 +1,4 @@
-"""Solutions of a pane that come in parts."""
+"""Solutions of a pane that arrive in parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rsp_engine.model.terms.lazy_text import WrittenRows
 from rsp_engine.operators.sparql.pane_matcher import Matched
 
 
-def test_parts_that_hold_nothing_do_not_say_how_wide_solutions_are():
+def test_empty_parts_do_not_determine_the_width_of_solutions():
     none = Matched(WrittenRows(0, []), np.empty(0, dtype=np.int64), np.empty(0))
     some = Matched(WrittenRows(1, ["<urn:a>"]), np.array([3]), np.array([0.5]))
     assert Matched.joined([none, some, some]).read().solutions == [(ox.NamedNode("urn:a"),)] * 2

@@ -98,7 +98,7 @@ def test_only_the_order_of_the_oracle_gets_1_by_ndcg(answer, oracle, k):
 
 @every_measure
 @given(objects, objects, sizes)
-def test_what_stands_beyond_the_first_k_of_the_answer_does_not_count(one, answer, oracle, k):
+def test_objects_beyond_the_first_k_of_the_answer_do_not_count(one, answer, oracle, k):
     assert one(answer, oracle, k) == one(answer[:k], oracle, k)
 
 

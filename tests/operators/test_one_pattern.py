@@ -1,4 +1,4 @@
-"""Matching a triple pattern gives what a store gives."""
+"""Matching a triple pattern without a store, compared with a store."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def written(term: object) -> str:
 
 
 def asked(pattern: OnePattern, found: list[ox.Triple]) -> Counter[tuple[object, ...]]:
-    """Ask a store, which holds each triple once."""
+    """Return the solutions of a store, which holds each triple once."""
     store = ox.Store()
     store.extend([ox.Quad(*triple) for triple in found])
     text = " ".join(map(written, (pattern.subject, pattern.predicate, pattern.object)))

@@ -1,4 +1,4 @@
-"""Asking pane by pane gives what asking the whole window gives."""
+"""Evaluation pane by pane, compared with evaluation of the whole window."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_positions_are_in_the_order_of_time_and_text_in_whatever_batches(batches
 
 
 @pytest.mark.parametrize("step", [1, -1])
-def test_many_can_come_late_one_after_the_other(step):
+def test_there_is_room_for_many_late_arrivals_of_one_instant(step):
     known = Known()
     known.take((5, "m0500"), (6, "a"))
     for number in range(500 + step, 500 + 400 * step, step):
@@ -68,7 +68,7 @@ def test_many_can_come_late_one_after_the_other(step):
     assert known.in_order() == sorted(known.of)
 
 
-def test_an_instant_without_room_is_told_and_keeps_the_others_in_order():
+def test_an_instant_without_free_slots_is_reported_and_keeps_the_others_in_order():
     known = Known()
     known.take((5, "a"), (5, "z"), (6, "a"))
     text = "b"
@@ -91,14 +91,14 @@ def test_more_arrivals_than_an_instant_has_slots_stay_in_order():
     assert positions.of(np.array([-3]), str, lambda _: ())[0] > found[-1]
 
 
-def test_times_that_are_too_far_from_1970_are_told():
+def test_times_that_are_too_far_from_1970_are_reported_as_crowded():
     positions = Positions()
     found = positions.of(np.array([-(1 << 50), 0, 1 << 50]), str, lambda _: ())
     assert positions.is_crowded
     assert (np.diff(found) > 0).all()
 
 
-def test_what_came_before_a_state_was_written_is_asked_for_after_it():
+def test_peers_from_before_a_state_are_requested_after_it_is_restored():
     known, latest = Known(), LatestPositions()
     found = known.take((5, "a"), (5, "c"))
     latest.note([1, 2], found.tolist())

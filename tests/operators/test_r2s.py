@@ -1,4 +1,4 @@
-"""R2S: the laws of bags, and what leaves a query from one evaluation to the next."""
+"""R2S: the laws of bags, and the rows emitted from one evaluation to the next."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ bags = st.lists(st.sampled_from("abc"), max_size=6)
 
 
 @given(bags, bags)
-def test_the_difference_of_bags_is_the_difference_of_how_often_each_row_is_there(rows, others):
+def test_the_difference_of_bags_is_the_difference_of_multiplicities(rows, others):
     left = bag_difference(rows, others, key=str)
     assert Counter(left) == Counter(rows) - Counter(others)
 
@@ -25,20 +25,20 @@ def test_the_rows_that_are_left_keep_their_order(rows, others):
 
 
 @given(bags)
-def test_nothing_takes_nothing_away_and_a_bag_takes_all_of_itself_away(rows):
+def test_the_empty_bag_removes_no_row_and_a_bag_removes_all_of_its_own(rows):
     assert bag_difference(rows, [], key=str) == rows
     assert bag_difference([], rows, key=str) == []
     assert bag_difference(rows, rows[::-1], key=str) == []
 
 
 @given(bags, bags, bags)
-def test_two_bags_take_away_what_their_sum_takes_away(rows, others, more):
+def test_removing_two_bags_is_removing_their_sum(rows, others, more):
     one_by_one = bag_difference(bag_difference(rows, others, key=str), more, key=str)
     assert Counter(one_by_one) == Counter(bag_difference(rows, others + more, key=str))
 
 
 @given(bags, bags)
-def test_what_is_new_and_what_stays_make_the_whole_answer(before, rows):
+def test_new_rows_and_remaining_rows_make_the_whole_answer(before, rows):
     new = Counter(bag_difference(rows, before, key=str))
     gone = Counter(bag_difference(before, rows, key=str))
     assert Counter(before) + new - gone == Counter(rows)
@@ -46,13 +46,13 @@ def test_what_is_new_and_what_stays_make_the_whole_answer(before, rows):
 
 
 @given(bags, bags)
-def test_rows_are_told_apart_by_the_key_alone(rows, others):
+def test_rows_are_compared_by_key_alone(rows, others):
     left = bag_difference([r.upper() for r in rows], others, key=str.lower)
     assert [row.lower() for row in left] == bag_difference(rows, others, key=str)
 
 
 @given(st.lists(bags, max_size=5))
-def test_the_streams_tell_all_rows_the_new_ones_and_those_that_are_gone(evaluations):
+def test_the_three_streams_emit_all_rows_new_rows_and_removed_rows(evaluations):
     rstream = StreamOperator("RSTREAM")
     istream, dstream = StreamOperator("ISTREAM"), StreamOperator("DSTREAM")
     before: list[str] = []

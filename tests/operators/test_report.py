@@ -82,16 +82,14 @@ def test_instants_are_those_at_which_a_window_closes_that_counts(windows, kind, 
 
 
 @given(frames(), kinds, r2s, streams())
-def test_nothing_is_missed_by_those_who_ask_first_whether_anything_is_due(
-    windows, kind, stream, taken
-):
+def test_the_quick_check_misses_no_due_instant(windows, kind, stream, taken):
     one, other = made(windows, kind, stream), made(windows, kind, stream)
     asked = reported(*one, taken, ask_first=True)
     assert asked == reported(*other, taken, ask_first=False)
 
 
 @given(frames(), kinds, r2s, streams())
-def test_nothing_is_reported_before_the_instant_that_is_waited_for(windows, kind, stream, taken):
+def test_no_instant_is_reported_before_the_one_that_is_waited_for(windows, kind, stream, taken):
     report, scans = made(windows, kind, stream)
     promised = -inf
     for watermark, element in [*((e.watermark, e) for e in taken), (inf, None)]:
@@ -117,7 +115,7 @@ def test_nothing_is_waited_for_when_a_stream_has_ended():
 
 
 @given(frames(most=3), kinds, r2s, streams())
-def test_instants_rise(windows, kind, stream, taken):
+def test_instants_are_ascending(windows, kind, stream, taken):
     report, scans = made(windows, kind, stream)
     instants = reported(report, scans, taken, ask_first=False)
     assert instants == sorted(set(instants))
@@ -133,7 +131,7 @@ def test_instants_rise(windows, kind, stream, taken):
         ("every", "DSTREAM", [5, 10, 15, 20]),
     ],
 )
-def test_empty_windows_count_if_asked_for_or_if_rows_end_there(kind, stream, instants):
+def test_empty_windows_are_reported_on_every_or_where_rows_end(kind, stream, instants):
     """0    5    10   15   20   25     [RANGE 5 STEP 5]
     (  A ](    ](    ](  A ](
     """
@@ -142,7 +140,7 @@ def test_empty_windows_count_if_asked_for_or_if_rows_end_there(kind, stream, ins
     assert reported(report, scans, taken, ask_first=False) == instants
 
 
-def test_nothing_counts_before_each_window_has_closed_once():
+def test_no_instant_is_reported_before_each_window_has_closed_once():
     """0    5    10   15   20
     (  A ](    ](    ](    ]
     (       A      ]           the first evaluation is at 15, over both
@@ -158,7 +156,7 @@ def test_an_instant_is_evaluated_once_though_two_windows_close_then():
     assert reported(report, scans, taken, ask_first=False) == [10, 15]
 
 
-def test_the_content_is_that_of_the_instant_until_the_next_is_asked_for():
+def test_the_content_is_that_of_the_instant_until_the_next_is_requested():
     report, [scan] = made([TimeFrame(5, 5)], "nonempty", "RSTREAM")
     scan.take(3, (A,), 3)
     scan.take(8, (A,), 8)
@@ -167,7 +165,7 @@ def test_the_content_is_that_of_the_instant_until_the_next_is_asked_for():
         assert not scan.is_empty()
 
 
-def test_what_waits_is_due_once_the_watermark_is_past_it_however_often_it_was_asked_before():
+def test_a_waiting_instant_is_due_once_the_watermark_has_passed_it_however_often_it_was_checked():
     scan = CountScan(CountFrame(1, 1))
     report = Report([scan], "nonempty", "RSTREAM", "(]", counts=True)
     scan.take(5, [A], 5)

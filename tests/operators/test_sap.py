@@ -1,4 +1,4 @@
-"""SAP and its rivals over streams that trend, swing and tie; and how much SAP keeps."""
+"""SAP and its baselines over streams that trend, oscillate and tie; and how much SAP keeps."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def scores_of(shape: str, count: int, period: float, seed: int) -> Any:
 
 @st.composite
 def streams(draw: st.DrawFn) -> Stream:
-    """Draw a stream of three windows or so, over time or over a count, cut anywhere."""
+    """Draw a stream of about three windows, time-based or count-based, in batches of any size."""
     k, slides, s = draw(st.integers(1, 6)), draw(st.integers(2, 40)), draw(st.integers(1, 5))
     count, seed = 3 * slides * s + 7, draw(st.integers(0, 1000))
     period = slides * s * draw(st.sampled_from([0.5, 2, 8]))
@@ -69,14 +69,14 @@ def streams(draw: st.DrawFn) -> Stream:
     if draw(st.booleans()):
         frame = TimeFrame(slides * s, s, 0, "[)")
         return Stream(k, frame, slides, s, keys, keys, scores, cuts)
-    # Over time: any number of objects a slide, also none.
+    # Time-based: a slide has any number of objects, or none.
     gaps = np.random.default_rng(seed).integers(0, 4, count)
     frame = TimeFrame(slides * 3, draw(st.integers(1, 3)), 0, "(]")
     return Stream(k, frame, slides, None, keys, 1 + gaps.cumsum(), scores, cuts)
 
 
 def play(stream: Stream, clever: Any, *, is_saved: bool) -> list[int]:
-    """Run an operator beside the oracle, and return how much it kept."""
+    """Run an operator beside the oracle; return the number of objects it kept at each step."""
     oracle, kept, window, taken = Oracle(TopkOperatorConfig(stream.k)), [], 0, 0
     for stop in (*stream.cuts, len(stream.keys)):
         batch = slice(taken, stop)

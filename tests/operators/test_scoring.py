@@ -56,7 +56,7 @@ others = st.sampled_from([
 
 
 def by_oxigraph(term: ox.Literal) -> float | None:
-    """Return what arithmetic makes of a number."""
+    """Return the result of Oxigraph's arithmetic with a number."""
     found = ox.Store().query(f"SELECT (?x * 1e0 AS ?n) {{ VALUES ?x {{ {term} }} }}")
     assert isinstance(found, ox.QuerySolutions)
     result = next(iter(found))["n"]
@@ -69,7 +69,7 @@ def same(x: float | None, y: float | None) -> bool:
 
 
 @given(literals)
-def test_what_is_a_number_to_oxigraph_is_a_score_and_nothing_else(term):
+def test_a_term_is_a_score_if_and_only_if_it_is_a_number_to_oxigraph(term):
     found, expected = number(term), by_oxigraph(term)
     if found is None or expected is None or found == 0:
         assert same(found, expected), term
@@ -131,7 +131,7 @@ def test_a_column_holds_the_score_of_each_term(terms):
         (ox.NamedNode("urn:a"), False),
     ],
 )
-def test_terms_that_float64_cannot_calculate_with_are_told(term, expected):
+def test_terms_whose_arithmetic_is_not_that_of_float64_are_recognised(term, expected):
     assert are_numbers([ox.Literal(1), term, None]) is expected
 
 
@@ -149,7 +149,7 @@ def test_terms_that_float64_cannot_calculate_with_are_told(term, expected):
         (Add(Divide(A, 2), Multiply(B, B)), [16.5, 24, nan]),
     ],
 )
-def test_a_scoring_function_is_worked_out_row_by_row(expression, expected):
+def test_a_scoring_function_is_evaluated_row_by_row(expression, expected):
     columns = {"a": np.array([1, -2, nan]), "b": np.array([4, 5, nan])}
     found = evaluate(expression, columns)
     assert np.array_equal(found, np.array(expected, dtype=np.float64), equal_nan=True)
@@ -209,7 +209,7 @@ def test_no_rows_give_no_scores_and_no_columns_one():
     assert evaluate(Number(2), {}).tolist() == [2.0]
 
 
-def test_variables_are_told_once_in_the_order_of_writing():
+def test_variables_are_listed_once_in_the_order_of_their_occurrence():
     assert variables(Number(1)) == ()
     expression = Subtract(
         ScoringCall("f", abs, (B, Number(1))), Add(Divide(A, 2), Absolute(Negate(B)))
@@ -217,7 +217,7 @@ def test_variables_are_told_once_in_the_order_of_writing():
     assert variables(expression) == ("b", "a")
 
 
-def test_what_cannot_be_worked_out_is_refused():
+def test_an_invalid_evaluation_is_refused():
     with pytest.raises(ValueError, match=r"no column for \?b"):
         evaluate(Add(A, B), {"a": np.zeros(1)})
     with pytest.raises(ValueError, match="equal length"):

@@ -41,7 +41,7 @@ def test_a_template_is_filled_once_per_solution():
     )
 
 
-def test_a_triple_with_a_hole_left_is_left_out_and_its_neighbours_are_kept():
+def test_a_triple_with_an_unbound_variable_is_left_out_and_its_neighbours_are_kept():
     template = TripleTemplate(((S, P, V), (S, Q, ONE)))
     assert template.fill([{"s": P}]) == (Triple(P, Q, ONE),)
     assert template.fill([{}]) == ()
@@ -67,7 +67,7 @@ def test_blank_nodes_are_new_in_every_solution_and_one_within_it():
         assert {t.predicate for t in found if t.subject == node} == {P, Q}
 
 
-def test_nodes_of_the_data_are_not_renamed_nor_met_by_new_ones():
+def test_blank_nodes_of_the_data_are_not_renamed_and_new_ones_do_not_collide():
     template = TripleTemplate(((S, P, BlankNode("n")),))
     [triple] = template.fill([{"s": BlankNode("n")}])
     assert triple.subject == BlankNode("n") != triple.object
@@ -81,7 +81,7 @@ def test_a_solution_that_stays_keeps_its_node_from_one_evaluation_to_the_next():
 
 
 @given(templates, solutions)
-def test_the_triples_are_a_set_in_term_order_of_terms_that_can_stand_there(template, found):
+def test_the_triples_are_a_set_in_term_order_of_terms_that_their_places_allow(template, found):
     triples = template.fill(found)
     assert len(set(triples)) == len(triples)
     assert all(isinstance(t.predicate, NamedNode) for t in triples)

@@ -1,4 +1,4 @@
-"""SUM, AVG, MIN and MAX of terms: exact, whatever the order, and as Oxigraph has them elsewhere."""
+"""SUM, AVG, MIN and MAX of terms: exact in any order, and otherwise equal to Oxigraph's."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def short(value: float | np.float32) -> ox.Literal:
 
 
 def asked(aggregate: str, *values: object) -> Any:
-    """Ask Oxigraph, as it is."""
+    """Return the aggregate of Oxigraph itself."""
     data = f"VALUES ?v {{ {' '.join(map(str, values))} }}"
     rows: Any = ox.Store().query(f"SELECT ({aggregate} AS ?n) WHERE {{ {data} }}")
     [row] = rows
@@ -152,7 +152,7 @@ def test_no_order_changes_an_aggregate(values, chance):
     st.lists(st.one_of(integers, decimals, doubles, floats, st.just(ox.Literal("x"))), max_size=8),
     st.lists(st.one_of(integers, doubles, st.just(double(inf)), st.just(ox.Literal("x")))),
 )
-def test_sums_are_merged_and_terms_taken_back(values, others):
+def test_sums_are_merged_and_terms_removed(values, others):
     merged = ExactSum()
     for part in (values[::2], others, values[1::2]):
         sums = ExactSum()
@@ -277,7 +277,7 @@ def test_of_equal_values_the_least_and_the_largest_are_by_datatype():
         ("SELECT (COUNT(?v) AS ?n) (MAX(?v) AS ?m) {{ VALUES ?v {{ 1 UNDEF }} }}", [["1", None]]),
     ],
 )  # fmt: skip
-def test_aggregates_stand_wherever_sparql_has_them(query, expected):
+def test_aggregates_work_wherever_sparql_allows_them(query, expected):
     text = query.format('VALUES ?v { 100 "15 kg" 9 }')
     config = SparqlConfig(serialise(exactly_aggregated(parse(text))), "SELECT")
     rows = SparqlQuery(config).ask(ox.Store(), now=0)
@@ -286,7 +286,7 @@ def test_aggregates_stand_wherever_sparql_has_them(query, expected):
     assert found == expected
 
 
-def test_a_sum_that_is_not_a_number_is_one_all_the_same():
+def test_a_sum_that_is_nan_is_a_value_and_no_error():
     found = sum_of([double(inf), double(-inf)])
     assert found is not None
     assert isnan(float(found.value))

@@ -66,7 +66,7 @@ def test_a_closed_window_holds_the_elements_between_its_edges_that_came_in_time(
 
 @given(frames, streams(max_delay=0) | streams(max_delay=4) | held_up())
 def test_windows_are_the_same_when_each_closes_as_soon_as_it_can(frame, taken):
-    """The content of a window does not depend on when it is asked for, once it is over."""
+    """The content of a window does not depend on when it is read, once it is over."""
     at_the_end, at_once = TimeScan(frame), TimeScan(frame)
     found = {}
     for element in taken:
@@ -107,7 +107,7 @@ def test_a_part_that_was_seen_before_is_as_it_was_then(frame, taken):
 
 
 @given(frames, streams(max_delay=2), st.integers(0, 10))
-def test_nothing_is_kept_of_a_pane_that_no_open_window_holds(frame, taken, index):
+def test_only_panes_of_open_windows_are_kept(frame, taken, index):
     scan = TimeScan(frame)
     for element in taken:
         scan.take(*element)

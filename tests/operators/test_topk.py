@@ -1,4 +1,4 @@
-"""The top-k family: every operator gives the oracle's ranking for every window."""
+"""Top-k operators: every operator returns the oracle's ranking for every window."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Alone(TopkN):
 
 
 def sap(partitioning: Partitioning, slides: int, s: int | None) -> type[Sap]:
-    """Return SAP for windows of so many slides, which need not be true."""
+    """Return SAP configured for a number of slides, which need not be that of the windows."""
 
     class Partitioned(Sap):
         def __init__(self, config: TopkOperatorConfig) -> None:
@@ -60,16 +60,16 @@ def sap(partitioning: Partitioning, slides: int, s: int | None) -> type[Sap]:
     return Partitioned
 
 
-def sma(index: Literal["grid", "ring"], more: int) -> type[Sma]:
-    """Return SMA that looks for so many more than k."""
+def sma(index: Literal["grid", "ring"], spare: int) -> type[Sma]:
+    """Return SMA with a k_max that exceeds k by a number."""
 
     class Scanning(Sma):
         def __init__(self, config: TopkOperatorConfig) -> None:
-            super().__init__(SmaConfig(config.k, config.k + more, index))
+            super().__init__(SmaConfig(config.k, config.k + spare, index))
 
         @classmethod
         def restored(cls, config, state):
-            return Sma.restored(SmaConfig(config.k, config.k + more, index), state)
+            return Sma.restored(SmaConfig(config.k, config.k + spare, index), state)
 
     Scanning.__name__ = index
     return Scanning
@@ -115,7 +115,7 @@ def test_arrivals_that_come_late_rank_by_when_they_came(operator, run: Run):
 @examples(200)
 @given(runs())
 def test_the_list_is_the_union_of_the_predicted_answers(run: Run):
-    """Lemma 3.1: what PreTopk keeps for all windows together is what MinTopk keeps, no less."""
+    """Lemma 3.1: the union of the predicted top-k lists is the candidate set of MinTopk."""
     predicted = PreTopk(run.config)
     others: list[MinTopk | Alone] = [MinTopk(run.config), Alone(run.config)]
     for window, parts in enumerate(run.batches):
@@ -223,7 +223,7 @@ def test_falling_scores_keep_k_objects_of_every_pane_and_one_key_keeps_one(opera
 @examples(20)
 @given(st.integers(0, 10_000), st.integers(1, 30), st.sampled_from([1, 5, 1000]))
 def test_large_panes_are_cut_by_a_guessed_border_without_loss(operator, seed, k, levels):
-    """Few levels tie, and keys come from other ranges of scores in every pane."""
+    """Few score levels cause ties, and the range of scores differs between panes."""
     draw = np.random.default_rng(seed)
     oracle, clever = Oracle(TopkOperatorConfig(k)), operator(TopkOperatorConfig(k))
     fixed = draw.integers(0, levels, 3000) / levels + np.arange(3000) // 1000

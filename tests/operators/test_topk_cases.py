@@ -1,4 +1,4 @@
-"""The worked examples of the papers, as files: what happens, and what the list is then."""
+"""The worked examples of the papers, as files: the steps, and the expected list after each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
 from rsp_engine.operators.topk.contract import TopkAnswer, TopkOperatorConfig
 from rsp_engine.operators.topk.mintopk import MinTopk
-from tests.operators.topk_stories import Arrival, Naive, give, open_panes, plus
+from tests.operators.topk_stories import Arrival, Naive, feed_joined, open_panes, plus
 
 FOLDER = Path(__file__).parents[1] / "cases" / "topk"
 CASES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(FOLDER.glob("*.toml"))}
@@ -34,7 +34,7 @@ def arrival_of(text: str) -> Arrival:
 
 
 class Play:
-    """An operator that goes through a case, and a naive one beside it."""
+    """An operator that plays a case, beside a naive evaluation."""
 
     def __init__(self, operator: str, case: dict[str, Any]) -> None:
         self.operator: MinTopk | TopkN = (
@@ -53,7 +53,7 @@ class Play:
         for pane, inside in open_panes(found, self.frame, self.closed):
             self.naive.arrive(pane, inside)
             if isinstance(self.operator, TopkN):
-                give(self.operator, pane, inside, self.naive.remote)
+                feed_joined(self.operator, pane, inside, self.naive.remote)
             else:
                 self.operator.arrive(pane, *map(list, zip(*inside, strict=True)))
 

@@ -1,4 +1,4 @@
-"""Topk+N: scores that change, and what its answers say of themselves."""
+"""Topk+N: scores that change, and answers that are marked exact only when they are."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.operators.topk_stories import (
     Naive,
     Story,
     around,
+    feed_joined,
     few,
-    give,
     least,
     open_panes,
     plus,
+    replay,
     stories,
-    told,
 )
 from tests.thoroughness import examples
 
@@ -52,10 +52,10 @@ def as_data(ranking: TopkAnswer) -> tuple[object, ...]:
     return pairs(ranking), ranking.is_exact, ranking.has_exact_set
 
 
-@examples(400)  # what is wrong with one story in a thousand is found in some runs only
+@examples(400)  # many, since some defects show in one story of a thousand
 @given(stories())
 def test_an_answer_that_says_it_is_exact_is_that_of_the_oracle(story: Story):
-    for ranking, ranked in told(story, story.operator(), checked):
+    for ranking, ranked in replay(story, story.operator(), checked):
         right = ranked[: story.config.k]
         assert not ranking.is_exact or pairs(ranking) == right
         assert not ranking.has_exact_set or set(ranking.keys.tolist()) == {key for key, _ in right}
@@ -65,8 +65,8 @@ def test_an_answer_that_says_it_is_exact_is_that_of_the_oracle(story: Story):
 @examples(60)
 @given(stories())
 def test_a_state_written_and_read_back_after_every_step_changes_nothing(story: Story):
-    straight = [as_data(ranking) for ranking, _ in told(story, story.operator())]
-    broken = [as_data(ranking) for ranking, _ in told(story, story.operator(), written_and_read)]
+    straight = [as_data(ranking) for ranking, _ in replay(story, story.operator())]
+    broken = [as_data(ranking) for ranking, _ in replay(story, story.operator(), written_and_read)]
     assert straight == broken
 
 
@@ -81,9 +81,9 @@ def test_any_batches_of_the_same_stream_give_the_same_answers(story: Story, data
             steps += [("arrive", mixed[:cut]), ("arrive", mixed[cut:])]
         else:
             steps.append((name, arrivals))
-    whole = [as_data(ranking) for ranking, _ in told(story, story.operator())]
+    whole = [as_data(ranking) for ranking, _ in replay(story, story.operator())]
     other = story._replace(steps=steps)
-    assert whole == [as_data(ranking) for ranking, _ in told(other, other.operator())]
+    assert whole == [as_data(ranking) for ranking, _ in replay(other, other.operator())]
 
 
 @examples(100)
@@ -96,7 +96,7 @@ def test_without_changes_it_is_mintopk_for_any_n_and_always_exact(run: Run, n):
             feed(minimal, part, run)
             arrivals = [(key, position, run.scores[key]) for key, position in part]
             for pane, inside in open_panes(arrivals, run.frame, window - 1):
-                give(joined, pane, inside, dict.fromkeys(range(len(run.scores)), 0.0))
+                feed_joined(joined, pane, inside, dict.fromkeys(range(len(run.scores)), 0.0))
         expected, found = minimal.close(window), joined.close(window)
         assert pairs(found) == pairs(expected)
         assert found.is_exact
@@ -107,7 +107,7 @@ def test_without_changes_it_is_mintopk_for_any_n_and_always_exact(run: Run, n):
 
 @st.composite
 def exact_moments(draw: st.DrawFn) -> tuple[Story, TopkN, Naive, int]:
-    """Draw what has arrived for a window, each key once, and one of the keys."""
+    """Draw the arrivals of a window, one per key, and one of the keys."""
     k, n = draw(st.integers(1, 3)), draw(st.integers(0, 3))
     frame, remote = draw(frames), draw(st.lists(few, min_size=KEYS, max_size=KEYS))
     story = Story(TopkNConfig(k, n), frame, draw(st.sampled_from([plus, least])), remote, [])
@@ -118,11 +118,11 @@ def exact_moments(draw: st.DrawFn) -> tuple[Story, TopkN, Naive, int]:
         arrivals = [(key, draw(position), draw(few)) for key in keys]
         for pane, inside in open_panes(arrivals, frame, -1):
             naive.arrive(pane, inside)
-            give(operator, pane, inside, naive.remote)
+            feed_joined(operator, pane, inside, naive.remote)
         operator.settle(0)
-    held = [key for key, _ in naive.ranking(0)]
-    assume(held)
-    return story, operator, naive, draw(st.sampled_from(held))
+    ranked = [key for key, _ in naive.ranking(0)]
+    assume(ranked)
+    return story, operator, naive, draw(st.sampled_from(ranked))
 
 
 @examples(200)
@@ -141,7 +141,7 @@ def test_one_change_leaves_an_answer_as_exact_as_table_1_says(moment, value):
         if key in listed and (story.config.n or is_inside >= was_inside):
             # Theorems 1 and 2: its scores were known.
             assert pairs(found) == after[:k]
-            # Equal scores of one in the answer and one forgotten could be in any order.
+            # A listed and a dropped object with equal scores could rank in any order.
             forgotten = [score for other, score in after if other not in listed]
             assert found.is_exact or (len(after) > k and after[k - 1][1] in forgotten)
         elif key not in listed and key in found.keys:  # Theorem 3
@@ -160,7 +160,7 @@ def test_one_change_leaves_an_answer_as_exact_as_table_1_says(moment, value):
     st.booleans(),
 )
 def test_large_batches_are_cut_by_a_guessed_border_without_loss(seed, k, n, levels, is_fresh):
-    """Keys come again with other scores, some of them late, while remote values change."""
+    """Keys arrive again with other scores, some of them late, while remote values change."""
     draw = np.random.default_rng(seed)
     frame = TimeFrame(30, 10, bounds="[)")
     remote = draw.integers(0, levels, 4000) / levels
@@ -174,7 +174,7 @@ def test_large_batches_are_cut_by_a_guessed_border_without_loss(seed, k, n, leve
         arrivals = list(zip(keys.tolist(), positions.tolist(), streaming.tolist(), strict=True))
         for pane, inside in open_panes(arrivals, frame, window - 1):
             naive.arrive(pane, inside)
-            give(operator, pane, inside, naive.remote)
+            feed_joined(operator, pane, inside, naive.remote)
         for _ in range(2):
             changed = draw.choice(keys, 5).tolist()
             changes = dict(
@@ -206,7 +206,7 @@ def test_keys_that_come_twice_in_a_large_batch_or_late_leave_the_answer_exact(se
             streaming = draw.random(300) + is_late
             arrivals = list(zip(keys.tolist(), positions.tolist(), streaming.tolist(), strict=True))
             naive.arrive(pane, arrivals)
-            give(operator, pane, arrivals, naive.remote)
+            feed_joined(operator, pane, arrivals, naive.remote)
             operator.settle(window)
         found = operator.close(window)
         assert found.is_exact
@@ -229,9 +229,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("act", "given", "reason"), REFUSED)
-def test_what_cannot_be_taken_is_refused_and_leaves_the_state_as_it_is(act, given, reason):
-    """No score has an x_S of 0 with an endless remote value: in the list, outside, or waiting."""
+@pytest.mark.parametrize(("act", "arguments", "reason"), REFUSED)
+def test_what_cannot_be_taken_is_refused_and_leaves_the_state_as_it_is(act, arguments, reason):
+    """0 times infinity is no score, for an object in the list, outside it, or in the buffer."""
     operator = TopkN(TopkNConfig(1, 1), lambda streaming, remote: streaming * remote)
     operator.arrive(Pane(0, 2), [0, 1, 5], [1, 2, 3], [0.0, 2.0, 1.0], [1.0, 1.0, -9.0])
     operator.close(0)
@@ -240,7 +240,7 @@ def test_what_cannot_be_taken_is_refused_and_leaves_the_state_as_it_is(act, give
     assert operator.keys.tolist() == [1, 0]
     state = json.dumps(operator.state())
     with pytest.raises(ValueError, match=reason):
-        getattr(operator, act)(*given)
+        getattr(operator, act)(*arguments)
     assert json.dumps(operator.state()) == state
 
 
@@ -252,7 +252,7 @@ def test_a_scoring_function_must_give_a_score_for_each_pair():
 
 @pytest.mark.parametrize("known", [0, 5])
 def test_the_best_of_a_large_batch_may_all_come_again_in_it_with_less(known):
-    """Those near the top are not enough then: the best are further down."""
+    """Then the arrivals above the border are not enough: the best are below it."""
     operator = TopkN(TopkNConfig(1), plus)
     if known:
         operator.arrive(Pane(0, 0), [known], [0], [99.0], [0.0])
@@ -308,7 +308,7 @@ def test_an_answer_without_an_object_whose_remote_value_is_unknown_is_not_exact(
 
 @pytest.mark.parametrize("step", [1, -1])
 def test_a_border_is_noted_even_if_no_more_than_the_best_are_above_it(step):
-    """When the best falls behind those that nobody looked at, the answer is not exact."""
+    """When the best falls below arrivals that were never ranked, the answer is not exact."""
     operator = TopkN(TopkNConfig(1), plus)
     for window, best in ((0, 30.0), (1, 31.0)):
         keys = np.arange(100) + 100 * window

@@ -1,4 +1,4 @@
-"""The whole window, ranked: as the naive ranking of everything that has arrived."""
+"""The ranking of a whole window equals a naive ranking of all arrivals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCORES = {
 
 @dataclass
 class Arrival:
-    """What came, as it is known now."""
+    """An arrival with its current remote value."""
 
     pane: Pane
     key: int
@@ -37,7 +37,7 @@ class Arrival:
 
 @dataclass
 class Naive:
-    """Keeps everything, and looks at it all each time."""
+    """A naive evaluation: it keeps all arrivals, and scans them each time."""
 
     name: str
     arrivals: list[Arrival] = field(default_factory=list)

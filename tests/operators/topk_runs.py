@@ -1,4 +1,4 @@
-"""Streams that the tests of the top-k family are made of: tiny windows, ties on purpose."""
+"""Streams for the tests of the top-k operators: tiny windows, with ties on purpose."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Run(NamedTuple):
 
 @st.composite
 def runs(draw: st.DrawFn) -> Run:
-    """Draw a run over windows of time, or over windows that count."""
+    """Draw a run over time-based or count-based windows."""
     frame = draw(frames)
     scores = draw(st.lists(st.integers(0, 5).map(float), min_size=KEYS, max_size=KEYS))
     positions = draw(st.lists(st.integers(-3, 30), max_size=40))
-    if draw(st.booleans()):  # so many elements, one after the other
+    if draw(st.booleans()):  # a count-based window: positions are consecutive
         frame = TimeFrame(frame.range, frame.step, 0, "[)")
         positions = list(range(len(positions)))
     return Run(
@@ -66,7 +66,7 @@ def batched(
 
 @st.composite
 def late_runs(draw: st.DrawFn) -> Run:
-    """Draw a run in which some arrivals come when windows that should hold them have closed."""
+    """Draw a run in which some arrivals are late: windows of theirs have closed."""
     run = draw(runs())
     waiting: list[tuple[int, int]] = []
     batches = []
@@ -79,7 +79,7 @@ def late_runs(draw: st.DrawFn) -> Run:
 
 
 def feed(operator: Any, part: list[tuple[int, int]], run: Run, closed: int = -1) -> None:
-    """Give a batch to an operator, pane by pane, into those windows that have not closed."""
+    """Feed a batch to an operator, pane by pane, restricted to open windows."""
     keys = np.array([key for key, _ in part], dtype=np.int64)
     positions = np.array([position for _, position in part], dtype=np.int64)
     scores = np.array(run.scores)[keys]

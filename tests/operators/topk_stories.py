@@ -1,4 +1,4 @@
-"""Streams joined with remote values that change, and what is right at each moment of them."""
+"""Streams joined with changing remote values, with a naive evaluation to compare against."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def plus(streaming: Any, remote: Any) -> Any:
 
 
 def least(streaming: Any, remote: Any) -> Any:
-    """Does not fall when x_S rises, and often does not rise either."""
+    """Is monotone in x_S, but not strictly."""
     return np.minimum(streaming, remote)
 
 
 def around(streaming: Any, remote: Any) -> Any:
-    """Falls and rises."""
+    """Is not monotone."""
     return (streaming - 2) * (remote - 2)
 
 
@@ -41,7 +41,7 @@ SCORES = {"plus": plus, "least": least, "around": around}
 
 
 class Naive:
-    """Keeps all arrivals and the current remote values, and looks through all of them."""
+    """A naive evaluation: it keeps all arrivals and the current remote values, and scans them."""
 
     def __init__(self, score: Callable[[Any, Any], Any], remote: dict[int, float]) -> None:
         self.score = score
@@ -69,7 +69,7 @@ class Naive:
 
 
 class Story(NamedTuple):
-    """What happens, in order: `arrive`, `change`, `settle` and `close`, each with what it takes."""
+    """A sequence of steps: `arrive`, `change`, `settle` and `close`, each with its argument."""
 
     config: TopkNConfig
     frame: TimeFrame
@@ -91,11 +91,11 @@ narrow = st.builds(TimeFrame, st.integers(2, 6), st.integers(1, 3))
 
 @st.composite
 def stories(draw: st.DrawFn) -> Story:
-    """Draw a story: tiny windows, ties, late arrivals, and values that are not known or vanish."""
+    """Draw a story: tiny windows, ties, late arrivals, unknown and vanishing remote values."""
     name = draw(st.sampled_from(["plus", "plus", "least", "around"]))
     k, n = draw(st.integers(1, 3)), draw(st.integers(0, 2))
     frame = draw(st.one_of(narrow, frames))
-    # What is not known spoils all answers of its windows: there must be stories without it.
+    # An unknown value makes all answers of its windows inexact, so some stories have none.
     remotes = draw(st.sampled_from([some, some, st.one_of(some, some, st.just(math.nan))]))
     change = st.tuples(st.integers(0, KEYS - 1), remotes)
     steps: list[tuple[str, Any]] = []
@@ -105,8 +105,8 @@ def stories(draw: st.DrawFn) -> Story:
         arrival = st.tuples(st.integers(0, KEYS - 1), near, few)
         for moment in ("settle", "close"):
             for act in draw(st.lists(st.sampled_from(["arrive", "change"]), max_size=2)):
-                given = st.lists(arrival if act == "arrive" else change, min_size=1, max_size=5)
-                steps.append((act, draw(given)))
+                items = st.lists(arrival if act == "arrive" else change, min_size=1, max_size=5)
+                steps.append((act, draw(items)))
             if moment == "close" or draw(st.booleans()):
                 steps.append((moment, window))
     config = TopkNConfig(k, n, is_monotone=name != "around")
@@ -117,7 +117,7 @@ def stories(draw: st.DrawFn) -> Story:
 def open_panes(
     arrivals: list[Arrival], frame: TimeFrame, closed: int
 ) -> Iterator[tuple[Pane, list[Arrival]]]:
-    """Yield arrivals by their panes, so far as these have a window that is open."""
+    """Group arrivals by pane, and yield the panes that have an open window."""
     panes: dict[Pane, list[Arrival]] = {}
     for arrival in arrivals:
         pane = frame.pane(arrival[1])
@@ -126,28 +126,30 @@ def open_panes(
     yield from panes.items()
 
 
-def give(operator: TopkN, pane: Pane, arrivals: list[Arrival], remote: dict[int, float]) -> None:
-    """Let arrivals of a pane come, with what is known of them remotely."""
+def feed_joined(
+    operator: TopkN, pane: Pane, arrivals: list[Arrival], remote: dict[int, float]
+) -> None:
+    """Feed arrivals of a pane to an operator, with the remote values of their keys."""
     keys, positions, streaming = (list(column) for column in zip(*arrivals, strict=True))
     operator.arrive(pane, keys, positions, streaming, [remote[key] for key in keys])
 
 
-def told(
+def replay(
     story: Story, operator: TopkN, after: Callable[[TopkN], TopkN] = lambda operator: operator
 ) -> Iterator[tuple[TopkAnswer, list[tuple[int, float]]]]:
-    """Tell a story to an operator, and yield its answers, each with all that is right."""
+    """Replay a story on an operator; yield each answer with the naive ranking of the window."""
     naive, closed = story.naive(), -1
-    for name, given in story.steps:
+    for name, argument in story.steps:
         if name == "arrive":
-            for pane, arrivals in open_panes(given, story.frame, closed):
+            for pane, arrivals in open_panes(argument, story.frame, closed):
                 naive.arrive(pane, arrivals)
-                give(operator, pane, arrivals, naive.remote)
+                feed_joined(operator, pane, arrivals, naive.remote)
         elif name == "change":
-            naive.change(given)
-            operator.change([key for key, _ in given], [value for _, value in given])
+            naive.change(argument)
+            operator.change([key for key, _ in argument], [value for _, value in argument])
         elif name == "settle":
-            operator.settle(given)
+            operator.settle(argument)
         else:
-            yield operator.close(given), naive.ranking(given)
-            closed = given
+            yield operator.close(argument), naive.ranking(argument)
+            closed = argument
         operator = after(operator)

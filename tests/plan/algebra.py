@@ -1,7 +1,7 @@
-"""Logical plans, evaluated the long way: a judge of rewrite rules.
+"""A naive evaluator of logical plans: the oracle for rewrite rules.
 
-A solution is a set of pairs of a variable and a term; solutions are a bag (SPARQL 1.1, 18.5). Of
-expressions there is what the drawn plans hold: BOUND, comparisons of numbers, and `!`.
+A solution is a set of pairs of a variable and a term; solutions are a bag (SPARQL 1.1, 18.5). The
+evaluator supports the expressions of the generated plans: BOUND, comparisons of numbers, and `!`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Windows = dict[str, Triples]
 
 
 def solutions(plan: Logical, windows: Windows, triples: Triples = frozenset()) -> Counter[Solution]:
-    """Return the solutions of a plan; `triples` are those of the graph that is being read."""
+    """Return the solutions of a plan; `triples` are those of the active graph."""
 
     def of(node: Logical) -> list[Solution]:
         return list(solutions(node, windows, triples).elements())
@@ -60,13 +60,13 @@ def solutions(plan: Logical, windows: Windows, triples: Triples = frozenset()) -
             logical.Graph() | logical.Service() | logical.Group() | logical.OrderBy()
             | logical.Slice() | logical.Construct() | logical.Ask()
         ):  # fmt: skip
-            raise NotImplementedError("no rule looks at these, and none is drawn")
+            raise NotImplementedError("no rule rewrites these, and none is generated")
         case _ as unreachable:
             assert_never(unreachable)
 
 
 def _matches(patterns: Iterable[Any], triples: Triples) -> Iterator[Solution]:
-    """Try every choice of triples. A blank node is a variable that is not told."""
+    """Try every choice of triples. A blank node is a variable that is not in the solution."""
     for choice in product(triples, repeat=len(list(patterns))):
         bound: dict[tree.Node, tree.TermNode] = {}
         pairs = [
@@ -109,10 +109,10 @@ def _over_windows(
     for iri, triples in windows.items():
         if isinstance(name, tree.Iri) and name.value != iri:
             continue
-        told: Solution = frozenset()
+        binding: Solution = frozenset()
         if isinstance(name, tree.Var):
-            told = frozenset({(name.name, tree.Iri(iri))})
-        yield from _merged([told], list(solutions(below, windows, triples).elements()))
+            binding = frozenset({(name.name, tree.Iri(iri))})
+        yield from _merged([binding], list(solutions(below, windows, triples).elements()))
 
 
 def _bound(name: str, value: object) -> frozenset[Any]:
@@ -124,7 +124,7 @@ def _holds(conditions: tuple[tree.Expression, ...], solution: Solution) -> bool:
 
 
 def _value(expression: tree.Expression, solution: Solution) -> Any:
-    """Return the value of an expression; nothing where it is an error."""
+    """Return the value of an expression; None for an error."""
     match expression:
         case tree.Var(name):
             return dict(solution).get(name)
@@ -140,4 +140,4 @@ def _value(expression: tree.Expression, solution: Solution) -> Any:
             numbers = [int(s.lexical) for s in sides if isinstance(s, tree.Literal)]
             return numbers[0] < numbers[1] if len(numbers) == 2 else None
         case _:
-            raise NotImplementedError("no such expression is drawn")
+            raise NotImplementedError("no such expression is generated")

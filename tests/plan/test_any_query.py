@@ -1,4 +1,4 @@
-"""Any query of the language is planned and explained, or refused with its place."""
+"""Any query of the language is planned and explained, or refused with a place in its text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLAUSE = tree.FromWindow(
 
 
 def over_one_window(query: tree.QueryUnit) -> tree.QueryUnit:
-    """Return a query that reads one good window wherever it reads any, and no remote data."""
+    """Return a query in which every window and service is the same declared window."""
 
     def changed(node: tree.Node) -> tree.Node:
         match node:

@@ -1,9 +1,8 @@
-"""What `rsp explain` says of a query, to the letter, and what the planner refuses and how.
+"""The exact output of `rsp explain`, and the exact errors of queries that the planner refuses.
 
-`tests/cases/plans/explain` holds what is said of some queries of `queries/`, as text and as JSON.
-`tests/cases/plans/refusals` holds queries (`NAME.rspql`) that cannot be run, and the whole message
-(`NAME.txt`). Write what is expected anew with RSP_UPDATE_CASES=1, and read the difference before
-it is kept.
+`tests/cases/plans/explain` has the explanations of some queries of `queries/`, as text and as JSON.
+`tests/cases/plans/refusals` has queries that the planner refuses (`NAME.rspql`) and their messages
+(`NAME.txt`). To update the files, set RSP_UPDATE_CASES=1, and review the difference.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def compare(path: Path, text: str) -> None:
 
 @pytest.fixture
 def planned(tmp_path, monkeypatch):
-    """Plan a query of `queries/` where there is a file of places."""
+    """Plan a query of `queries/` in a folder that has a file of places."""
     monkeypatch.chdir(tmp_path)
     Path("places.ttl").touch()
 
@@ -55,25 +54,25 @@ def planned(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
-def test_a_plan_is_explained_to_people(name, planned):
+def test_a_plan_is_explained_as_text(name, planned):
     compare(CASES / "explain" / f"{name}.txt", explain(planned(name)))
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
-def test_a_plan_is_explained_to_programs(name, planned):
+def test_a_plan_is_explained_as_json(name, planned):
     text = json.dumps(explain_json(planned(name)), ensure_ascii=False, indent=2) + "\n"
     compare(CASES / "explain" / f"{name}.json", text)
 
 
-def test_people_and_programs_are_told_of_every_option():
+def test_text_and_json_explain_every_option():
     text = (PROJECT / "queries" / "biggest-trades.rspql").read_text(encoding="utf-8")
     made = plan(check(text), text, "q", QueryOptions(bounds="[)", t0=250, report="every"))
-    said = explain(made)
-    assert "[open, close) from 250" in said
-    assert "windows from the first to the last with content" in said
-    told = explain_json(made)["physical"]
-    assert told["report"] == "every"
-    assert told["bounds"] == "[)"
+    text = explain(made)
+    assert "[open, close) from 250" in text
+    assert "windows from the first to the last with content" in text
+    data = explain_json(made)["physical"]
+    assert data["report"] == "every"
+    assert data["bounds"] == "[)"
 
 
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case.stem)
@@ -99,7 +98,7 @@ def test_a_service_without_a_binding_is_refused_by_that_name():
         plan(check(text), text, path.name)
 
 
-def test_everything_that_is_refused_is_told_at_once():
+def test_all_reasons_for_a_refusal_are_reported_at_once():
     text = """PREFIX : <http://example.org/>
     SELECT (F(?x) AS ?y) FROM <missing.ttl> FROM NAMED WINDOW :w ON :s [RANGE 1s]
     WHERE { WINDOW :w { ?x :p ?z } SERVICE :remote { ?x :q ?z } FILTER (:g(?z)) }"""

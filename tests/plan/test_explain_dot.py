@@ -66,11 +66,11 @@ def here(tmp_path, monkeypatch):
 
 
 def plan_of(name: str) -> QueryPlan:
-    """Plan a query of `queries/`, with what it needs bound to something."""
+    """Plan a query of `queries/`, with its services, functions and graphs bound."""
     text = (PROJECT / "queries" / f"{name}.rspql").read_text(encoding="utf-8")
     query = check(text)
-    asked = [clause.name for clause in tree.find(query, tree.ServicePattern)]
-    services = {name.value for name in asked if isinstance(name, tree.Iri)}
+    names = [clause.name for clause in tree.find(query, tree.ServicePattern)]
+    services = {name.value for name in names if isinstance(name, tree.Iri)}
     return plan(
         query,
         text,
@@ -111,15 +111,14 @@ def test_the_grammar_of_this_test_refuses_what_is_no_graph():
             DOT.parse(bad)
 
 
-def test_whatever_a_query_holds_stands_in_the_graph_as_it_is():
+def test_the_text_of_a_query_is_in_the_graph_unchanged():
     made = planned(WINDOWED.format(condition=HOSTILE))
-    [label] = [
-        node for node in DOT.parse(explain_dot(made)).find_data("node") if "Filter" in said(node)
-    ]
-    assert HOSTILE.replace(" ", "") in said(label).replace(" ", "")
+    nodes = DOT.parse(explain_dot(made)).find_data("node")
+    [label] = [node for node in nodes if "Filter" in label_text(node)]
+    assert HOSTILE.replace(" ", "") in label_text(label).replace(" ", "")
 
 
-def said(node: Tree[Token]) -> str:
+def label_text(node: Tree[Token]) -> str:
     texts = node.scan_values(lambda token: isinstance(token, Token) and token.type == "TEXT")
     return unescape(" ".join(map(str, texts))).replace("\xa0", "")
 
@@ -145,15 +144,15 @@ def test_no_box_of_a_picture_covers_another_and_all_are_in_its_frame(name, here)
     drawing = ET.fromstring(explain_svg(made))  # noqa: S314 - our own text
     parts = drawing.findall("{*}g")
     assert len(parts) == 2
-    for part, told in zip(parts, plan_graph(made).parts, strict=True):
+    for part, expected in zip(parts, plan_graph(made).parts, strict=True):
         frame, *boxes = [area(rect) for rect in part.findall("{*}rect")]
-        assert len(boxes) == len(told.boxes)
+        assert len(boxes) == len(expected.boxes)
         assert not [pair for pair in combinations(boxes, 2) if pair[0].covers(pair[1])]
         for box in boxes:
             assert 0 <= box.left < box.right <= frame.right
             assert 0 <= box.top < box.bottom <= frame.bottom
         texts = [text.text for text in part.findall("{*}text")]
-        assert [box.title for box in told.boxes if box.title not in texts] == []
+        assert [box.title for box in expected.boxes if box.title not in texts] == []
 
 
 def area(rect: ET.Element) -> Area:

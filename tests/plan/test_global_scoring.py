@@ -1,4 +1,4 @@
-"""Which scores of pairs are global, and that the threshold algorithm is right for those."""
+"""Proofs of global scoring functions, and the threshold algorithm on proven ones."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ rows = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(rows, st.sampled_from(PROVEN), st.booleans(), st.integers(1, 4), st.integers(2, 20))
-def test_the_threshold_algorithm_is_right_for_what_is_proven(objects, score, descending, k, n):
+def test_the_threshold_algorithm_is_right_for_proven_scores(objects, score, descending, k, n):
     scoring = PairScoring(score, 3, descending, declared=("apart",))
-    found = global_scoring(scoring, {"apart": "distance"})
-    assert isinstance(found, Global)
+    proof = global_scoring(scoring, {"apart": "distance"})
+    assert isinstance(proof, Global)
     config = SkybandConfig(k, 3)
-    by_lists = PairSkyband(config, 3, scoring.kernel(), SortedLists(found.made()))
+    by_lists = PairSkyband(config, 3, scoring.kernel(), SortedLists(proof.kernels()))
     by_staircase = PairSkyband(config, 3, scoring.kernel())
     for row in objects:
         for skyband in (by_lists, by_staircase):
@@ -92,10 +92,10 @@ def test_the_threshold_algorithm_is_right_for_what_is_proven(objects, score, des
 
 
 @pytest.mark.parametrize(("score", "reason"), REFUSED)
-def test_what_is_not_proven_says_why(score, reason):
-    found = global_scoring(PairScoring(score, 3), {})
-    assert isinstance(found, NotGlobal)
-    assert reason in found.reason
+def test_a_score_without_a_proof_has_a_reason(score, reason):
+    proof = global_scoring(PairScoring(score, 3), {})
+    assert isinstance(proof, NotGlobal)
+    assert reason in proof.reason
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,4 +1,4 @@
-"""Whether a score rises or falls with a variable: never claimed where it does not."""
+"""Proofs of monotonicity: sound for all values, and explained."""
 
 from __future__ import annotations
 
@@ -109,10 +109,10 @@ def wrapped(a: float, b: float) -> float:
         (Multiply(A, ScoringCall("min", min, (B, Number(0)))), {}, "falls", "is never positive"),
     ],
 )
-def test_what_can_be_shown_and_why(expression, ranges, direction, why):
-    found = prove(expression, "a", ranges)
-    assert found.direction == direction
-    assert why in found.why
+def test_a_proof_has_a_direction_and_a_reason(expression, ranges, direction, why):
+    proof = prove(expression, "a", ranges)
+    assert proof.direction == direction
+    assert why in proof.why
 
 
 @pytest.mark.parametrize(
@@ -136,12 +136,12 @@ def test_a_score_without_a_streamed_variable_does_not_change():
 
 
 @pytest.mark.parametrize("bad", [(1, 0), (nan, 1), (0, nan), (inf, inf), (-inf, -inf)])
-def test_a_range_that_holds_nothing_is_refused(bad):
+def test_an_empty_range_is_refused(bad):
     with pytest.raises(ValueError, match=r"the range of \?a"):
         prove(A, "a", {"a": bad})
 
 
-def test_a_declaration_that_says_nothing_is_refused():
+def test_an_invalid_declaration_is_refused():
     call = ScoringCall("F", f, (A, B))
     with pytest.raises(ValueError, match="1 directions, and has 2 arguments"):
         prove(call, "a", declared={"F": ("rises",)})
@@ -198,8 +198,8 @@ def values(draw: st.DrawFn, within: tuple[float, float], count: int) -> np.ndarr
 
 @examples(400)
 @given(expressions, st.fixed_dictionaries(dict.fromkeys("abc", ranges)), st.data())
-def test_whatever_is_shown_holds_for_all_values_to_the_last_bit(expression, within, data):
-    found = prove(expression, "a", within)
+def test_a_proof_holds_for_all_values_to_the_last_bit(expression, within, data):
+    proof = prove(expression, "a", within)
     rising = np.sort(data.draw(values(within["a"], 8)))
     columns = {"a": rising}
     for name in "bc":
@@ -208,9 +208,9 @@ def test_whatever_is_shown_holds_for_all_values_to_the_last_bit(expression, with
     low, high = value_interval(expression, within)
     assert ((low <= scores) & (scores <= high)).all()
     steps = np.diff(scores)
-    if found.direction == "rises":
+    if proof.direction == "rises":
         assert (steps >= 0).all()
-    elif found.direction == "falls":
+    elif proof.direction == "falls":
         assert (steps <= 0).all()
-    elif found.direction == "constant":
+    elif proof.direction == "constant":
         assert (steps == 0).all()

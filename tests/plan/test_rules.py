@@ -1,8 +1,8 @@
-"""Rewrite rules: each does what its case shows, and none changes what a plan means.
+"""Rewrite rules: each has a case file, and none changes the solutions of a plan.
 
-A case is a file in `tests/cases/plans` that is called after its rule: a query, its logical plan,
-and that plan after the rules up to this one. Write the plans anew with RSP_UPDATE_CASES=1, and read
-the difference before it is kept.
+A case is a file in `tests/cases/plans` with the name of its rule: a query, its logical plan, and
+the plan after the rules up to this one. To update the files, set RSP_UPDATE_CASES=1, and review the
+difference.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.grammar import check, parse, tree
 from rsp_engine.grammar.tree import BlankNode, DescribeForm
-from rsp_engine.model.terms.term import XSD
+from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.plan.explain.text import explain
 from rsp_engine.plan.logical.algebra import (
     Bgp,
@@ -123,7 +123,7 @@ conditions = st.lists(
 
 @st.composite
 def patterns(draw: st.DrawFn) -> Bgp:
-    """Draw a basic graph pattern, often the empty one. Two never share a blank node."""
+    """Draw a basic graph pattern, often the empty one. No two patterns share a blank node."""
     node = tree.BlankNode(f".{next(_labels)}")
     terms: st.SearchStrategy[Any] = st.sampled_from([X, Y, node, IRIS[0]])
     values: st.SearchStrategy[Any] = st.sampled_from([Y, Z, node, IRIS[1], NUMBERS[0]])
@@ -153,8 +153,8 @@ contents = st.fixed_dictionaries({name: st.frozensets(triples, max_size=3) for n
 
 @pytest.mark.parametrize("rule", [*RULES, None], ids=lambda r: r.__name__ if r else "all rules")
 @given(node=plans, windows=contents)
-def test_a_rule_keeps_what_a_plan_means(rule, node: Logical, windows: Windows):
-    """Evaluated by the definition, a plan has the same bag of solutions before and after."""
+def test_a_rule_keeps_the_solutions_of_a_plan(rule, node: Logical, windows: Windows):
+    """The oracle gives the same bag of solutions before and after."""
     over = Window(tree.Iri(WINDOWS[0]), node)
     after = apply_rules(over, RULES if rule is None else (rule,))
     assert solutions(after, windows) == solutions(over, windows)
@@ -175,7 +175,7 @@ def nodes(node: Logical) -> Iterator[Logical]:
 
 
 def facts(node: Logical) -> dict[str, list[Any]]:
-    """Return what a plan reads and what it tells, in the order of the text."""
+    """Return what a plan reads and what it projects, in the order of the text."""
     found = list(nodes(node))
     return {
         "windows": [n.name for n in found if isinstance(n, Window)],
@@ -190,7 +190,7 @@ def facts(node: Logical) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
-def test_the_plan_of_a_query_reads_and_tells_after_rewriting_what_it_did_before(path):
+def test_rewriting_keeps_what_the_plan_of_a_query_reads_and_projects(path):
     before = translate(parse(path.read_text(encoding="utf-8")))
     after = apply_rules(before)
     assert facts(after) == facts(before)
@@ -199,7 +199,7 @@ def test_the_plan_of_a_query_reads_and_tells_after_rewriting_what_it_did_before(
 
 @examples(60)
 @given(any_queries())
-def test_so_does_the_plan_of_any_query_of_the_language(query):
+def test_rewriting_keeps_what_the_plan_of_any_query_reads_and_projects(query):
     if isinstance(query.form, DescribeForm):
         return
     before = translate(query)

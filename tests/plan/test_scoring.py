@@ -1,4 +1,4 @@
-"""From expressions to scoring functions: they give what Oxigraph gives, as float64."""
+"""The translation of expressions to scoring functions, with Oxigraph as the oracle."""
 
 from __future__ import annotations
 
@@ -106,18 +106,18 @@ def test_arithmetic_becomes_a_scoring_function(text, expected):
         "ABS(ROUND(?a))",
         "xsd:double(?a)",  # the variable may hold a text
         "xsd:double(F(?a, ?b))",
-        "xsd:float(?a + ?b)",  # would make equal what is not
+        "xsd:float(?a + ?b)",  # would make different scores equal
         "xsd:decimal(?a + ?b)",  # has no value where the double is large
         "xsd:integer(?a + ?b)",
         "xsd:boolean(?a + ?b)",
         "SUM(?a)",
     ],
 )
-def test_what_float64_cannot_say_is_left_to_oxigraph(text):
+def test_expressions_without_float64_semantics_are_left_to_oxigraph(text):
     assert scoring_of(read(text), FUNCTIONS) is None
 
 
-# Numbers stand between guillemets, so that they can be written as doubles as well.
+# Guillemets mark numbers, so that these can be written as doubles as well.
 numbers = st.one_of(
     st.integers(-(10**9), 10**9).map(str),
     st.decimals(-(10**6), 10**6, places=3).map(lambda d: format(d, "f")),
@@ -165,19 +165,19 @@ terms = st.one_of(
 
 
 def asked(expression: str, rows: list[tuple[ox.Literal | None, ...]]) -> list[float | None]:
-    """Return what Oxigraph gives for each row."""
+    """Return the value by Oxigraph for each row."""
     values = " ".join(
         f"({n} {' '.join('UNDEF' if term is None else str(term) for term in row)})"
         for n, row in enumerate(rows)
     )
-    found = ox.Store().query(
+    solutions = ox.Store().query(
         "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
         f"SELECT ({expression.replace('F(', '<urn:F>(')} AS ?x) "
         f"{{ VALUES (?n ?a ?b) {{ {values} }} }} ORDER BY ?n",
         custom_functions={ox.NamedNode("urn:F"): as_sparql(double)},
     )
-    assert isinstance(found, ox.QuerySolutions)
-    results = [solution["x"] for solution in found]
+    assert isinstance(solutions, ox.QuerySolutions)
+    results = [solution["x"] for solution in solutions]
     return list(map(number, results))
 
 
@@ -187,7 +187,7 @@ def as_double(term: ox.Literal | None) -> ox.Literal | None:
 
 
 def size(expression: Scoring) -> Scoring:
-    """Return how large the parts of an expression may be, of which the errors are fractions."""
+    """Return a bound on the parts of an expression, which scales the rounding error."""
     match expression:
         case Add(x, y) | Subtract(x, y):
             return Add(Number(1), Add(size(x), size(y)))
@@ -205,10 +205,10 @@ def size(expression: Scoring) -> Scoring:
 
 @examples(300)
 @given(expressions, st.lists(st.tuples(terms, terms), min_size=1, max_size=4))
-def test_a_scoring_function_gives_what_oxigraph_gives(text, rows):
+def test_a_scoring_function_gives_the_values_of_oxigraph(text, rows):
     found = scoring_of(read(as_written(text)), FUNCTIONS)
     assert found is not None, text
-    if "F(" in text:  # it may make something of a text
+    if "F(" in text:  # it may accept a text
         rows = [row for row in rows if are_numbers(row)]
     columns = {"a": column([a for a, _ in rows]), "b": column([b for _, b in rows])}
     scores, sizes = evaluate(found, columns), evaluate(size(found), columns)

@@ -1,4 +1,4 @@
-"""ORDER BY over terms of all kinds: one order, however the rows come in."""
+"""ORDER BY over terms of all kinds: one order, whatever the order of the input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ XSD = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
 
 
 def ordered(values: tuple[str, ...], condition: str = "?v") -> list[str]:
-    """Return values in the order in which a query has them that finds them in this order."""
+    """Return the values in the order of a query that reads them in this order."""
     return asked(f"{written(values)} ORDER BY {condition}")
 
 
@@ -26,12 +26,12 @@ def written(values: tuple[str, ...]) -> str:
 
 def asked(text: str) -> list[str]:
     config = SparqlConfig(serialise(totally_ordered(parse(text))), "SELECT")
-    found = SparqlQuery(config).ask(ox.Store(), now=0)
-    assert isinstance(found, ox.QuerySolutions)
-    return [str(solution["v"]) for solution in found]
+    solutions = SparqlQuery(config).ask(ox.Store(), now=0)
+    assert isinstance(solutions, ox.QuerySolutions)
+    return [str(solution["v"]) for solution in solutions]
 
 
-CIRCLES = {
+CYCLES = {
     "numbers and texts": ("20", "100", '"15 kg"'),
     "numbers of three types": ("0.1", "0.1e0", '"0.1"^^xsd:float'),
     "integers that are one double": ("9007199254740993", "9007199254740992", "9007199254740992e0"),
@@ -51,13 +51,13 @@ CIRCLES = {
 
 
 @pytest.mark.parametrize("condition", ["?v STR(?v) DATATYPE(?v)", "DESC(?v) STR(?v) DATATYPE(?v)"])
-@pytest.mark.parametrize("values", CIRCLES.values(), ids=CIRCLES)
+@pytest.mark.parametrize("values", CYCLES.values(), ids=CYCLES)
 def test_the_order_does_not_depend_on_the_order_of_reading(values, condition):
     assert len({tuple(ordered(found, condition)) for found in permutations(values)}) == 1
 
 
-def test_thousands_of_terms_that_stand_in_circles_are_ordered():
-    """Oxigraph ends the process where it finds no order: this one too, if that went wrong."""
+def test_thousands_of_terms_with_cycles_in_their_text_order_are_ordered():
+    """Oxigraph aborts the process if its sort detects that there is no order."""
     values = [f'"{n} kg"' if n % 3 else str(n) for n in range(3000)]
     assert len(ordered(tuple(values))) == len(values)
 
@@ -76,13 +76,13 @@ IN_ORDER = {
 
 
 @pytest.mark.parametrize("values", IN_ORDER.values(), ids=IN_ORDER)
-def test_what_sparql_says_of_the_order_holds(values):
+def test_the_order_that_sparql_defines_holds(values):
     rising = asked(written(values))
     assert ordered(values) == ordered(values[::-1]) == rising
     assert ordered(values, "DESC(?v)") == rising[::-1]
 
 
-def test_equal_numbers_are_told_apart_by_the_next_condition():
+def test_the_next_condition_breaks_ties_of_equal_numbers():
     values = ("2", "2.0", "2e0")
     found = ordered(values, "?v STR(DATATYPE(?v))")
     assert found == ordered(values, "STR(DATATYPE(?v))")

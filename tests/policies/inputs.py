@@ -1,4 +1,4 @@
-"""What policies are asked with: drawn by Hypothesis, or written by hand."""
+"""Inputs of policies: drawn by Hypothesis, or written by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ counts = st.integers(0, 12)
 
 
 class Question(NamedTuple):
-    """All that a policy is given, the budget aside."""
+    """The arguments of a policy, except the budget."""
 
     candidates: Candidates
     entries: Entries
@@ -55,7 +55,7 @@ def candidates(  # noqa: PLR0917 - the columns of a table
 
 @st.composite
 def outlooks(draw: st.DrawFn, size: int) -> Outlook:
-    """Few scores for each object, many ties, some that are sure or cannot be."""
+    """Few scores for each object, many ties, some with probability 0 or 1."""
     width = draw(st.integers(1, 4))
     cells = st.lists(st.integers(0, 4), min_size=size * width, max_size=size * width)
     weights = np.array(draw(cells), dtype=np.float64).reshape(size, width)
@@ -75,7 +75,7 @@ def entries(
     best_before: Sequence[int] | None = None,
     interval: Sequence[int] | None = None,
 ) -> Entries:
-    """Return facts about entries; those that are left out are all 0, intervals 1."""
+    """Return entries; omitted columns are 0, intervals 1."""
     nothing = [0] * size
     return Entries(
         numbers(last_refresh or nothing),
@@ -87,7 +87,7 @@ def entries(
 
 @st.composite
 def questions(draw: st.DrawFn) -> Question:
-    """Few keys, many ties, times that stand for never and always."""
+    """Few keys, many ties, and times that mean never or forever."""
     keys = draw(st.lists(st.integers(0, 30), max_size=9, unique=True))
     size = len(keys)
 

@@ -1,4 +1,4 @@
-"""A policy of the user's own: how it is added, what is refused, how it is held to its promise."""
+"""A user's own policy: how it is registered, what is refused, and how its contract is checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.policies.inputs import candidates, entries
 
 @dataclass(frozen=True)
 class Fixed:
-    """Elects what it was told to, whatever it is asked."""
+    """Elects a fixed answer, whatever the arguments."""
 
     answer: Any
     name: str = "FIXED"

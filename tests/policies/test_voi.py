@@ -1,4 +1,4 @@
-"""AT-VOI as a whole: what it learns, whom it elects, what it answers, what it saves."""
+"""AT-VOI as a whole: what it learns, elects, answers and saves."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_outlook_is_the_replica_with_the_chance_q_and_a_draw_otherwise():
     assert found.chances.sum(axis=1).tolist() == pytest.approx([1, 1])
 
 
-def test_what_is_told_to_have_changed_is_surely_another_and_the_rest_surely_the_same():
+def test_a_change_signal_makes_a_value_certainly_changed_or_certainly_unchanged():
     learner = Learner()
     keys = numbers([1, 2, 3])
     learner.begin(keys, floats(10, 20, 30))
@@ -94,11 +94,11 @@ def test_what_is_told_to_have_changed_is_surely_another_and_the_rest_surely_the_
     found = learner.outlook(keys, floats(10, 20, 30), keys, lambda v: np.stack([v] * 3))
     assert found.chances[0, 0] == 0
     assert found.chances[1].tolist() == [1, 0, 0, 0]
-    assert 0 < found.chances[2, 0] < 1  # nothing was told of it
+    assert 0 < found.chances[2, 0] < 1  # without a signal
     assert learner.ages(keys).tolist() == [1, 0, 1]
 
 
-def test_news_of_a_change_counts_once_until_the_value_is_fetched():
+def test_a_signalled_change_counts_once_until_the_value_is_fetched():
     learner = Learner()
     learner.begin(numbers([1]), floats(10))
     learner.told(numbers([1]), np.array([True]))
@@ -125,14 +125,14 @@ def test_a_key_without_a_value_is_remembered_as_one():
 
 @st.composite
 def stories(draw: st.DrawFn):
-    """Evaluations: who is in the window, what is told, what is fetched."""
-    told = []
+    """Evaluations: the keys of the window, their values, the fetched keys, and the signal."""
+    story = []
     for _ in range(draw(st.integers(1, 6))):
         keys = draw(st.lists(st.integers(0, 9), min_size=1, max_size=6, unique=True))
         some = draw(st.lists(st.sampled_from(keys), unique=True))
         values = [draw(st.sampled_from([1.0, 2.0, 2.5, float("nan")])) for _ in keys]
-        told.append((keys, values, some, [draw(st.booleans()) for _ in keys]))
-    return told
+        story.append((keys, values, some, [draw(st.booleans()) for _ in keys]))
+    return story
 
 
 def live(learner, story):

@@ -203,10 +203,10 @@ def drawn_outlook(count, width, seed):
 
 @pytest.mark.parametrize(("count", "k", "seed"), [(32, 5, 1), (32, 10, 2), (60, 20, 3), (20, 6, 4)])
 def test_pi_and_g_are_near_a_monte_carlo_run(count, k, seed):
-    """Worlds are drawn, and each score of an object is held against the others in all of them.
+    """Worlds are drawn, and each score of an object is compared with the others in all of them.
 
-    E[2^-above] is exact, as objects do not depend on each other; pi has the normal law in place of
-    the true one. Both are within 2 % of the whole.
+    E[2^-above] is exact, since objects are independent; pi uses the normal approximation. Both are
+    within 2 % of the whole.
     """
     outlook = drawn_outlook(count, 8, seed)
     found = rank_distribution(outlook, k)
@@ -286,7 +286,7 @@ def test_v_is_as_it_is_written(outlook):
 
 
 def test_what_serves_later_windows_is_worth_a_fetch_even_if_it_is_far_below_today():
-    """The third is below whatever happens; it was not asked for long, and will be in windows."""
+    """The third ranks last at any value; it was not refreshed for long, and stays in windows."""
     scores = floats([9, 5], [8, 6], [2, 1])
     chances = floats([0.9, 0.1], [0.9, 0.1], [0.2, 0.8])
     order = numbers([3, 2, 1])

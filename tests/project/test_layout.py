@@ -42,7 +42,7 @@ def test_a_room_named_at_the_top_is_a_relative_link_into_the_package(room: str) 
 
 def test_the_extras_are_the_agreed_ones() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    agreed = {"mqtt", "ws", "jelly", "plots", "metrics", "fast", "dev"}
+    agreed = {"mqtt", "ws", "jelly", "plots", "metrics", "dev"}
     assert set(project["optional-dependencies"]) == agreed
 
 
@@ -87,3 +87,30 @@ def test_no_room_is_crowded() -> None:
     counts = {room: len(list(room.glob("*.py"))) - 1 for room in rooms}
     crowded = {room.name for room, count in counts.items() if count > 15}
     assert crowded <= {"cli", "policies"}
+
+
+MEANINGS = {
+    "Graph": "the answer of a CONSTRUCT, and GRAPH in SPARQL's algebra",
+}
+"""Public names with several meanings, and why they keep them."""
+
+
+def public_names(path: Path) -> list[str]:
+    """Return the names in `__all__` of a file."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            names: list[str] = ast.literal_eval(node.value)
+            return names
+    return []
+
+
+def test_a_public_name_means_one_thing() -> None:
+    """Packages export names of their files again, so they are left out."""
+    files = [path for path in modules().values() if path.name != "__init__.py"]
+    homes: dict[str, list[str]] = {}
+    for path in files:
+        for name in public_names(path):
+            homes.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    assert {
+        name: found for name, found in homes.items() if len(found) > 1
+    }.keys() == MEANINGS.keys()

@@ -1,4 +1,4 @@
-"""Ways to fail, for the server of the tests, and an endpoint that asks it."""
+"""Behaviours of the fault server, and an endpoint for it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ terms = st.one_of(iris, blank_nodes, literals)
 
 
 def person(number: int) -> ox.NamedNode:
-    """Return what a key names."""
+    """Return the IRI of a user."""
     return ox.NamedNode(f"http://example.org/user/{number}")
 
 

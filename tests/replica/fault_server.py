@@ -1,4 +1,4 @@
-"""A SPARQL server that answers from a store, or fails as it is told.
+"""A SPARQL server that answers from a store, or fails by a given behaviour.
 
 Loopback only, on a free port, with connections that stay open and Nagle's algorithm off.
 """
@@ -47,7 +47,7 @@ class Exchange(BaseHTTPRequestHandler):
         return len(self.server.queries)
 
     def truth(self, query: str | None = None) -> bytes:
-        """Return what a server in order would answer."""
+        """Return the answer of a server without faults."""
         found = self.server.store.query(query or self.query)
         assert isinstance(found, QuerySolutions)
         document = found.serialize(format=QueryResultsFormat.JSON)
@@ -69,7 +69,7 @@ class Exchange(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def wait(self, seconds: float) -> bool:
-        """Wait, and tell whether to go on: not once the server is to end."""
+        """Wait; return False if the server is shutting down."""
         return not self.server.ending.wait(seconds)
 
     def drip(self, body: bytes, seconds: float) -> None:
@@ -80,7 +80,7 @@ class Exchange(BaseHTTPRequestHandler):
 
 
 class FaultServer(ThreadingHTTPServer):
-    """Behaves as it is told; knows what it was asked, and over how many connections."""
+    """A server with a given behaviour. It records queries, headers and connections."""
 
     daemon_threads = True
 
@@ -100,7 +100,7 @@ class FaultServer(ThreadingHTTPServer):
         return super().get_request()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that goes away is none."""
+        """Ignore errors: a client that disconnects is none."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -114,7 +114,7 @@ class FaultServer(ThreadingHTTPServer):
 
 
 def bomb(size: int) -> bytes:
-    """Return a body of gzip that unpacks to so many bytes of a document that seems in order."""
+    """Return a gzip body that expands to `size` bytes of a valid document."""
     start = b'{"head": {"vars": []}, "results": {"bindings": ['
     end = b"]}}"
     return gzip.compress(start + b" " * (size - len(start) - len(end)) + end)

@@ -50,7 +50,7 @@ class OxigraphServer:
         for _ in range(_TRIES):
             try:
                 return self._start()
-            except _EndedError:  # somebody else took the port, after it was found to be free
+            except _EndedError:  # another process took the free port first
                 continue
         return self._start()
 

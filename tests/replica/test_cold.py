@@ -52,14 +52,14 @@ def test_one_cold_key_is_fetched_by_the_smallest_budget(budget, fetched):
     assert split.rest == budget - len(fetched)
 
 
-def test_who_was_asked_for_in_vain_stands_behind_the_others():
-    """Of those the one that was asked for longest ago is first, whatever its score."""
+def test_a_key_whose_fetch_failed_comes_after_the_others():
+    """Among failed keys, the one tried longest ago is first, whatever its score."""
     cold = {1: 1.0, 2: 9.0, 3: 5.0, 4: 2.0}
     split = share(8, cold, np.array([NEVER, 30, 20, NEVER]))
     assert split.fetched.tolist() == [4, 1, 3, 2]
 
 
-def test_who_is_not_urgent_has_no_part_of_the_budget_and_stands_at_the_end():
+def test_a_key_that_is_not_urgent_has_no_share_of_the_budget_and_comes_last():
     urgent = np.array([True, False, False, True])
     absent = Absent(
         np.arange(4), np.array([1.0, 9.0, 5.0, 2.0]), np.full(4, NEVER), urgent, np.arange(4)

@@ -92,7 +92,7 @@ def test_a_server_that_takes_no_connections_is_waited_for_until_the_deadline():
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
         address = listener.getsockname()
         waiting = [socket.socket() for _ in range(4)]
-        for one in waiting:  # fill the queue, which nobody empties
+        for one in waiting:  # fill the accept queue, which is never emptied
             one.setblocking(False)
             one.connect_ex(address)
         remote = endpoint(f"http://127.0.0.1:{address[1]}")

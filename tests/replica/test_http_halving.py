@@ -1,4 +1,4 @@
-"""The HTTP endpoint against a server that gives less than it was asked for, or something else.
+"""The HTTP endpoint against a server whose answers are cut, refused or wrong.
 
 What is refused is asked for in halves, and only whole answers come back.
 """

@@ -37,7 +37,7 @@ def test_saved_keys_have_the_same_numbers(drawn):
 def test_the_same_key_twice_in_a_saved_state_is_refused():
     [[number, *key]] = Keys([user(1)]).state()["keys"]["0"]
     for twice in ([number, *key], [number + 1, *key]):
-        with pytest.raises(ValueError, match="a key stands twice"):
+        with pytest.raises(ValueError, match="a key occurs twice"):
             Keys.restored({"size": 2, "keys": {"0": [[number, *key], twice]}})
 
 

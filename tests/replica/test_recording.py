@@ -1,4 +1,4 @@
-"""Answers that are written down: a replay asks nothing and gives the same."""
+"""Recorded answers: a replay sends no request and returns the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The change signal: stamps of keys are compared with those of when they were last taken in."""
+"""The change signal: stamps of keys are compared with those of their last fetch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANN, BOB, CAT = keys = [(ox.NamedNode(EX + name),) for name in ("ann", "bob", "c
 
 
 def stamped(store: ox.Store, **stamps: int) -> None:
-    """Let keys have these stamps, and no others."""
+    """Set the stamps of keys."""
     verb = ox.NamedNode(MODIFIED)
     for name, stamp in stamps.items():
         subject = ox.NamedNode(EX + name)
@@ -39,84 +39,84 @@ def signal_of(store: ox.Store) -> tuple[ChangeSignal, Keys]:
     return ChangeSignal(InProcessEndpoint(modified_pattern(PATTERN, MODIFIED), store), known), known
 
 
-def asked(signal: ChangeSignal, *numbers: int) -> tuple[list[bool], list[bool]]:
-    told = signal.ask(np.array(numbers, dtype=np.int64), UNLIMITED, 0)
-    return told.is_told.tolist(), told.unchanged.tolist()
+def ask(signal: ChangeSignal, *numbers: int) -> tuple[list[bool], list[bool]]:
+    reply = signal.ask(np.array(numbers, dtype=np.int64), UNLIMITED, 0)
+    return reply.is_covered.tolist(), reply.unchanged.tolist()
 
 
-def test_a_key_has_changed_if_its_stamp_is_another_than_when_it_was_taken_in():
+def test_a_key_has_changed_if_its_stamp_differs_from_that_of_its_last_fetch():
     store = ox.Store()
     stamped(store, ann=1, bob=1)
     signal, _ = signal_of(store)
-    assert asked(signal, 0, 1, 2) == ([False] * 3, [False] * 3)  # nothing was taken in yet
-    signal.took([0, 1, 2])
-    assert asked(signal, 0, 1, 2) == ([True, True, False], [True, True, False])  # cat has none
+    assert ask(signal, 0, 1, 2) == ([False] * 3, [False] * 3)  # nothing was fetched yet
+    signal.record_fetched([0, 1, 2])
+    assert ask(signal, 0, 1, 2) == ([True, True, False], [True, True, False])  # cat has none
     stamped(store, bob=2, cat=1)
-    assert asked(signal, 0, 1, 2) == ([True, True, False], [True, False, False])
-    assert asked(signal, 1) == ([True], [False])  # until it is taken in
-    signal.took([1])
-    assert asked(signal, 1) == ([True], [True])
+    assert ask(signal, 0, 1, 2) == ([True, True, False], [True, False, False])
+    assert ask(signal, 1) == ([True], [False])  # until it is fetched
+    signal.record_fetched([1])
+    assert ask(signal, 1) == ([True], [True])
 
 
-def test_all_is_loaded_with_the_stamps_that_were_heard_before():
+def test_a_snapshot_is_loaded_with_the_stamps_received_before_it():
     store = ox.Store()
     stamped(store, ann=1, bob=1)
     signal, known = signal_of(store)
-    heard = signal.snapshot(0)
+    stamps_before = signal.snapshot(0)
     stamped(store, bob=2)  # while the values are loaded: it may be the old value or the new one
-    signal.load(heard)
-    assert asked(signal, 0, 1) == ([True, True], [True, False])
+    signal.load(stamps_before)
+    assert ask(signal, 0, 1) == ([True, True], [True, False])
     store.add(ox.Quad(ox.NamedNode(f"{EX}dan"), ox.NamedNode(MODIFIED), ox.Literal(1)))
     signal.load(signal.snapshot(0))
-    assert len(known) == 3  # of whom nothing is held, no stamp is needed
+    assert len(known) == 3  # a key without a value needs no stamp
 
 
-def test_what_was_not_heard_before_it_was_taken_in_is_not_known():
+def test_a_key_fetched_without_a_stamp_has_no_signal():
     store = ox.Store()
     stamped(store, ann=1, bob=1)
     signal, _ = signal_of(store)
-    asked(signal, 0, 1)
-    signal.took([0, 1])
-    asked(signal, 0)
-    signal.took([1])  # its value may be newer than the stamp that was heard of it
-    assert asked(signal, 0, 1) == ([True, False], [True, False])
+    ask(signal, 0, 1)
+    signal.record_fetched([0, 1])
+    ask(signal, 0)
+    signal.record_fetched([1])  # its value may be newer than its last stamp
+    assert ask(signal, 0, 1) == ([True, False], [True, False])
 
 
-def test_a_signal_that_fails_tells_nothing():
+def test_a_signal_that_fails_covers_no_key():
     store = ox.Store()
     stamped(store, ann=1)
     signal, _ = signal_of(store)
-    asked(signal, 0)
-    signal.took([0])
-    told = signal.ask(np.array([0]), Limits(max_requests=0), 0)
-    assert not told.is_told.any()
-    assert not told.unchanged.any()
-    assert sum(told.faults.values()) == 1
+    ask(signal, 0)
+    signal.record_fetched([0])
+    reply = signal.ask(np.array([0]), Limits(max_requests=0), 0)
+    assert not reply.is_covered.any()
+    assert not reply.unchanged.any()
+    assert sum(reply.faults.values()) == 1
 
 
 def test_the_stamps_are_plain_data_and_are_restored():
     store = ox.Store()
     stamped(store, ann=1, bob=1)
     signal, _ = signal_of(store)
-    asked(signal, 0, 1)
-    signal.took([1, 0])
+    ask(signal, 0, 1)
+    signal.record_fetched([1, 0])
     again, _ = signal_of(store)
     again.restore(json.loads(json.dumps(signal.state())))
     assert again.state() == signal.state()
-    assert asked(again, 0, 1) == ([True, True], [True, True])
+    assert ask(again, 0, 1) == ([True, True], [True, True])
 
 
-def test_a_recorded_history_tells_since_when_a_value_holds():
+def test_a_recorded_history_has_the_time_of_the_last_change_as_stamp():
     one, two = ({"v": ox.Literal(1)},), ({"v": ox.Literal(2)},)
     recorded = RecordedEndpoint({ANN: [(0, one), (50, two)], BOB: [(0, one)]})
     signal = ChangeSignal(recorded.modified(), Keys(keys))
     signal.ask(np.array([0, 1]), UNLIMITED, 10)
-    signal.took([0, 1])
-    told = signal.ask(np.array([0, 1]), UNLIMITED, 60)
-    assert told.changed.tolist() == [True, False]
+    signal.record_fetched([0, 1])
+    reply = signal.ask(np.array([0, 1]), UNLIMITED, 60)
+    assert reply.changed.tolist() == [True, False]
 
 
-def test_what_is_confirmed_is_as_good_as_fetched_and_nothing_else_is_touched():
+def test_a_confirmed_key_counts_as_refreshed_and_no_other_key_is_touched():
     replica = Replica(ReplicaConfig(PATTERN))
     replica.apply(Fetched({key: ({"v": ox.Literal(1)},) for key in (ANN, BOB)}), 10)
     numbers = replica.keys.numbers([ANN, BOB, CAT])

@@ -323,7 +323,7 @@ def test_what_is_not_touched_stays_the_same_in_a_state():
 def test_a_state_that_does_not_tell_all_of_its_configuration_is_refused(name):
     state = Replica(STATIC).state()
     del state["config"][name]
-    with pytest.raises(StateError, match=f"damaged: it does not tell its {name}"):
+    with pytest.raises(StateError, match=f"damaged: it has no {name}"):
         Replica.restored(STATIC, state)
 
 

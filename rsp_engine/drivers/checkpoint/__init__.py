@@ -1,1 +1,1 @@
-"""Checkpoints: what is written down, so that a run goes on after a crash."""
+"""Checkpoints: the log of commits from which a run resumes after a crash."""

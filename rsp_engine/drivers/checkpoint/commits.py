@@ -1,9 +1,10 @@
-"""Commits: what a driver that reads place by place writes down, so that it can go on after a crash.
+"""The commits of a run over splits, from which it resumes after a crash.
 
-Between two commits lies a batch. What services answer in it is noted before anything that comes of
-it leaves, and the places of a batch that must be the same again before it is run; when everything
-has left, the state, the places, the positions of the outputs and the answers of services are
-committed together. Without a folder nothing is written, and sources forget what was read.
+Between two commits lies a micro-batch. The splits of one that must be repeated exactly are logged
+before it is run, and the responses of services before an answer that depends on them is emitted.
+When all answers are emitted, the state, the splits, the positions of the outputs and the responses
+are committed together. Without a folder nothing is written, and live sources only release what was
+read.
 """
 
 from __future__ import annotations
@@ -31,53 +32,56 @@ __all__ = ["BatchPlan", "CheckpointSpec", "Commits"]
 
 
 class CheckpointSpec(NamedTuple):
-    """What is kept, and where: the folder, and what has to be there again to go on."""
+    """The folder of a checkpoint, the identity of its run, and what is restored with it."""
 
     folder: str | None = None
     identity: Mapping[str, Any] = {}
     recordings: Sequence[RecordingEndpoint] = ()
-    """What services are asked through."""
+    """The endpoints that record the calls of services."""
     outputs: Sequence[RewindableOutput] = ()
-    """Where answers are written to by whoever takes them."""
+    """The sinks of answers and dead letters."""
 
 
 class BatchPlan(NamedTuple):
-    """What a batch reads: places, each with the number of its source, and sources without more."""
+    """The plan of a micro-batch."""
 
-    places: Sequence[tuple[int, Split]]
+    splits: Sequence[tuple[int, Split]]
+    """What it reads: splits, each with the number of its source."""
     ended: Sequence[int] = ()
+    """The numbers of the sources that have no more splits."""
 
 
 class Commits:
-    """The commits of a run, and the places that it has read."""
+    """The commits of a run, and the splits that it has read."""
 
-    def __init__(self, run: SplitRun, kept: CheckpointSpec) -> None:
+    def __init__(self, run: SplitRun, spec: CheckpointSpec) -> None:
         self._run = run
-        self._kept = kept
+        self._spec = spec
         self._checkpoint = (
-            None if kept.folder is None else Checkpoint(kept.folder, dict(kept.identity))
+            None if spec.folder is None else Checkpoint(spec.folder, dict(spec.identity))
         )
         self.last = -1
-        """The number of the last batch that was committed, -1 before the first."""
+        """The number of the last micro-batch that was committed, -1 before the first."""
         self.planned: dict[int, Split] = {}
-        """The last place of each source that was read in places."""
+        """The last split that was read of each source."""
         self.broken: BatchPlan | None = None
-        """What the batch reads that broke off, if it must be the same again."""
-        self._asked = [0] * len(kept.recordings)  # in this batch, of each service
+        """The plan of the micro-batch that broke off, if it must be repeated exactly."""
+        self._calls = [0] * len(spec.recordings)  # of each service in this micro-batch
         self._unwritten: list[list[Any]] = []
 
     @property
     def folder(self) -> Path | None:
-        """Where commits are written, if anywhere."""
+        """The folder of the checkpoint, if there is one."""
         return None if self._checkpoint is None else self._checkpoint.folder
 
     def restore(self, *, is_strict: bool) -> None:
-        """Go on from the last commit; services answer as they did before the batch broke off.
+        """Resume from the last commit; services repeat their responses since then.
 
-        `is_strict` says that the batch is the same again, and so are its questions. Otherwise it
-        may end elsewhere, and from the first other question on services are asked anew.
+        With `is_strict`, the micro-batch that broke off is repeated exactly, and so are its calls
+        of services. Otherwise it may end elsewhere: from the first call that differs, services are
+        called again.
         """
-        with _uncollected():
+        with _no_garbage_collection():
             self._restore(is_strict=is_strict)
 
     def _restore(self, *, is_strict: bool) -> None:
@@ -91,68 +95,68 @@ class Commits:
             plans = [note["plan"] for note in saved.notes if "plan" in note]
             self.broken = _read_plan(plans[-1]) if plans and is_strict else None
             calls = self._noted_calls(saved.notes)
-        for recording, said in zip(self._kept.recordings, calls, strict=True):
-            recording.replay(said, is_strict=is_strict)
-        rewind_outputs(self._kept.outputs, None if state is None else state["outputs"])
+        for recording, logged in zip(self._spec.recordings, calls, strict=True):
+            recording.replay(logged, is_strict=is_strict)
+        rewind_outputs(self._spec.outputs, None if state is None else state["outputs"])
 
     def _noted_calls(self, notes: Iterable[Any]) -> list[list[RecordedCall]]:
-        """Return the calls of each service in the batch that broke off."""
-        calls: list[list[RecordedCall]] = [[] for _ in self._kept.recordings]
-        for number, start, more in (each for note in notes for each in note.get("calls", ())):
-            calls[number][start:] = more  # what came after another question is gone
+        """Return the calls of each service in the micro-batch that broke off."""
+        calls: list[list[RecordedCall]] = [[] for _ in self._spec.recordings]
+        for number, start, later in (each for note in notes for each in note.get("calls", ())):
+            calls[number][start:] = later  # replaces what followed before a call that differed
         return calls
 
     def plan(self, plan: BatchPlan) -> None:
-        """Write down what the next batch reads, before it is run."""
+        """Log the plan of the next micro-batch, before it is run."""
         if self._checkpoint is not None:
-            places = [[number, *_written_place(place)] for number, place in plan.places]
-            self._checkpoint.note({"plan": [places, [*plan.ended]]})
+            splits = [[number, *_split_data(split)] for number, split in plan.splits]
+            self._checkpoint.note({"plan": [splits, [*plan.ended]]})
 
     def note(self) -> None:
-        """Write down what services answered, before anything that comes of it leaves."""
+        """Log the responses of services, before an answer that depends on them is emitted."""
         if self._checkpoint is None:
             return
-        for number, recording in enumerate(self._kept.recordings):
+        for number, recording in enumerate(self._spec.recordings):
             replayed, new = recording.take()
-            self._asked[number] += replayed
+            self._calls[number] += replayed
             if new:
-                self._unwritten.append([number, self._asked[number], new])
-                self._asked[number] += len(new)
+                self._unwritten.append([number, self._calls[number], new])
+                self._calls[number] += len(new)
         if self._unwritten:
             self._checkpoint.note({"calls": self._unwritten})
             self._unwritten = []
 
     def commit(self) -> None:
-        """Write all that is known, and let sources forget what is not needed any more.
+        """Commit the state, and release what live sources keep for it.
 
-        If it cannot be written, that is raised, and the batch goes on: commit it later.
+        If the checkpoint cannot be written, raise; the micro-batch can be committed later.
         """
         needed = self._run.needed(self.planned)
         if self._checkpoint is not None:
             self.note()
-            # What is not replayed yet belongs to the next batch.
-            waiting = [[n, 0, r.waiting()] for n, r in enumerate(self._kept.recordings)]
+            # Calls that are not replayed yet belong to the next micro-batch.
+            waiting = [[n, 0, r.waiting()] for n, r in enumerate(self._spec.recordings)]
             left = {"calls": waiting} if any(calls for *_, calls in waiting) else None
             self._checkpoint.write_state(self.last + 1, self._state(), left)
-        # At once: a sender that waits for room would else wait for a state that comes of it.
+        # Now, not with the next commit: that may need what a blocked sender has to send.
         self._run.release(needed)
         self.last += 1
-        self._asked = [0] * len(self._asked)
+        self._calls = [0] * len(self._calls)
 
     def close(self) -> None:
-        """Let others use the folder; a second time, nothing happens."""
+        """Release the folder for other runs. Idempotent."""
         if self._checkpoint is not None:
             self._checkpoint.close()
 
     def _state(self) -> StateData:
-        outputs = [output.position() for output in self._kept.outputs]
-        planned = {str(n): _written_place(place) for n, place in self.planned.items()}
+        outputs = [output.position() for output in self._spec.outputs]
+        planned = {str(number): _split_data(split) for number, split in self.planned.items()}
         return {"run": self._run.state(), "planned": planned, "outputs": outputs}
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Look for no garbage: of a large state everything is new, and nothing of it is garbage."""
+def _no_garbage_collection() -> Iterator[None]:
+    """Disable the garbage collector: a large state is all new objects, and none is garbage."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -162,10 +166,10 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _written_place(place: Split) -> list[int | None]:
-    return [place.start, place.end, place.line]
+def _split_data(split: Split) -> list[int | None]:
+    return [split.start, split.end, split.line]
 
 
-def _read_plan(written: Sequence[Any]) -> BatchPlan:
-    places, ended = written
-    return BatchPlan([(number, Split(*edges)) for number, *edges in places], ended)
+def _read_plan(logged: Sequence[Any]) -> BatchPlan:
+    splits, ended = logged
+    return BatchPlan([(number, Split(*edges)) for number, *edges in splits], ended)

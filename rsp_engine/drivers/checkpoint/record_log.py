@@ -1,8 +1,7 @@
-"""A file of records: each a line of text with its checksum, brought to disk before it counts.
+"""An append-only file of records: each is a line of text with a checksum, synced to disk.
 
-Records are only added at the end. The last one may be torn, where a crash came in between: it never
-counted, and is left out. One that is damaged with another after it is refused; and so is one that
-is missing, since a checksum is over all records before as well.
+A crash may tear the last record: it was never committed, and is left out. A damaged record before
+the last one is refused; so is a missing one, since each checksum covers all records before it.
 """
 
 from __future__ import annotations
@@ -23,64 +22,64 @@ HINT = "start with an empty folder, or restore this one"
 
 
 class RecordLog:
-    """The records of one file, and where the next one goes."""
+    """The records of one file, and the position of the next one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.end = 0
-        """So many bytes are whole records."""
-        self._check = 0
+        """How many bytes of the file are whole records."""
+        self._checksum = 0
 
     @classmethod
     def created(cls, path: Path, records: Iterable[bytes]) -> RecordLog:
-        """Make a file of whole records: it is there as a whole, or not at all."""
-        made = cls(path)
-        write_file(path, map(made._line, records))
-        return made
+        """Write a new file of records atomically."""
+        log = cls(path)
+        write_file(path, map(log._line, records))
+        return log
 
     def _line(self, record: bytes) -> bytes:
-        """Return a record as it is written after those before."""
-        self._check = zlib.crc32(record, self._check)
-        written = b"%08x %s\n" % (self._check, record)
-        self.end += len(written)
-        return written
+        """Return the line of a record that follows all others."""
+        self._checksum = zlib.crc32(record, self._checksum)
+        line = b"%08x %s\n" % (self._checksum, record)
+        self.end += len(line)
+        return line
 
     @classmethod
     def opened(cls, path: Path) -> tuple[RecordLog, list[bytes]]:
-        """Return a file that is there, and its records."""
+        """Open an existing file, and return it with its records."""
         try:
             *lines, torn = path.read_bytes().split(b"\n")
         except OSError as error:
             raise StateError(f"{path} cannot be read: {error.strerror}", HINT) from None
-        made, found = cls(path), list[bytes]()
-        for place, each in enumerate(lines):
-            check, _, record = each.partition(b" ")
-            if check != b"%08x" % zlib.crc32(record, made._check):
-                if torn or place < len(lines) - 1:
+        log, records = cls(path), list[bytes]()
+        for number, line in enumerate(lines):
+            checksum, _, record = line.partition(b" ")
+            if checksum != b"%08x" % zlib.crc32(record, log._checksum):
+                if torn or number < len(lines) - 1:
                     raise StateError(f"{path} is damaged: a checksum does not fit", HINT)
                 break
-            made._line(record)
-            found.append(record)
-        return made, found
+            log._line(record)
+            records.append(record)
+        return log, records
 
     def append(self, record: bytes) -> None:
-        """Add a record; if that fails, the file is as it was."""
-        before = self.end, self._check
+        """Append a record; if that fails, the file stays as it was."""
+        before = self.end, self._checksum
         with self.path.open("r+b") as stream:
             try:
-                stream.truncate(self.end)  # what is torn goes
+                stream.truncate(self.end)  # drops a torn record
                 stream.seek(self.end)
                 stream.write(self._line(record))
                 stream.flush()
                 os.fsync(stream.fileno())
             except OSError:
-                self.end, self._check = before
+                self.end, self._checksum = before
                 os.truncate(self.path, self.end)
                 raise
 
 
 def write_file(path: Path, parts: Iterable[bytes]) -> None:
-    """Write a file that is there as a whole or not at all, also after the power fails."""
+    """Write a file atomically: it is complete or absent, even after a power failure."""
     fresh = path.with_suffix(".new")
     with fresh.open("wb") as stream:
         stream.writelines(parts)

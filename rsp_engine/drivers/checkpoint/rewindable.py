@@ -1,4 +1,4 @@
-"""Outputs that can go back: what was written after a commit is written again."""
+"""Rewindable outputs: what was written after the last commit is dropped, and written again."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ __all__ = ["RewindableOutput", "rewind_outputs"]
 
 
 class RewindableOutput(Protocol):
-    """Something that answers or dead letters are written to."""
+    """A sink of answers or dead letters."""
 
     def position(self) -> Any:  # noqa: ANN401 - plain data
-        """Bring everything to disk, and return as plain data how far it is."""
+        """Flush to disk, and return the position as plain data."""
 
     def go_back(self, position: Any) -> None:  # noqa: ANN401 - plain data
-        """Forget what was written after a position, before anything is written; none: all of it."""
+        """Drop what was written after a position, or all for None; called before any write."""
 
 
 def rewind_outputs(outputs: Sequence[RewindableOutput], positions: Sequence[Any] | None) -> None:
-    """Let outputs go back to where they were; none: to their start. Others are refused."""
+    """Rewind outputs to their positions, or to their start; raise if their number differs."""
     if positions is not None and len(positions) != len(outputs):
         raise StateError(
             "the run of the checkpoint wrote other outputs than this one: "
             f"{len(positions)}, not {len(outputs)}",
             "write answers and dead letters as before, or name another folder for the checkpoint",
         )
-    for place, output in enumerate(outputs):
-        output.go_back(None if positions is None else positions[place])
+    for number, output in enumerate(outputs):
+        output.go_back(None if positions is None else positions[number])

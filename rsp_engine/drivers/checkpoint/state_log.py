@@ -1,20 +1,20 @@
-"""The log of a run: a state as a whole, then what each batch changed in it, and notes between.
+"""The log of states: one full state, then the changes of each micro-batch, and notes between them.
 
     commits/N.log    {"batch": N, "leaves": L}             the state after batch N follows:
                      path, a tab, value                    L times
-                     {"note": ...}                         what has to be the same in batch N+1, if
-                                                           that is run again: its places, answers
+                     {"note": ...}                         what must be repeated if batch N+1 is run
+                                                           again: its splits, responses of services
                      {"batch": N+1, "set": [...], ...}     what batch N+1 changed
                      ...
 
-A state is a tree of dictionaries; its leaves are all other values, as JSON text. What is written
-of a leaf that changed is the difference of its items, or of the texts: so a commit is as large as
-what changed, whatever the state is. A leaf that is the same tuple or text as before is not even
-looked at: operators with much to keep give out the same tuples for what is as it was. The order of
-names does not count.
+A state is a tree of dictionaries; its leaves are all other values, as JSON text. A leaf that
+changed is written as the delta of its items, or of its text, so the size of a commit is that of the
+change, however large the state is. A leaf that is the same tuple or string object as before is not
+even compared: operators with large states return the same tuples for what has not changed. The
+order of names does not matter.
 
-Where the changes have become larger than the state, a new file begins: all files together are a few
-times as large as the state, and so is what is written for them.
+When the changes are larger than the state, a new file begins. So the log takes a few times the size
+of the state, on disk and in writing.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 __all__ = ["LoggedState", "StateLog"]
 
 Names = tuple[str, ...]
-"""Where a leaf stands: the names from the root on."""
+"""The path of a leaf: the names from the root."""
 
 _LEAST = 1 << 16
-"""Changes of so few bytes stay changes: a new file costs more than to read them."""
+"""No new file begins for fewer bytes of changes: it would cost more than reading them."""
 _SHORT = 200
-"""A leaf of so few bytes is written as a whole."""
+"""A leaf of at most this many bytes is written in full, without a delta."""
 
 
 class LoggedState(NamedTuple):
-    """What a log holds: the last commit, and what was noted since."""
+    """The content of a log: the last commit, and the notes since then."""
 
     batch: int = -1
     state: StateData | None = None
@@ -56,7 +56,7 @@ class LoggedState(NamedTuple):
 
 
 class _Leaf(NamedTuple):
-    """A value as it was committed: its text, and the value if it cannot change."""
+    """A committed value: its text, and the object itself if it is immutable."""
 
     text: bytes
     value: object = None
@@ -64,7 +64,7 @@ class _Leaf(NamedTuple):
 
 @dataclass(slots=True)
 class _Changes:
-    """What is other in a state than in the one before."""
+    """The changes from one state to the next."""
 
     set: list[tuple[Names, bytes]] = field(default_factory=list)
     items: list[tuple[Names, bytes]] = field(default_factory=list)
@@ -75,23 +75,23 @@ class _Changes:
         """Return the record of a commit."""
         parts = [b'{"batch":%d' % batch]
         kinds = {"set": self.set, "items": self.items, "change": self.change}
-        for name, found in kinds.items():
-            if found:
-                paths = _shortened(path for path, _ in found)
-                pairs = zip(paths, (text for _, text in found), strict=True)
+        for name, changes in kinds.items():
+            if changes:
+                paths = _shorten(path for path, _ in changes)
+                pairs = zip(paths, (text for _, text in changes), strict=True)
                 written = b",".join(b"[%s,%s]" % (_text(path), text) for path, text in pairs)
                 parts.append(b'"%s":[%s]' % (name.encode(), written))
         if self.drop:
-            parts.append(b'"drop":' + _text([*_shortened(self.drop)]))
+            parts.append(b'"drop":' + _text([*_shorten(self.drop)]))
         if note is not None:
             parts.append(b'"note":' + _text(note))
         return b",".join(parts) + b"}"
 
 
-def _shortened(paths: Iterable[Names]) -> Iterator[list[int | str]]:
-    """Yield each path as how many names it shares with the one before, and the others.
+def _shorten(paths: Iterable[Names]) -> Iterator[list[int | str]]:
+    """Yield each path as the number of names it shares with the previous one, and its other names.
 
-    >>> [*_shortened([("a", "b", "c"), ("a", "b", "d"), ("e",)])]
+    >>> [*_shorten([("a", "b", "c"), ("a", "b", "d"), ("e",)])]
     [[0, 'a', 'b', 'c'], [2, 'd'], [0, 'e']]
     """
     before: Names = ()
@@ -102,8 +102,8 @@ def _shortened(paths: Iterable[Names]) -> Iterator[list[int | str]]:
         before = path
 
 
-def _whole(shortened: Iterable[Sequence[Any]]) -> Iterator[Names]:
-    """Yield the paths as they were."""
+def _expand(shortened: Iterable[Sequence[Any]]) -> Iterator[Names]:
+    """Yield the full paths: the inverse of `_shorten`."""
     before: Names = ()
     for count, *names in shortened:
         before = (*before[:count], *names)
@@ -111,26 +111,26 @@ def _whole(shortened: Iterable[Sequence[Any]]) -> Iterator[Names]:
 
 
 class StateLog:
-    """The commits of a run in a folder. Memory: the text of the last state."""
+    """The log of a run in a folder. Memory: the text of the last state."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._leaves: dict[Names, _Leaf] = {}
         self._log: RecordLog | None = None
-        self._whole = 0
-        """How many bytes the state took at the start of the file."""
+        self._state_bytes = 0
+        """The size of the state at the start of the file."""
 
     @property
     def exists(self) -> bool:
-        """Whether there is a log."""
+        """Whether the folder has a log."""
         return bool(self._numbers())
 
     def begin(self) -> None:
-        """Begin a log that holds nothing."""
-        self._start(-1, {}, None)
+        """Begin an empty log."""
+        self._start_file(-1, {}, None)
 
     def read(self) -> LoggedState:
-        """Return what was committed last, and go on from there."""
+        """Return the last commit and the notes since then, and append from there on."""
         numbers = self._numbers()
         if not numbers:
             raise StateError(f"{self._folder} holds no state", HINT)
@@ -144,35 +144,35 @@ class StateLog:
         return saved
 
     def note(self, note: object) -> None:
-        """Write down something before the next commit."""
-        self._opened().append(b'{"note":%s}' % _text(note))
+        """Log a note before the next commit."""
+        self._open().append(b'{"note":%s}' % _text(note))
 
     def commit(self, batch: int, state: StateData, note: object = None) -> None:
-        """Write the state after a batch, and what is to be noted for the next one.
+        """Write the state after a micro-batch, with a note for the next one.
 
-        If that fails, the state before is the last one, and all that was noted stays.
+        If that fails, the previous commit stays the last one, with all its notes.
         """
-        leaves, changes = self._compared(state)
-        log = self._opened()
+        leaves, changes = self._compare(state)
+        log = self._open()
         record = changes.text(batch, note)
-        if log.end - self._whole + len(record) > max(self._whole, _LEAST):
-            self._start(batch, leaves, note)
+        if log.end - self._state_bytes + len(record) > max(self._state_bytes, _LEAST):
+            self._start_file(batch, leaves, note)
         else:
             log.append(record)
         self._leaves = leaves
 
-    def _start(self, batch: int, leaves: dict[Names, _Leaf], note: object) -> None:
-        """Begin a new file with a state as a whole."""
+    def _start_file(self, batch: int, leaves: dict[Names, _Leaf], note: object) -> None:
+        """Begin a new file with a full state."""
         records = [b'{"batch":%d,"leaves":%d}' % (batch, len(leaves))]
         records += (b"%s\t%s" % (_text(path), leaf.text) for path, leaf in leaves.items())
-        whole = sum(map(len, records))
+        size = sum(map(len, records))
         if note is not None:
             records.append(b'{"note":%s}' % _text(note))
-        self._log, self._whole = RecordLog.created(self._path(batch), records), whole
+        self._log, self._state_bytes = RecordLog.created(self._path(batch), records), size
         self._tidy(batch)
 
-    def _compared(self, state: StateData) -> tuple[dict[Names, _Leaf], _Changes]:
-        """Return the leaves of a state, and what is other in them than in the last commit."""
+    def _compare(self, state: StateData) -> tuple[dict[Names, _Leaf], _Changes]:
+        """Return the leaves of a state, and their changes since the last commit."""
         before, leaves, changes = self._leaves, dict[Names, _Leaf](), _Changes()
         for path, value in _leaves((), state):
             known = before.get(path)
@@ -180,22 +180,23 @@ class StateLog:
                 leaves[path] = known
                 continue
             text = _text(value)
-            kept = value if isinstance(value, str | tuple) else None
-            leaves[path] = _Leaf(text if known is None or known.text != text else known.text, kept)
+            immutable = value if isinstance(value, str | tuple) else None
+            shared = known.text if known is not None and known.text == text else text
+            leaves[path] = _Leaf(shared, immutable)
             if known is None:
                 changes.set.append((path, text))
             elif known.text != text:
-                _note_change(changes, path, known.text, text, value)
+                _add_change(changes, path, known.text, text, value)
         changes.drop = [path for path in before if path not in leaves]
         return leaves, changes
 
     def _replay(self, number: int, records: list[bytes]) -> LoggedState:
         head = json.loads(records[0])
-        whole, changes = records[1 : head["leaves"] + 1], records[head["leaves"] + 1 :]
-        if head["batch"] != number or len(whole) < head["leaves"]:
+        leaves, changes = records[1 : head["leaves"] + 1], records[head["leaves"] + 1 :]
+        if head["batch"] != number or len(leaves) < head["leaves"]:
             raise ValueError("the state at its start is not whole")
-        self._whole = sum(map(len, whole))
-        pairs = (each.split(b"\t") for each in whole)
+        self._state_bytes = sum(map(len, leaves))
+        pairs = (each.split(b"\t") for each in leaves)
         texts: dict[Names, bytes] = {tuple(json.loads(path)): text for path, text in pairs}
         batch, notes = number, list[Any]()
         for record in map(json.loads, changes):
@@ -209,14 +210,14 @@ class StateLog:
         self._leaves = {path: _Leaf(text) for path, text in texts.items()}
         return LoggedState(batch, _tree(texts) if batch >= 0 else None, tuple(notes))
 
-    def _opened(self) -> RecordLog:
+    def _open(self) -> RecordLog:
         if self._log is None:
             self.read()
         assert self._log is not None, "it was read"  # noqa: S101
         return self._log
 
     def _numbers(self) -> list[int]:
-        """Return the batches at which files begin, in order; others' files do not count."""
+        """Return the micro-batches at which files begin, in order; ignore foreign files."""
         stems = (path.stem for path in self._folder.glob("*.log"))
         return sorted(int(s) for s in stems if s.removeprefix("-").isdigit() and s.isascii())
 
@@ -224,12 +225,12 @@ class StateLog:
         return self._folder / f"{batch}.log"
 
     def _tidy(self, last: int) -> None:
-        """Remove files before the last one, and what was not written to its end."""
+        """Remove the files before the last one, and those that were not completed."""
         for old in self._numbers():
             if old < last:
                 self._path(old).unlink(missing_ok=True)
-        for half in self._folder.glob("*.new"):
-            half.unlink(missing_ok=True)
+        for incomplete in self._folder.glob("*.new"):
+            incomplete.unlink(missing_ok=True)
 
 
 def _text(value: object) -> bytes:
@@ -237,7 +238,7 @@ def _text(value: object) -> bytes:
 
 
 def _leaves(path: Names, value: object) -> Iterator[tuple[Names, object]]:
-    """Yield the leaves of a tree; a dictionary without anything in it is one."""
+    """Yield the leaves of a tree; an empty dictionary is one."""
     if isinstance(value, dict) and value:
         for name, part in value.items():
             yield from _leaves((*path, str(name)), part)
@@ -246,33 +247,33 @@ def _leaves(path: Names, value: object) -> Iterator[tuple[Names, object]]:
 
 
 def _tree(texts: Mapping[Names, bytes]) -> StateData:
-    """Return the tree of leaves, the names in order: nobody may mind which came first."""
-    made: StateData = {}
+    """Return the tree of leaves, with names in sorted order."""
+    tree: StateData = {}
     for path in sorted(path for path in texts if path):
-        part = made
+        part = tree
         for name in path[:-1]:
             part = part.setdefault(name, {})
         part[path[-1]] = json.loads(texts[path])
-    return made
+    return tree
 
 
-def _note_change(changes: _Changes, path: Names, old: bytes, new: bytes, value: object) -> None:
-    """Note a leaf that has changed: what is new of its items, or of its text, or all of it."""
-    found = [(len(new), changes.set, new)]
+def _add_change(changes: _Changes, path: Names, old: bytes, new: bytes, value: object) -> None:
+    """Add a leaf that has changed: the delta of its items, or of its text, or all of it."""
+    forms = [(len(new), changes.set, new)]
     if len(new) > _SHORT:
         if isinstance(value, list | tuple) and old.startswith(b"["):
             text = _text(item_delta(json.loads(old), value))
-            found.append((len(text), changes.items, text))
-        if found[-1][0] > len(new) // 4:
+            forms.append((len(text), changes.items, text))
+        if forms[-1][0] > len(new) // 4:
             text = _text(text_delta(old, new))
-            found.append((len(text), changes.change, text))
-    _, changed, text = min(found, key=itemgetter(0))
-    changed.append((path, text))
+            forms.append((len(text), changes.change, text))
+    _, chosen, text = min(forms, key=itemgetter(0))
+    chosen.append((path, text))
 
 
 def _apply(texts: dict[Names, bytes], record: Mapping[str, Any]) -> None:
-    """Let the texts of leaves be what they are after a commit."""
-    for path in _whole(record.get("drop", ())):
+    """Apply the changes of a commit to the texts of the leaves."""
+    for path in _expand(record.get("drop", ())):
         del texts[path]
     for path, parts in _pairs(record.get("items", ())):
         texts[path] = _text(patched_items(json.loads(texts[path]), parts))
@@ -282,5 +283,5 @@ def _apply(texts: dict[Names, bytes], record: Mapping[str, Any]) -> None:
         texts[path] = _text(value)
 
 
-def _pairs(found: Sequence[Sequence[Any]]) -> Iterator[tuple[Names, Any]]:
-    return zip(_whole(path for path, _ in found), (value for _, value in found), strict=True)
+def _pairs(changes: Sequence[Sequence[Any]]) -> Iterator[tuple[Names, Any]]:
+    return zip(_expand(path for path, _ in changes), (value for _, value in changes), strict=True)

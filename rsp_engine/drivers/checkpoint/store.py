@@ -1,13 +1,12 @@
-"""Checkpoints: what is needed to go on after a crash, written per batch.
+"""The checkpoint folder: all that a run needs to resume after a crash.
 
-    run.json         which queries and sources the folder belongs to
-    lock             held by the process that uses the folder, for as long as it lives
-    commits/N.log    what is known after each batch, and what was noted in the batch at hand
+    run.json         the identity of the run: its queries and sources
+    lock             locked by the process that uses the folder, as long as it lives
+    commits/N.log    the state after each micro-batch, and the notes of the current one
 
-A batch that was not finished is run again from the state before it: with the places that were
-noted, if it is to be the same, and with the answers of services that were noted, so that its output
-is the same, byte for byte. This log is all that counts. Spark keeps one of its own, for as long as
-a run lasts, and nothing is read from it after that.
+A micro-batch that was not committed is run again from the state before it: with the responses of
+services that were logged, and with the same splits if it must be repeated exactly. So its output is
+the same, byte for byte. Spark has a log of its own while a run lasts; nothing is restored from it.
 """
 
 from __future__ import annotations
@@ -29,31 +28,30 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.state import StateData
 
-__all__ = [
-    "Checkpoint",
-]
+__all__ = ["Checkpoint"]
 
 _VERSION = 4
+"""The version of the format of checkpoints."""
 
 
 class Checkpoint:
-    """A folder that belongs to one run, from its start to its end, however often it breaks off."""
+    """A folder that belongs to one run, from its start to its end, however often it resumes."""
 
     def __init__(self, folder: str | Path, identity: dict[str, Any]) -> None:
         self.folder = Path(folder).absolute()  # Spark may have been started in another one
         self._identity = {"version": _VERSION, **json.loads(json.dumps(identity))}
         self._log = StateLog(self.folder / "commits")
-        with _failing(self.folder):
+        with _write_errors(self.folder):
             (self.folder / "commits").mkdir(parents=True, exist_ok=True)
-            self._unlock = weakref.finalize(self, os.close, _locked(self.folder))
+            self._unlock = weakref.finalize(self, os.close, _lock(self.folder))
             try:
                 self._check_identity()
             except BaseException:
-                self.close()  # whoever is told why holds on to this for a while
+                self.close()  # the traceback of the error keeps this object alive
                 raise
 
     def close(self) -> None:
-        """Let others use the folder; a second time, nothing happens."""
+        """Release the folder for other runs. Idempotent."""
         self._unlock()
 
     def _check_identity(self) -> None:
@@ -76,7 +74,7 @@ class Checkpoint:
                 )
 
     def _begin(self, path: Path) -> None:
-        """Begin a run: first its log, so that one that says whose it is has one."""
+        """Begin a run: first its log, then its identity, so that a folder with one has a log."""
         if self._log.exists and self._log.read() != LoggedState():
             raise StateError(
                 f"{path} is gone, and nothing else tells to which run the folder belongs",
@@ -86,17 +84,17 @@ class Checkpoint:
         write_file(path, [json.dumps(self._identity, indent=1).encode()])
 
     def last(self) -> LoggedState:
-        """Return the last commit, if there was one, and what was noted since."""
+        """Return the last commit, if there is one, and the notes since then."""
         return self._log.read()
 
     def note(self, note: object) -> None:
-        """Write down what has to be the same if the batch at hand is run again."""
-        with _failing(self.folder):
+        """Log what must be repeated if the current micro-batch is run again."""
+        with _write_errors(self.folder):
             self._log.note(note)
 
     def write_state(self, batch: int, state: StateData, note: object = None) -> None:
-        """Write what a batch has changed, and what is to be noted for the next one."""
-        with _failing(self.folder):
+        """Commit the state after a micro-batch, with a note for the next one."""
+        with _write_errors(self.folder):
             self._log.commit(batch, state, note)
 
 
@@ -104,17 +102,17 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(saved, dict):
-            raise TypeError("it tells nothing")
+            raise TypeError("not a JSON object")
     except (ValueError, TypeError):
         raise StateError(f"{path} is damaged", "start with an empty folder") from None
     return saved
 
 
-def _locked(folder: Path) -> int:
-    """Lock a folder, and return what holds the lock until it is closed, or the process is gone."""
+def _lock(folder: Path) -> int:
+    """Lock a folder; return the file descriptor that holds the lock until it is closed."""
     lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o666)
     if sys.platform == "win32":
-        return lock  # there is nothing like it
+        return lock  # Windows has no flock
     import fcntl
 
     try:
@@ -131,7 +129,8 @@ def _locked(folder: Path) -> int:
 
 
 @contextmanager
-def _failing(folder: Path) -> Iterator[None]:
+def _write_errors(folder: Path) -> Iterator[None]:
+    """Turn an OSError into a DriverError that names the folder."""
     try:
         yield
     except OSError as error:

@@ -1,13 +1,12 @@
-"""The difference of two texts: which parts of the old one the new one copies, and what is new.
+"""The delta of two texts: the ranges of the old one that the new one copies, and its new parts.
 
-Texts are cut where their content says so (content-defined chunks, as backup programs cut files),
-so that what is inserted or removed moves no other cut, and chunks of the old text are found again
-wherever they stand in the new one.
+Texts are cut into content-defined chunks, as backup programs cut files: an insertion or a removal
+moves no other cut, and chunks of the old text are found anywhere in the new one.
 
 >>> old = b",".join(b"%d" % number for number in range(1000, 9000))
 >>> new = old.replace(b"1500", b"15000").replace(b",7000", b"")
->>> found = text_delta(old, new)
->>> len(str(found)) < 100, patched_text(old, found) == new
+>>> delta = text_delta(old, new)
+>>> len(str(delta)) < 100, patched_text(old, delta) == new
 (True, True)
 """
 
@@ -25,19 +24,23 @@ if TYPE_CHECKING:
 __all__ = ["TextDelta", "patched_text", "text_delta"]
 
 TextDelta = list[list[int] | str]
-"""A copy is where it starts and ends in the old text; a text is new."""
+"""Parts: a copy is its start and end in the old text; a string is new text."""
 
 _FEW = 128
-"""Where so few bytes are left between what is common, they are new."""
+"""Fewer bytes than these between the common start and end are new: chunks would not pay."""
 _WINDOW = 32
+"""How many bytes the hash covers that ends a chunk."""
 _SHIFT = np.uint32(24)  # one byte in 256 ends a chunk
 _SLAB = 1 << 22
+"""How many bytes are hashed at a time, which bounds the memory."""
 _LONGEST = 4096
+"""The longest chunk, in bytes."""
 _GEAR = np.random.default_rng(7).integers(0, 1 << 32, 256, dtype=np.uint32)
+"""The random number of each byte in the gear hash."""
 
 
 def text_delta(old: bytes, new: bytes) -> TextDelta:
-    """Return what makes the new text of the old one; both are ASCII."""
+    """Return the delta from the old text to the new one; both are ASCII."""
     begin = _common(old, new)
     end = min(_common_end(old, new), len(old) - begin, len(new) - begin)
     middle = new[begin : len(new) - end]
@@ -45,36 +48,36 @@ def text_delta(old: bytes, new: bytes) -> TextDelta:
     if min(len(middle), len(old) - begin - end) < _FEW:
         parts.append(middle)
     else:
-        parts += _moved(old, begin, len(old) - end, middle)
+        parts += _chunk_delta(old, begin, len(old) - end, middle)
     parts.append((len(old) - end, len(old)))
-    return _written(_trimmed(old, _merged(parts)))
+    return _as_data(_trim(old, _join(parts)))
 
 
 def patched_text(old: bytes, parts: Sequence[Sequence[int] | str]) -> bytes:
-    """Return the new text."""
-    made = []
+    """Return the old text with a delta applied; raise ValueError if it does not fit."""
+    texts = []
     for part in parts:
         if isinstance(part, str):
-            made.append(part.encode("ascii"))
+            texts.append(part.encode("ascii"))
             continue
         start, end = part
         if not 0 <= start <= end <= len(old):
             raise ValueError("a part is copied that is not there")
-        made.append(old[start:end])
-    return b"".join(made)
+        texts.append(old[start:end])
+    return b"".join(texts)
 
 
 _Part = tuple[int, int] | bytes
 
 
-def _moved(old: bytes, start: int, end: int, new: bytes) -> Iterator[_Part]:
-    """Yield the chunks of a new text, as copies of an old one where they are."""
+def _chunk_delta(old: bytes, start: int, end: int, new: bytes) -> Iterator[_Part]:
+    """Yield the chunks of a new text, as copies where a range of the old one has them."""
     known: dict[bytes, int] = {}
     at = start
     for chunk in _chunks(old[start:end]):
         known.setdefault(chunk, at)
         at += len(chunk)
-    after = start  # where the copy before ends: equal chunks are copied in their order
+    after = start  # the end of the previous copy: equal chunks are copied in order
     for chunk in _chunks(new):
         if old.startswith(chunk, after, end):
             yield after, after + len(chunk)
@@ -83,20 +86,20 @@ def _moved(old: bytes, start: int, end: int, new: bytes) -> Iterator[_Part]:
             after = known[chunk] + len(chunk)
             yield known[chunk], after
         else:
-            after += len(chunk)  # what is next may be as it was: a value is often as long as before
+            after += len(chunk)  # a new value is often as long as the old one
             yield chunk
 
 
 def _chunks(text: bytes) -> Iterator[bytes]:
     start = 0
     for cut in (*_cuts(text), len(text)):
-        # Where the same stands again and again, no hash ends a chunk.
+        # In repetitive text no hash may end a chunk.
         yield from (text[at : min(at + _LONGEST, cut)] for at in range(start, cut, _LONGEST))
         start = cut
 
 
 def _cuts(text: bytes) -> Iterator[int]:
-    """Yield where chunks end: where the bytes before have a hash that few have."""
+    """Yield the ends of chunks: where the hash of the last bytes is one of the few that cut."""
     whole = np.frombuffer(text, dtype=np.uint8)
     for start in range(0, len(whole), _SLAB):
         before = min(start, _WINDOW)
@@ -105,20 +108,20 @@ def _cuts(text: bytes) -> Iterator[int]:
 
 
 def _rolling(text: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Return for each byte the gear hash of the bytes that end with it."""
+    """Return for each byte the gear hash of the window that ends with it."""
     hashes: NDArray[np.uint32] = _GEAR[text]
     width = 1
     while width < _WINDOW:
-        more = hashes[:-width] << np.uint32(width)
+        shifted = hashes[:-width] << np.uint32(width)
         hashes = hashes.copy()
-        hashes[width:] += more
+        hashes[width:] += shifted
         width *= 2
     return hashes
 
 
-def _merged(parts: Sequence[_Part]) -> list[_Part]:
-    """Return neighbours as one, and nothing that is empty."""
-    found: list[_Part] = []
+def _join(parts: Sequence[_Part]) -> list[_Part]:
+    """Join adjacent parts, and drop empty ones."""
+    joined: list[_Part] = []
     new: list[bytes] = []
     for part in parts:
         if isinstance(part, bytes):
@@ -128,49 +131,49 @@ def _merged(parts: Sequence[_Part]) -> list[_Part]:
         if start == end:
             continue
         if text := b"".join(new):
-            found.append(text)
+            joined.append(text)
         new = []
-        last = found[-1] if found else b""
+        last = joined[-1] if joined else b""
         if isinstance(last, tuple) and last[1] == start:
-            found[-1] = last[0], end
+            joined[-1] = last[0], end
         else:
-            found.append(part)
+            joined.append(part)
     if text := b"".join(new):
-        found.append(text)
-    return found
+        joined.append(text)
+    return joined
 
 
-def _trimmed(old: bytes, parts: list[_Part]) -> list[_Part]:
-    """Let copies grow into the new text beside them, as far as it is the old one."""
-    for place, part in enumerate(parts):
+def _trim(old: bytes, parts: list[_Part]) -> list[_Part]:
+    """Extend copies into the new text beside them, as far as it equals the old one."""
+    for index, part in enumerate(parts):
         if not isinstance(part, bytes):
             continue
         new = part
-        before = parts[place - 1] if place else b""
+        before = parts[index - 1] if index else b""
         if isinstance(before, tuple):
             count = _common(old[before[1] : before[1] + len(new)], new)
-            parts[place - 1] = before[0], before[1] + count
+            parts[index - 1] = before[0], before[1] + count
             new = new[count:]
-        after = parts[place + 1] if place + 1 < len(parts) else b""
+        after = parts[index + 1] if index + 1 < len(parts) else b""
         if isinstance(after, tuple):
             count = _common_end(old[max(0, after[0] - len(new)) : after[0]], new)
-            parts[place + 1] = after[0] - count, after[1]
+            parts[index + 1] = after[0] - count, after[1]
             new = new[: len(new) - count]
-        parts[place] = new
-    return _merged(parts)
+        parts[index] = new
+    return _join(parts)
 
 
-def _written(parts: Sequence[_Part]) -> TextDelta:
+def _as_data(parts: Sequence[_Part]) -> TextDelta:
     return [part.decode("ascii") if isinstance(part, bytes) else [*part] for part in parts]
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """Return how many bytes two texts have in common at their start."""
+    """Return the length of the common prefix of two texts."""
     return _first_difference(one[: len(other)], other[: len(one)])
 
 
 def _common_end(one: bytes, other: bytes) -> int:
-    """Return how many bytes two texts have in common at their end."""
+    """Return the length of the common suffix of two texts."""
     size = min(len(one), len(other))
     if not size:
         return 0
@@ -183,7 +186,7 @@ def _first_difference(one: bytes, other: bytes) -> int:
 
 
 def _first_of(arrays: Sequence[NDArray[np.uint8]]) -> int:
-    """Return where two arrays of one length differ first; mostly that is near the start."""
+    """Return the first index at which two arrays of one length differ; it is mostly a small one."""
     one, other = arrays
     start, size = 0, 256
     while start < len(one):

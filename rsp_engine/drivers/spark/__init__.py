@@ -1,7 +1,7 @@
-"""The room of the Spark driver: only here is pyspark imported.
+"""The Spark driver. Only this package imports pyspark.
 
-Places of the sources are planned on the driver, read and reduced by the executors, and gathered on
-the driver, micro-batch by micro-batch of Structured Streaming:
+Splits are planned on the driver, read and reduced by the executors, and merged on the driver, in
+the micro-batches of Structured Streaming:
 
     driver: plan  ->  executors: read, parse, match, reduce  ->  driver: answer, commit
                       (readStream)                               (foreachBatch)

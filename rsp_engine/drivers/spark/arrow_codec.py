@@ -1,10 +1,10 @@
-"""What executors send to the driver: reduced places as rows of Arrow tables.
+"""The Arrow codec of reduced splits, which executors send to the driver as rows.
 
-kind      what it tells
-place     which place was read; in `text` why its elements have to be looked at one by one
-segment   the times of its first and its latest element, and how many there were
-parcel    of the segment before: its pane, and its triples or its solutions
-letter    something that was set aside, and the latest time before it in its place
+kind      content
+split     the split that was read; in `text` why its elements must be taken one by one
+segment   its first and its latest timestamp, and how many elements and triples it has
+pane      a pane content of the segment before: the pane, and its triples or solutions
+letter    a dead letter, and the latest timestamp before it in its split
 name      an element with blank nodes
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rsp_engine.drivers.splits.segments import PaneContent, PlacedLetter, Segment
+from rsp_engine.drivers.splits.segments import PaneContent, Segment, SplitLetter
 from rsp_engine.drivers.splits.split_reducer import ReducedSplit
 from rsp_engine.io.sources.splits import Split
 from rsp_engine.model.streams import DeadLetter
@@ -57,26 +57,26 @@ ARROW_SCHEMA = pa.schema(
 Row = dict[str, Any]
 
 
-def to_rows(seq: int, source: int, place: Split, reduced: ReducedSplit) -> pa.RecordBatch:
-    """Return a place as rows, in their order; `seq` orders the places of all sources."""
-    rows = _rows(source, place, reduced)
+def to_rows(seq: int, source: int, split: Split, reduced: ReducedSplit) -> pa.RecordBatch:
+    """Encode a reduced split as rows, in order; `seq` orders the splits of all sources."""
+    rows = _rows(source, split, reduced)
     return pa.RecordBatch.from_pylist([{"seq": seq, **row} for row in rows], ARROW_SCHEMA)
 
 
-def _rows(source: int, place: Split, reduced: ReducedSplit) -> Iterator[Row]:
+def _rows(source: int, split: Split, reduced: ReducedSplit) -> Iterator[Row]:
     yield {
-        "kind": "place",
+        "kind": "split",
         "text": reduced.trouble,
         "step": int(reduced.lasts),
         "scan": source,
-        "first": place.start,
-        "last": place.end,
-        "time": place.line,
+        "first": split.start,
+        "last": split.end,
+        "time": split.line,
     }
     for time, name, count in reduced.names:
         yield {"kind": "name", "time": time, "text": name, "step": count}
     for item in reduced.items:
-        if isinstance(item, PlacedLetter):
+        if isinstance(item, SplitLetter):
             yield _letter_row(item)
             continue
         yield {
@@ -87,86 +87,86 @@ def _rows(source: int, place: Split, reduced: ReducedSplit) -> Iterator[Row]:
             "time": item.triples,
             "scan": item.between_windows,
         }
-        yield from map(_parcel_row, item.parcels)
+        yield from map(_pane_row, item.pane_contents)
 
 
-def _letter_row(item: PlacedLetter) -> Row:
+def _letter_row(item: SplitLetter) -> Row:
     letter = item.letter
     row = {"kind": "letter", "first": item.after, "time": letter.position, "data": letter.raw}
     return {**row, "texts": [letter.source, letter.reason]}
 
 
-def _parcel_row(parcel: PaneContent) -> Row:
+def _pane_row(pane_content: PaneContent) -> Row:
     row = {
-        "kind": "parcel",
-        "step": parcel.step,
-        "scan": parcel.scan,
-        "first": parcel.pane.first,
-        "last": parcel.pane.last,
+        "kind": "pane",
+        "step": pane_content.step,
+        "scan": pane_content.scan,
+        "first": pane_content.pane.first,
+        "last": pane_content.pane.last,
     }
-    content = parcel.content
+    content = pane_content.content
     if isinstance(content, WrittenTriples):
         return {**row, "text": content.text}
     if not isinstance(content, Matched):
         return {**row, "text": triples_text(content)}
     kind = None if content.kind is None else " ".join(map(str, content.kind)).encode()
-    found: Row = {"times": content.times, "numbers": content.numbers, "texts": content.keys}
-    found["data"] = kind
-    return {**row, "time": content.width, "text": "\n".join(content.texts()), **found}
+    columns: Row = {"times": content.times, "numbers": content.numbers, "texts": content.keys}
+    columns["data"] = kind
+    return {**row, "time": content.width, "text": "\n".join(content.texts()), **columns}
 
 
 def from_rows(table: pa.Table) -> list[tuple[int, Split, ReducedSplit]]:
-    """Return the places of a table in order, each with its source; rows of one stand together."""
+    """Decode the splits of a table in order, each with its source; the rows of one are adjacent."""
     numbers = table.column("seq").to_numpy()
     starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
     slices = sorted((int(numbers[a]), a, b) for a, b in pairwise(starts) if a < b)
-    return [_place(table.slice(a, b - a).combine_chunks().to_batches()[0]) for _, a, b in slices]
+    return [_split(table.slice(a, b - a).combine_chunks().to_batches()[0]) for _, a, b in slices]
 
 
-def _place(batch: pa.RecordBatch) -> tuple[int, Split, ReducedSplit]:
+def _split(batch: pa.RecordBatch) -> tuple[int, Split, ReducedSplit]:
     first = batch.slice(0, 1).to_pylist()[0]
-    place = Split(first["first"], first["last"], first["time"])
-    return first["scan"], place, _reduced(batch)
+    split = Split(first["first"], first["last"], first["time"])
+    return first["scan"], split, _reduced(batch)
 
 
 def _reduced(batch: pa.RecordBatch) -> ReducedSplit:
     plain = ["kind", "step", "scan", "first", "last", "time", "text"]
     columns = {name: batch.column(name).to_pylist() for name in plain}
-    items: list[Segment | PlacedLetter] = []
+    items: list[Segment | SplitLetter] = []
     names: list[tuple[int, str, int]] = []
     trouble, lasts = None, False
-    parcels: list[PaneContent] = []
-    for place, kind in enumerate(columns["kind"]):
-        row = {name: column[place] for name, column in columns.items()}
+    pane_contents: list[PaneContent] = []
+    for index, kind in enumerate(columns["kind"]):
+        row = {name: column[index] for name, column in columns.items()}
         match kind:
-            case "place":
+            case "split":
                 trouble, lasts = row["text"], bool(row["step"])
             case "name":
                 names.append((row["time"], row["text"], row["step"]))
             case "letter":
-                source, reason = batch.column("texts")[place].as_py()
-                raw = batch.column("data")[place].as_py()
+                source, reason = batch.column("texts")[index].as_py()
+                raw = batch.column("data")[index].as_py()
                 letter = DeadLetter(source, row["time"], raw, reason)
-                items.append(PlacedLetter(letter, row["first"]))
+                items.append(SplitLetter(letter, row["first"]))
             case "segment":
-                parcels = []
+                pane_contents = []
                 counts = row["step"], row["time"], row["scan"]
-                items.append(Segment(row["first"], row["last"], *counts, parcels))
+                items.append(Segment(row["first"], row["last"], *counts, pane_contents))
             case _:
                 pane = Pane(row["first"], row["last"])
-                content = _content(batch, place, row)
-                parcels.append(PaneContent(row["step"], row["scan"], pane, content))
+                content = _content(batch, index, row)
+                pane_contents.append(PaneContent(row["step"], row["scan"], pane, content))
     return ReducedSplit(items, names, trouble, lasts)
 
 
-def _content(batch: pa.RecordBatch, place: int, row: Row) -> Sequence[Triple] | Matched:
+def _content(batch: pa.RecordBatch, index: int, row: Row) -> Sequence[Triple] | Matched:
     if row["time"] is None:
         return WrittenTriples(row["text"])
-    times = batch.column("times")[place].values.to_numpy().astype(np.int64)
-    numbers = batch.column("numbers")[place].values.to_numpy().astype(np.float64)
+    times = batch.column("times")[index].values.to_numpy().astype(np.int64)
+    numbers = batch.column("numbers")[index].values.to_numpy().astype(np.float64)
     texts = row["text"].split("\n") if len(times) else []
-    keys = batch.column("texts")[place].as_py()
-    kind = _kind(batch.column("data")[place].as_py())
+    keys = batch.column("texts")[index].as_py()
+    kind = _kind(batch.column("data")[index].as_py())
     return Matched(WrittenRows(row["time"], texts), times, numbers, keys, kind)
 
 

@@ -1,4 +1,4 @@
-"""What executors do: read the places that they are given, and reduce them."""
+"""The executors' side: reading splits and reducing them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from rsp_engine.drivers.splits.split_reducer import SplitReducer
     from rsp_engine.drivers.splits.split_run import StreamTask, UnreadSplit
 
-__all__ = ["encode_reduced", "execute"]
+__all__ = ["encode_tasks", "execute"]
 
 
-def encode_reduced(tasks: Mapping[int, StreamTask]) -> str:
-    """Write what executors need to know, by the numbers of the sources."""
+def encode_tasks(tasks: Mapping[int, StreamTask]) -> str:
+    """Encode the tasks for the executors, by the number of the source."""
     pickled: bytes = cloudpickle.dumps((str(Path.cwd()), dict(tasks)))  # type: ignore[no-untyped-call]
     return base64.b85encode(pickled).decode()
 
@@ -34,20 +34,21 @@ def encode_reduced(tasks: Mapping[int, StreamTask]) -> str:
 def execute(
     work: str, number: int, source: int, edges: tuple[int, int | None, int]
 ) -> pa.RecordBatch:
-    """Read a place of a source, the so-manieth of its batch, and return what it is reduced to."""
-    place = Split(*edges)
-    reduced = _reducer(work, source).reduce(_tasks(work)[source].source.part(place))
-    return to_rows(number, source, place, reduced)
+    """Read and reduce a split of a source; `number` is its position in the micro-batch."""
+    split = Split(*edges)
+    reduced = _reducer(work, source).reduce(_tasks(work)[source].source.part(split))
+    return to_rows(number, source, split, reduced)
 
 
 @lru_cache(maxsize=1)
 def _tasks(work: str) -> Mapping[int, StreamTask]:
-    """Read what is to be done; Spark keeps a worker of Python for many tasks of a run."""
-    folder, tasks = cloudpickle.loads(base64.b85decode(work))
+    """Decode the tasks; cached, since Spark reuses a Python worker for many tasks of a run."""
+    decoded: tuple[str, Mapping[int, StreamTask]]
+    decoded = cloudpickle.loads(base64.b85decode(work))
+    folder, tasks = decoded
     with suppress(OSError):
-        os.chdir(folder)  # a path means what it means on the driver
-    found: Mapping[int, StreamTask] = tasks
-    return found
+        os.chdir(folder)  # relative paths are those of the driver
+    return tasks
 
 
 @lru_cache(maxsize=16)

@@ -1,9 +1,9 @@
-"""Kafka, through Spark's own connector: a query of Spark hands messages to the spool.
+"""Kafka, through Spark's own connector: a streaming query writes messages to the spool.
 
     kafka://host:9092/topic    with  --packages org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION
 
-Spark writes down how far it has read, beside the spool, after a batch is on disk there; what it
-reads again after a crash is known by its partition and its offset.
+Spark commits its offsets, beside the spool, after a micro-batch is on disk there. Messages that it
+reads again after a crash are recognized by their partition and offset.
 """
 
 from __future__ import annotations
@@ -28,30 +28,31 @@ __all__ = ["KafkaLink", "package"]
 
 _POLL_S = 0.2
 _AT_ONCE = 20_000
+"""The most messages of a micro-batch."""
 
 
 def package() -> str:
-    """Return the package that connects this Spark to Kafka."""
+    """Return the Maven package of the Kafka connector for this version of Spark."""
     import pyspark
 
     return f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
 
 
 class KafkaLink:
-    """Listens to a topic, from its start unless it was listened to before."""
+    """A listener to a topic: from its start, or from the committed offsets."""
 
     def __init__(
         self,
         address: Address,
         folder: Path,
-        opened: Callable[[Address], DataFrame] | None = None,
+        open_stream: Callable[[Address], DataFrame] | None = None,
     ) -> None:
-        """Take where the spool is; `opened` gives the stream of messages."""
+        """Open a topic with its spool in `folder`; `open_stream` replaces Spark's connector."""
         self._checkpoint = Path(folder) / "kafka"
-        self._stream = (opened or _opened)(address)
+        self._stream = (open_stream or _open_topic)(address)
 
     def listen(self, inbox: Inbox) -> None:
-        """Let Spark read, until it is closed or Spark breaks off."""
+        """Let Spark read until the inbox is closed, or Spark fails."""
         query = (
             self._stream.writeStream.option("checkpointLocation", str(self._checkpoint))
             .trigger(processingTime="200 milliseconds")
@@ -63,23 +64,23 @@ class KafkaLink:
             while query.isActive and not inbox.is_closed:
                 inbox.pause(_POLL_S)
             if not inbox.is_closed:
-                told = str(query.exception() or "nobody knows why").strip().splitlines()
-                raise Away(f"Spark does not read the topic any more: {told[0]}")
+                lines = str(query.exception() or "it reports no cause").strip().splitlines()
+                raise Away(f"Spark does not read the topic any more: {lines[0]}")
         finally:
             query.stop()
 
 
 def _messages(rows: Iterable[Any]) -> list[Message]:
-    """Return the messages of a batch; those of several partitions as they came to Kafka."""
-    found = sorted(rows, key=lambda row: (row["timestamp"], row["partition"], row["offset"]))
+    """Return the messages of a micro-batch, in the order in which Kafka received them."""
+    ordered = sorted(rows, key=lambda row: (row["timestamp"], row["partition"], row["offset"]))
     return [
         Message(bytes(row["value"] or b""), row["topic"], f"{row['partition']} {row['offset']}")
-        for row in found
+        for row in ordered
     ]
 
 
-def _opened(address: Address) -> DataFrame:
-    """Return the stream of a topic; without the package say which it is."""
+def _open_topic(address: Address) -> DataFrame:
+    """Return the stream of a topic; raise if Spark lacks the Kafka package."""
     options = {
         "kafka.bootstrap.servers": f"{address.host}:{address.port}",
         "subscribe": address.path,

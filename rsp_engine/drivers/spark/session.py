@@ -1,7 +1,6 @@
-"""The Spark session: Java that is recent enough, settings that fit, and quiet.
+"""The Spark session: a check of Java, the settings, and no output of its own.
 
-Nothing is printed but what the engine prints. A session is started once and kept: several runs of
-one program share it.
+Spark and Java print nothing. The session is started once, and the runs of a program share it.
 """
 
 from __future__ import annotations
@@ -35,10 +34,13 @@ if TYPE_CHECKING:
 __all__ = ["OLDEST_JAVA", "check_java", "java_version", "lost_java", "start_session"]
 
 OLDEST_JAVA = 17
+"""The oldest version of Java that Spark 4 supports."""
 _TRIES = 8
+"""How often a task is tried before the run fails."""
 _PATIENCE = "120s"
-"""How long a process of Python may take to connect, on a machine that has much to do."""
+"""How long a Python worker may take to connect, on a busy machine."""
 _DYING_S = 5.0
+"""How long to wait for the exit code of a Java process that ends, in seconds."""
 _HINT = (
     "install it, for instance with: sudo apt-get install openjdk-17-jre-headless;"
     " or run without Spark: --runner local"
@@ -64,21 +66,21 @@ _SETTINGS = {
 
 
 def java_version() -> int | None:
-    """Return the version of the Java that Spark would start; nothing if there is none."""
+    """Return the major version of the Java that Spark would start; None if there is none."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None:
         return None
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+        result = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
     except OSError:
         return None
-    found = re.search(r'version "(?:1\.)?([0-9]+)', told.stderr + told.stdout)
+    found = re.search(r'version "(?:1\.)?([0-9]+)', result.stderr + result.stdout)
     return int(found[1]) if found else None
 
 
 def check_java() -> None:
-    """Refuse to start without a Java that Spark runs on; look only if nothing runs yet."""
+    """Raise unless there is a Java that Spark supports; skip the check if a session runs."""
     from pyspark.sql import SparkSession
 
     if SparkSession.getActiveSession() is not None:
@@ -92,17 +94,17 @@ def check_java() -> None:
 
 
 def lost_java() -> str | None:
-    """Tell how the Java process of the session ended; nothing if it runs.
+    """Return how the Java process of the session ended; None if it runs.
 
-    What pyspark holds of it is dropped, so that the next run starts another.
+    The references of pyspark to it are dropped, so that the next run starts another.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    gateway = SparkContext._gateway  # nobody else knows the process
+    gateway = SparkContext._gateway  # pyspark has no public reference to the process
     if gateway is None or _answers(gateway):
         return None
-    code = _ended(getattr(gateway, "proc", None))
+    code = _exit_code(getattr(gateway, "proc", None))
     SparkContext._gateway = SparkContext._jvm = None
     SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
@@ -111,8 +113,8 @@ def lost_java() -> str | None:
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
 
-def _ended(process: subprocess.Popen[bytes] | None) -> int | None:
-    """Return the exit code of a process that ends; nothing if it is not known."""
+def _exit_code(process: subprocess.Popen[bytes] | None) -> int | None:
+    """Return the exit code of a process that ends; None if it is not known."""
     if process is None:
         return None
     try:
@@ -130,18 +132,18 @@ def _answers(gateway: JavaGateway) -> bool:
 
 
 def start_session(master: str = "local[*]", packages: str | None = None) -> SparkSession:
-    """Return the session of this program, started if need be, with some packages of Maven."""
+    """Return the session of this program; start it, with Maven packages, if there is none."""
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
     check_java()
-    made = SparkSession.builder.appName("rsp-engine").master(_patient(master))
+    builder = SparkSession.builder.appName("rsp-engine").master(_with_retries(master))
     for name, value in _SETTINGS.items():
-        made = made.config(name, value)
+        builder = builder.config(name, value)
     if packages is not None:
-        made = made.config("spark.jars.packages", packages)
+        builder = builder.config("spark.jars.packages", packages)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -149,8 +151,8 @@ def start_session(master: str = "local[*]", packages: str | None = None) -> Spar
     logging.getLogger().addFilter(_is_not_of_py4j)
     log = Path(tempfile.mkdtemp(prefix="rsp-spark-")) / "spark.log"
     try:
-        with _standard_error_to(log), _own_interrupts():
-            started = made.getOrCreate()
+        with _standard_error_to(log), _kept_interrupts():
+            started = builder.getOrCreate()
     except Exception as error:
         why = str(error).strip().partition("\n")[0]
         hint = f"{log} says more; or run without Spark: --runner local"
@@ -163,21 +165,21 @@ def start_session(master: str = "local[*]", packages: str | None = None) -> Spar
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
-    """Tell who logs: of a connection that breaks, the error of the run tells."""
+    """Filter out the log of py4j: the error of the run reports a broken connection."""
     return "py4j" not in Path(record.pathname).parts
 
 
 def _silence(context: SparkContext) -> None:
-    """Let pyspark print no traceback when Java dies: the error of the run tells."""
+    """Keep pyspark from printing a traceback when Java dies: the error of the run reports it."""
     server = context._accumulatorServer
     if server is not None:
         server.handle_error = lambda request, client_address: None  # type: ignore[method-assign]
 
 
-def _patient(master: str) -> str:
-    """Let a task be tried again, should its process die: on one machine Spark would give up.
+def _with_retries(master: str) -> str:
+    """Return a local master with retries of tasks: without them, Spark fails when a worker dies.
 
-    >>> _patient("local"), _patient("local[2]"), _patient("local[*,9]"), _patient("spark://a:7077")
+    >>> _with_retries("local"), _with_retries("local[2]"), _with_retries("local[*,9]"), _with_retries("spark://a:7077")
     ('local[1,8]', 'local[2,8]', 'local[*,9]', 'spark://a:7077')
     """
     cores = re.fullmatch(r"local(?:\[([0-9]+|\*)\])?", master)
@@ -185,8 +187,8 @@ def _patient(master: str) -> str:
 
 
 @contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """Keep what Ctrl-C does: Spark would have it end everything at once."""
+def _kept_interrupts() -> Iterator[None]:
+    """Restore the handler of Ctrl-C, which Spark replaces by one that ends everything at once."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -197,9 +199,9 @@ def _own_interrupts() -> Iterator[None]:
 
 @contextmanager
 def _standard_error_to(log: Path) -> Iterator[None]:
-    """Let what is started meanwhile write its errors to a file: Java and Spark talk a lot.
+    """Redirect the standard error of processes that are started to a file: Java logs a lot.
 
-    What this process itself has to say, in another thread, is said as ever.
+    The standard error of this process, in other threads, stays as it is.
     """
     sys.stderr.flush()
     kept, before = os.dup(2), sys.stderr
@@ -209,7 +211,7 @@ def _standard_error_to(log: Path) -> Iterator[None]:
         if before is sys.__stderr__:
             sys.stderr = os.fdopen(os.dup(kept), "w", encoding="utf-8", buffering=1)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of Spark's own
+            warnings.simplefilter("ignore")  # those of Spark
             yield
     finally:
         if sys.stderr is not before:

@@ -1,9 +1,9 @@
-"""The source of Structured Streaming: it reads the places that the driver plans.
+"""The data source of Structured Streaming: it reads the splits that the driver plans.
 
-The driver writes what comes next into a small file; the source, which Spark keeps in a process of
-its own, makes an offset of it. Executors read a place each, and give out what it is reduced to, as
-Arrow tables. What Spark writes down of offsets is of no use after the run: the driver keeps its own
-log, and a run that goes on begins anew for Spark.
+The driver writes the plan of the next micro-batch to a small file. The source, which Spark runs in
+a process of its own, turns it into an offset. Executors read the splits, and return them reduced,
+as Arrow tables. Spark's offset log lives only as long as the run: the driver has its own log, and a
+run that resumes is a new one for Spark.
 """
 
 from __future__ import annotations
@@ -24,37 +24,38 @@ if TYPE_CHECKING:
 
     Planned = tuple[int, Split]
     Numbered = tuple[int | None, ...]
-    """The number of a place in its batch, its source, its start, its end and its line."""
+    """The number of a split in its micro-batch, its source, its start, its end and its line."""
 
 __all__ = ["SOURCE_NAME", "NextBatch", "SplitSource"]
 
-SOURCE_NAME = "rsp-places"
+SOURCE_NAME = "rsp-splits"
 TASK_BYTES = 2 << 20
-MOST_PLACES = 8
-"""So many places at most share a task: a batch has as many for each core."""
+"""The most bytes of splits that share a task."""
+MOST_SPLITS = 8
+"""The most splits that share a task; a micro-batch has as many of a source for each core."""
 
 
 class NextBatch:
-    """The file in which the driver says what comes next."""
+    """The file with the plan of the next micro-batch."""
 
     def __init__(self, folder: str | Path) -> None:
         self._path = Path(folder) / "next.json"
 
-    def write(self, number: int, places: Sequence[Planned]) -> None:
-        """Say what the batch with this number reads: places, each with the number of its source."""
-        told = [[source, place.start, place.end, place.line] for source, place in places]
+    def write(self, number: int, splits: Sequence[Planned]) -> None:
+        """Write the splits of a micro-batch, each with the number of its source."""
+        rows = [[source, split.start, split.end, split.line] for source, split in splits]
         fresh = self._path.with_suffix(".new")
-        fresh.write_text(json.dumps({"seq": number, "places": json.dumps(told)}), encoding="utf-8")
+        fresh.write_text(json.dumps({"seq": number, "splits": json.dumps(rows)}), encoding="utf-8")
         fresh.replace(self._path)
 
     def read(self) -> dict[str, Any]:
-        """Return what was said, as an offset; something was, before anybody asks."""
-        found: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
-        return found
+        """Return the plan as an offset; the driver writes one before the source starts."""
+        offset: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
+        return offset
 
 
-def tasks(places: Sequence[Numbered]) -> list[list[Numbered]]:
-    """Put small neighbouring places together: a task costs as much as some hundred kB to read.
+def tasks(splits: Sequence[Numbered]) -> list[list[Numbered]]:
+    """Group small neighbouring splits: a task costs as much as reading some hundred kB.
 
     >>> small, large = (0, 0, 0, 1000, 1), (1, 0, 1000, 9_000_000, 1)
     >>> [len(group) for group in tasks([small, small, large, small])]
@@ -62,22 +63,21 @@ def tasks(places: Sequence[Numbered]) -> list[list[Numbered]]:
     """
     groups: list[list[Numbered]] = []
     size = 0
-    for place in places:
-        start, end = place[2], place[3]
-        more = TASK_BYTES if end is None or start is None else end - start
-        if not groups or size + more > TASK_BYTES or len(groups[-1]) == MOST_PLACES:
+    for split in splits:
+        start, end = split[2], split[3]
+        length = TASK_BYTES if end is None or start is None else end - start
+        if not groups or size + length > TASK_BYTES or len(groups[-1]) == MOST_SPLITS:
             groups.append([])
             size = 0
-        groups[-1].append(place)
-        size += more
+        groups[-1].append(split)
+        size += length
     return groups
 
 
 class SplitSource(DataSource):
-    """What Spark knows under the name of the source.
+    """The data source as Spark sees it.
 
-    Its option `folder` says where the file is, and `work` what executors do, as `executing` writes
-    it.
+    Its option `folder` is the folder of `NextBatch`, and `work` the text of `encode_tasks`.
     """
 
     @classmethod
@@ -86,48 +86,48 @@ class SplitSource(DataSource):
         return SOURCE_NAME
 
     def schema(self) -> str:
-        """Return the columns of reduced places."""
+        """Return the columns of reduced splits."""
         from rsp_engine.drivers.spark.arrow_codec import ARROW_COLUMNS
 
         return ARROW_COLUMNS
 
-    def streamReader(self, schema: StructType) -> PlaceReader:  # noqa: N802 - by Spark
-        """Return what reads the stream of places."""
-        return PlaceReader(self.options["folder"], self.options["work"])
+    def streamReader(self, schema: StructType) -> SplitReader:  # noqa: N802 - by Spark
+        """Return the reader of the splits."""
+        return SplitReader(self.options["folder"], self.options["work"])
 
 
-class PlaceReader(DataSourceStreamReader):
-    """Offsets are numbers of batches, with the places that each of them reads."""
+class SplitReader(DataSourceStreamReader):
+    """A reader whose offsets are numbers of micro-batches, with the splits of each."""
 
     def __init__(self, folder: str, work: str) -> None:
         self._next = NextBatch(folder)
         self._work = work
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Return where a new run starts."""
-        return {"seq": 0, "places": "[]"}
+        """Return the offset before the first micro-batch."""
+        return {"seq": 0, "splits": "[]"}
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: ANN401, N802
-        """Return what the driver has planned, if it is new."""
+        """Return what the driver has planned; the start again if nothing is new."""
         planned = self._next.read()
         return start if planned["seq"] <= start["seq"] else planned
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the places of a batch; small ones share a task."""
+        """Return the splits of a micro-batch; small ones share a task."""
         if start["seq"] == end["seq"]:
             return []
-        places = [(n, *place) for n, place in enumerate(json.loads(end["places"]))]
-        return [InputPartition(tuple(group)) for group in tasks(places)]
+        splits = [(n, *split) for n, split in enumerate(json.loads(end["splits"]))]
+        return [InputPartition(tuple(group)) for group in tasks(splits)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield what each place of a partition is reduced to; executors call this."""
+        """Yield each split of a partition, reduced; executors call this."""
         from rsp_engine.drivers.spark.executor import execute
 
         for number, source, *edges in partition.value:
             yield execute(self._work, number, source, tuple(edges))
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Do nothing: the driver knows how far it is."""
+        """Do nothing: the driver has its own commits."""
 
     def stop(self) -> None:
-        """Do nothing: nothing is held."""
+        """Do nothing: the reader has no resources."""

@@ -1,1 +1,1 @@
-"""Splits: read and reduced anywhere, merged again in the order of time."""
+"""Splits: read and reduced in any process, then merged in the order of event time."""

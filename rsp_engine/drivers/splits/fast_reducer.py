@@ -1,8 +1,8 @@
-"""Reducing plain lines: what counts is found in the text, and only that is ever parsed.
+"""The reduction of plain N-Quads lines: the pushdown runs on text, and only its result is parsed.
 
-This is for readings that want the triples, and for those of one pattern, `?s <p> ?o`, that keep the
-best solutions or the latest of each key, by a number that arithmetic makes of ?o. It gives what
-reducing elements gives.
+It serves pushdowns that need the triples, and those of one pattern, `?s <p> ?o`, that keep the k
+best solutions or the latest of each key, scored by arithmetic over ?o. The result is that of
+reducing parsed elements, as `split_reducer` does.
 """
 
 from __future__ import annotations
@@ -41,64 +41,64 @@ __all__ = ["PlainPushdown", "plain_pushdown"]
 
 
 class PlainPushdown(Protocol):
-    """A reading that plain lines are enough for."""
+    """A pushdown that can run on plain lines."""
 
-    reading: Pushdown
+    pushdown: Pushdown
 
     def over(self, lines: PlainLines) -> Pack | None:
-        """Return what makes parcels of lines; nothing if these lines are not enough for it."""
+        """Return a function that makes pane contents of lines; None if the lines must be parsed."""
 
 
 class _Triples:
-    """All triples, each once."""
+    """A pushdown of all triples, each once."""
 
-    def __init__(self, reading: Pushdown) -> None:
-        self.reading = reading
+    def __init__(self, pushdown: Pushdown) -> None:
+        self.pushdown = pushdown
 
     def over(self, lines: PlainLines) -> Pack | None:
-        def pack(pane: Pane, places: Integers) -> PaneContent:
-            text = "\n".join(dict.fromkeys(lines.triples(places)))
-            return PaneContent(self.reading.step, self.reading.scan, pane, WrittenTriples(text))
+        def pack(pane: Pane, indices: Integers) -> PaneContent:
+            text = "\n".join(dict.fromkeys(lines.triples(indices)))
+            return PaneContent(self.pushdown.step, self.pushdown.scan, pane, WrittenTriples(text))
 
         return pack
 
 
 class _Solutions:
-    """The solutions of one pattern that count."""
+    """A pushdown of the solutions of one pattern that can reach an answer."""
 
-    def __init__(self, reading: Pushdown, predicate: bytes, keep: KeepBest | KeepLatest) -> None:
-        assert isinstance(reading.wanted, MatchedSolutions), "it wants solutions"  # noqa: S101
-        self.reading = reading
+    def __init__(self, pushdown: Pushdown, predicate: bytes, keep: KeepBest | KeepLatest) -> None:
+        assert isinstance(pushdown.wanted, MatchedSolutions), "only these are matched"  # noqa: S101
+        self.pushdown = pushdown
         self._predicate = predicate
         self._keep = keep
-        scoring = reading.wanted.matching.scoring
-        assert scoring is not None, "it is plain"  # noqa: S101
+        scoring = pushdown.wanted.matching.scoring
+        assert scoring is not None, "a plain matching has a score"  # noqa: S101
         self._scoring = scoring
-        self._is_ordered = reading.wanted.matching.ordered
-        self._value = reading.wanted.matching.names[1]
+        self._is_ordered = pushdown.wanted.matching.ordered
+        self._value = pushdown.wanted.matching.names[1]
 
     def over(self, lines: PlainLines) -> Pack | None:
-        places = lines.matching(self._predicate)
-        values = lines.values[places]
+        matching = lines.matching(self._predicate)
+        values = lines.values[matching]
         if np.isnan(values).any():
             return None
-        kind = _kind(values, lines.kinds[places])
-        found = self._scores(values, kind)
-        if found is None:
+        kind = _kind(values, lines.kinds[matching])
+        scores = self._scores(values, kind)
+        if scores is None:
             return None
         kind = kind if isinstance(self._scoring, Variable) else None
         numbers = np.empty(len(lines))
-        numbers[places] = found
+        numbers[matching] = scores
         is_matching = np.zeros(len(lines), dtype=np.bool_)
-        is_matching[places] = True
+        is_matching[matching] = True
 
-        def pack(pane: Pane, places: Integers) -> PaneContent:
-            return self._parcel(lines, pane, places[is_matching[places]], numbers, kind)
+        def pack(pane: Pane, indices: Integers) -> PaneContent:
+            return self._pane_content(lines, pane, indices[is_matching[indices]], numbers, kind)
 
         return pack
 
     def _scores(self, values: Floats, kind: NumberKind | None) -> Floats | None:
-        """Return the number of each value; nothing if float64 may not have SPARQL's order."""
+        """Return the score of each value; None if float64 may not have SPARQL's order."""
         has_value = self._value in variables(self._scoring)
         if not self._is_ordered:
             return evaluate(self._scoring, {self._value: values} if has_value else {})
@@ -108,49 +108,49 @@ class _Solutions:
             return None
         return exact_scores(self._scoring, {self._value: Column(values, kind)}, len(values))
 
-    def _parcel(
+    def _pane_content(
         self,
         lines: PlainLines,
         pane: Pane,
-        places: Integers,
+        indices: Integers,
         numbers: Floats,
         kind: NumberKind | None,
     ) -> PaneContent:
         if isinstance(self._keep, KeepBest):
-            kept = places[self._best(lines, places, numbers[places])]
+            kept = indices[self._best(lines, indices, numbers[indices])]
         else:
-            kept = places[self._latest(lines, places)]
+            kept = indices[self._latest(lines, indices)]
         rows = WrittenRows(2, lines.rows(kept))
-        found = Matched(rows, lines.times[kept], numbers[kept], kind=kind)
-        return PaneContent(self.reading.step, self.reading.scan, pane, found)
+        matched = Matched(rows, lines.times[kept], numbers[kept], kind=kind)
+        return PaneContent(self.pushdown.step, self.pushdown.scan, pane, matched)
 
-    def _best(self, lines: PlainLines, places: Integers, numbers: Floats) -> Integers:
-        """Return the k best; and others as good, which are left to those who know their texts."""
-        assert isinstance(self._keep, KeepBest), "it was asked for"  # noqa: S101
+    def _best(self, lines: PlainLines, indices: Integers, numbers: Floats) -> Integers:
+        """Return a superset of the k best: the operator breaks ties by text."""
+        assert isinstance(self._keep, KeepBest), "the caller checks it"  # noqa: S101
         scores = numbers if self._keep.descending else -numbers
         size, wanted = len(scores), 2 * self._keep.k + 16
         if size <= 2 * wanted:
             return np.arange(size)
         near = np.flatnonzero(scores >= np.partition(scores, size - wanted)[size - wanted])
-        known = set(lines.rows(places[near]))
-        return near if len(known) >= self._keep.k else np.arange(size)
+        distinct = set(lines.rows(indices[near]))
+        return near if len(distinct) >= self._keep.k else np.arange(size)
 
-    def _latest(self, lines: PlainLines, places: Integers) -> Integers:
-        """Return the latest line of each subject; of two at once the one with the larger text."""
-        times = lines.times[places]
-        subjects = lines.subjects(places)
-        order = np.arange(len(places))
+    def _latest(self, lines: PlainLines, indices: Integers) -> Integers:
+        """Return the latest line of each subject; a tie goes to the larger text."""
+        times = lines.times[indices]
+        subjects = lines.subjects(indices)
+        order = np.arange(len(indices))
         if (times[1:] <= times[:-1]).any():
-            objects = lines.objects(places)
+            objects = lines.objects(indices)
             ranked = sorted(order.tolist(), key=lambda n: (times[n], subjects[n], objects[n]))
             order = np.array(ranked, dtype=np.int64)
-            subjects = [subjects[place] for place in ranked]
+            subjects = [subjects[index] for index in ranked]
         latest = dict(zip(subjects, order.tolist(), strict=True))
         return np.sort(np.fromiter(latest.values(), dtype=np.int64, count=len(latest)))
 
 
 def _kind(values: Floats, kinds: Integers) -> NumberKind | None:
-    """Return the kind of numbers; nothing if float64 may not have SPARQL's order."""
+    """Return the kind of numbers; None if float64 may not have SPARQL's order."""
     if not len(values) or np.abs(values).max() >= 10.0**SURE:
         return None
     is_decimal = kinds == DECIMAL
@@ -162,7 +162,7 @@ def _kind(values: Floats, kinds: Integers) -> NumberKind | None:
 
 
 def _digits(values: Floats) -> int:
-    """Return how many digits decimals have behind the point: their float64 tells that."""
+    """Return the most digits that decimals have after the point, found from their float64."""
     return next(
         digits
         for digits in range(MOST_DIGITS + 1)
@@ -170,11 +170,11 @@ def _digits(values: Floats) -> int:
     )
 
 
-def plain_pushdown(reading: Pushdown) -> PlainPushdown | None:
-    """Return a reading for plain lines, if they are enough for it."""
-    wanted = reading.wanted
+def plain_pushdown(pushdown: Pushdown) -> PlainPushdown | None:
+    """Return a pushdown that runs on plain lines; None if it needs parsed elements."""
+    wanted = pushdown.wanted
     if wanted is None:
-        return _Triples(reading)
+        return _Triples(pushdown)
     if isinstance(wanted, DescribedElements):
         return None
     if not wanted.matching.is_plain or wanted.matching.scoring is None:
@@ -189,5 +189,5 @@ def plain_pushdown(reading: Pushdown) -> PlainPushdown | None:
     if set(variables(wanted.matching.scoring)) - {value.name}:
         return None
     if isinstance(keep, KeepBest) or (isinstance(keep, KeepLatest) and keep.key == (0,)):
-        return _Solutions(reading, str(predicate).encode(), keep)
+        return _Solutions(pushdown, str(predicate).encode(), keep)
     return None

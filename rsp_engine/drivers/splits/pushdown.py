@@ -1,8 +1,8 @@
-"""Readings: what the scans of the queries want to know of a stream.
+"""Pushdown: what each scan of each query needs of a stream, computed where its splits are read.
 
-A query that ranks wants solutions, and only those that can still count; any other wants triples, or
-the solutions of elements where these are matched one by one.
-Readings are plain values, so that they can be sent to where a stream is read.
+A ranked query needs only the solutions that can reach an answer. Other queries need the triples, or
+the solutions of each element where elements are matched one by one. Pushdowns are plain values, so
+that they can be sent to executors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rsp_engine.operators.topk.keyed_topk import best_of
 from rsp_engine.operators.windows.element_solutions import Describing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
     from rsp_engine.operators.sparql.pane_matcher import Matched, SolutionTuple
@@ -47,106 +47,101 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class KeepBest:
-    """Of each pane the k best solutions: no other can reach an answer."""
+    """Keeps the k best solutions of each pane: no other can reach an answer."""
 
     k: int
     descending: bool
 
     def keep(self, matched: Matched) -> Matched:
-        """Return the best by score, then by the later arrival, then by the larger text."""
+        """Return the k best by score, then by the later arrival, then by the larger text."""
         best, _ = best_of(matched, self.k, descending=self.descending)
         return best
 
 
 @dataclass(frozen=True, slots=True)
 class KeepLatest:
-    """Of each pane the latest arrival of each join key; of two at once the one with larger text."""
+    """Keeps the latest arrival of each join key in each pane; a tie goes to the larger text."""
 
     key: tuple[int, ...]
 
     def keep(self, matched: Matched) -> Matched:
-        """Return one solution for each key."""
+        """Return one solution for each join key."""
         latest: dict[SolutionTuple, int] = {}
         times, solutions = matched.times.tolist(), matched.solutions
-        for place, solution in enumerate(solutions):
+        for index, solution in enumerate(solutions):
             key = tuple([solution[at] for at in self.key])
-            other = latest.setdefault(key, place)
-            if other != place and (
-                times[other] < times[place]
+            other = latest.setdefault(key, index)
+            if other != index and (
+                times[other] < times[index]
                 or (
-                    times[other] == times[place] and row_text(solutions[other]) < row_text(solution)
+                    times[other] == times[index] and row_text(solutions[other]) < row_text(solution)
                 )
             ):
-                latest[key] = place
+                latest[key] = index
         return matched.at(list(latest.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class KeepDistinct:
-    """Of each pane every solution, once, with its latest arrival."""
+    """Keeps each distinct solution of a pane once, with its latest arrival."""
 
     def keep(self, matched: Matched) -> Matched:
-        """Return the solutions that count."""
-        return matched.at(_latest(matched, range(len(matched.solutions))))
-
-
-def _latest(matched: Matched, places: Iterable[int]) -> list[int]:
-    """Return of some places those of the latest arrival of each solution."""
-    latest: dict[SolutionTuple, int] = {}
-    times = matched.times
-    for place in places:
-        other = latest.setdefault(matched.solutions[place], place)
-        if times[other] < times[place]:
-            latest[matched.solutions[place]] = place
-    return list(latest.values())
+        """Return the latest arrival of each solution."""
+        latest: dict[SolutionTuple, int] = {}
+        times = matched.times
+        for index, solution in enumerate(matched.solutions):
+            other = latest.setdefault(solution, index)
+            if times[other] < times[index]:
+                latest[solution] = index
+        return matched.at(list(latest.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedSolutions:
-    """Solutions of patterns, over a window and the static graphs, and which of them to keep."""
+    """The solutions of patterns over a window and the static graphs, and which of them to keep."""
 
     matching: Matching
     graphs: bytes
     """The static graphs, as N-Quads."""
     names: tuple[str, ...]
-    """Their names, since N-Quads do not tell of empty ones."""
+    """The names of these graphs, since N-Quads leave out empty ones."""
     keep: KeepBest | KeepLatest | KeepDistinct
 
     def matcher(self) -> Matcher:
-        """Return what finds the solutions."""
-        return Matcher(self.matching, _loaded(self.graphs, self.names))
+        """Return the matcher of the patterns."""
+        return Matcher(self.matching, _load(self.graphs, self.names))
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedElements:
-    """The solutions that elements give to some blocks, over the static graphs."""
+    """The solutions of WINDOW blocks within each element, over the static graphs."""
 
     blocks: tuple[ElementBlock, ...]
     graphs: bytes
     names: tuple[str, ...]
 
     def describing(self) -> Describing:
-        """Return what describes the solutions."""
-        return Describing(self.blocks, _loaded(self.graphs, self.names))
+        """Return the matcher of the blocks, which writes solutions as triples."""
+        return Describing(self.blocks, _load(self.graphs, self.names))
 
 
-def _loaded(graphs: bytes, names: Sequence[str]) -> ox.Store:
-    made = ox.Store()
+def _load(graphs: bytes, names: Sequence[str]) -> ox.Store:
+    store = ox.Store()
     for name in names:
-        made.add_graph(ox.NamedNode(name))
-    made.load(graphs, format=ox.RdfFormat.N_QUADS)
-    return made
+        store.add_graph(ox.NamedNode(name))
+    store.load(graphs, format=ox.RdfFormat.N_QUADS)
+    return store
 
 
-def _dumped(store: ox.Store) -> tuple[bytes, tuple[str, ...]]:
-    """Return graphs as N-Quads, and their names, since N-Quads do not tell of empty ones."""
-    found = store.dump(format=ox.RdfFormat.N_QUADS) if len(store) else b""
-    return found or b"", tuple(str(name.value) for name in store.named_graphs())
+def _dump(store: ox.Store) -> tuple[bytes, tuple[str, ...]]:
+    """Return graphs as N-Quads, and their names, since N-Quads leave out empty ones."""
+    graphs = store.dump(format=ox.RdfFormat.N_QUADS) if len(store) else b""
+    return graphs or b"", tuple(str(name.value) for name in store.named_graphs())
 
 
 @dataclass(frozen=True, slots=True)
 class Pushdown:
-    """What one scan of one query wants: solutions, as they are or described; or the triples."""
+    """What one scan of one query needs: matched solutions, described elements, or the triples."""
 
     step: int
     scan: int
@@ -155,7 +150,7 @@ class Pushdown:
 
 
 def pushdowns(plans: Sequence[PhysicalPlan], stream: str) -> Iterator[Pushdown]:
-    """Yield the readings of a stream; nothing for windows that count, which see elements."""
+    """Yield the pushdowns of a stream; count windows have none, since they need every element."""
     for step, plan in enumerate(plans):
         for number, scan in enumerate(plan.scans):
             if scan.stream == stream and isinstance(scan.frame, TimeFrame):
@@ -163,14 +158,14 @@ def pushdowns(plans: Sequence[PhysicalPlan], stream: str) -> Iterator[Pushdown]:
 
 
 def _every_triple(config: SparqlConfig) -> Matching:
-    """Return a matching that gives triples as they are, for those who need to know their times."""
+    """Return a matching whose solutions are the triples, for queries that need arrival times."""
     names = ("s", "p", "o")
     return Matching(OBJECTS, names, (OnePattern(*map(Hole, names)),), config, False, Number(1.0))
 
 
 def _wanted(plan: PhysicalPlan, scan: WindowScan) -> MatchedSolutions | DescribedElements | None:
     if scan.blocks:
-        return DescribedElements(scan.blocks, *_dumped(block_graphs(scan.blocks, plan.graphs)))
+        return DescribedElements(scan.blocks, *_dump(block_graphs(scan.blocks, plan.graphs)))
     config = plan.operator
     keep: KeepBest | KeepLatest | KeepDistinct
     match config:
@@ -187,4 +182,4 @@ def _wanted(plan: PhysicalPlan, scan: WindowScan) -> MatchedSolutions | Describe
     assert config.matching is not None, "the planner says what to match"  # noqa: S101
     store = ox.Store()
     load_graphs(store, plan.graphs)
-    return MatchedSolutions(config.matching, *_dumped(store), keep)
+    return MatchedSolutions(config.matching, *_dump(store), keep)

@@ -1,13 +1,13 @@
-"""Segments: stretches of a stream that others have read, matched and reduced.
+"""Segments: runs of elements of a split, matched and reduced.
 
-A segment is a run of neighbouring elements of one source, within which no window closes: the first
-of them may raise the watermark past the close of a window, the others do not. What such elements
-leave behind is which panes they are in and what they hold, so that they can be taken together:
+A segment is a run of neighbouring elements of one source within which no window closes: the first
+element may raise the watermark past the close of a window, the others do not. So only their panes
+and their content matter, and they can be taken together:
 
     elements    1  3  2 | 11 12 10 | 21     windows close after 10 and after 20
     segments    rise 1    rise 11    rise 21
 
-Of each segment every scan has a parcel for each pane: the triples, or the solutions that the
+For each scan and each pane, a segment has one pane content: the triples, or the solutions that the
 operator needs, and nothing else.
 """
 
@@ -25,39 +25,40 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.sparql.pane_matcher import Matched
 
-__all__ = ["PaneContent", "PlacedLetter", "Segment"]
+__all__ = ["PaneContent", "Segment", "SplitLetter"]
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedLetter:
-    """A dead letter between elements, and when the latest of its place before it came, if any."""
+class SplitLetter:
+    """A dead letter between the elements of a split."""
 
     letter: DeadLetter
     after: int | None
+    """The latest timestamp before it in its split, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaneContent:
-    """What a segment holds in a pane of a scan: triples, or solutions if the scan asks for them."""
+    """The content of a segment in one pane of a scan: triples, or solutions after a pushdown."""
 
     step: int
-    """Which query it is for, by its place among all of them."""
+    """The number of the query."""
     scan: int
-    """Which of its scans."""
+    """The number of the scan within the query."""
     pane: Pane
     content: Sequence[Triple] | Matched
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Neighbouring elements, taken together."""
+    """Neighbouring elements of a split that are taken together."""
 
     timestamp: int
-    """When the first of them came."""
+    """The timestamp of the first element."""
     high: int
-    """When the latest of them came."""
+    """The latest timestamp."""
     elements: int
     triples: int
     between_windows: int
-    """How many of the elements no window takes, because they fall between two."""
-    parcels: Sequence[PaneContent]
+    """How many elements fall between two windows, so that none takes them."""
+    pane_contents: Sequence[PaneContent]

@@ -1,8 +1,8 @@
-"""From the elements of a place to segments: what is sent to the queries, and nothing else.
+"""The reduction of a split: from its elements to segments, with the content that queries need.
 
-This is done where the stream is read, by whoever reads it, and many do at once. Nobody there knows
-how far the stream has come elsewhere; so what cannot be told from one place alone is left to the
-one who takes the segments: whether an element is late, and whether an equal one came before.
+Splits are reduced where they are read, many at once, and each without knowledge of the others. What
+one split alone cannot decide is left to the split merger: whether an element is late, and whether
+an equal one came before.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from rsp_engine.drivers.splits.fast_reducer import plain_pushdown
 from rsp_engine.drivers.splits.pushdown import DescribedElements
-from rsp_engine.drivers.splits.segments import PaneContent, PlacedLetter, Segment
+from rsp_engine.drivers.splits.segments import PaneContent, Segment, SplitLetter
 from rsp_engine.io.blank_nodes import ElementNames, within_stream
 from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
 from rsp_engine.io.sources.batch import ElementBatch, InBatches
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Triple
 
+    from rsp_engine.drivers.splits.fast_reducer import Pack
     from rsp_engine.drivers.splits.pushdown import MatchedSolutions, Pushdown
     from rsp_engine.io.sources.fast_nquads.plain_lines import PlainLines
     from rsp_engine.io.sources.splits import SplitPart
-    from rsp_engine.model.arrays import Integers
+    from rsp_engine.model.arrays import Booleans, Integers
     from rsp_engine.model.windows import TimeFrame
     from rsp_engine.operators.sparql.pane_matcher import Matched
 
@@ -40,43 +41,41 @@ __all__ = ["ReducedSplit", "SplitReducer"]
 
 @dataclass(frozen=True, slots=True)
 class ReducedSplit:
-    """What is in a place.
+    """The segments and dead letters of a split; or why it cannot be reduced."""
 
-    If that cannot be told there, `trouble` says why: then its elements have to be looked at one by
-    one, and those of all places after it too if it `lasts`.
-    """
-
-    items: Sequence[Segment | PlacedLetter] = ()
+    items: Sequence[Segment | SplitLetter] = ()
     names: Sequence[tuple[int, str, int]] = ()
-    """Elements with blank nodes: their times, what they are called after, how often they came."""
+    """Elements with blank nodes: their timestamps, their names, and how often they occur."""
     trouble: str | None = None
+    """Why the elements of the split must be taken one by one; None if it is reduced."""
     lasts: bool = False
+    """Whether the trouble holds for all later splits of the source too."""
 
 
 class SplitReducer:
-    """Reduces places of one stream, for the queries that read it."""
+    """A reducer of the splits of one stream, for the queries that read it."""
 
     def __init__(
         self,
         stream: str,
         number: int,
-        readings: Sequence[Pushdown],
+        pushdowns: Sequence[Pushdown],
         frames: Sequence[TimeFrame],
         max_delay: int,
     ) -> None:
-        """Take the name and the number of the stream, and the frames of all queries."""
+        """Set up the pushdowns of a stream; `frames` are those of all queries."""
         self._stream = stream
         self._number = number
-        self._readings = readings
+        self._pushdowns = pushdowns
         self._frames = frames
         self._max_delay = max_delay
-        self._packing = [_packing(reading.wanted) for reading in readings]
-        plain = [plain_pushdown(reading) for reading in readings]
-        self._plain = [found for found in plain if found is not None]
-        self._is_plain = len(self._plain) == len(readings)
+        self._reductions = [_reduction(pushdown.wanted) for pushdown in pushdowns]
+        plain = [plain_pushdown(pushdown) for pushdown in pushdowns]
+        self._plain = [pushdown for pushdown in plain if pushdown is not None]
+        self._is_plain = len(self._plain) == len(pushdowns)
 
     def reduce(self, part: SplitPart) -> ReducedSplit:
-        """Read a place, and reduce it."""
+        """Read a split, and reduce it: on plain lines if they suffice, else on parsed elements."""
         if self._is_plain and isinstance(part, NQuads):
             lines = part.plain_lines()
             reduced = None if lines is None else self._reduce_plain(lines)
@@ -85,84 +84,82 @@ class SplitReducer:
         return self._reduce_elements(part)
 
     def _reduce_plain(self, lines: PlainLines) -> ReducedSplit | None:
-        """Reduce lines of the plainest form; nothing if more has to be known of them."""
+        """Reduce plain lines; return None if they must be parsed."""
         if not len(lines):
             return None
         times = lines.times
         if any(frame.is_before_t0(int(times.min())) for frame in self._frames):
             return None
-        edges = self._edges(times)
-        parcels: list[list[PaneContent]] = [[] for _ in edges[:-1]]
-        taken = np.zeros(len(times), dtype=bool)
-        for reading in self._plain:
-            pack = reading.over(lines)
+        packs: list[tuple[TimeFrame, Pack]] = []
+        for plain in self._plain:
+            pack = plain.over(lines)
             if pack is None:
                 return None
-            first, last = panes_of(reading.reading.frame, times)
-            taken |= first <= last
-            for number, pane, places in _groups(edges, first, last):
-                parcels[number].append(pack(pane, places))
+            packs.append((plain.pushdown.frame, pack))
         # Lines of one element have one time, so they are in the same segment and the same panes.
-        begins, between = lines.begins, lines.begins & ~taken
-        segments = [
-            Segment(
-                int(times[start]),
-                int(times[start:end].max()),
-                int(np.count_nonzero(begins[start:end])),
-                end - start,
-                int(np.count_nonzero(between[start:end])),
-                held,
-            )
-            for (start, end), held in zip(pairwise(edges), parcels, strict=True)
-        ]
-        return ReducedSplit(segments)
+        starts = np.arange(len(times) + 1)
+        return ReducedSplit([s for _, s in self._segments(times, starts, lines.begins, packs)])
 
     def _reduce_elements(self, part: SplitPart) -> ReducedSplit:
         names = ElementNames(self._stream)
         is_scoped = part.blank_node_scope == "element"
         try:
-            read = _read(part, names if is_scoped else None, self._number)
+            elements = _read(part, names if is_scoped else None, self._number)
         except TripleTermError as error:
             return ReducedSplit(trouble=str(error))
         if part.leans_on_others:
-            return ReducedSplit(trouble="times are said elsewhere", lasts=True)
-        times = np.array(read.timestamps, dtype=np.int64)
+            return ReducedSplit(trouble="other splits state its timestamps", lasts=True)
+        times = np.array(elements.timestamps, dtype=np.int64)
         if any(frame.is_before_t0(int(times.min())) for frame in self._frames if len(times)):
             return ReducedSplit(trouble="an element is before t0")
-        segments = self._segments(times, read)
-        found = [(time, name, count) for time, name, count in names.state()]
-        return ReducedSplit(list(_in_order(segments, _letters(read.letters, times))), found)
+        starts = np.array(elements.starts, dtype=np.int64)
+        packs = [
+            (pushdown.frame, _content_pack(pushdown, reduce, elements, starts, times))
+            for pushdown, reduce in zip(self._pushdowns, self._reductions, strict=True)
+        ]
+        begins = np.ones(len(times), dtype=bool)
+        segments = self._segments(times, starts, begins, packs)
+        named = [(time, name, count) for time, name, count in names.state()]
+        return ReducedSplit(list(_in_order(segments, _letters(elements.letters, times))), named)
 
-    def _segments(self, times: Integers, read: _Read) -> Iterator[tuple[int, Segment]]:
-        """Yield segments, each with the place of its first element."""
+    def _segments(
+        self,
+        times: Integers,
+        starts: Integers,
+        begins: Booleans,
+        packs: Sequence[tuple[TimeFrame, Pack]],
+    ) -> Iterator[tuple[int, Segment]]:
+        """Yield segments of lines or elements, each with the index of its first one.
+
+        `starts` has the index of the first triple of each, and at last the number of triples;
+        `begins` has those that begin an element.
+        """
         if not len(times):
             return
         edges = self._edges(times)
-        starts = np.array(read.starts, dtype=np.int64)
-        parcels: list[list[PaneContent]] = [[] for _ in edges[:-1]]
+        contents: list[list[PaneContent]] = [[] for _ in edges[:-1]]
         taken = np.zeros(len(times), dtype=bool)
-        for reading, pack in zip(self._readings, self._packing, strict=True):
-            first, last = panes_of(reading.frame, times)
+        for frame, pack in packs:
+            first, last = panes_of(frame, times)
             taken |= first <= last
-            for number, pane, elements in _groups(edges, first, last):
-                content = pack(_Content(read, starts, times, elements))
-                parcels[number].append(PaneContent(reading.step, reading.scan, pane, content))
-        for (start, end), held in zip(pairwise(edges), parcels, strict=True):
-            part = times[start:end]
+            for number, pane, indices in _groups(edges, first, last):
+                contents[number].append(pack(pane, indices))
+        between = begins & ~taken
+        for (start, end), pane_contents in zip(pairwise(edges), contents, strict=True):
             yield (
                 start,
                 Segment(
-                    int(part[0]),
-                    int(part.max()),
-                    end - start,
+                    int(times[start]),
+                    int(times[start:end].max()),
+                    int(np.count_nonzero(begins[start:end])),
                     int(starts[end] - starts[start]),
-                    int(np.count_nonzero(~taken[start:end])),
-                    held,
+                    int(np.count_nonzero(between[start:end])),
+                    pane_contents,
                 ),
             )
 
     def _edges(self, times: Integers) -> list[int]:
-        """Return where segments begin, and at last where the last one ends."""
+        """Return the index at which each segment begins, and at last the end of the last one."""
         watermarks = np.maximum.accumulate(times) - self._max_delay
         begins = np.zeros(len(times), dtype=bool)
         begins[0] = True
@@ -173,8 +170,8 @@ class SplitReducer:
 
 
 @dataclass(slots=True)
-class _Read:
-    """The elements of a place side by side, and where letters stand between them."""
+class _Elements:
+    """The elements of a split as columns, and the dead letters between them, with their indices."""
 
     timestamps: list[int] = field(default_factory=list)
     triples: list[Triple] = field(default_factory=list)
@@ -182,8 +179,8 @@ class _Read:
     letters: list[tuple[int, DeadLetter]] = field(default_factory=list)
 
 
-def _read(part: SplitPart, names: ElementNames | None, stream: int) -> _Read:
-    read = _Read()
+def _read(part: SplitPart, names: ElementNames | None, stream: int) -> _Elements:
+    read = _Elements()
     items = part.batches() if isinstance(part, InBatches) else iter(part)
     for item in items:
         if isinstance(item, DeadLetter):
@@ -197,12 +194,12 @@ def _read(part: SplitPart, names: ElementNames | None, stream: int) -> _Read:
             read.triples.extend(within_stream(triples, stream) if has_labels else triples)
         else:
             read.timestamps.append(item.timestamp)
-            read.triples.extend(_named(item, names, stream))
+            read.triples.extend(_with_names(item, names, stream))
             read.starts.append(len(read.triples))
     return read
 
 
-def _named(element: Element, names: ElementNames | None, stream: int) -> Sequence[Triple]:
+def _with_names(element: Element, names: ElementNames | None, stream: int) -> Sequence[Triple]:
     triples = canonical_triples(element.triples)
     if names is None:
         return within_stream(triples, stream) if b"_:" in element.raw else triples
@@ -211,15 +208,15 @@ def _named(element: Element, names: ElementNames | None, stream: int) -> Sequenc
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """The triples of some elements."""
+    """The triples of the elements of one pane."""
 
-    read: _Read
+    read: _Elements
     starts: Integers
-    came: Integers
+    arrivals: Integers
     elements: Integers
 
     def triples(self) -> Sequence[Triple]:
-        """Return the triples of all the elements."""
+        """Return the triples of all elements."""
         elements, triples = self.elements, self.read.triples
         start, end = int(elements[0]), int(elements[-1]) + 1
         if end - start == len(elements):
@@ -228,72 +225,88 @@ class _Content:
         return [triple for begin, stop in pairs for triple in triples[begin:stop]]
 
     def distinct(self) -> Sequence[Triple]:
-        """Return each triple once, in the order in which they came."""
+        """Return each triple once, in the order of arrival."""
         return list(dict.fromkeys(self.triples()))
 
     def times(self) -> Integers:
-        """Return when each of the triples came."""
-        return np.repeat(self.came[self.elements], self.sizes())
+        """Return the arrival time of each triple."""
+        return np.repeat(self.arrivals[self.elements], self.sizes())
 
     def sizes(self) -> list[int]:
-        """Return how many triples each of the elements has."""
+        """Return how many triples each element has."""
         sizes: list[int] = (self.starts[self.elements + 1] - self.starts[self.elements]).tolist()
         return sizes
 
 
-def _packing(
+def _content_pack(
+    pushdown: Pushdown,
+    reduce: Callable[[_Content], Sequence[Triple] | Matched],
+    elements: _Elements,
+    starts: Integers,
+    times: Integers,
+) -> Pack:
+    """Return a function that makes pane contents of elements."""
+
+    def pack(pane: Pane, indices: Integers) -> PaneContent:
+        content = reduce(_Content(elements, starts, times, indices))
+        return PaneContent(pushdown.step, pushdown.scan, pane, content)
+
+    return pack
+
+
+def _reduction(
     wanted: MatchedSolutions | DescribedElements | None,
 ) -> Callable[[_Content], Sequence[Triple] | Matched]:
-    """Return what makes the content of a parcel."""
+    """Return the function that reduces the elements of a pane to what a pushdown needs."""
     if wanted is None:
         return _Content.distinct
     if isinstance(wanted, DescribedElements):
         describing = wanted.describing()
 
-        def described(content: _Content) -> Sequence[Triple]:
-            came: list[int] = content.came[content.elements].tolist()
-            return describing.together(content.triples(), content.sizes(), came)
+        def describe(content: _Content) -> Sequence[Triple]:
+            arrivals: list[int] = content.arrivals[content.elements].tolist()
+            return describing.together(content.triples(), content.sizes(), arrivals)
 
-        return described
+        return describe
     matcher, keep = wanted.matcher(), wanted.keep
 
-    def matched(content: _Content) -> Matched:
-        found = matcher.match(content.triples(), content.times(), 0, content.sizes())
-        return keep.keep(found)
+    def match(content: _Content) -> Matched:
+        matched = matcher.match(content.triples(), content.times(), 0, content.sizes())
+        return keep.keep(matched)
 
-    return matched
+    return match
 
 
 def _groups(
     edges: Sequence[int], first: Integers, last: Integers
 ) -> Iterator[tuple[int, Pane, Integers]]:
-    """Yield the number of a segment, a pane, and the elements of the one that are in the other."""
+    """Yield the number of a segment, a pane, and the indices of what is in both."""
     for number, (start, end) in enumerate(pairwise(edges)):
         low, high = first[start:end], last[start:end]
         inside = np.flatnonzero(low <= high)
         if not len(inside):
             continue
-        tells = (low + high)[inside]  # both rise with time, so their sum tells panes apart
-        order = np.argsort(tells, kind="stable")
-        cuts = np.flatnonzero(np.diff(tells[order])) + 1
+        keys = (low + high)[inside]  # both rise with time, so their sum identifies a pane
+        order = np.argsort(keys, kind="stable")
+        cuts = np.flatnonzero(np.diff(keys[order])) + 1
         for part in np.split(inside[order], cuts):
             yield number, Pane(int(low[part[0]]), int(high[part[0]])), part + start
 
 
 def _letters(
     letters: Sequence[tuple[int, DeadLetter]], times: Integers
-) -> list[tuple[int, PlacedLetter]]:
-    """Return letters with their places, and the latest time before each."""
+) -> list[tuple[int, SplitLetter]]:
+    """Return dead letters with their indices, and the latest timestamp before each."""
     latest = np.maximum.accumulate(times)
     return [
-        (at, PlacedLetter(letter, int(latest[at - 1]) if at else None)) for at, letter in letters
+        (at, SplitLetter(letter, int(latest[at - 1]) if at else None)) for at, letter in letters
     ]
 
 
 def _in_order(
-    segments: Iterator[tuple[int, Segment]], letters: Sequence[tuple[int, PlacedLetter]]
-) -> Iterator[Segment | PlacedLetter]:
-    """Yield letters before the first segment that begins at or after their place."""
+    segments: Iterator[tuple[int, Segment]], letters: Sequence[tuple[int, SplitLetter]]
+) -> Iterator[Segment | SplitLetter]:
+    """Yield each dead letter before the first segment that begins at or after its index."""
     waiting = list(reversed(letters))
     for start, segment in segments:
         while waiting and waiting[-1][0] <= start:
@@ -303,9 +316,9 @@ def _in_order(
 
 
 def panes_of(frame: TimeFrame, times: Integers) -> tuple[Integers, Integers]:
-    """Return the first and the last window that hold each instant: none if they cross.
+    """Return the first and the last window that hold each instant; if first > last, there is none.
 
-    This is `TimeFrame.pane`, for arrays.
+    This is `TimeFrame.pane` for arrays.
     """
     since = times - frame.t0
     if frame.bounds == "(]":
@@ -316,6 +329,6 @@ def panes_of(frame: TimeFrame, times: Integers) -> tuple[Integers, Integers]:
 
 
 def last_closed(frame: TimeFrame, watermarks: Integers) -> Integers:
-    """Return the last window that each watermark closes: this is `TimeFrame.last_closed`."""
+    """Return the last window that each watermark closes: `TimeFrame.last_closed` for arrays."""
     since = watermarks - frame.t0 - frame.range
     return -(-since // frame.step) - 1 if frame.bounds == "(]" else since // frame.step

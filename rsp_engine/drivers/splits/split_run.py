@@ -1,10 +1,10 @@
-"""A run whose sources are read in many places: what any driver does that reads elsewhere.
+"""A run over splits: the part that is common to all drivers that read in micro-batches.
 
-    plan     which places to read next: a few of each source that has nothing left to take
-    reduce   read a place, and reduce it to segments: anywhere, many at once
-    take     gather what was reduced, and let the queries answer what is due
+    plan     which splits to read next: a few of each source that has nothing left to merge
+    reduce   read a split, and reduce it to segments: in any process, many at once
+    merge    merge the reduced splits, and let the queries answer what is due
 
-The answers are those of the local driver, whatever the places are.
+The answers are those of the local driver, whatever the splits are.
 """
 
 from __future__ import annotations
@@ -36,38 +36,39 @@ if TYPE_CHECKING:
 __all__ = ["SplitRun", "StreamTask", "UnreadSplit"]
 
 _WAIT_S = 0.2
+"""How long to wait for live sources at a time, in seconds."""
 
 
 class StreamTask(NamedTuple):
-    """All that is needed to reduce places of a source, wherever that is done."""
+    """All that is needed to reduce the splits of a source, in any process."""
 
     source: Splittable | LiveSource
     stream: str
     number: int
-    """The number of the stream, which tells its blank nodes from those of others."""
-    readings: tuple[Pushdown, ...]
+    """The number of the stream, which scopes its blank nodes."""
+    pushdowns: tuple[Pushdown, ...]
     frames: tuple[TimeFrame, ...]
     max_delay: int
     is_in_order: bool = False
-    """Whether every element is needed, in its order: then places are read where they are taken."""
+    """Whether queries need every element in order: then splits are read where they are merged."""
 
     def reducer(self) -> SplitReducer | UnreadSplit:
-        """Return what reduces places of the source."""
+        """Return the reducer of the splits."""
         if self.is_in_order:
             return UnreadSplit()
-        return SplitReducer(self.stream, self.number, self.readings, self.frames, self.max_delay)
+        return SplitReducer(self.stream, self.number, self.pushdowns, self.frames, self.max_delay)
 
 
 class UnreadSplit:
-    """Leaves places as they are: somebody else looks at their elements one by one."""
+    """A reducer that leaves splits unread: the merger reads their elements one by one."""
 
     def reduce(self, part: SplitPart) -> ReducedSplit:
-        """Say that nothing was done."""
+        """Return that the split is not reduced."""
         return ReducedSplit(trouble=f"every element of {part.name} is needed")
 
 
 class SplitRun:
-    """Runs queries over sources, place by place."""
+    """A run of queries over sources, split by split."""
 
     def __init__(
         self,
@@ -75,12 +76,12 @@ class SplitRun:
         sources: Mapping[str, Sequence[ElementSource]],
         dead_letter: Callable[[DeadLetter], None],
         max_delay: int = 0,
-        pace: ReplayClock | None = None,
+        replay_clock: ReplayClock | None = None,
     ) -> None:
         self._steps = steps
-        self._driver = LocalDriver(steps, sources, dead_letter, max_delay, pace)
+        self._driver = LocalDriver(steps, sources, dead_letter, max_delay, replay_clock)
         self.tasks = dict(_tasks(steps, sources, max_delay))
-        """The sources that are read elsewhere, by number."""
+        """The sources that are read in splits, by number."""
         frames = {
             (step, number): scan.frame
             for step, each in enumerate(steps)
@@ -88,7 +89,7 @@ class SplitRun:
             if isinstance(scan.frame, TimeFrame)
         }
         names = self._driver.names
-        self._gathering = SplitMerger(sources, frozenset(self.tasks), frames, names, max_delay)
+        self._merger = SplitMerger(sources, frozenset(self.tasks), frames, names, max_delay)
         self._reducers: dict[int, SplitReducer | UnreadSplit] = {}
         self._live = {
             number: task.source
@@ -98,138 +99,138 @@ class SplitRun:
 
     @property
     def counts(self) -> Counts:
-        """What passed through the run so far."""
+        """How many elements, triples and answers have passed through the run so far."""
         return self._driver.counts
 
     def watermarks(self) -> dict[str, float]:
-        """Return how far each query has come; another thread may ask."""
+        """Return the watermark of each query. Other threads may call this."""
         return self._driver.watermarks()
 
     @property
     def is_done(self) -> bool:
-        """Whether all sources have ended, and everything is answered."""
-        return self._gathering.is_done
+        """Whether all sources have ended, and all windows are answered."""
+        return self._merger.is_done
 
     def plan(
         self, planned: Mapping[int, Split], size: int, count: int
     ) -> Iterator[tuple[int, Split]]:
-        """Yield places to read next, so many of a source, after those that were planned last."""
+        """Yield up to `count` splits of each source, of about `size` bytes, after the last one."""
         for number, task in self.tasks.items():
-            if not self._gathering.wants(number):
+            if not self._merger.wants(number):
                 continue
             live, since = self._live.get(number), planned.get(number)
-            is_over = live is None or live.has_ended  # asked first: it may end meanwhile
-            places = list(islice(task.source.cut(size, since), count))
-            if not places and is_over:
-                self._gathering.end(number)
-            elif not places and live is not None:
+            is_over = live is None or live.has_ended  # before the cut: it may end meanwhile
+            splits = list(islice(task.source.cut(size, since), count))
+            if not splits and is_over:
+                self._merger.end(number)
+            elif not splits and live is not None:
                 yield from self._silence(number, live, since)
-            yield from ((number, place) for place in places)
+            yield from ((number, split) for split in splits)
 
     def _silence(
         self, number: int, live: LiveSource, since: Split | None
     ) -> Iterator[tuple[int, Split]]:
-        """Yield a place without anything in it, once, where a source is silent."""
-        if live.is_silent and not self._gathering.is_silent(number):
+        """Yield an empty split, once, when a live source falls silent."""
+        if live.is_silent and not self._merger.is_silent(number):
             at = 0 if since is None or since.end is None else since.end
             yield number, Split(at, at)
 
     @property
     def is_live(self) -> bool:
-        """Whether more may come of a source than is there."""
+        """Whether a source is live."""
         return bool(self._live)
 
     @property
     def is_full(self) -> bool:
-        """Whether a sender waits for something to be released."""
+        """Whether back-pressure blocks a sender until something is released."""
         return any(source.is_full for source in self._live.values())
 
-    def plan_when_there_is_more(
+    def wait_for_splits(
         self,
         planned: Mapping[int, Split],
         size: int,
         count: int,
         is_stopping: Callable[[], bool],
     ) -> list[tuple[int, Split]]:
-        """Return places to read next; where all is waiting for live sources, wait for them."""
+        """Return the splits to read next; wait for live sources if nothing else can be merged."""
         while True:
-            places = list(self.plan(planned, size, count))
-            waiting = [n for n in self._live if self._gathering.wants(n)]
-            if places or not waiting or is_stopping() or self._gathering.has_more():
-                return places
+            splits = list(self.plan(planned, size, count))
+            waiting = [n for n in self._live if self._merger.wants(n)]
+            if splits or not waiting or is_stopping() or self._merger.has_more():
+                return splits
             self._live[waiting[0]].wait(planned.get(waiting[0]), _WAIT_S / len(waiting))
 
     def release(self, needed: Mapping[int, int]) -> None:
-        """Let live sources forget what comes before some places, by the numbers of sources."""
+        """Release what live sources keep before a position, by the number of the source."""
         for number, until in needed.items():
             self._live[number].release(until)
 
     def needed(self, planned: Mapping[int, Split]) -> dict[int, int]:
-        """Return from where on live sources are needed, if the state as it is now is kept."""
-        found = {}
+        """Return the position from which on live sources are needed to resume from this state."""
+        positions = {}
         for number in self._live:
-            oldest, place = self._gathering.oldest(number), planned.get(number)
+            oldest, split = self._merger.oldest(number), planned.get(number)
             if oldest is not None:
-                found[number] = oldest
-            elif place is not None and place.end is not None:
-                found[number] = place.end
-        return found
+                positions[number] = oldest
+            elif split is not None and split.end is not None:
+                positions[number] = split.end
+        return positions
 
-    def reduce(self, number: int, place: Split) -> ReducedSplit:
-        """Reduce a place of a source here."""
+    def reduce(self, number: int, split: Split) -> ReducedSplit:
+        """Reduce a split of a source in this process."""
         if number not in self._reducers:
             self._reducers[number] = self.tasks[number].reducer()
-        return self._reducers[number].reduce(self.tasks[number].source.part(place))
+        return self._reducers[number].reduce(self.tasks[number].source.part(split))
 
-    def take(
+    def merge(
         self,
-        given: Iterable[tuple[int, Split, ReducedSplit]],
+        splits: Iterable[tuple[int, Split, ReducedSplit]],
         at_most: float,
         is_enough: Callable[[], bool] = lambda: False,
     ) -> Iterator[Answer]:
-        """Yield the answers that come of places, and of so many items of what is read here.
+        """Merge splits, and at most `at_most` elements read here; yield the answers that are due.
 
-        Where it `is_enough`, the rest is taken the next time.
+        When `is_enough()`, the rest is left to the next call.
         """
-        for number, place, reduced in given:
-            self._gathering.give(number, place, reduced)
-        yield from self._driver.take(self._gathering.items(at_most, is_enough))
+        for number, split, reduced in splits:
+            self._merger.add(number, split, reduced)
+        yield from self._driver.take(self._merger.items(at_most, is_enough))
 
     def ended(self) -> list[int]:
-        """Return the sources of which no more places will be planned."""
-        return [number for number in self.tasks if self._gathering.has_ended(number)]
+        """Return the numbers of the sources that have no more splits."""
+        return [number for number in self.tasks if self._merger.has_ended(number)]
 
     def end(self, numbers: Iterable[int]) -> None:
-        """Learn that sources have ended, as they had when a batch was planned that broke off."""
+        """Mark sources as ended, as they were when the micro-batch that broke off was planned."""
         for number in numbers:
-            self._gathering.end(number)
+            self._merger.end(number)
 
     def state(self) -> StateData:
-        """Return all that is known, as plain data, between two takes."""
+        """Return the state of the run, as plain data, between two merges."""
         return {
             "driver": self._driver.state(),
-            "gathering": self._gathering.state(),
+            "gathering": self._merger.state(),
             "steps": {str(number): step.state() for number, step in enumerate(self._steps)},
         }
 
     def restore(self, state: StateData, planned: Mapping[int, Split]) -> None:
-        """Go on from a state of the same queries and sources, after the places planned last."""
+        """Resume from a state of the same queries and sources, after the splits planned last."""
         for number, source in self._live.items():
             if number in planned:
                 source.go_on(planned[number])
         self._driver.restore(state["driver"])
         for number, step in enumerate(self._steps):
             step.restore(state["steps"][str(number)])
-        self._gathering.restore(state["gathering"], self.reduce)
+        self._merger.restore(state["gathering"], self.reduce)
 
 
 def _tasks(
     steps: Sequence[Step], sources: Mapping[str, Sequence[ElementSource]], max_delay: int
 ) -> Iterator[tuple[int, StreamTask]]:
-    """Yield the sources that can be read elsewhere, by number, and all that are live.
+    """Yield the tasks of the sources that can be split or are live, by the number of the source.
 
-    Windows that count, queries of pairs, and queries that read the answers of others need every
-    element in its order.
+    Count windows, queries of pairs, and queries that read the answers of others need every element
+    in order.
     """
     plans = [step.plan for step in steps]
     scans = [scan for plan in plans for scan in plan.scans]
@@ -239,11 +240,11 @@ def _tasks(
     paired = {s.stream for p in plans if isinstance(p.operator, PairsConfig) for s in p.scans}
     scanned = set() if is_chained else {scan.stream for scan in scans} - counted - paired
     number = 0
-    for stream_number, (stream, found) in enumerate(sources.items()):
-        for source in found:
+    for stream_number, (stream, bound) in enumerate(sources.items()):
+        for source in bound:
             if stream in scanned and isinstance(source, Splittable) and source.can_be_cut:
-                wanted = tuple(pushdowns(plans, stream))
-                task = StreamTask(source, stream, stream_number, wanted, frames, max_delay)
+                pushed = tuple(pushdowns(plans, stream))
+                task = StreamTask(source, stream, stream_number, pushed, frames, max_delay)
                 yield number, task
             elif isinstance(source, LiveSource):
                 yield number, StreamTask(source, stream, stream_number, (), (), max_delay, True)

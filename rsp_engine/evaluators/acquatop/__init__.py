@@ -1,1 +1,1 @@
-"""AcquaTop: a window joined with a replica under a budget, ranked by Topk+N."""
+"""AcquaTop: a window joined with a replica under a budget, and ranked by Topk+N."""

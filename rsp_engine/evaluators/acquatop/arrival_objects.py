@@ -1,29 +1,31 @@
-"""Objects that are arrivals: of each join key the latest, or each arrival by itself.
+"""Arrivals as ranked objects: the latest arrival of each join key, or every arrival.
 
-They go to Topk+N, or to an operator that keeps the whole window where the policy looks at all of
-it.
+They are ranked by Topk+N, or by an operator over the whole window if the policy elects from the
+whole window.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from rsp_engine.evaluators.acquatop.join_keys import JoinKeys
 from rsp_engine.evaluators.acquatop.object_table import Arrival, ObjectTable, as_text
 from rsp_engine.evaluators.acquatop.ranked_objects import Members
 from rsp_engine.model.terms.lazy_text import WrittenRows
+from rsp_engine.model.terms.ntriples import read_rows
 from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
 from rsp_engine.operators.acquatop.whole_window import WholeWindow
 from rsp_engine.operators.scoring.positions import Positions
 from rsp_engine.operators.topk.contract import TopkAnswer, TopkOperatorConfig
+from rsp_engine.replica.sparql_client.request_text import unaskable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig, ArrivalRule
     from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
     from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
     from rsp_engine.evaluators.service.refresh import Refresh
@@ -32,23 +34,28 @@ if TYPE_CHECKING:
     from rsp_engine.model.terms.term import Term
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.sparql.pane_matcher import Matched
+    from rsp_engine.replica.pattern import Key
+    from rsp_engine.replica.store.keys import Keys
 
-__all__ = ["ArrivalObjects"]
+__all__ = ["ArrivalObjects", "JoinKeys"]
+
+_NO_KEY = -1
+T = TypeVar("T")
 
 
 class ArrivalObjects:
-    """Memory: the objects of open windows."""
+    """Objects that are arrivals. Memory: the objects of open windows."""
 
     def __init__(
         self, config: AcquaTopConfig, refresh: Refresh, values: RemoteValues, scores: PlainScores
     ) -> None:
-        assert config.matching is not None, "the planner says what to match"  # noqa: S101
+        assert config.matching is not None, "the planner sets matching"  # noqa: S101
         self.config = config
         self._names = config.matching.names
         self._replica = refresh.replica
         self._values = values
         self._scores = scores
-        self._population = ObjectTable(config.arrivals)
+        self._table = ObjectTable(config.arrivals)
         self._keys = JoinKeys(refresh.replica.keys, config.key, config.arrivals)
         self._operator: TopkN | WholeWindow
         if refresh.plan.policy.proposer == "list":
@@ -81,75 +88,75 @@ class ArrivalObjects:
         chosen = rows.texts if isinstance(rows, WrittenRows) else rows
         solutions = [chosen[place] for place in places.tolist()]
         positions = self._positions.of(
-            matched.times[places], lambda place: as_text(solutions[place]), self._population.at
+            matched.times[places], lambda place: as_text(solutions[place]), self._table.at
         )
-        came = Arrival(solutions, keys, streaming, positions)
-        objects = self._population.join(pane.last, came)
+        arrivals = Arrival(solutions, keys, streaming, positions)
+        objects = self._table.join(pane.last, arrivals)
         remote = self._values.of(keys)
         self._operator.arrive(pane, objects, positions, streaming, remote)
-        # A key that is known to have no value is not one that is unknown.
-        none = objects[np.isnan(remote) & self._replica.is_known(keys)]
-        if len(none):
-            self._operator.change(none, np.full(len(none), np.nan))
+        # The operator must tell a known key without a value from a cold key.
+        empty = objects[np.isnan(remote) & self._replica.is_known(keys)]
+        if len(empty):
+            self._operator.change(empty, np.full(len(empty), np.nan))
 
     def settle(self, window: int) -> None:
         self._operator.settle(window)
 
     def change(self, keys: Integers) -> None:
-        objects = self._population.of_keys(keys)
+        objects = self._table.of_keys(keys)
         if len(objects):
-            values = self._values.of(self._population.keys_of(objects))
-            self._operator.change(objects, values, self._population.streaming(objects))
+            values = self._values.of(self._table.keys_of(objects))
+            self._operator.change(objects, values, self._table.streaming(objects))
 
     def close(self, window: int) -> TopkAnswer:
         return self._operator.close(window)
 
     def expire(self, window: int) -> Integers:
-        return self._population.expire(window)
+        return self._table.expire(window)
 
     def holds(self, keys: Integers) -> Booleans:
-        return self._population.holds(keys)
+        return self._table.holds(keys)
 
     def forget(self, keys: Integers) -> None:
         self._keys.forget(keys)
 
     def join_keys(self) -> Integers:
-        return self._population.keys()
+        return self._table.keys()
 
     def keys_of(self, numbers: Sequence[int]) -> Integers:
-        return self._population.keys_of(numbers)
+        return self._table.keys_of(numbers)
 
     def best_streaming(self, keys: Sequence[int]) -> Floats:
-        return self._population.best_streaming(keys)
+        return self._table.best_streaming(keys)
 
     def streamed(self, numbers: Integers) -> tuple[Floats, Integers]:
-        return self._population.streaming(numbers), self._population.positions(numbers)
+        return self._table.streaming(numbers), self._table.positions(numbers)
 
     def bindings(self, numbers: Sequence[int], now: int) -> list[Mapping[str, Term]]:
-        solutions = self._population.solutions(numbers, len(self._names))
+        solutions = self._table.solutions(numbers, len(self._names))
         return [dict(zip(self._names, solution, strict=True)) for solution in solutions]
 
     def terms(self, numbers: Sequence[int], now: int) -> Sequence[Term | None]:
         if self.config.streaming is None:
             return [None] * len(numbers)
         place = self._names.index(self.config.streaming)
-        return [row[place] for row in self._population.solutions(numbers, len(self._names))]
+        return [row[place] for row in self._table.solutions(numbers, len(self._names))]
 
     def members(self) -> Members:
-        found = self._population
-        numbers = found.numbers()
-        keys, positions = found.keys_of(numbers), found.positions(numbers)
-        return Members(numbers, keys, found.streaming(numbers), positions, found.ends(numbers))
+        table = self._table
+        numbers = table.numbers()
+        keys, positions = table.keys_of(numbers), table.positions(numbers)
+        return Members(numbers, keys, table.streaming(numbers), positions, table.ends(numbers))
 
     def state(self) -> StateData:
         return {
-            "population": self._population.state(),
+            "population": self._table.state(),
             "operator": self._operator.state(),
             "positions": self._positions.state(),
         }
 
     def restore(self, state: StateData) -> None:
-        self._population.restore(state["population"], len(self._names))
+        self._table.restore(state["population"], len(self._names))
         self._positions.restore(state["positions"])
         scores, operator = self._scores, self._operator
         self._operator = (
@@ -157,3 +164,67 @@ class ArrivalObjects:
             if isinstance(operator, TopkN)
             else WholeWindow.restored(operator.config, scores, state["operator"])
         )
+
+
+class JoinKeys:
+    """The join keys of solutions, as key numbers of the replica.
+
+    With arrivals `latest`, only the latest solution of each key counts, so pushdown may drop the
+    others beforehand without a change of the numbers. Memory: the texts of keys that arrived as
+    text, until they are forgotten.
+    """
+
+    def __init__(self, keys: Keys, columns: tuple[int, ...], arrivals: ArrivalRule) -> None:
+        self._keys = keys
+        self._columns = columns
+        self._keeps_all = arrivals == "all"
+        self._of_text: dict[str, int] = {}
+        self._texts: defaultdict[int, list[str]] = defaultdict(list)
+
+    def arrivals(self, matched: Matched) -> tuple[Integers, Integers]:
+        """Return the key and the index of each arrival that counts, in time order.
+
+        Solutions that nothing remote can join are left out.
+        """
+        places = np.array(matched.in_order(range(len(matched.solutions))), dtype=np.int64)
+        rows = matched.solutions
+        if isinstance(rows, WrittenRows):
+            texts = rows.column(*self._columns)
+            chosen, places = self._select([texts[place] for place in places.tolist()], places)
+            numbers = self._numbers_of_texts(chosen)
+        else:
+            keys: Any = [tuple([rows[p][at] for at in self._columns]) for p in places.tolist()]
+            chosen, places = self._select(keys, places)
+            numbers = np.array([self._number(key) for key in chosen], dtype=np.int64)
+        is_joined = numbers != _NO_KEY
+        return numbers[is_joined], places[is_joined]
+
+    def _select(self, keys: list[T], places: Integers) -> tuple[list[T], Integers]:
+        if self._keeps_all:
+            return keys, places
+        latest = dict(zip(keys, range(len(keys)), strict=True))
+        if len(latest) == len(keys):
+            return keys, places
+        indices = np.sort(np.fromiter(latest.values(), dtype=np.int64, count=len(latest)))
+        return [keys[index] for index in indices.tolist()], places[indices]
+
+    def _numbers_of_texts(self, texts: Sequence[str]) -> Integers:
+        known = self._of_text
+        unknown = [text for text in dict.fromkeys(texts) if text not in known]
+        if unknown:
+            read: Any = read_rows(unknown, len(self._columns))
+            for text, number in zip(unknown, map(self._number, read), strict=True):
+                if number != _NO_KEY:
+                    known[text] = number
+                    self._texts[number].append(text)
+        return np.array([known.get(text, _NO_KEY) for text in texts], dtype=np.int64)
+
+    def forget(self, numbers: Integers) -> None:
+        """Forget the texts of keys whose numbers are reused."""
+        for number in numbers.tolist():
+            for text in self._texts.pop(number, ()):
+                del self._of_text[text]
+
+    def _number(self, key: Key) -> int:
+        # A blank node equals no term but itself, so nothing remote joins it.
+        return self._keys.number(key) if key in self._keys or unaskable(key) is None else _NO_KEY

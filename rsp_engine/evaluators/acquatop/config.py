@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 __all__ = ["AcquaTopConfig", "ArrivalRule"]
 
 ArrivalRule = Literal["latest", "all"]
-"""Of several arrivals of a join key in a window: the latest counts, or each is an object."""
+"""For several arrivals of a join key in a window: the latest counts, or each is an object."""
 
 
 @dataclass(frozen=True, slots=True)
 class AcquaTopConfig(SparqlConfig):
-    """The text is that of the general path: what the query means.
+    """The text is that of the general path, and defines what the query means.
 
-    `matching` gives the solutions of the window, with x_S; `key` says which of its variables are
-    the join key. `scoring` is F, over the variables `streaming` and `remote`, if it has them. With
-    a `grouping` the objects are groups of solutions, and x_S is an aggregate. `scored` asks for the
-    terms that objects have as their scores; nothing if that is a variable.
+    `matching` gives the solutions of the window, with x_S; `key` has the positions of the join key
+    in a solution. `scoring` is F, over the variables `streaming` and `remote`, if it has them. With
+    a `grouping`, objects are groups of solutions, and x_S is an aggregate. `scored` is the query
+    for the scores of objects as terms; None if the score is a variable.
     """
 
     tag: ClassVar[str] = "Joined"
@@ -52,17 +52,18 @@ class AcquaTopConfig(SparqlConfig):
 
     @property
     def is_monotone(self) -> bool:
-        """Whether a larger x_S is surely not worse."""
+        """Whether a larger x_S is proved not to be worse."""
         good = ("rises", "constant") if self.descending else ("falls", "constant")
         return self.proof is not None and self.proof.direction in good
 
     def scores(self, streaming: Floats, remote: Floats) -> Floats:
-        """Return F as Topk+N wants it: larger is better, NaN only where there is no remote value.
+        """Return F as Topk+N needs it: larger is better, NaN only without a remote value.
 
-        It is calculated with doubles, whatever the terms are. What has no score is the worst.
+        F is computed in float64, whatever the types of the terms. An object without a score gets
+        -inf.
         """
-        assert self.scoring is not None, "the planner says how to score"  # noqa: S101
+        assert self.scoring is not None, "the planner sets scoring"  # noqa: S101
         columns = {self.streaming: streaming, self.remote: remote}
-        found = evaluate(self.scoring, {n: c for n, c in columns.items() if n is not None})
-        found = np.broadcast_to(found if self.descending else -found, streaming.shape)
-        return np.where(np.isnan(remote), np.nan, np.where(np.isnan(found), -np.inf, found))
+        scores = evaluate(self.scoring, {n: c for n, c in columns.items() if n is not None})
+        scores = np.broadcast_to(scores if self.descending else -scores, streaming.shape)
+        return np.where(np.isnan(remote), np.nan, np.where(np.isnan(scores), -np.inf, scores))

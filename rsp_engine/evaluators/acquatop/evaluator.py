@@ -1,12 +1,12 @@
-"""One evaluation of a ranked query that joins a window with a remote dataset: AcquaTop.
+"""The AcquaTop evaluator: ranked queries that join a window with a remote dataset.
 
     pane -> candidates -> elected set -> fetch -> changed objects -> Topk+N -> ranking
 
 The window is matched pane by pane, and its solutions become objects. Before the window is ranked,
-the policy elects keys to fetch, within the budget; what turns out to have changed is moved in the
-list. As long as all scores are numbers whose order float64 has, and keys have one remote solution,
-this is Topk+N's list. From the first other one on, the objects are ranked by terms, with a row for
-each remote solution.
+the policy elects keys to fetch, within the budget, and changed objects move in the list. This is
+the list of Topk+N as long as float64 preserves the order of all scores, and each key has at most
+one remote solution. From the first exception on, objects are ranked by terms, with a row for each
+remote solution.
 
 Zahmatkesh, Della Valle: Continuous top-k approximated join of streaming and evolving distributed
 data. Section 5, Algorithm 5.
@@ -56,7 +56,7 @@ class AcquaTopEvaluator:
     """Ranks window by window. Memory: the objects of open windows, and the replica."""
 
     def __init__(self, config: AcquaTopConfig, store: Store, refresh: Refresh) -> None:
-        assert config.matching is not None, "the planner says what to match"  # noqa: S101
+        assert config.matching is not None, "the planner sets matching"  # noqa: S101
         self.config = config
         self.may_give_blank_nodes = False
         self._refresh = refresh
@@ -65,27 +65,27 @@ class AcquaTopEvaluator:
         self._values = RemoteValues(refresh.replica, config, self._scores)
         self._matcher = Matcher(config.matching, store)
         self._projector = Projector(config, config.projected)
-        made = ArrivalObjects if config.grouping is None else GroupObjects
-        self._objects: RankedObjects = made(config, refresh, self._values, self._scores)
+        objects = ArrivalObjects if config.grouping is None else GroupObjects
+        self._objects: RankedObjects = objects(config, refresh, self._values, self._scores)
         policy = refresh.plan.policy
-        # Where changes are pushed there is nothing to expect: what is known is what is there.
-        self._prospect = (
+        # With a change feed the replica is up to date: there is nothing to predict.
+        self._outlook = (
             VoiOutlook(policy, config, self._objects, self._values)
             if isinstance(policy, Voi) and not refresh.plan.is_pushed
             else None
         )
-        self._ranked: TermRanking | None = None  # of the window at hand, until something changes
+        self._ranked: TermRanking | None = None  # cached until an object changes
         self._judge = OracleJudge(config, refresh, self._scores) if config.is_judged else None
         self._stats: dict[str, Any] = {}
 
     def stats(self) -> dict[str, Any]:
-        """Return what the last answer was made of, and what it cost."""
+        """Return the cost and the quality of the last answer."""
         return self._stats
 
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions:
-        """Return the answer over the content of the only scan, at an instant."""
+        """Return the answer over the only scan, at an instant."""
         [scan] = scans
-        assert isinstance(scan, TimedScan), "windows that count are not ranked here"  # noqa: S101
+        assert isinstance(scan, TimedScan), "AcquaTop ranks time windows only"  # noqa: S101
         window = scan.closed
         self._values.renew(self._refresh.begin(scan.interval().open))
         left = self._objects.expire(window)
@@ -94,37 +94,37 @@ class AcquaTopEvaluator:
             self._objects.take(pane, matched)
         self._objects.settle(window)
         self._ranked = None
-        if self._prospect is not None and self._scores.is_plain:
-            self._prospect.begin(window, scan.frame.step)
+        if self._outlook is not None and self._scores.is_plain:
+            self._outlook.begin(window, scan.frame.step)
         refreshed = self._fetch(window, scan.frame.step, now)
         self._change(refreshed.changed)
         ranking, remote = self._ranking(window, now)
-        self._stats = self._told(ranking, refreshed, now)
+        self._stats = self._statistics(ranking, refreshed, now)
         if self._judge is not None:
             self._stats |= self._judge.judge(ranking.keys, self._objects, now)
-        found = self._solutions(ranking, remote, now)
+        solutions = self._solutions(ranking, remote, now)
         self._forget(left)
-        return found
+        return solutions
 
     def _forget(self, left: Integers) -> None:
-        """Forget keys that neither an open window nor the replica holds."""
+        """Forget keys that are neither in an open window nor in the replica."""
         gone = self._refresh.forget(left, self._objects.holds)
         self._objects.forget(gone)
-        if self._prospect is not None:
-            self._prospect.forget(gone)
+        if self._outlook is not None:
+            self._outlook.forget(gone)
 
     def state(self) -> StateData:
-        """Return all there is to know beside the replica, as plain data, to be restored from."""
+        """Return the state as plain data, without the replica, which is saved on its own."""
         return {
             "scores": self._scores.state(),
             "objects": self._objects.state(),
             "may_give_blank_nodes": self.may_give_blank_nodes,
             "judged": None if self._judge is None else self._judge.state(),
-            "learned": None if self._prospect is None else self._prospect.state(),
+            "learned": None if self._outlook is None else self._outlook.state(),
         }
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state; the replica is restored already."""
+        """Restore a saved state. The replica must be restored before."""
         self._scores.restore(state["scores"])
         self._values.renew(self._refresh.replica.held())
         self._objects.restore(state["objects"])
@@ -133,17 +133,17 @@ class AcquaTopEvaluator:
         if self._judge is not None:
             self._judge.restore(judged)
         learned = state["learned"]
-        if self._prospect is not None:
-            self._prospect.restore(learned)
+        if self._outlook is not None:
+            self._outlook.restore(learned)
 
     def _ranking(self, window: int, now: int) -> tuple[TopkAnswer, Sequence[RemoteSolution]]:
-        """Close a window, and return its ranking, with the remote solution of each object.
+        """Close a window; return its ranking, with the remote solution of each object.
 
-        It is by the scores, or as the policy expects it.
+        The order is that of the scores, or, under AT-VOI, of the expected gains.
         """
         expected = None
-        if self._prospect is not None and self._scores.is_plain:
-            expected = self._prospect.best()
+        if self._outlook is not None and self._scores.is_plain:
+            expected = self._outlook.best()
         ranking = self._objects.close(window)
         if not self._scores.is_plain:
             return self._ranking_by_terms(window, now)
@@ -158,12 +158,12 @@ class AcquaTopEvaluator:
     def _ranking_by_terms(
         self, window: int, now: int
     ) -> tuple[TopkAnswer, Sequence[RemoteSolution]]:
-        found = self._ranked_by_terms(now).best(self.config.k)
-        self._values.use(self._objects.keys_of(found.keys.tolist()))
-        return TopkAnswer(window, found.keys, found.scores), found.solutions
+        best = self._ranked_by_terms(now).best(self.config.k)
+        self._values.use(self._objects.keys_of(best.keys.tolist()))
+        return TopkAnswer(window, best.keys, best.scores), best.solutions
 
     def _ranked_by_terms(self, now: int) -> TermRanking:
-        """Rank all rows of the window by terms."""
+        """Rank all rows of the window by terms, once."""
         if self._ranked is None:
             members = self._objects.members()
             streamed = self._objects.terms(members.numbers.tolist(), now)
@@ -172,7 +172,7 @@ class AcquaTopEvaluator:
         return self._ranked
 
     def _listed(self, now: int) -> tuple[Integers, Floats, Integers]:
-        """Return the objects among which the policy may elect, best first, and their ends."""
+        """Return the objects that the policy may elect, best first, with scores and ends."""
         objects = self._objects
         if self._scores.is_plain:
             return objects.keys, objects.scores, objects.ends
@@ -182,29 +182,31 @@ class AcquaTopEvaluator:
         return ranking[:3]
 
     def _fetch(self, window: int, step: int, now: int) -> RefreshReport:
-        """Let the policy elect, and fetch what it elects."""
+        """Let the policy elect keys, and fetch them."""
         objects = self._objects
         numbers, ranked, ends = self._listed(now)
         keys = objects.keys_of(numbers.tolist())
-        _, first = np.unique(keys, return_index=True)  # of several objects of a key the best
+        _, first = np.unique(keys, return_index=True)  # the best object of each key
         first.sort()
         lives = ends[first] - window + 1
         candidates = Candidates(keys[first], ranked[first], lives, self.config.k, step)
         alive = objects.join_keys()
-        # What is not known, or known to have no value, is in no list: it may have one by now.
+        # Keys that are cold, or known to have no value, are in no list, but may have a value now.
         absent = alive[np.isnan(self._values.of(alive))]
         scores = objects.best_streaming(absent.tolist())
-        prospect = self._prospect if self._scores.is_plain else None
-        return self._refresh.fetch(candidates, absent, scores, now, prospect=prospect)
+        outlook = self._outlook if self._scores.is_plain else None
+        return self._refresh.fetch(candidates, absent, scores, now, outlook=outlook)
 
     def _change(self, keys: Integers) -> None:
-        """Move the objects of keys whose remote values are others now."""
+        """Update the objects of changed keys."""
         if len(keys):
             self._ranked = None
         self._values.renew(keys)
         self._objects.change(keys)
 
-    def _told(self, ranking: TopkAnswer, refreshed: RefreshReport, now: int) -> dict[str, Any]:
+    def _statistics(
+        self, ranking: TopkAnswer, refreshed: RefreshReport, now: int
+    ) -> dict[str, Any]:
         refresh, replica = self._refresh, self._refresh.replica
         alive = self._objects.join_keys()
         known = alive[replica.is_known(alive)]
@@ -214,8 +216,8 @@ class AcquaTopEvaluator:
         else:
             is_fresh = bool((entries.last_refresh == now).all())
             stale = int(np.count_nonzero(entries.is_stale(now)))
-        is_sure = ranking.is_exact and is_fresh and len(known) == len(alive)
-        return {**refreshed.stats(), "stale": stale, "exact": is_sure}
+        is_exact = ranking.is_exact and is_fresh and len(known) == len(alive)
+        return {**refreshed.stats(), "stale": stale, "exact": is_exact}
 
     def _solutions(
         self, ranking: TopkAnswer, remote: Sequence[RemoteSolution], now: int
@@ -226,18 +228,18 @@ class AcquaTopEvaluator:
         keys = self._objects.keys_of(numbers)
         ages = (now - replica.entries(keys).last_refresh).tolist()
         streamed = self._objects.bindings(numbers, now)
-        objects = [{**known, **found} for known, found in zip(streamed, remote, strict=True)]
+        objects = [{**local, **fetched} for local, fetched in zip(streamed, remote, strict=True)]
         rows = [
             row._replace(age=age)
             for row, age in zip(self._projector.rows(objects, now), ages, strict=True)
         ]
-        found = list(self._in_order(ranking, rows))[config.offset : config.k]
-        self.may_give_blank_nodes |= holds_blank_nodes(found)
-        ranked = (row._replace(rank=rank) for rank, row in enumerate(found, start=1))
+        shown = list(self._in_order(ranking, rows))[config.offset : config.k]
+        self.may_give_blank_nodes |= holds_blank_nodes(shown)
+        ranked = (row._replace(rank=rank) for rank, row in enumerate(shown, start=1))
         return Solutions(config.variables, tuple(ranked), ranked=True)
 
     def _in_order(self, ranking: TopkAnswer, rows: Sequence[Row]) -> Iterator[Row]:
-        """Yield the rows of a ranking; equal ones of one object are in the order of their terms."""
+        """Yield the rows of a ranking, with equal rows of an object in term order."""
         names = self.config.variables
         placed = zip(ranking.keys.tolist(), ranking.scores.tolist(), rows, strict=True)
         for _, equal in groupby(placed, key=itemgetter(0, 1)):

@@ -1,8 +1,8 @@
-"""Objects that are groups of solutions: x_S is an aggregate, kept pane by pane.
+"""Groups of solutions as ranked objects: x_S is an aggregate, maintained pane by pane.
 
-A group has one join key, which is part of what solutions are grouped by. The list among which a
-policy elects is rebuilt for each window: the K+N best of each active window, or all objects where
-the policy looks at the whole window.
+A group has one join key, which is part of its grouping key. The list that a policy elects from is
+rebuilt for each window: the top K+N of each active window, or all objects if the policy elects from
+the whole window.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 __all__ = ["GroupObjects"]
 
 _ALL = 1 << 62
-"""So many stand by that none is left out."""
+"""An N so large that the list holds every object."""
 
 
 class GroupObjects:
-    """Memory: the solutions of open windows, and partials of their panes."""
+    """Objects that are groups. Memory: the solutions of open windows, partials of their panes."""
 
     def __init__(
         self, config: AcquaTopConfig, refresh: Refresh, values: RemoteValues, scores: PlainScores
     ) -> None:
-        assert config.matching is not None, "the planner says what to match"  # noqa: S101
-        assert config.grouping is not None, "the planner says how to group"  # noqa: S101
+        assert config.matching is not None, "the planner sets matching"  # noqa: S101
+        assert config.grouping is not None, "the planner sets grouping"  # noqa: S101
         self.config = config
         self._matching: Matching = config.matching
         self._grouping: Grouping = config.grouping
@@ -55,16 +55,17 @@ class GroupObjects:
         self._values = values
         self._scores = scores
         is_listed = refresh.plan.policy.proposer == "list"
-        asked = AggregateTopkConfig(
+        topk = AggregateTopkConfig(
             config.k, config.n if is_listed else _ALL, self._grouping.function
         )
-        self._aggregates = AggregateTopk(asked, scores, streaming=self._exact)
+        self._aggregates = AggregateTopk(topk, scores, streaming=self._exact)
         self._groups = Groups(self._grouping, self._matching, self._aggregates)
-        # The join key of a group, and the groups of a join key; what cannot be joined has none.
+        # The join key of each group, and the groups of each join key. A group that nothing remote
+        # can join is in neither.
         self._key_of: dict[int, int] = {}
         self._of_key: defaultdict[int, list[int]] = defaultdict(list)
         self._window = 0
-        self._totals: Totals | None = None  # of the window that was looked at last
+        self._totals: Totals | None = None  # of the last settled window
 
     @property
     def keys(self) -> Integers:
@@ -79,18 +80,18 @@ class GroupObjects:
         return self._aggregates.ends
 
     def take(self, pane: Pane, matched: Matched) -> None:
-        self._meet(self._groups.take(pane, matched.read()))
+        self._join(self._groups.take(pane, matched.read()))
 
     def _exact(self, totals: Totals) -> Floats:
-        """Return x_S of groups, and note of which kind they are."""
+        """Return x_S of groups, and record the kind of its numbers."""
         if not len(totals.keys):
             return totals.values
         column = self._groups.column(totals)
         self._scores.stream(None if column is None else column.kind)
         return totals.values if column is None else column.values
 
-    def _meet(self, groups: Sequence[int]) -> None:
-        """Tell the remote values of new groups, so far as they are known."""
+    def _join(self, groups: Sequence[int]) -> None:
+        """Assign join keys to new groups, and pass on their remote values."""
         for group in groups:
             key = self._join_key(group)
             if key in self._replica.keys or unaskable(key) is None:
@@ -98,11 +99,11 @@ class GroupObjects:
                 self._key_of[group] = number
                 self._of_key[number].append(group)
             else:
-                self._aggregates.change([group], [np.nan])  # nothing remote joins a blank node
-        self._tell([group for group in groups if group in self._key_of])
+                self._aggregates.change([group], [np.nan])  # nothing remote can join it
+        self._update([group for group in groups if group in self._key_of])
 
-    def _tell(self, joined: Sequence[int]) -> None:
-        """Tell the remote values of groups; what is not known, or not any more, is forgotten."""
+    def _update(self, joined: Sequence[int]) -> None:
+        """Pass the remote values of groups to the operator; cold ones have none."""
         keys = self.keys_of(joined)
         groups, known = np.array(joined, dtype=np.int64), self._replica.is_known(keys)
         self._aggregates.change(groups[known], self._values.of(keys[known]))
@@ -118,7 +119,7 @@ class GroupObjects:
 
     def change(self, keys: Integers) -> None:
         groups = [group for key in keys.tolist() for group in self._of_key.get(key, ())]
-        self._tell(groups)
+        self._update(groups)
 
     def close(self, window: int) -> TopkAnswer:
         self._totals = self._aggregates.totals(window)
@@ -142,7 +143,7 @@ class GroupObjects:
         return np.array([key in self._of_key for key in keys.tolist()], dtype=np.bool_)
 
     def forget(self, keys: Integers) -> None:
-        """Hold nothing by the number of a join key that no group has."""
+        """Do nothing: `expire` has removed the join keys without groups."""
 
     def join_keys(self) -> Integers:
         return np.array(sorted(self._of_key), dtype=np.int64)
@@ -151,15 +152,15 @@ class GroupObjects:
         return np.array([self._key_of[number] for number in numbers], dtype=np.int64)
 
     def best_streaming(self, keys: Sequence[int]) -> Floats:
-        found = self._aggregates.totals(self._window)
-        streamed = dict(zip(found.keys.tolist(), found.values.tolist(), strict=True))
+        totals = self._aggregates.totals(self._window)
+        streamed = dict(zip(totals.keys.tolist(), totals.values.tolist(), strict=True))
         best = [max(_last_if_none(streamed[g]) for g in self._of_key[key]) for key in keys]
         return np.array(best, dtype=np.float64)
 
     def streamed(self, numbers: Integers) -> tuple[Floats, Integers]:
-        found = self._aggregates.totals(self._window)
-        found = found.take(np.searchsorted(found.keys, numbers))
-        return self._exact(found), found.positions
+        totals = self._aggregates.totals(self._window)
+        totals = totals.take(np.searchsorted(totals.keys, numbers))
+        return self._exact(totals), totals.positions
 
     def bindings(self, numbers: Sequence[int], now: int) -> list[Mapping[str, Term]]:
         return self._groups.bindings(numbers)
@@ -168,10 +169,10 @@ class GroupObjects:
         return self._groups.terms(numbers)
 
     def members(self) -> Members:
-        found = self._totals or self._aggregates.totals(self._window)
-        joined = np.array([group in self._key_of for group in found.keys.tolist()], dtype=bool)
-        found = found.take(joined)
-        groups, positions, values = found.keys, found.positions, self._exact(found)
+        totals = self._totals or self._aggregates.totals(self._window)
+        joined = np.array([group in self._key_of for group in totals.keys.tolist()], dtype=bool)
+        totals = totals.take(joined)
+        groups, positions, values = totals.keys, totals.positions, self._exact(totals)
         ends = np.array([self._groups.end(group) for group in groups.tolist()], dtype=np.int64)
         return Members(groups, self.keys_of(groups.tolist()), values, positions, ends)
 
@@ -185,7 +186,7 @@ class GroupObjects:
         )
         self._groups = Groups(self._grouping, self._matching, self._aggregates)
         self._groups.restore(state["groups"])
-        self._meet(self._groups.numbers())
+        self._join(self._groups.numbers())
 
 
 def _last_if_none(value: float) -> float:

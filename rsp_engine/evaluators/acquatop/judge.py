@@ -1,6 +1,7 @@
-"""The oracle beside a run: it asks the remote side for everything, and judges each answer.
+"""The oracle judge: measures each answer against the exact one.
 
-What it asks for costs no budget and never reaches the replica, so the answers are as without it.
+It fetches every key of the window. This costs no budget and never changes the replica, so answers
+are the same as without the judge.
 """
 
 from __future__ import annotations
@@ -38,38 +39,38 @@ class OracleJudge:
         self.cumulated = Cumulated()
 
     def judge(self, answer: Integers, objects: RankedObjects, now: int) -> dict[str, float]:
-        """Return the measures of an answer; none if the remote side did not tell everything."""
+        """Return the measures of an answer; empty if a key could not be fetched."""
         truth = Replica(ReplicaConfig(self._refresh.plan.pattern))
         keys = self._refresh.replica.keys.of(objects.join_keys().tolist())
         fetched = self._refresh.ask(keys, now)
         if len(fetched.answers) < len(keys):
             return {}
         truth.apply(fetched, now)
-        oracle = self._ranked(objects, truth, now)
-        # Of an object with several rows the best counts.
+        oracle = self._exact_order(objects, truth, now)
+        # The best row of an object counts.
         shown, best = (list(dict.fromkeys(keys.tolist())) for keys in (answer, oracle))
-        found = measure(shown, best, self._config.k)
-        self.cumulated = self.cumulated.add(found)
-        return {"ndcg": round(found.ndcg, 6), "precision": round(found.precision, 6)}
+        measures = measure(shown, best, self._config.k)
+        self.cumulated = self.cumulated.add(measures)
+        return {"ndcg": round(measures.ndcg, 6), "precision": round(measures.precision, 6)}
 
     def state(self) -> StateData:
-        """Return the measures so far."""
+        """Return the cumulated measures, as plain data."""
         return asdict(self.cumulated)
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state."""
+        """Restore a saved state."""
         sums = Measures(*(state["sums"][field.name] for field in fields(Measures)))
         self.cumulated = Cumulated(state["windows"], sums)
 
-    def _ranked(self, objects: RankedObjects, truth: Replica, now: int) -> Integers:
+    def _exact_order(self, objects: RankedObjects, truth: Replica, now: int) -> Integers:
         """Return all objects of the window that have a remote value, best first."""
-        members, score = objects.members(), self._scores.beside()
+        members, score_function = objects.members(), self._scores.for_other_replica()
         keys = truth.keys.numbers(self._refresh.replica.keys.of(members.keys.tolist()))
-        values = RemoteValues(truth, self._config, score)
-        scores = score(members.streaming, values.of(keys))
-        if not score.is_plain:
+        values = RemoteValues(truth, self._config, score_function)
+        scores = score_function(members.streaming, values.of(keys))
+        if not score_function.is_plain:
             streamed = objects.terms(members.numbers.tolist(), now)
             return self._by_terms.rank(members, streamed, values.solutions(keys), now).keys
         known = np.flatnonzero(~np.isnan(scores))
-        found = Arrivals(members.numbers, members.positions, scores).take(known)
-        return found.keys[rank_order(found)]
+        rows = Arrivals(members.numbers, members.positions, scores).take(known)
+        return rows.keys[rank_order(rows)]

@@ -1,8 +1,8 @@
-"""The objects of the open windows of a joined query: what each is, and its join key.
+"""The table of arrivals that are objects of open windows, by object number.
 
-With arrivals `latest` the object is the join key, and its latest arrival counts. With `all` it is
-the solution, which lives on if it arrives again; the numbers of objects that are gone are given out
-again, so that tables by number do not grow.
+With arrivals `latest`, an object is a join key with its latest arrival, and its number is that of
+the key. With `all`, an object is a solution, whose life is extended if it arrives again; numbers
+are reused, so that the columns do not grow.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _GONE = -1
 
 
 class Arrival(NamedTuple):
-    """Arrivals of a pane as columns: solutions, or their texts, join keys, x_S, and positions."""
+    """The arrivals of a pane as columns: solutions or their texts, join keys, x_S, positions."""
 
     solutions: Sequence[SolutionTuple | str]
     keys: Integers
@@ -41,15 +41,15 @@ class Arrival(NamedTuple):
 
 
 def as_text(solution: SolutionTuple | str) -> str:
-    """Return the text of a solution, which it may be already."""
+    """Return a solution as text."""
     return solution if isinstance(solution, str) else row_text(solution)
 
 
 class ObjectTable:
-    """Objects by number, in tables. Memory: the most objects that there ever were at once."""
+    """Columns indexed by object number. Memory: the largest number of objects at once."""
 
     def __init__(self, arrivals: ArrivalRule = "latest") -> None:
-        self._are_all = arrivals == "all"
+        self._keeps_all = arrivals == "all"
         self._key = np.empty(0, dtype=np.int64)
         self._streaming = np.empty(0)
         self._position = np.empty(0, dtype=np.int64)
@@ -63,8 +63,8 @@ class ObjectTable:
     def __len__(self) -> int:
         return len(self.numbers())
 
-    def join(self, end: int, came: Arrival) -> Integers:
-        """Take arrivals of a pane that lives until a window; return the numbers of their objects.
+    def join(self, end: int, batch: Arrival) -> Integers:
+        """Add the arrivals of a pane whose last window is `end`; return the numbers of the objects.
 
         >>> table = ObjectTable()
         >>> solutions, positions = ["<urn:a>", "<urn:b>"], np.array([0, 1])
@@ -73,27 +73,27 @@ class ObjectTable:
         >>> table.numbers(), table.streaming(np.array([3, 7]))
         (array([3, 7]), array([3., 1.]))
         """
-        numbers = self._numbers(came)
+        numbers = self._numbers(batch)
         if len(numbers):
             self._grow(int(numbers.max()) + 1)
-        # What is late may have come before what is known; the latest counts.
-        is_new = (self._end[numbers] == _GONE) | (self._position[numbers] <= came.positions)
+        # A late element may be older than the known arrival; the latest counts.
+        is_new = (self._end[numbers] == _GONE) | (self._position[numbers] <= batch.positions)
         chosen = np.flatnonzero(is_new)
         places = numbers[chosen]
-        self._key[places] = came.keys[chosen]
-        self._streaming[places] = came.streaming[chosen]
-        self._position[places] = came.positions[chosen]
+        self._key[places] = batch.keys[chosen]
+        self._streaming[places] = batch.streaming[chosen]
+        self._position[places] = batch.positions[chosen]
         self._end[places] = end
         self._blocks.touch(places)
-        for place, at in zip(places.tolist(), chosen.tolist(), strict=True):
-            self._solution[place] = came.solutions[at]
+        for place, index in zip(places.tolist(), chosen.tolist(), strict=True):
+            self._solution[place] = batch.solutions[index]
         return numbers
 
-    def _numbers(self, came: Arrival) -> Integers:
-        if not self._are_all:
-            return came.keys
-        found = [self._number(as_text(solution)) for solution in came.solutions]
-        return np.array(found, dtype=np.int64)
+    def _numbers(self, batch: Arrival) -> Integers:
+        if not self._keeps_all:
+            return batch.keys
+        numbers = [self._number(as_text(solution)) for solution in batch.solutions]
+        return np.array(numbers, dtype=np.int64)
 
     def _number(self, text: str) -> int:
         number = self._of_text.get(text)
@@ -104,10 +104,10 @@ class ObjectTable:
         return number
 
     def _grow(self, size: int) -> None:
-        more = size - len(self._end)
-        if more <= 0:
+        missing = size - len(self._end)
+        if missing <= 0:
             return
-        more = max(more, len(self._end))
+        more = max(missing, len(self._end))
         self._key = np.concatenate((self._key, np.zeros(more, dtype=np.int64)))
         self._streaming = np.concatenate((self._streaming, np.zeros(more)))
         self._position = np.concatenate((self._position, np.zeros(more, dtype=np.int64)))
@@ -115,27 +115,27 @@ class ObjectTable:
         self._solution = np.concatenate((self._solution, np.full(more, None, dtype=object)))
 
     def expire(self, window: int) -> Integers:
-        """Forget objects that do not live until a window; return the join keys they had."""
+        """Forget the objects that end before a window; return their join keys."""
         gone = np.flatnonzero((self._end != _GONE) & (self._end < window))
-        if self._are_all:
+        if self._keeps_all:
             for number, solution in zip(gone.tolist(), self._solution[gone].tolist(), strict=True):
                 heappush(self._free, number)
                 del self._of_text[as_text(solution)]
         self._end[gone] = _GONE
         self._solution[gone] = None
         self._blocks.touch(gone)
-        return np.unique(self._key[gone]) if self._are_all else gone
+        return np.unique(self._key[gone]) if self._keeps_all else gone
 
     def numbers(self) -> Integers:
         """Return the numbers of all objects."""
         return np.flatnonzero(self._end != _GONE)
 
     def keys(self) -> Integers:
-        """Return the join keys of all objects, each once."""
-        return np.unique(self._key[self.numbers()]) if self._are_all else self.numbers()
+        """Return the distinct join keys of all objects."""
+        return np.unique(self._key[self.numbers()]) if self._keeps_all else self.numbers()
 
     def holds(self, keys: Integers) -> Booleans:
-        """Tell which join keys an object has."""
+        """Return which join keys have an object."""
         return np.isin(keys, self.keys())
 
     def keys_of(self, numbers: Sequence[int] | Integers) -> Integers:
@@ -152,21 +152,21 @@ class ObjectTable:
         return self._streaming[numbers]
 
     def positions(self, numbers: Integers) -> Integers:
-        """Return when objects came."""
+        """Return the positions of objects: the order of their arrival."""
         return self._position[numbers]
 
     def at(self, times: Integers) -> Iterator[tuple[str, int]]:
-        """Yield the texts and the positions of objects that came at some instants."""
+        """Yield the texts and the positions of the objects that arrived at these instants."""
         numbers = self.numbers()
         for number in numbers[np.isin(instants(self._position[numbers]), times)].tolist():
             yield as_text(self._solution[number]), int(self._position[number])
 
     def ends(self, numbers: Integers) -> Integers:
-        """Return the last windows that hold objects."""
+        """Return the last window that holds each object."""
         return self._end[numbers]
 
     def solutions(self, numbers: Sequence[int], width: int) -> list[SolutionTuple]:
-        """Return the solutions of objects, of so many terms. Text is read once."""
+        """Return the solutions of objects, of `width` terms each. Text is parsed once."""
         written = [number for number in numbers if isinstance(self._solution[number], str)]
         for number, solution in zip(
             written, read_rows([self._solution[n] for n in written], width), strict=True
@@ -175,9 +175,9 @@ class ObjectTable:
         return [self._solution[number] for number in numbers]
 
     def best_streaming(self, keys: Sequence[int]) -> Floats:
-        """Return the largest value that the objects of each key streamed."""
+        """Return the largest x_S of the objects of each join key."""
         wanted = np.asarray(keys, dtype=np.int64)
-        if not self._are_all:
+        if not self._keeps_all:
             return self._streaming[wanted]
         numbers = self.numbers()
         known, places = np.unique(self._key[numbers], return_inverse=True)
@@ -186,7 +186,7 @@ class ObjectTable:
         return best[np.searchsorted(known, wanted)]
 
     def state(self) -> StateData:
-        """Return the objects as rows of plain data."""
+        """Return the objects as plain data, a row for each."""
         numbers = self.numbers()
         return {
             "size": len(numbers),
@@ -200,10 +200,10 @@ class ObjectTable:
         return [[*row] for row in zip(numbers, *columns, solutions, strict=True)]
 
     def restore(self, state: StateData, width: int) -> None:
-        """Go on from a state; a solution has so many terms."""
+        """Restore a saved state, whose solutions have `width` terms."""
         rows = rows_of(state["rows"], state["size"])
-        found = zip(*rows, strict=True) if rows else ((),) * 6
-        written, keys, streaming, positions, ends, texts = (list(column) for column in found)
+        columns = zip(*rows, strict=True) if rows else ((),) * 6
+        written, keys, streaming, positions, ends, texts = (list(column) for column in columns)
         solutions: Any = read_rows(texts, width)
         numbers = np.array(written, dtype=np.int64)
         self._next = int(numbers.max(initial=-1)) + 1
@@ -214,6 +214,6 @@ class ObjectTable:
         self._end[numbers] = ends
         for number, solution in zip(written, solutions, strict=True):
             self._solution[number] = solution
-        if self._are_all:
+        if self._keeps_all:
             self._of_text = dict(zip(texts, written, strict=True))
             self._free = sorted(set(range(self._next)).difference(written))

@@ -1,10 +1,10 @@
-"""F over float64, as long as that has SPARQL's order: then Topk+N ranks as the query says.
+"""F over float64, as long as float64 preserves the order of SPARQL, so that Topk+N can rank.
 
-What x_S and x_D are is noted as they come: integers and decimals, and with how many digits behind
-the point, or doubles. With these F is worked out exactly. From the first value or score on that is
-not so plain (a text, a date, no value, a very large product), float64 does not tell the order any
-more, and the objects have to be ranked by terms: see `ByTerms`. So they have from the first key on
-that has several remote solutions, each of which is a row.
+The kinds of x_S and x_D are tracked as values arrive: integers and decimals, with their number of
+fractional digits, or doubles. For these kinds, F is computed exactly. After the first other value
+or score (a string, a date, an unbound variable, a very large product), float64 may not preserve the
+order any more, and objects are ranked by terms: see `ByTerms`. The same holds after the first key
+with several remote solutions, each of which is a row of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["PlainScores"]
 
 
 class PlainScores:
-    """F of a query. It always gives scores; whether they have SPARQL's order, `is_plain` tells."""
+    """F of a query. Its scores have the order of SPARQL as long as `is_plain`."""
 
     def __init__(self, config: AcquaTopConfig) -> None:
         self.is_plain = True
@@ -33,29 +33,29 @@ class PlainScores:
         self._remote: NumberKind | None = None
 
     def stream(self, kind: NumberKind | None) -> None:
-        """Note of which kind some x_S are; nothing if float64 may not have their order."""
+        """Record the kind of some x_S; None if float64 may not preserve their order."""
         if self._config.streaming is not None:
-            self._streaming = self._noted(self._streaming, kind)
+            self._streaming = self._join_kinds(self._streaming, kind)
 
     def answer(self, kind: NumberKind | None) -> None:
-        """Note of which kind some x_D are; nothing if float64 may not have their order."""
+        """Record the kind of some x_D; None if float64 may not preserve their order."""
         if self._config.remote is not None:
-            self._remote = self._noted(self._remote, kind)
+            self._remote = self._join_kinds(self._remote, kind)
 
     def answer_several(self) -> None:
-        """Note that a key has several remote solutions."""
+        """Record that a key has several remote solutions."""
         self.is_plain = False
 
-    def _noted(self, before: NumberKind | None, kind: NumberKind | None) -> NumberKind | None:
+    def _join_kinds(self, before: NumberKind | None, kind: NumberKind | None) -> NumberKind | None:
         self.is_plain &= kind is not None
         return kind if before is None or kind is None else before.joined(kind)
 
     def __call__(self, streaming: Floats, remote: Floats) -> Floats:
-        """Return F, larger is better; NaN only where there is no remote value."""
+        """Return F, larger is better; NaN only without a remote value."""
         if self.is_plain:
-            found = self._exact(streaming, remote)
-            if found is not None:
-                return found
+            scores = self._exact(streaming, remote)
+            if scores is not None:
+                return scores
             self.is_plain = False
         return self._config.scores(streaming, remote)
 
@@ -68,39 +68,39 @@ class PlainScores:
         scores = np.full(len(remote), np.nan)
         if not known.any():
             return scores
-        found = self._exact_of_known(streaming[known], remote[known])
-        if found is None:
+        exact = self._exact_of_known(streaming[known], remote[known])
+        if exact is None:
             return None
-        scores[known] = found
+        scores[known] = exact
         return scores
 
     def _exact_of_known(self, streaming: Floats, remote: Floats) -> Floats | None:
         config = self._config
-        assert config.scoring is not None, "the planner says how to score"  # noqa: S101
+        assert config.scoring is not None, "the planner sets scoring"  # noqa: S101
         columns = {}
         if config.streaming is not None and self._streaming is not None:
             columns[config.streaming] = Column(streaming, self._streaming)
         if config.remote is not None and self._remote is not None:
             columns[config.remote] = Column(remote, self._remote)
-        found = ordered_scores(config.scoring, columns, len(remote))
-        if found is None or not np.isfinite(found).all():
+        scores = ordered_scores(config.scoring, columns, len(remote))
+        if scores is None or not np.isfinite(scores).all():
             return None
-        return found if config.descending else -found
+        return scores if config.descending else -scores
 
-    def beside(self) -> PlainScores:
-        """Return the same F for the same stream, and other remote values."""
-        made = PlainScores(self._config)
-        made.is_plain, made._streaming = self.is_plain, self._streaming
-        return made
+    def for_other_replica(self) -> PlainScores:
+        """Return F for the same stream and another replica, as the oracle needs it."""
+        other = PlainScores(self._config)
+        other.is_plain, other._streaming = self.is_plain, self._streaming
+        return other
 
     def state(self) -> StateData:
-        """Return what was noted, as plain data."""
+        """Return the recorded kinds, as plain data."""
         sides = {"streaming": self._streaming, "remote": self._remote}
-        noted = {side: None if kind is None else [*kind] for side, kind in sides.items()}
-        return {"is_plain": self.is_plain, **noted}
+        kinds = {side: None if kind is None else [*kind] for side, kind in sides.items()}
+        return {"is_plain": self.is_plain, **kinds}
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state."""
+        """Restore a saved state."""
         self.is_plain = state["is_plain"]
         self._streaming, self._remote = (
             None if state[side] is None else NumberKind(*state[side])

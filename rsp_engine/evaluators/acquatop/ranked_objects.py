@@ -1,4 +1,4 @@
-"""What a query that joins a window with remote data ranks: its objects, whatever they are."""
+"""The contract of ranked objects: what a query that joins a window with remote data ranks."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["Members", "RankedObjects"]
 
 
 class Members(NamedTuple):
-    """The objects of a window as columns: numbers, join keys, x_S, when they came, and their ends.
+    """The objects of a window as columns: numbers, join keys, x_S, positions and ends.
 
-    An end is the last window that holds an object.
+    The end of an object is the last window that holds it.
     """
 
     numbers: Integers
@@ -31,14 +31,14 @@ class Members(NamedTuple):
 
 
 class RankedObjects(Protocol):
-    """Objects of open windows, and the operator that ranks them.
+    """The objects of open windows, and the operator that ranks them.
 
-    An object has a number and a join key; several may have the same key.
+    An object has a number and a join key; several objects may share a key.
     """
 
     @property
     def keys(self) -> Integers:
-        """The numbers of the objects among which a policy may elect, best first."""
+        """The numbers of the objects that a policy may elect, best first."""
 
     @property
     def scores(self) -> Floats:
@@ -46,31 +46,31 @@ class RankedObjects(Protocol):
 
     @property
     def ends(self) -> Integers:
-        """The last window for which each of them counts."""
+        """The last window that holds each of them."""
 
     def take(self, pane: Pane, matched: Matched) -> None:
-        """Take the solutions of a pane."""
+        """Add the solutions of a pane."""
 
     def settle(self, window: int) -> None:
-        """Look at a window, all panes of which were taken."""
+        """Make a window current, after the last of its panes."""
 
     def change(self, keys: Integers) -> None:
-        """Move the objects of join keys whose remote values are others now."""
+        """Update the objects of join keys whose remote values have changed."""
 
     def close(self, window: int) -> TopkAnswer:
-        """Close a window, and return its ranking."""
+        """Close a window; return its ranking."""
 
     def expire(self, window: int) -> Integers:
-        """Forget objects that do not live until a window; return join keys that may be gone."""
+        """Forget the objects that end before a window; return join keys that may be gone."""
 
     def holds(self, keys: Integers) -> Booleans:
-        """Tell which join keys an object has."""
+        """Return which join keys have an object."""
 
     def forget(self, keys: Integers) -> None:
-        """Forget join keys whose numbers go to others."""
+        """Forget join keys whose numbers are reused."""
 
     def join_keys(self) -> Integers:
-        """Return the join keys of all objects that live, each once."""
+        """Return the distinct join keys of all objects."""
 
     def keys_of(self, numbers: Sequence[int]) -> Integers:
         """Return the join keys of objects."""
@@ -79,19 +79,19 @@ class RankedObjects(Protocol):
         """Return the largest x_S of the objects of each join key."""
 
     def streamed(self, numbers: Integers) -> tuple[Floats, Integers]:
-        """Return x_S of objects, and their positions: of equals, the later one is the better."""
+        """Return x_S of objects, and their positions: of equal scores, the later ranks first."""
 
     def bindings(self, numbers: Sequence[int], now: int) -> list[Mapping[str, Term]]:
-        """Return what the stream says of objects: the variables that it binds."""
+        """Return the variables of objects that are bound by the stream."""
 
     def terms(self, numbers: Sequence[int], now: int) -> Sequence[Term | None]:
-        """Return x_S of objects as the terms that they are; nothing where there is none."""
+        """Return x_S of objects as terms; None if unbound."""
 
     def members(self) -> Members:
-        """Return all objects of the window that was looked at last."""
+        """Return all objects of the current window."""
 
     def state(self) -> StateData:
-        """Return all there is to know beside the replica, as plain data, to be restored from."""
+        """Return the state as plain data, without the replica, which is saved on its own."""
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state; the replica is restored already."""
+        """Restore a saved state. The replica must be restored before."""

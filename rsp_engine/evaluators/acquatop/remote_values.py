@@ -1,4 +1,4 @@
-"""The remote values of a ranked query: one number for each key of the replica."""
+"""The remote values x_D of a ranked query: one number for each key of the replica."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["RemoteValues"]
 
 _NONE, _DOUBLE, _OTHER = -1, SURE + 1, SURE + 2
-"""Kinds as numbers: no value, a double, no plain number; and between, so many digits."""
+"""Number kinds as integers: no value, double, no number; from 0 to SURE, fractional digits."""
 
 
 class RemoteValues:
-    """A number for each key: that of its only solution.
+    """The number of each key: x_D of its only solution.
 
-    NaN is the number of a key that is not known, or has no solution. One whose solution has no
-    number has -inf. In a query whose score needs no remote value, 0 stands for any solution. Of a
-    key with several solutions the first has a number, which ranks nothing: see `PlainScores`.
+    It is NaN if the key is cold or has no solution, -inf if x_D is not a number, and 0 if the score
+    does not use x_D. For a key with several solutions it is that of the first, which is never used
+    to rank: see `PlainScores`.
     """
 
     def __init__(self, replica: Replica, config: AcquaTopConfig, scores: PlainScores) -> None:
@@ -44,29 +44,30 @@ class RemoteValues:
         self.renew(replica.held())
 
     def renew(self, keys: Integers) -> None:
-        """Read keys again whose solutions are others than before."""
+        """Read the values of changed keys again."""
         self._grow()
-        found = self._replica.look(keys)
-        has_any = np.array([bool(solutions) for solutions in found], dtype=np.bool_)
+        answers = self._replica.look(keys)
+        has_any = np.array([bool(solutions) for solutions in answers], dtype=np.bool_)
         self._values[keys[~has_any]], self._kinds[keys[~has_any]] = np.nan, _NONE
-        first = [solutions[0] for solutions in found if solutions]
+        first = [solutions[0] for solutions in answers if solutions]
         self._values[keys[has_any]], self._kinds[keys[has_any]] = self._read(first)
-        self._are_several[keys] = [len(solutions) > 1 for solutions in found]
+        self._are_several[keys] = [len(solutions) > 1 for solutions in answers]
 
     def _read(self, solutions: Sequence[RemoteSolution]) -> tuple[Floats, Integers]:
         """Return the number of each solution, and its kind."""
         if self._config.remote is None or not solutions:
             return np.zeros(len(solutions)), np.zeros(len(solutions), dtype=np.int8)
         terms = [solution.get(self._config.remote) for solution in solutions]
-        found = read_column(terms)
-        if found is None:
+        numbers = read_column(terms)
+        if numbers is None:
             values = column(terms)
             return np.where(np.isnan(values), -np.inf, values), _kinds(terms)
-        is_alike = found.kind.name == "double" or found.kind == NumberKind("exact")
-        return found.values, np.full(len(terms), _number(found.kind)) if is_alike else _kinds(terms)
+        kind = numbers.kind
+        is_uniform = kind.name == "double" or kind == NumberKind("exact")
+        return numbers.values, np.full(len(terms), _number(kind)) if is_uniform else _kinds(terms)
 
     def of(self, keys: Integers) -> Floats:
-        """Return the value of each key, to be scored: what they are is noted."""
+        """Return the value of each key, and record the kinds for the scores."""
         self._grow()
         if self._are_several[keys].any():
             self._scores.answer_several()
@@ -87,18 +88,18 @@ class RemoteValues:
         return self._replica.look(keys)
 
     def use(self, keys: Integers) -> None:
-        """Note that keys are in an answer: a bounded replica drops others first."""
+        """Mark keys as used by an answer: a bounded replica drops others first."""
         self._replica.values(keys)
 
     def solution(self, key: int) -> RemoteSolution:
-        """Return the remote solution of a key that has one, and is in an answer."""
+        """Return the only remote solution of a key, and mark it as used."""
         [[solution]] = self._replica.values([key])
         return solution
 
 
 def _kinds(terms: Sequence[Term | None]) -> Integers:
-    found = [read_column([term]) for term in terms]
-    return np.array([_OTHER if one is None else _number(one.kind) for one in found], dtype=np.int8)
+    read = [read_column([term]) for term in terms]
+    return np.array([_OTHER if one is None else _number(one.kind) for one in read], dtype=np.int8)
 
 
 def _number(kind: NumberKind) -> int:
@@ -106,7 +107,7 @@ def _number(kind: NumberKind) -> int:
 
 
 def _kind(kinds: Integers) -> NumberKind | None:
-    """Return the kind of values that have these numbers.
+    """Return the common kind of values whose kinds have these integers.
 
     >>> _kind(np.array([0, 2])), _kind(np.array([_DOUBLE, 2])), _kind(np.array([0, _OTHER]))
     (NumberKind(name='exact', digits=2), NumberKind(name='mixed', digits=2), None)

@@ -1,13 +1,12 @@
-"""The objects of a window by the terms of their scores, in the order of SPARQL.
+"""The ranking of a window by the terms of its scores, in the order of SPARQL.
 
-Where float64 does not tell that order, or a key has several remote solutions (see `PlainScores`),
-each row has the term that the query gives it as its score, and the terms are ranked; of equal ones
-the later arrival is the better, as under Topk+N. A row is an object and one of its remote
-solutions. All objects of the window are looked at, so nothing is approximated but what was not
-fetched. Policies elect from the same ranking: from the K+N best of each active window, or from all
-of it.
+It is used where float64 does not preserve that order, or a key has several remote solutions (see
+`PlainScores`). A row is an object and one of its remote solutions. Its score is the term that the
+query gives it; of equal terms the later arrival ranks first, as under Topk+N. All objects of the
+window are ranked, so only values that were not fetched make the answer approximate. Policies elect
+from the same ranking: from the top K+N of each active window, or from the whole ranking.
 
-A score depends on x_S and x_D alone, so only pairs that are new are asked of Oxigraph.
+A score depends on x_S and x_D only, so Oxigraph evaluates only new pairs of them.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ Pair = tuple["Term | None", "Term | None"]
 
 
 class TermRanking(NamedTuple):
-    """Rows, best first: of each its object, a number that tells its place, the end of the object.
+    """Rows, best first, as columns: object, rank score, end of the object, remote solution.
 
-    The end is the last window that holds the object, and the solution is a remote one of its key.
+    Equal terms have equal rank scores. The end is the last window that holds the object.
     """
 
     keys: Integers
@@ -50,12 +49,12 @@ class TermRanking(NamedTuple):
     solutions: Sequence[RemoteSolution]
 
     def listed(self, size: int) -> tuple[Integers, Floats, Integers]:
-        """Return those that are among so many best of an active window, best first."""
+        """Return the rows in the top `size` of any active window, best first."""
         chosen = dominators(self.ends) < size
         return self.keys[chosen], self.scores[chosen], self.ends[chosen]
 
     def best(self, k: int) -> TermRanking:
-        """Return the k best, and rows of the last one's object that are equal to it."""
+        """Return the top k rows, and further rows of the last object that tie with its last row."""
         end = min(k, len(self.keys))
         while 0 < end < len(self.keys) and self._is_same(end - 1, end):
             end += 1
@@ -69,11 +68,11 @@ class TermRanking(NamedTuple):
 
 
 class ByTerms:
-    """Ranks the objects of windows. Memory: a key for each pair of a window."""
+    """Ranks objects by terms. Memory: a sort key for each pair of the last window."""
 
     def __init__(self, config: AcquaTopConfig) -> None:
         self._config = config
-        self._asking = None if config.scored is None else SparqlQuery(config.scored)
+        self._query = None if config.scored is None else SparqlQuery(config.scored)
         self._keys: dict[Pair, str] = {}
 
     def rank(
@@ -83,10 +82,10 @@ class ByTerms:
         solutions: Sequence[tuple[RemoteSolution, ...]],
         now: int,
     ) -> TermRanking:
-        """Rank objects, with x_S and the remote solutions of each; what has none is left out."""
-        joined = [(place, each) for place, found in enumerate(solutions) for each in found]
+        """Rank objects by x_S and their remote solutions; skip objects without solutions."""
+        joined = [(place, one) for place, several in enumerate(solutions) for one in several]
         pairs = [self._pair(streamed[place], solution) for place, solution in joined]
-        self._learn(pairs, now)
+        self._update_keys(pairs, now)
         places = np.array([place for place, _ in joined], dtype=np.int64)
         keys = [self._keys[pair] for pair in pairs]
         ranks = ranks_of(keys, descending=self._config.descending)
@@ -101,15 +100,15 @@ class ByTerms:
         remote = self._config.remote
         return term, None if remote is None else solution.get(remote)
 
-    def _learn(self, pairs: Iterable[Pair], now: int) -> None:
-        """Find the keys of pairs, and forget those of all others."""
+    def _update_keys(self, pairs: Iterable[Pair], now: int) -> None:
+        """Compute the sort keys of new pairs, and forget those of all other pairs."""
         known = self._keys
         self._keys = {pair: known.get(pair, "") for pair in pairs}
         new = [pair for pair in self._keys if pair not in known]
         self._keys.update(zip(new, map(order_key, self._scores(new, now)), strict=True))
 
     def _scores(self, pairs: Sequence[Pair], now: int) -> list[Term | None]:
-        if self._asking is None:
+        if self._query is None:
             side = 0 if self._config.remote is None else 1
             return [pair[side] for pair in pairs]
         names = (self._config.streaming, self._config.remote)
@@ -117,4 +116,4 @@ class ByTerms:
             {n: t for n, t in zip(names, pair, strict=True) if n is not None and t is not None}
             for pair in pairs
         ]
-        return [score for [score] in ask_objects(self._asking, objects, now)]
+        return [score for [score] in ask_objects(self._query, objects, now)]

@@ -1,7 +1,7 @@
-"""The outlook of a ranked query: what its objects may score, for a policy that learns.
+"""The outlook of AT-VOI over a ranked query: the possible scores of its objects.
 
-The planner gives F as a function of the remote value; here it is evaluated on the grid of values
-that the learner has, for each object of the list with what it streamed.
+F is evaluated at each remote value of the learner's distribution, for each object of the list with
+its x_S.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["VoiOutlook"]
 
 
 class VoiOutlook:
-    """Learns from what is fetched for a query. Each object has a key of its own."""
+    """Connects the learner with the objects of a query, each of which has its own key."""
 
     def __init__(
         self, policy: Voi, config: AcquaTopConfig, objects: RankedObjects, values: RemoteValues
@@ -38,23 +38,23 @@ class VoiOutlook:
         self._window, self._step = 0, 1
 
     def begin(self, window: int, step: int) -> None:
-        """Look at a window, all panes of which were taken."""
+        """Begin a window, after the last of its panes."""
         self._window, self._step = window, step
         present = self._objects.join_keys()
         self._learner.begin(present, self._values.of(present))
 
-    def told(self, keys: Integers, changed: Booleans) -> None:
-        """Learn which keys have changed since their last refresh, and which have not."""
+    def learn_signal(self, keys: Integers, changed: Booleans) -> None:
+        """Learn from the change signal which keys have changed since their last refresh."""
         self._learner.told(keys, changed)
 
-    def fetched(self, keys: Integers, changed: Integers) -> None:
-        """Learn from keys that were fetched, and move the objects of those that changed."""
+    def learn_fetched(self, keys: Integers, changed: Integers) -> None:
+        """Learn from fetched keys, and update the objects of the changed ones."""
         self._values.renew(changed)
         self._objects.change(changed)
         self._learner.fetched(keys, self._values.of(keys))
 
     def candidates(self) -> Candidates:
-        """Return the objects of the list as they are now, with their outlook."""
+        """Return the current objects of the list, with their outlook."""
         objects = self._objects
         numbers, scores, ends = objects.keys, objects.scores, objects.ends
         keys = objects.keys_of(numbers.tolist())
@@ -63,27 +63,27 @@ class VoiOutlook:
         precedence[np.lexsort((numbers, positions))] = np.arange(len(numbers))
 
         def scored(levels: Floats) -> Floats:
-            each = np.repeat(streaming, len(levels))
-            found = self._config.scores(each, np.tile(levels, len(streaming)))
-            return found.reshape(len(streaming), len(levels))
+            repeated = np.repeat(streaming, len(levels))
+            grid = self._config.scores(repeated, np.tile(levels, len(streaming)))
+            return grid.reshape(len(streaming), len(levels))
 
         outlook = self._learner.outlook(keys, scores, precedence, scored)
         lives = ends - self._window + 1
         return Candidates(keys, scores, lives, self._config.k, self._step, outlook)
 
     def best(self) -> tuple[Integers, Floats]:
-        """Return the objects of the answer in its order, with the scores that are known of them."""
+        """Return the objects of the expected answer, in order, with their scores by the replica."""
         places = self._policy.best(self.candidates())
         return self._objects.keys[places], self._objects.scores[places]
 
     def forget(self, keys: Integers) -> None:
-        """Forget what was seen of join keys whose numbers go to others."""
+        """Forget join keys whose numbers are reused."""
         self._learner.forget(keys)
 
     def state(self) -> StateData:
-        """Return what was learned, as plain data."""
+        """Return the state of the learner, as plain data."""
         return self._learner.state()
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state."""
+        """Restore a saved state."""
         self._learner.restore(state)

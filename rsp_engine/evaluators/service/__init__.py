@@ -1,1 +1,1 @@
-"""SERVICE: the replica of a clause, its refresh, and general queries over it."""
+"""SERVICE: the refresh of replicas, and general queries over them."""

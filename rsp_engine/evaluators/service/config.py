@@ -1,4 +1,4 @@
-"""The configuration of the general path with SERVICE: which clauses a query reads, and how."""
+"""The configuration of the SERVICE evaluator: the clauses of a query."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["ServiceClause", "ServiceConfig"]
 
 @dataclass(frozen=True, slots=True)
 class ServiceClause:
-    """A SERVICE clause as the query reads it.
+    """A SERVICE clause, read from the named graph `graph`.
 
-    `keys` asks the store for the keys that count; nothing means that the clause is asked for as a
-    whole. `is_marked` where a remote solution may have no values at all, and its node needs a
-    triple none the less.
+    `keys` is the query for the required keys; None if the clause has no keys and is fetched as a
+    whole. With `is_marked`, the node of each solution gets an extra triple, since a solution may
+    bind no variable and would have none.
     """
 
     graph: str
@@ -26,7 +26,7 @@ class ServiceClause:
 
 @dataclass(frozen=True, slots=True)
 class ServiceConfig(SparqlConfig):
-    """As for the general path. The clauses are in the order in which their data must be there."""
+    """As on the general path. Clauses are in the order in which their data are needed."""
 
     tag: ClassVar[str] = "Served"
 

@@ -1,12 +1,12 @@
-"""One evaluation of a general query with SERVICE clauses (WSJ in ACQUA).
+"""The SERVICE evaluator: general queries with SERVICE clauses over replicas (WSJ in ACQUA).
 
-    windows moved -> keys asked for -> replica refreshed -> graphs kept in step -> query asked
+    move windows -> query required keys -> refresh replica -> update graphs -> evaluate query
 
-Each clause has a graph in the store with the remote solutions of the keys that the evaluation
-needs. Only the solutions of keys that come, go or change are touched.
+Each clause has a graph in the store with the remote solutions of its required keys. It is updated
+incrementally: only keys that are added, removed or changed are touched.
 
-A general query has no scores, so all keys have the same, and ties are broken by the key. How long
-a key will stay in the window is not looked up: all count as if they had come with the last pane.
+A general query has no scores, so all candidates tie, and the key breaks the tie. The remaining life
+of a key in the window is not computed: all count as if they had arrived with the last pane.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MARK = ox.Literal("true", datatype=ox.NamedNode("http://www.w3.org/2001/XMLSche
 
 
 class ServiceEvaluator:
-    """Evaluates a query whose SERVICE clauses read replicas."""
+    """Evaluates a general query whose SERVICE clauses read replicas."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class ServiceEvaluator:
         self._general = SparqlEvaluator(config, store, [scan.window for scan in plan.scans])
         self._frames = [scan.frame for scan in plan.scans]
         served = zip(config.clauses, refreshes, strict=True)
-        self._clauses = [_Served(clause, refresh, self._general) for clause, refresh in served]
+        self._clauses = [_Clause(clause, refresh, self._general) for clause, refresh in served]
         self._before: int | None = None
         self._stats: dict[str, Any] = {}
 
@@ -74,28 +74,28 @@ class ServiceEvaluator:
         self._general.move(scans)
         pace = self._pace(now)
         allowance = _Allowance(self._clauses[0].options, len(self._clauses))
-        told = _Told()
+        stats = _RemoteStats()
         for clause in self._clauses:
             clause.begin(min(scan.interval().open for scan in scans))
-            clause.bring_up(now, pace, allowance, told)
+            clause.bring_up(now, pace, allowance, stats)
             self._general.tidy()
-        self._stats = {**self._general.stats(), **told.stats()}
+        self._stats = {**self._general.stats(), **stats.plain()}
         self._before = now
         return self._general.ask(now)
 
     def stats(self) -> dict[str, Any]:
-        """Return what the last answer was made of, and what it cost."""
+        """Return the cost and the quality of the last answer."""
         return self._stats
 
     def state(self) -> StateData:
-        """Return what windows and replicas do not tell: the store is filled again from these."""
+        """Return the state as plain data; the store is rebuilt from windows and replicas."""
         return {
             "general": self._general.state(),
             "before": self._before,
         }
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state; the replicas are restored already."""
+        """Restore a saved state. The replicas must be restored before."""
         self._general.restore(state["general"])
         self._before = state["before"]
 
@@ -112,7 +112,7 @@ def _lives(frame: TimeFrame | CountFrame) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Pace:
-    """The time from one evaluation to the next, and how many hold what has just come."""
+    """The time between evaluations, in ms, and how many of them see a new arrival."""
 
     step: int
     lives: int
@@ -120,9 +120,9 @@ class _Pace:
 
 @dataclass(slots=True)
 class _Allowance:
-    """What is left of budget and limits for the clauses of one evaluation, in equal shares.
+    """The budget and limits of one evaluation, shared equally by its clauses.
 
-    What a clause does not spend is there for those after it.
+    What a clause does not use is shared by the clauses after it.
     """
 
     options: ServiceOptions
@@ -149,14 +149,14 @@ class _Allowance:
         return None if limit is None else -(-max(limit - spent, 0) // self.clauses)
 
     def spend(self, refreshed: RefreshReport) -> None:
-        """Take off what a clause has cost."""
+        """Subtract the cost of a clause."""
         self.spent += refreshed.fetched
         self.requests += refreshed.requests
 
 
 @dataclass(slots=True)
-class _Told:
-    """What an answer says of its remote data, over all clauses."""
+class _RemoteStats:
+    """The statistics of an answer about its remote data, over all clauses."""
 
     spent: int = 0
     unanswered: int = 0
@@ -167,8 +167,8 @@ class _Told:
     faults: Counter[str] = field(default_factory=Counter)
     exact: bool = True
 
-    def stats(self) -> dict[str, Any]:
-        told: dict[str, Any] = {
+    def plain(self) -> dict[str, Any]:
+        stats: dict[str, Any] = {
             "budget_spent": self.spent,
             "requests": self.requests,
             "cold_misses": self.cold_misses,
@@ -176,10 +176,10 @@ class _Told:
             "oldest_ms": self.oldest,
             "exact": self.exact,
         }
-        return {**told, **failure_stats(self.unanswered, self.faults)}
+        return {**stats, **failure_stats(self.unanswered, self.faults)}
 
 
-class _Served:
+class _Clause:
     """One clause: its replica, and its graph in the store."""
 
     def __init__(self, clause: ServiceClause, refresh: Refresh, general: SparqlEvaluator) -> None:
@@ -189,8 +189,8 @@ class _Served:
         self._graph = ServiceGraph(clause, refresh.plan.pattern, general.store, in_order=order)
         general.hold(self._graph)
         keys = refresh.replica.keys
-        self._before: Integers | None = None  # the keys of the last evaluation; none: all there are
-        self._keys = None if clause.keys is None else RequiredKeys(clause.keys, keys)
+        self._before: Integers | None = None  # the keys of the last evaluation; None: unknown
+        self._keys = None if clause.keys is None else RequiredKeysQuery(clause.keys, keys)
 
     @property
     def options(self) -> ServiceOptions:
@@ -199,72 +199,73 @@ class _Served:
     def begin(self, now: int) -> None:
         self._refresh.begin(now)
 
-    def bring_up(self, now: int, pace: _Pace, allowance: _Allowance, told: _Told) -> None:
-        """Refresh the replica within a share of what is allowed, and the graph from it."""
+    def bring_up(self, now: int, pace: _Pace, allowance: _Allowance, stats: _RemoteStats) -> None:
+        """Refresh the replica within a share of the allowance, and update the graph."""
         self._refresh.pushed(now)
-        needed = self._needed(now)
+        required = self._required(now)
         budget, limits = allowance.share()
-        refreshed = self._fetch(needed, now, pace, budget, limits)
+        refreshed = self._fetch(required, now, pace, budget, limits)
         allowance.spend(refreshed)
         replica = self._refresh.replica
-        keys = replica.keys.of(needed.numbers)
-        self._graph.hold(needed.numbers.tolist(), keys, replica.values(needed.numbers))
-        self._tell(needed, refreshed, now, told)
-        self._forget(needed.numbers)
+        keys = replica.keys.of(required.numbers)
+        self._graph.hold(required.numbers.tolist(), keys, replica.values(required.numbers))
+        self._count(required, refreshed, now, stats)
+        self._forget(required.numbers)
 
-    def _forget(self, needed: Integers) -> None:
-        """Forget keys that neither this evaluation needs nor the replica holds."""
+    def _forget(self, required: Integers) -> None:
+        """Forget keys that are neither required nor in the replica."""
         before = self._refresh.replica.keys.every() if self._before is None else self._before
-        self._refresh.forget(before, lambda keys: np.isin(keys, needed))
-        self._before = needed
+        self._refresh.forget(before, lambda keys: np.isin(keys, required))
+        self._before = required
 
-    def _needed(self, now: int) -> RequiredKeysQuery:
+    def _required(self, now: int) -> RequiredKeys:
         replica = self._refresh.replica
         if self._keys is None:
-            return RequiredKeysQuery(replica.keys.numbers([()]))
-        needed = self._keys.at(self._general.store, now)
-        if not needed.is_all:
-            return needed
-        held = replica.keys.in_order(np.union1d(needed.numbers, replica.held()))
-        return RequiredKeysQuery(held, is_all=True, unaskable=needed.unaskable)
+            return RequiredKeys(replica.keys.numbers([()]))
+        required = self._keys.at(self._general.store, now)
+        if not required.is_all:
+            return required
+        numbers = replica.keys.in_order(np.union1d(required.numbers, replica.held()))
+        return RequiredKeys(numbers, is_all=True, unaskable=required.unaskable)
 
     def _fetch(
-        self, needed: RequiredKeysQuery, now: int, pace: _Pace, budget: int, limits: Limits
+        self, required: RequiredKeys, now: int, pace: _Pace, budget: int, limits: Limits
     ) -> RefreshReport:
-        """Fetch what the policy elects."""
-        is_known = self._refresh.replica.is_known(needed.numbers)
-        known, cold = needed.numbers[is_known], needed.numbers[~is_known]
+        """Let the policy elect keys, and fetch them."""
+        is_known = self._refresh.replica.is_known(required.numbers)
+        known, cold = required.numbers[is_known], required.numbers[~is_known]
         lives = np.full(len(known), pace.lives, dtype=np.int64)
         candidates = Candidates(known, np.zeros(len(known)), lives, 1, pace.step)
         scores = np.zeros(len(cold))
         return self._refresh.fetch(candidates, cold, scores, now, budget=budget, limits=limits)
 
-    def _tell(
-        self, needed: RequiredKeysQuery, refreshed: RefreshReport, now: int, told: _Told
+    def _count(
+        self, required: RequiredKeys, refreshed: RefreshReport, now: int, stats: _RemoteStats
     ) -> None:
+        """Add the statistics of a refresh to those of the evaluation."""
         refresh, replica = self._refresh, self._refresh.replica
         is_pushed = refresh.plan.is_pushed
-        known = needed.numbers[replica.is_known(needed.numbers)]
+        known = required.numbers[replica.is_known(required.numbers)]
         entries = replica.entries(known)
-        told.spent += refreshed.fetched
-        told.unanswered += refreshed.unanswered
-        told.requests += refreshed.requests
-        told.cold_misses += refreshed.cold_misses + needed.unaskable
-        told.faults.update(refreshed.faults)
-        is_all_known = len(known) == len(needed.numbers) and not needed.unaskable
+        stats.spent += refreshed.fetched
+        stats.unanswered += refreshed.unanswered
+        stats.requests += refreshed.requests
+        stats.cold_misses += refreshed.cold_misses + required.unaskable
+        stats.faults.update(refreshed.faults)
+        is_all_known = len(known) == len(required.numbers) and not required.unaskable
         if is_pushed:
             is_exact = (is_all_known or refresh.is_whole) and not refresh.has_missed_a_change
         else:
-            told.stale += int(np.count_nonzero(entries.is_stale(now)))
-            told.oldest = max(told.oldest, int(np.max(now - entries.last_refresh, initial=0)))
+            stats.stale += int(np.count_nonzero(entries.is_stale(now)))
+            stats.oldest = max(stats.oldest, int(np.max(now - entries.last_refresh, initial=0)))
             is_exact = is_all_known and bool((entries.last_refresh == now).all())
-        told.exact &= is_exact and (is_pushed or not needed.is_all)
+        stats.exact &= is_exact and (is_pushed or not required.is_all)
 
 
 class ServiceGraph:
-    """The graph of a clause: a node for each remote solution of the keys that it holds.
+    """The graph of a clause in the store: a node for each remote solution of its keys.
 
-    Where an answer depends on the order of triples, they are to be `in_order`: key by key.
+    If an answer depends on the insertion order of triples, they are kept `in_order`, key by key.
     """
 
     def __init__(
@@ -282,13 +283,13 @@ class ServiceGraph:
             name: ox.NamedNode(variable_iri(name)) for name in (*pattern.keys, *pattern.variables)
         }
         self._mark = ox.NamedNode(variable_iri("")) if clause.is_marked else None
-        self._held: dict[int, tuple[tuple[RemoteSolution, ...], list[ox.Quad]]] = {}
+        self._solutions: dict[int, tuple[tuple[RemoteSolution, ...], list[ox.Quad]]] = {}
         self._inserted = InsertionOrder() if in_order else None
         self.gone = 0
         store.add_graph(self._name)
 
     def __len__(self) -> int:
-        return sum(len(quads) for _, quads in self._held.values())
+        return sum(len(quads) for _, quads in self._solutions.values())
 
     def hold(
         self,
@@ -296,37 +297,37 @@ class ServiceGraph:
         keys: Sequence[Key],
         values: Sequence[tuple[RemoteSolution, ...]],
     ) -> None:
-        """Hold the solutions of these keys, given in their order, and no others."""
+        """Hold the solutions of these keys, in this order, and no others."""
         wanted = set(numbers)
-        for number in [number for number in self._held if number not in wanted]:
+        for number in [number for number in self._solutions if number not in wanted]:
             self._drop(number)
         for number, key, solutions in zip(numbers, keys, values, strict=True):
-            if number in self._held:
-                if self._held[number][0] is solutions:
+            if number in self._solutions:
+                if self._solutions[number][0] is solutions:
                     continue
                 self._drop(number)
             quads = list(self._quads(number, key, solutions))
             self._store.extend(quads)
-            self._held[number] = solutions, quads
+            self._solutions[number] = solutions, quads
             if self._inserted is not None:
                 self._inserted.add(quads)
-        self._held = {number: self._held[number] for number in numbers}
+        self._solutions = {number: self._solutions[number] for number in numbers}
 
     def _drop(self, number: int) -> None:
-        quads = self._held.pop(number)[1]
+        quads = self._solutions.pop(number)[1]
         self.gone += len(quads)
         for quad in quads:
             self._store.remove(quad)
 
     def _in_order(self) -> list[ox.Quad]:
-        return [quad for _, quads in self._held.values() for quad in quads]
+        return [quad for _, quads in self._solutions.values() for quad in quads]
 
     def is_in_order(self) -> bool:
-        """Tell whether the store has the triples in the order that a new one would have."""
+        """Return whether the triples have the insertion order that a new store would have."""
         return self._inserted is None or self._inserted.are_in_order(self._in_order())
 
     def move_to(self, store: ox.Store) -> None:
-        """Stand in a new store from now on, in order."""
+        """Move the graph to a new store, in order."""
         self._store, self.gone, quads = store, 0, self._in_order()
         store.add_graph(self._name)
         store.extend(quads)
@@ -344,10 +345,10 @@ class ServiceGraph:
             terms = {**dict(zip(self._keys, key, strict=True)), **solution}
             for name, verb in self._properties.items():
                 if (term := terms.get(name)) is not None:
-                    yield ox.Quad(node, verb, self._own(term), self._name)
+                    yield ox.Quad(node, verb, self._relabel(term), self._name)
 
-    def _own(self, term: Term) -> Term:
-        """Keep blank nodes apart from those of other clauses."""
+    def _relabel(self, term: Term) -> Term:
+        """Relabel blank nodes, so that they differ from those of other clauses."""
         if isinstance(term, ox.BlankNode):
             return ox.BlankNode(f"{term.value}c{self._name.value.rpartition(':')[2]}")
         return term

@@ -1,15 +1,15 @@
 """The refresh of a replica before an evaluation: AcquaTop's `UpdateReplica`.
 
-    pushed changes   taken in first; they cost nothing
-    absent keys      cold misses, which the replica does not know, and those without a value: up to
-                     half the budget, and what the elected set leaves
-    change signal    if the service has one: what is told to be unchanged is as good as fetched
-    elected set      what the policy elects of the other candidates, with the rest of the budget
-    fetch            one call, within the limits; whatever fails leaves the replica as it was
+    pushed changes   applied first; they cost no budget
+    absent keys      cold keys and keys without a value: up to half of the budget, and what the
+                     elected set leaves
+    change signal    if the service has one: an unchanged key counts as refreshed
+    elected set      what the policy elects among the other candidates, with the rest of the budget
+    fetch            one call, within the limits; a failed fetch leaves the replica as it was
 
-A policy that learns elects half of its keys, looks at what came, and elects the rest: two calls. Of
-the requests that are allowed, one is kept for the fetch: with one alone there is no signal, and
-whoever learns fetches all at once.
+A policy that learns fetches in two calls: it elects half of its keys, learns from the fetched
+values, and elects the rest. One of the allowed requests is reserved for the fetch: if there is only
+one, no change signal is requested, and a policy that learns fetches in one call.
 
 Zahmatkesh, Della Valle: Continuous top-k approximated join of streaming and evolving distributed
 data. Section 5, Algorithm 5. ACQUA is its section 3.2.
@@ -49,36 +49,36 @@ __all__ = ["Refresh", "RefreshReport", "failure_stats"]
 
 @dataclass(frozen=True, slots=True)
 class RefreshReport:
-    """What a refresh did: the keys whose values are others now, and what it cost."""
+    """The result of a refresh: the changed keys, and its cost."""
 
     changed: Integers
     fetched: int
-    """How many keys were to be fetched: never more than the budget."""
+    """How many keys were requested: at most the budget, if the policy is bounded."""
     unanswered: int
-    """Of how many of these nothing came: the service failed, or what is allowed was spent."""
+    """How many of these have no answer: the service failed, or a limit was reached."""
     requests: int
     cold_misses: int
-    """How many keys of the window the replica still does not know."""
+    """How many keys of the window are still cold."""
     faults: Mapping[str, int]
 
     def stats(self) -> dict[str, Any]:
-        """Return what an answer says of it."""
-        told: dict[str, Any] = {
+        """Return the statistics of the refresh for its answer."""
+        stats: dict[str, Any] = {
             "budget_spent": self.fetched,
             "requests": self.requests,
             "cold_misses": self.cold_misses,
         }
-        return {**told, **failure_stats(self.unanswered, self.faults)}
+        return {**stats, **failure_stats(self.unanswered, self.faults)}
 
 
 def failure_stats(unanswered: int, faults: Mapping[str, int]) -> dict[str, Any]:
-    """Return what an answer says of what went wrong, if something did."""
-    told: dict[str, Any] = {"unanswered": unanswered} if unanswered else {}
-    return {**told, "faults": dict(sorted(faults.items()))} if faults else told
+    """Return the statistics of failures for an answer; empty if there are none."""
+    stats: dict[str, Any] = {"unanswered": unanswered} if unanswered else {}
+    return {**stats, "faults": dict(sorted(faults.items()))} if faults else stats
 
 
 class Refresh:
-    """The replica of one SERVICE clause, its endpoint and its feed."""
+    """The replica of one SERVICE clause, with its endpoint, change signal and change feed."""
 
     def __init__(self, plan: ServicePlan) -> None:
         self.plan = plan
@@ -87,25 +87,26 @@ class Refresh:
         self._endpoint = plan.connect(plan.pattern)
         self._signal = None
         if plan.modified is not None:
-            asked = modified_pattern(plan.pattern, plan.modified)
-            self._signal = ChangeSignal(plan.connect(asked), self.replica.keys)
-        self._changes = ChangeFeed(plan.pattern) if plan.is_pushed else None
+            stamps = modified_pattern(plan.pattern, plan.modified)
+            self._signal = ChangeSignal(plan.connect(stamps), self.replica.keys)
+        self._feed = ChangeFeed(plan.pattern) if plan.is_pushed else None
         self._first_push: int | None = None
         self._has_begun = not options.snapshot
         self.is_whole = False
-        """Whether everything was loaded, so that a key that is not known had no solutions then."""
+        """Whether the whole dataset was loaded: an unknown key had no solutions then."""
         self.has_missed_a_change = False
-        """Whether something was pushed that could not be read: nobody knows what it was about."""
+        """Whether a pushed element could not be evaluated: any key may have changed unseen."""
         self._tried: dict[int, int] = {}
-        """When cold keys of the last window were asked for in vain."""
+        """When the last fetch of each cold key of the last window failed."""
         self._faults: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
-        """What came of the keys that were fetched: changed, unchanged, or failed."""
+        """How many fetched keys were changed, unchanged or failed."""
 
     def begin(self, now: int) -> Integers:
-        """Load everything, once, as of an instant before the first evaluation; return the keys.
+        """Load the snapshot once, as of an instant before the first evaluation; return its keys.
 
-        What was pushed by then holds since a later time: else it would count as known already.
+        The instant is not after the first pushed change: the replica ignores answers that are
+        older than its last refresh.
         """
         if self._has_begun:
             return np.empty(0, dtype=np.int64)
@@ -121,21 +122,21 @@ class Refresh:
         return changed
 
     def push(self, time: int, triples: Sequence[Triple]) -> None:
-        """Take in an element of the feed."""
-        if self._changes is not None:
-            self._changes.push(time, triples)
+        """Add an element of the change feed."""
+        if self._feed is not None:
+            self._feed.push(time, triples)
             self._first_push = time if self._first_push is None else min(time, self._first_push)
 
     def pushed(self, now: int) -> Integers:
-        """Take in what was pushed up to an instant; return the keys whose values are others."""
-        due = [] if self._changes is None else self._changes.due(now)
+        """Apply the changes pushed up to `now`; return the changed keys."""
+        due = [] if self._feed is None else self._feed.due(now)
         changed = [self.replica.apply(change.fetched, change.time) for change in due]
         for change in due:
             self._faults.update(change.fetched.faults)
             self.has_missed_a_change |= bool(change.fetched.faults)
         return np.unique(np.concatenate(changed)) if changed else np.empty(0, dtype=np.int64)
 
-    def fetch(  # noqa: PLR0913 - what may be fetched, and what it may cost
+    def fetch(  # noqa: PLR0913 - keys, and the limits of their fetch
         self,
         candidates: Candidates,
         absent: Integers,
@@ -144,20 +145,20 @@ class Refresh:
         *,
         budget: int | None = None,
         limits: Limits | None = None,
-        prospect: VoiOutlook | None = None,
+        outlook: VoiOutlook | None = None,
     ) -> RefreshReport:
-        """Fetch keys that are absent, given with their stream scores, and those that are elected.
+        """Fetch absent keys, ordered by their stream scores, and the elected set of the candidates.
 
-        The candidates have values. Of the absent, most are cold: not known to the replica. Others
-        are known to have no value; they stand with the cold when that is stale, and behind them
-        until then. A budget and limits are given where others share those of the plan. A `prospect`
-        is told what comes, as it comes. Where changes are pushed, what is known is not asked for.
+        Candidates have values. Absent keys are cold, or known to have no value; the latter come
+        with the cold keys once that is stale, and after them until then. `budget` and `limits`
+        default to those of the plan. An `outlook` learns from the signal and from each fetch. With
+        a change feed, known keys are not fetched.
         """
         plan = self.plan
         if plan.is_pushed:
-            candidates, prospect = candidates.none(), None
-            is_asked = ~self.replica.is_known(absent) & (not self.is_whole)
-            absent, scores = absent[is_asked], scores[is_asked]
+            candidates, outlook = candidates.none(), None
+            is_fetched = ~self.replica.is_known(absent) & (not self.is_whole)
+            absent, scores = absent[is_fetched], scores[is_fetched]
         call = _Call(limits or plan.options.limits, now, self._faults)
         self._faults = Counter()
         budget = plan.options.budget if budget is None else budget
@@ -169,22 +170,22 @@ class Refresh:
         rest = len(candidates) if share.rest is None else share.rest
         fresh = None
         if plan.policy.proposer is not None and rest + len(share.fetched):
-            asked = np.concatenate((share.fetched, share.missed[:rest]))
-            fresh = self._told(candidates.keys, asked, call, prospect)
+            cold = np.concatenate((share.fetched, share.missed[:rest]))
+            fresh = self._signalled_fresh(candidates.keys, cold, call, outlook)
         first, spare = share.fetched, rest
-        if prospect is not None:
-            candidates = prospect.candidates()
-        if prospect is not None and call.allows(2):
+        if outlook is not None:
+            candidates = outlook.candidates()
+        if outlook is not None and call.allows(2):
             half = -(-rest // 2)
             elected = self._elected(candidates, half, now, fresh)
-            self._take(np.concatenate((first, elected)), call, prospect)
+            self._fetch_keys(np.concatenate((first, elected)), call, outlook)
             first, rest, spare = first[:0], rest - half, spare - len(elected)
-            candidates = prospect.candidates()
+            candidates = outlook.candidates()
             fresh = self.replica.entries(candidates.keys).last_refresh == now
         elected = self._elected(candidates, rest, now, fresh)
-        # What the policy has no use for is there for keys that would be left over.
-        more = share.missed[: spare - len(elected)]
-        self._take(np.concatenate((first, elected, more)), call, prospect)
+        # The budget that the policy does not use goes to the absent keys left over.
+        extra = share.missed[: spare - len(elected)]
+        self._fetch_keys(np.concatenate((first, elected, extra)), call, outlook)
         missed = absent[~self.replica.is_known(absent)]
         self._tried = {key: self._tried[key] for key in missed.tolist() if key in self._tried}
         changed = np.unique(np.concatenate(call.changed))
@@ -193,7 +194,7 @@ class Refresh:
         )
 
     def _absent(self, keys: Integers, scores: Floats, now: int) -> Absent:
-        """Return what is known of keys without a value. Those that are cold are stale as well."""
+        """Return the absent keys with what orders them; stale and cold ones are urgent."""
         entries = self.replica.entries(keys)
         tried = np.array([self._tried.get(key, NEVER) for key in keys.tolist()], dtype=np.int64)
         tried = np.maximum(tried, entries.last_refresh)
@@ -207,32 +208,33 @@ class Refresh:
         if not len(candidates):
             return candidates.keys
         entries = self.replica.entries(candidates.keys)
-        # Numbers depend on what came before, so a policy sees ranks: ties are broken by the terms.
+        # Key numbers depend on the history of the run. Policies see ranks instead, so that ties are
+        # broken by term order.
         ranks = self.replica.keys.precedence(candidates.keys, candidates.scores)
         ranked = replace(candidates, keys=ranks)
         elected = elected_set(policy, ranked, entries, budget, now, seed, skipped=fresh)
         return candidates.keys[np.argsort(ranks)[elected]]
 
-    def _told(
-        self, keys: Integers, cold: Integers, call: _Call, prospect: VoiOutlook | None
+    def _signalled_fresh(
+        self, keys: Integers, cold: Integers, call: _Call, outlook: VoiOutlook | None
     ) -> Booleans | None:
-        """Ask which keys have changed, if that can be asked; return which have not.
+        """Ask the change signal, if there is one; return which keys are unchanged.
 
-        Cold keys that are about to be fetched are asked about, so that their stamps are known.
+        Cold keys that may be fetched are included, so that their stamps are known.
         """
         if self._signal is None or not call.allows(2) or not len(keys) + len(cold):
             return None
-        told = self._signal.ask(np.concatenate((keys, cold)), call.left(), call.now)
-        call.note(told.requests, told.faults)
-        is_told, unchanged = told.is_told[: len(keys)], told.unchanged[: len(keys)]
+        reply = self._signal.ask(np.concatenate((keys, cold)), call.left(), call.now)
+        call.note(reply.requests, reply.faults)
+        is_covered, unchanged = reply.is_covered[: len(keys)], reply.unchanged[: len(keys)]
         self.replica.confirm(keys[unchanged], call.now)
-        self.replica.doubt(keys[is_told & ~unchanged], call.now)
-        if prospect is not None:
-            prospect.told(keys[is_told], ~unchanged[is_told])
+        self.replica.doubt(keys[is_covered & ~unchanged], call.now)
+        if outlook is not None:
+            outlook.learn_signal(keys[is_covered], ~unchanged[is_covered])
         return unchanged
 
-    def _take(self, wanted: Integers, call: _Call, prospect: VoiOutlook | None = None) -> None:
-        """Fetch keys, and take in what comes."""
+    def _fetch_keys(self, wanted: Integers, call: _Call, outlook: VoiOutlook | None = None) -> None:
+        """Fetch keys, and apply the answers to the replica."""
         if not len(wanted):
             return
         keys = self.replica.keys.of(wanted.tolist())
@@ -247,28 +249,28 @@ class Refresh:
         self._tried.update(dict.fromkeys(failed, call.now))
         self._count(wanted, answered, changed)
         if self._signal is not None:
-            self._signal.took(answered.tolist())
-        if prospect is not None:
-            prospect.fetched(answered, changed)
+            self._signal.record_fetched(answered.tolist())
+        if outlook is not None:
+            outlook.learn_fetched(answered, changed)
 
     def _count(self, wanted: Integers, answered: Integers, changed: Integers) -> None:
-        is_there, is_other = np.isin(wanted, answered), np.isin(wanted, changed)
-        self.outcomes["changed"] += int(np.count_nonzero(is_there & is_other))
-        self.outcomes["unchanged"] += int(np.count_nonzero(is_there & ~is_other))
-        self.outcomes["failed"] += int(np.count_nonzero(~is_there))
+        is_answered, has_changed = np.isin(wanted, answered), np.isin(wanted, changed)
+        self.outcomes["changed"] += int(np.count_nonzero(is_answered & has_changed))
+        self.outcomes["unchanged"] += int(np.count_nonzero(is_answered & ~has_changed))
+        self.outcomes["failed"] += int(np.count_nonzero(~is_answered))
 
     def forget(self, left: Integers, is_used: Callable[[Integers], Booleans]) -> Integers:
-        """Forget keys that neither a window nor the replica holds; return their numbers.
+        """Forget keys that are neither in a window nor in the replica; return their numbers.
 
-        They are among those that `left` the windows, and those that the replica dropped. Others get
-        their numbers: nobody may know anything by these any more. That a key has no value is known
-        for as long as a window holds it.
+        Only keys that `left` the windows, or that the replica dropped, can be such. Their numbers
+        are reused, so callers must forget whatever they store by number. The replica keeps a key
+        without a value only while a window uses it.
         """
         left = left[~is_used(left)]
         self.replica.drop_empty(left)
-        found = {*left.tolist(), *self.replica.dropped()}
-        unheld = [number for number in sorted(found) if not self.replica.holds(number)]
-        gone = np.array(unheld, dtype=np.int64)
+        numbers = {*left.tolist(), *self.replica.dropped()}
+        unknown = [number for number in sorted(numbers) if not self.replica.holds(number)]
+        gone = np.array(unknown, dtype=np.int64)
         gone = gone[~is_used(gone)]
         if self._signal is not None:
             self._signal.forget(gone.tolist())
@@ -276,14 +278,14 @@ class Refresh:
         return gone
 
     def ask(self, keys: Sequence[Key], now: int) -> Fetched:
-        """Fetch keys beside the replica, without limits: for who wants to know the truth."""
+        """Fetch keys without limits, and without a change of the replica: for the oracle."""
         return self._endpoint.fetch(keys, UNLIMITED, now)
 
     def state(self) -> StateData:
-        """Return what is known of the remote side, as plain data, to be restored from."""
+        """Return the replica and the state of its refresh, as plain data."""
         return {
             "replica": self.replica.state(),
-            "changes": None if self._changes is None else self._changes.state(),
+            "changes": None if self._feed is None else self._feed.state(),
             "first_push": self._first_push,
             "has_begun": self._has_begun,
             "is_whole": self.is_whole,
@@ -294,11 +296,11 @@ class Refresh:
         }
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state, before anything was asked."""
+        """Restore a saved state, before the first request."""
         self.replica.restore(state["replica"])
         changes = state["changes"]
-        if self._changes is not None:
-            self._changes.restore(changes)
+        if self._feed is not None:
+            self._feed.restore(changes)
         self._first_push, self._has_begun = state["first_push"], state["has_begun"]
         self.is_whole = state["is_whole"]
         self.has_missed_a_change = state["has_missed_a_change"]
@@ -309,7 +311,7 @@ class Refresh:
             self._signal.restore(stamps)
 
     def close(self) -> None:
-        """Give back what the endpoints hold."""
+        """Close the endpoints."""
         self._endpoint.close()
         if self._signal is not None:
             self._signal.close()
@@ -317,10 +319,10 @@ class Refresh:
 
 @dataclass(slots=True)
 class _Call:
-    """What a refresh has done so far, held against its limits.
+    """The progress of a refresh, checked against its limits.
 
-    What is done next hangs on requests alone, never on the time that has passed: a run that is gone
-    on with asks the same.
+    Decisions depend on the number of requests only, never on elapsed time: a recovered run must
+    make the same calls.
     """
 
     limits: Limits
@@ -341,7 +343,7 @@ class _Call:
         self.faults.update(faults)
 
     def allows(self, requests: int) -> bool:
-        """Tell whether so many requests are left."""
+        """Return whether the limits allow this many more requests."""
         most = self.limits.max_requests
         return most is None or most - self.requests >= requests
 

@@ -1,4 +1,4 @@
-"""Which keys of a SERVICE clause an evaluation needs."""
+"""The keys of a SERVICE clause that an evaluation needs, read from the windows by a query."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 __all__ = ["RequiredKeys", "RequiredKeysQuery"]
 
-_NO_KEY, _UNASKABLE, _ANY_KEY = -1, -2, -3
+_NO_KEY, _UNASKABLE, _ANY_KEY = -1, -2, -3  # in place of key numbers
 
 
 @dataclass(frozen=True, slots=True)
-class RequiredKeysQuery:
-    """The numbers of the keys, in term order.
+class RequiredKeys:
+    """The numbers of the required keys, in term order.
 
-    `is_all` where a solution has no value for a key: it joins any. `unaskable` counts keys that no
-    request can hold.
+    `is_all` if a solution does not bind a join variable: it joins any key. `unaskable` counts keys
+    that no request can hold.
     """
 
     numbers: Integers
@@ -36,27 +36,27 @@ class RequiredKeysQuery:
     unaskable: int = 0
 
 
-class RequiredKeys:
-    """Asks a store for keys. Windows overlap, so only keys that are new are read."""
+class RequiredKeysQuery:
+    """The query for required keys. Windows overlap, so only new keys are parsed."""
 
     def __init__(self, config: SparqlConfig, keys: Keys) -> None:
-        self._asking = SparqlQuery(config)
+        self._query = SparqlQuery(config)
         self._keys = keys
         self._known: dict[str, int] = {}
 
-    def at(self, store: ox.Store, now: int) -> RequiredKeysQuery:
-        """Return the keys that the content of the store needs, at an instant."""
-        solutions = self._asking.ask(store, now)
+    def at(self, store: ox.Store, now: int) -> RequiredKeys:
+        """Return the keys required by the content of the store, at an instant."""
+        solutions = self._query.ask(store, now)
         assert isinstance(solutions, ox.QuerySolutions), "keys are rows"  # noqa: S101
         text = (solutions.serialize(format=ox.QueryResultsFormat.TSV) or b"").decode()
         header, *lines = text[:-1].split("\n")
-        # In order, so that a key has the same number in every run.
+        # Sorted, so that a key has the same number in every run.
         new = sorted(line for line in lines if line not in self._known)
         fresh = dict(zip(new, self._read(header, new), strict=True))
         self._known = {line: fresh[line] if line in fresh else self._known[line] for line in lines}
-        found = list(self._known.values())
-        numbers = self._keys.in_order(np.array([n for n in found if n >= 0], dtype=np.int64))
-        return RequiredKeysQuery(numbers, _ANY_KEY in found, found.count(_UNASKABLE))
+        codes = list(self._known.values())
+        numbers = self._keys.in_order(np.array([n for n in codes if n >= 0], dtype=np.int64))
+        return RequiredKeys(numbers, _ANY_KEY in codes, codes.count(_UNASKABLE))
 
     def _read(self, header: str, lines: Iterable[str]) -> Iterator[int]:
         table = "\n".join([header, *lines, ""]).encode()
@@ -68,7 +68,7 @@ class RequiredKeys:
         key = tuple(term for term in terms if term is not None)
         cause = unaskable(key)
         if cause == BLANK_NODE_KEY:
-            return _NO_KEY  # a blank node is no other than itself, so nothing remote joins it
+            return _NO_KEY  # a blank node equals no remote term, so nothing remote joins it
         if len(key) < len(terms):
             return _ANY_KEY
         return self._keys.number(key) if cause is None else _UNASKABLE

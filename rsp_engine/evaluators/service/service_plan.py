@@ -1,4 +1,4 @@
-"""How a SERVICE clause is answered: what it asks for, and how its replica is kept."""
+"""The plan of a SERVICE clause: its pattern, its endpoint, and the refresh of its replica."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["Connect", "ServiceOptions", "ServicePlan", "changes_stream"]
 
 Connect = Callable[[RemotePattern], Endpoint]
-"""Opens an endpoint for what a SERVICE clause asks for."""
+"""Opens an endpoint for the pattern of a SERVICE clause."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceOptions:
-    """What a user decides about remote data.
+    """The options of a user for remote data.
 
-    At most `budget` keys are fetched for an evaluation, within `limits`; `n` objects stand by
-    behind the k best. The replica starts with a `snapshot` of everything, or it is filled by
-    misses; at most `capacity` keys are held.
+    At most `budget` keys are fetched per evaluation, within `limits`. `n` is the N of Topk+N: the
+    objects kept below the top k. The replica starts with a `snapshot` of the whole dataset, or
+    empty, and holds at most `capacity` keys.
     """
 
     policy: str | None = None
@@ -48,20 +48,20 @@ class ServiceOptions:
 
 @dataclass(frozen=True, slots=True)
 class ServicePlan:
-    """How one SERVICE clause is answered."""
+    """The plan of one SERVICE clause."""
 
     pattern: RemotePattern
     connect: Connect
     policy: Policy
     options: ServiceOptions
     is_pushed: bool = False
-    """Whether a feed tells the changes."""
+    """Whether a change feed pushes the changes."""
     modified: str | None = None
-    """The property that tells when a key was last modified: the change signal."""
+    """The property with the time of the last modification of a key: the change signal."""
     instead: str | None = None
-    """The policy in whose place this one elects, and why."""
+    """The policy that this one replaces, and why."""
 
 
 def changes_stream(service: str) -> str:
-    """Return the name of the stream of what a service pushes, as the drivers know it."""
+    """Return the name of the change feed of a service, by which drivers know it."""
     return f"urn:rsp-engine:changes:{service}"

@@ -1,1 +1,1 @@
-"""Datasets of the experiments: recorded, replayed and generated."""
+"""Datasets of the experiments: generated, derived from recorded traces, or recorded runs."""

@@ -1,11 +1,11 @@
-"""A dataset of AcquaTop: who is mentioned when, and the dfc of every user over time.
+"""A dataset of AcquaTop: the mentions of users over time, and the dfc of every user over time.
 
-dfc is the difference between a user's number of followers and that of a minute before. It is what
-the remote side tells; the mentions are the stream. (AcquaTop: Zahmatkesh, Della Valle: Continuous
-top-k approximated join of streaming and evolving distributed data, section 6.1.)
+dfc is the difference between a user's number of followers and that of a minute before. The mentions
+are the stream, and dfc is the remote value. (AcquaTop: Zahmatkesh, Della Valle: Continuous top-k
+approximated join of streaming and evolving distributed data, section 6.1.)
 
-Users are numbered from 0, and all times are milliseconds since the start of the dataset. Only what
-leaves it, as text or as an endpoint, has the names of the users and the time on the clock:
+Users are numbered from 0, and all times are milliseconds since the start of the dataset. Only the
+exports, as text or as an endpoint, have the IRIs of the users and the time on the clock:
 
     mentions    <http://example.org/post/0> schema:mentions <http://example.org/user/7>
     dfc         <http://example.org/user/7> <http://example.org/dfc> 12.500000007
@@ -46,7 +46,7 @@ __all__ = [
 RANGE = 100_000
 STEP = 60_000
 EVALUATIONS = 150
-"""So many windows the paper evaluates, though there is time for a few more."""
+"""The number of windows that the paper evaluates; its dataset is long enough for a few more."""
 
 MENTIONS_PREDICATE = "https://schema.org/mentions"
 USER = "http://example.org/user/"
@@ -57,7 +57,7 @@ _DECIMAL = NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
 
 
 class EventTable(NamedTuple):
-    """New values of dfc in the order of time: the user of each has this value from then on."""
+    """Changes of dfc in the order of time: a user has a value from its time on."""
 
     times: Integers
     users: Integers
@@ -66,12 +66,12 @@ class EventTable(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Mentions and values of dfc. The arrays cannot be written to.
+    """Mentions and values of dfc, in read-only arrays.
 
-    `start` is the time on the clock at which it begins. `names` are the numbers that stand in the
-    IRIs of the users. `mention_times` are in order, and `mention_users` belong to them. `initial`
-    is the dfc of every user at the start: what the replica knows before anything is fetched.
-    `invocations` are the times at which the remote side was asked, `told` how many users each told.
+    `start` is the time on the clock at which it begins. `names` are the numbers in the IRIs of the
+    users. `mention_times` are in order, and `mention_users` belong to them. `initial` is the dfc of
+    every user at the start, with which the replica starts. `invocations` are the times at which the
+    remote side was asked, `reported_users` the number of users that each invocation reported.
     """
 
     name: str
@@ -83,49 +83,49 @@ class Dataset:
     initial: Floats
     changes: EventTable
     invocations: Integers
-    told: Integers
+    reported_users: Integers
 
     def __post_init__(self) -> None:
         for array in (
             *(self.names, self.mention_times, self.mention_users, self.initial),
-            *(*self.changes, self.invocations, self.told),
+            *(*self.changes, self.invocations, self.reported_users),
         ):
             array.flags.writeable = False
 
     @property
     def windows(self) -> tuple[tuple[int, int], ...]:
-        """When the windows open and close: those that the paper evaluates, if there is time."""
+        """The open and close times of the windows, at most as many as the paper evaluates."""
         count = min(max((self.duration - RANGE) // STEP + 1, 0), EVALUATIONS)
         return tuple((i * STEP, i * STEP + RANGE) for i in range(count))
 
     def mentioned(self, opened: int, closed: int) -> Integers:
-        """Return how often each user is mentioned in `(opened, closed]`."""
+        """Return the number of mentions of each user in `(opened, closed]`."""
         first, last = np.searchsorted(self.mention_times, (opened, closed), side="right")
-        found = np.bincount(self.mention_users[first:last], minlength=len(self.names))
-        return found.astype(np.int64)
+        counts = np.bincount(self.mention_users[first:last], minlength=len(self.names))
+        return counts.astype(np.int64)
 
     def last_mention(self, closed: int) -> Integers:
-        """Return the place of the last mention of each user until a time, -1 if there is none."""
+        """Return the position of each user's last mention up to a time, -1 if there is none."""
         count = np.searchsorted(self.mention_times, closed, side="right")
-        found = np.full(len(self.names), -1)
-        found[self.mention_users[:count]] = np.arange(count)  # what is written last stays
-        return found
+        positions = np.full(len(self.names), -1)
+        positions[self.mention_users[:count]] = np.arange(count)  # the last assignment wins
+        return positions
 
     def mentioned_parts(self, opened: int, closed: int) -> Integers:
-        """Return in how many parts of a window each user is mentioned: 0, 1 or 2.
+        """Return the number of parts of a window in which each user is mentioned: 0, 1 or 2.
 
-        The parts are the slide and what remains of the window. The program of the authors takes
-        this for the number of mentions, as it counts those of a user in a part only once.
+        The parts are the slide and the rest of the window. The program of the authors takes this
+        for the number of mentions, since it counts a user once per part.
         """
         parts = (opened, opened + STEP), (opened + STEP, closed)
         return sum((np.minimum(self.mentioned(*p), 1) for p in parts), np.zeros_like(self.names))
 
     def once_a_slide(self) -> Dataset:
-        """Return the same with one mention of a user in a slide, the first.
+        """Return a copy that keeps only the first mention of a user in each slide.
 
-        The number of mentions in a window is then that of `mentioned_parts`.
+        Its `mentioned` equals `mentioned_parts` of this dataset.
         """
-        slides = (self.mention_times - 1) // STEP  # a slide is open on the left
+        slides = (self.mention_times - 1) // STEP  # slides are open on the left
         _, first = np.unique(slides * len(self.names) + self.mention_users, return_index=True)
         first.sort()
         times, users = self.mention_times[first], self.mention_users[first]
@@ -133,20 +133,20 @@ class Dataset:
 
     def dfc_at(self, time: int) -> Floats:
         """Return the dfc of each user at a time."""
-        found = self.initial.copy()
+        values = self.initial.copy()
         count = np.searchsorted(self.changes.times, time, side="right")
-        # Of several values of one user the last is written last, and stays.
-        found[self.changes.users[:count]] = self.changes.values[:count]
-        return found
+        # Of several values of one user, the last assignment wins.
+        values[self.changes.users[:count]] = self.changes.values[:count]
+        return values
 
     def history(self, user: int) -> tuple[Integers, Floats]:
-        """Return since when a user has had which dfc, from the start on."""
+        """Return the values of a user's dfc with the time from which each is valid."""
         own = self.changes.users == user
         times = np.concatenate(([0], self.changes.times[own]))
         return times, np.concatenate((self.initial[[user]], self.changes.values[own]))
 
     def nquads(self) -> Iterator[str]:
-        """Yield the stream of mentions as lines of N-Quads; the graph of each says its time."""
+        """Yield the stream of mentions as lines of N-Quads; the graph IRI has the time."""
         for time, triple in self._triples():
             yield f"{triple} <{_GRAPH}{time}> .\n"
 
@@ -166,25 +166,25 @@ class Dataset:
             yield time, f"<{_POST}{post}> <{MENTIONS_PREDICATE}> <{USER}{user}>"
 
     def history_csv(self) -> Iterator[str]:
-        """Yield the values of dfc as the lines of a table that `recorded` reads."""
+        """Yield the values of dfc as lines of CSV that a recorded endpoint reads."""
         yield "time,user,dfc\n"
         for time, user, dfc in self._values():
             yield f"{time},<{USER}{user}>,{dfc}\n"
 
     def endpoint(self) -> RecordedEndpoint:
-        """Return an endpoint that knows the dfc of each user at any time, as `?user :dfc ?dfc`."""
-        found = defaultdict[int, list[tuple[int, tuple["RemoteSolution", ...]]]](list)
+        """Return an endpoint that answers `?user :dfc ?dfc` as of any time."""
+        histories = defaultdict[int, list[tuple[int, tuple["RemoteSolution", ...]]]](list)
         for time, user, dfc in self._values():
-            found[user].append((time, _solutions(dfc)))
-        return RecordedEndpoint({_key(user): values for user, values in found.items()})
+            histories[user].append((time, _solutions(dfc)))
+        return RecordedEndpoint({_key(user): values for user, values in histories.items()})
 
     def replica(self) -> dict[Key, tuple[RemoteSolution, ...]]:
-        """Return the solutions that the replica starts with."""
+        """Return the initial solutions of the replica."""
         pairs = zip(self.names.tolist(), self.initial.tolist(), strict=True)
         return {_key(user): _solutions(_decimal(dfc)) for user, dfc in pairs}
 
     def _values(self) -> Iterator[tuple[int, int, str]]:
-        """Yield time, name and dfc of every value, as text that has all its digits."""
+        """Yield time, name and dfc of every value; dfc as text with all its digits."""
         for user, dfc in zip(self.names.tolist(), self.initial.tolist(), strict=True):
             yield self.start, user, _decimal(dfc)
         times, users, values = self.changes
@@ -194,7 +194,7 @@ class Dataset:
 
 
 def _decimal(dfc: float) -> str:
-    """Write a dfc, which is a whole number of billionths, so that it is read as it was."""
+    """Write a dfc, a whole number of billionths, without loss."""
     return f"{dfc:.9f}"
 
 

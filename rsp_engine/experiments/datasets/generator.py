@@ -1,24 +1,25 @@
-"""Datasets like those of AcquaTop, made by chance: the same for the same seed.
+"""The generator of datasets like those of AcquaTop: the same seed gives the same dataset.
 
     mentions      400 users and 9,462 s. The weight of a user is 1 / (rank + 23)^2, a long tail.
                   Some minutes are busy. A quarter of the mentions follow another mention of the
-                  same user within 150 s, as answers do.
-    invocations   About every minute all users are told, at most 100 of them at a time. Some of
-                  these answers come in two parts, and a part counts as an invocation: 702 in all.
-                  The small parts are why the mean of Table 3 is below its median.
-    dfc           see `dfc`. The recorded dfc is drawn as the recording has it: most often 0.
+                  same user within 150 s, as replies do.
+    invocations   About every minute all users are reported, at most 100 at a time. Some of these
+                  reports are split in two, and each part counts as an invocation: 702 in all. The
+                  small parts are why the mean of Table 3 is below its median.
+    dfc           See `dfc`. The recorded dfc is drawn from the distribution of the recording: most
+                  often 0.
 
 The paper says that a window has 26, 38 and 59 mentions (minimum, median, maximum). In its program
-these are pairs of a user and a part of the window: the slide of 60 s, or the 40 s that remain, in
-which the user is mentioned at all. The generator is calibrated to this reading; and to the whole
-counts of the recorded stream, which have a median of 47.
+these are pairs of a user and a part of the window (the slide of 60 s, or the remaining 40 s) in
+which the user is mentioned at all. The generator is calibrated to this reading, and to the full
+counts of the recorded stream, whose median is 47.
 
-As in the paper, all datasets of a seed have the same mentions. Five of each CH, numbered from 1,
-have their own changes; the datasets of one number differ in CH alone.
+As in the paper, all datasets of a seed have the same mentions. The five datasets of each CH,
+numbered from 1, have different changes; datasets with the same number differ in CH alone.
 
     python -m rsp_engine.experiments.datasets.generator [--seed N]
 
-prints the datasets of a seed beside the figures of the paper.
+prints the statistics of a seed's datasets beside those of the paper.
 """
 
 from __future__ import annotations
@@ -42,26 +43,27 @@ if TYPE_CHECKING:
 __all__ = ["PAPER_SCALE", "Scale", "generate", "generated_suite"]
 
 _MOST = 2**31 - 1  # of seeds and numbers
-_MOST_VALUES = 5_000_000  # of dfc, as all of them are in memory at once
+_MOST_VALUES = 5_000_000  # of dfc, since all of them are in memory at once
 _FLATTEN = 23  # the larger, the less the first users stand out
-_WEIGHT = 10**12
-_BLOCK = 120_000  # ms of one rate
-_QUIET, _BUSY, _BLOCKS_A_BUSY = 10, 17, 20
+_WEIGHT = 10**12  # weights are whole numbers, scaled by this
+_BLOCK = 120_000  # ms with one rate
+_QUIET, _BUSY = 10, 17  # the two rates, whose ratio alone matters ...
+_BUSY_EVERY = 20  # ... one block in this many is busy
 _PLACES = 64  # between two neighbouring mentions
-_SPREAD = 40  # a mention stands at its place or up to so many mentions later
-_FOLLOWING = 4  # one of so many mentions follows another one ...
-_FOLLOWS_WITHIN = 150_000  # ... in so many ms
+_SPREAD = 40  # a mention is shifted by up to this many mentions
+_FOLLOWING = 4  # one mention in this many follows another one ...
+_FOLLOWS_WITHIN = 150_000  # ... within this many ms
 _ROUND = 64_000  # ms, about
-_MOST_TOLD = 100
+_MOST_REPORTED = 100  # users per invocation
 _SLOT = 2_500  # ms that an invocation takes at most
-_SPLIT = (110, 592)  # so many answers of so many come in two parts
-# Of 1,000 recorded values of dfc, so many are ...
+_SPLIT = (110, 592)  # of 592 reports, 110 are split in two
 _RECORDED = {0: 941, 1: 39, -1: 15, 2: 3, -3: 1, 5: 1}
+"""How often a value of dfc occurs in 1,000 recorded ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How large a dataset is; by default as in the paper. The duration is in milliseconds."""
+    """The size of a dataset, by default that of the paper. The duration is in milliseconds."""
 
     users: int = 400
     duration: int = 9_462_000
@@ -77,7 +79,7 @@ class Scale:
 
     @property
     def rounds(self) -> int:
-        """How often each user is told."""
+        """How often each user is reported."""
         return max((self.duration + _ROUND // 2) // _ROUND, 1)
 
 
@@ -85,7 +87,7 @@ PAPER_SCALE = Scale()
 
 
 def generate(seed: int = 0, ch: int = 20, number: int = 1, scale: Scale = PAPER_SCALE) -> Dataset:
-    """Return a dataset: `ch` changes an invocation, the `number`-th of the test case DS-CH.
+    """Return the `number`-th dataset of the test case DS-CH, with `ch` changes per invocation.
 
     >>> made = generate(seed=7, ch=5)
     >>> made.name, len(made.mention_times), len(made.windows), len(made.invocations)
@@ -96,9 +98,10 @@ def generate(seed: int = 0, ch: int = 20, number: int = 1, scale: Scale = PAPER_
     check_whole("seed", seed, 0, _MOST)
     check_whole("number", number, 1, _MOST)
     times, users = _mentions(scale, Dice(seed, 0))
-    told = _told(scale, Dice(seed, 1))
+    report_times = _report_times(scale, Dice(seed, 1))
     dice = Dice(seed, 2, number)
-    evolved = evolve(_recorded(len(told) + 1, scale.users, dice), told, ch, dice)
+    recorded = _recorded(len(report_times) + 1, scale.users, dice)
+    evolved = evolve(recorded, report_times, ch, dice)
     return Dataset(
         f"DS-CH-{ch} {number}, seed {seed}",
         0,
@@ -119,7 +122,7 @@ def generated_suite(
 
 
 def _mentions(scale: Scale, dice: Dice) -> tuple[Integers, Integers]:
-    """Return times in order and users."""
+    """Return the times of mentions, in order, and their users."""
     first = scale.mentions - scale.mentions // _FOLLOWING
     times = _times(scale.duration, first, dice)
     cumulated = np.cumsum(_WEIGHT // (np.arange(scale.users) + _FLATTEN) ** 2)
@@ -127,7 +130,7 @@ def _mentions(scale: Scale, dice: Dice) -> tuple[Integers, Integers]:
     users = dice.order(scale.users)[ranks]
     followed = dice.below(first, scale.mentions - first)
     later = times[followed] + dice.below(_FOLLOWS_WITHIN, len(followed))
-    # What would come after the end comes at the start. Times are from 1, as windows open at 0.
+    # Mentions after the end wrap to the start. Times start at 1, since windows open at 0.
     times = np.concatenate((times, later)) % scale.duration + 1
     users = np.concatenate((users, users[followed]))
     order = np.lexsort((users, times))
@@ -135,10 +138,10 @@ def _mentions(scale: Scale, dice: Dice) -> tuple[Integers, Integers]:
 
 
 def _times(duration: int, count: int, dice: Dice) -> Integers:
-    """Return times from 0, nearly evenly spread over a time that runs faster in quiet blocks."""
+    """Return times from 0 on, spread nearly evenly at the rate of each block."""
     starts = np.arange(0, duration, _BLOCK)
     rates = np.full(len(starts), _QUIET)
-    rates[dice.order(len(starts))[: len(starts) // _BLOCKS_A_BUSY]] = _BUSY
+    rates[dice.order(len(starts))[: len(starts) // _BUSY_EVERY]] = _BUSY
     lengths = np.minimum(_BLOCK, duration - starts)
     ends = np.cumsum(rates * lengths)
     places = np.arange(count) * _PLACES + dice.below(_SPREAD * _PLACES, count)
@@ -148,34 +151,34 @@ def _times(duration: int, count: int, dice: Dice) -> Integers:
     return times
 
 
-def _told(scale: Scale, dice: Dice) -> Integers:
-    """Return for each round when each user is told."""
+def _report_times(scale: Scale, dice: Dice) -> Integers:
+    """Return the time at which each user is reported in each round."""
     rounds = scale.rounds
-    answers = -(-scale.users // _MOST_TOLD)  # of a round
+    reports = -(-scale.users // _MOST_REPORTED)  # of a round
     period = scale.duration // rounds
-    slot = min(_SLOT, period // (answers + 1))
-    begin = np.arange(rounds)[:, None] * period + np.arange(answers) * slot
-    begin += 1 + dice.below(slot - 1, rounds, answers)
-    split = np.full(begin.size, _MOST_TOLD)
+    slot = min(_SLOT, period // (reports + 1))
+    begin = np.arange(rounds)[:, None] * period + np.arange(reports) * slot
+    begin += 1 + dice.below(slot - 1, rounds, reports)
+    split = np.full(begin.size, _MOST_REPORTED)
     parted = dice.order(begin.size)[: begin.size * _SPLIT[0] // _SPLIT[1]]
-    # The parts are of all sizes alike, so that the quartiles do not hang on chance.
-    split[parted] = 1 + np.arange(len(parted)) * (_MOST_TOLD - 1) // max(len(parted), 1)
-    answer, place = np.divmod(np.arange(scale.users), _MOST_TOLD)
-    # The second part of an answer comes a millisecond later.
-    is_later = place >= split.reshape(begin.shape)[:, answer]
-    return begin[:, answer] + is_later
+    # The sizes of the parts are evenly spread, so that the quartiles do not depend on the seed.
+    split[parted] = 1 + np.arange(len(parted)) * (_MOST_REPORTED - 1) // max(len(parted), 1)
+    report, place = np.divmod(np.arange(scale.users), _MOST_REPORTED)
+    # The second part of a report is a millisecond later.
+    is_later = place >= split.reshape(begin.shape)[:, report]
+    return begin[:, report] + is_later
 
 
 def _recorded(rounds: int, users: int, dice: Dice) -> Integers:
-    """Return values of dfc as a recording has them."""
+    """Draw values of dfc from the distribution of the recording."""
     ends = np.cumsum(list(_RECORDED.values()))
     kinds = np.searchsorted(ends, dice.below(int(ends[-1]), rounds, users), side="right")
-    found: Integers = np.array(list(_RECORDED))[kinds]
-    return found
+    values: Integers = np.array(list(_RECORDED))[kinds]
+    return values
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the datasets of a seed beside the figures of the paper."""
+    """Print the statistics of a seed's datasets beside those of the paper."""
     parser = argparse.ArgumentParser(prog="python -m rsp_engine.experiments.datasets.generator")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the datasets")
     try:

@@ -1,15 +1,15 @@
-"""The synthetic streams of the paper on incomplete streams: the same for the same seed.
+"""The synthetic incomplete streams of Haghani et al.: the same seed gives the same streams.
 
-Each of d streams tells every object at most once. To make an item of a stream, the generator picks,
-with probability rho, one of the last C items of the other streams that this one has not told, and a
-fresh one otherwise, or if there is none. Values are uniform in [0, 1): multiples of 2^-32, so that
-sums of them are exact in any order. Streams take turns by chance.
+Each of d streams observes every object at most once. For an item of a stream, the generator picks,
+with probability rho, one of the last C items of the other streams that this stream has not observed
+yet. Otherwise, or if there is none, it takes a fresh object. Values are uniform in [0, 1) and
+multiples of 2^-32, so that their sums are exact in any order. The stream of an item is random.
 
     python -m rsp_engine.experiments.datasets.incomplete [--seed N] [--write FOLDER]
 
-prints what SLA, EAA and the approximate operator keep of a window, and how precise the last one is,
-beside the figures of the paper; SLA keeps all. With a folder, it writes streams for the queries
-`flows` and `cameras` of `queries/` there instead, as tables and the templates that go with them.
+prints how many items of a window SLA, EAA and the approximate operator keep, and the precision of
+the last one, beside the numbers of the paper; SLA keeps all. With a folder, it instead writes
+streams for the queries `flows` and `cameras` of `queries/`: CSV tables with their templates.
 
 Haghani, Michel, Aberer: Evaluating top-k queries over incomplete data streams. CIKM 2009, section
 6.
@@ -56,16 +56,16 @@ __all__ = [
 ]
 
 FEW, SLIDES = 50, 100
-"""Of how many evaluations the mean is taken, and how many slides a window has."""
+"""The number of evaluations that are averaged, and the number of slides in a window."""
 PAPER_COUNTS = {1000: (130.0, 84.0), 500: (115.0, 75.0)}
-"""What the approximate algorithm keeps with 2 streams, by W, where rho goes from 0.1 to 0.9."""
+"""Items that the approximate algorithm keeps of 2 streams, by W: for rho = 0.1 and rho = 0.9."""
 
 _UNIT = 1 << 32
-_TRIES = 8  # picks by chance before all that could be picked are looked at
+_TRIES = 8  # random picks before all eligible items are collected
 
 
 class Observed(NamedTuple):
-    """Observations in their order: streams and objects by number, and values."""
+    """Observations in order of arrival: numbers of streams and objects, and values."""
 
     streams: Integers
     keys: Integers
@@ -73,7 +73,7 @@ class Observed(NamedTuple):
 
 
 def observed(count: int, d: int, rho: float, seed: int = 0, c: int = 100) -> Observed:
-    """Return so many observations of d streams.
+    """Return `count` observations of d streams.
 
     >>> made = observed(10, d=2, rho=0.5)
     >>> made.streams.tolist(), made.keys.tolist()
@@ -88,20 +88,20 @@ def observed(count: int, d: int, rho: float, seed: int = 0, c: int = 100) -> Obs
     picks = Dice(seed, 12).below(_UNIT, count, _TRIES).tolist()
     values = Dice(seed, 13).below(_UNIT, count) / _UNIT
     recent: list[deque[int]] = [deque(maxlen=c) for _ in range(d)]
-    told: list[set[int]] = [set() for _ in range(d)]
+    seen: list[set[int]] = [set() for _ in range(d)]
     keys, fresh = [], 0
     for stream, repeat, pick in zip(streams.tolist(), repeats, picks, strict=True):
-        key = _picked(stream, recent, told[stream], pick) if repeat else None
+        key = _pick(stream, recent, seen[stream], pick) if repeat else None
         if key is None:
             key, fresh = fresh, fresh + 1
         recent[stream].append(key)
-        told[stream].add(key)
+        seen[stream].add(key)
         keys.append(key)
     return Observed(streams, np.array(keys, dtype=np.int64), values)
 
 
-def _picked(stream: int, recent: list[deque[int]], told: set[int], picks: list[int]) -> int | None:
-    """Return a recent item of another stream, all as likely that this one has not told."""
+def _pick(stream: int, recent: list[deque[int]], seen: set[int], picks: list[int]) -> int | None:
+    """Pick uniformly one of the recent items of other streams that this stream has not seen."""
     others = [items for number, items in enumerate(recent) if number != stream]
     size = sum(map(len, others))
     if not size:
@@ -110,37 +110,37 @@ def _picked(stream: int, recent: list[deque[int]], told: set[int], picks: list[i
         place = pick % size
         for items in others:
             if place < len(items):
-                if items[place] not in told:
+                if items[place] not in seen:
                     return items[place]
                 break
             place -= len(items)
-    left = [key for items in others for key in items if key not in told]
-    return left[picks[0] % len(left)] if left else None
+    unseen = [key for items in others for key in items if key not in seen]
+    return unseen[picks[0] % len(unseen)] if unseen else None
 
 
-def panes(size: int, step: int, found: Observed) -> list[tuple[Pane, Observations]]:
-    """Return observations cut into slides, each with the windows that hold it."""
-    made = []
-    for number, start in enumerate(range(0, len(found.keys), step)):
-        streams, keys, values = (column[start : start + step] for column in found)
+def panes(size: int, step: int, stream: Observed) -> list[tuple[Pane, Observations]]:
+    """Return observations cut into slides, each with the windows that contain it."""
+    batches = []
+    for number, start in enumerate(range(0, len(stream.keys), step)):
+        streams, keys, values = (column[start : start + step] for column in stream)
         positions = np.arange(start, start + len(keys))
         pane = Pane(number, number + size // step - 1)
-        made.append((pane, as_observations(streams, keys, positions, values)))
-    return made
+        batches.append((pane, as_observations(streams, keys, positions, values)))
+    return batches
 
 
 def slides(
-    size: int, step: int, found: Observed, operators: Sequence[IncompleteOperator]
+    size: int, step: int, stream: Observed, operators: Sequence[IncompleteOperator]
 ) -> Iterator[list[TopkAnswer]]:
-    """Yield the rankings of operators after each slide of a window over the last so many."""
-    for number, (pane, batch) in enumerate(panes(size, step, found)):
+    """Yield the answers of operators after each slide of a count-based window of `size`."""
+    for number, (pane, batch) in enumerate(panes(size, step, stream)):
         for operator in operators:
             operator.arrive(pane, batch)
         yield [operator.close(number) for operator in operators]
 
 
 class StoredCounts(NamedTuple):
-    """How many instances operators keep, and how precise the approximate one is, in the mean."""
+    """The mean number of items that operators keep, and the mean precision of the approximation."""
 
     eaa: float
     approximate: float
@@ -150,7 +150,7 @@ class StoredCounts(NamedTuple):
 def stored_counts(
     size: int, d: int, rho: float, seeds: Sequence[int] = (0,), k: int = 10
 ) -> StoredCounts:
-    """Return what is kept of a window over so many observations, over 50 evaluations a seed."""
+    """Return the means for a window of `size` observations, over 50 evaluations per seed."""
     rows = [row for seed in seeds for row in _rows(size, d, rho, seed, k)]
     return StoredCounts(*(mean(column) for column in zip(*rows, strict=True)))
 
@@ -159,8 +159,8 @@ def _rows(size: int, d: int, rho: float, seed: int, k: int) -> Iterator[StoredCo
     config = IncompleteOperatorConfig(k, (1.0,) * d)
     eaa, approximate = EAA(config), Approximate(config)
     step = size // SLIDES
-    found = observed(2 * size + FEW * step, d, rho, seed)
-    for number, (exact, about) in enumerate(slides(size, step, found, (eaa, approximate))):
+    stream = observed(2 * size + FEW * step, d, rho, seed)
+    for number, (exact, about) in enumerate(slides(size, step, stream, (eaa, approximate))):
         if number >= 2 * SLIDES:
             eaa.prune()
             approximate.prune()
@@ -169,7 +169,7 @@ def _rows(size: int, d: int, rho: float, seed: int, k: int) -> Iterator[StoredCo
 
 
 def of_the_paper(size: int, rho: float) -> float:
-    """Return what the approximate algorithm keeps in the paper, if it falls evenly with rho.
+    """Interpolate the paper's item count of the approximate algorithm linearly in rho.
 
     >>> of_the_paper(1000, 0.1), of_the_paper(1000, 0.5)
     (130.0, 107.0)
@@ -179,7 +179,7 @@ def of_the_paper(size: int, rho: float) -> float:
 
 
 def write_streams(folder: Path, count: int = 3000, seed: int = 0) -> None:
-    """Write streams for the queries of flows and cameras: a table each, and two templates."""
+    """Write streams for the queries `flows` and `cameras`: CSV tables and two templates."""
     folder.mkdir(parents=True, exist_ok=True)
     routers = ("router1", "router2", "router3")
     sizes = [f"{1 + int(value * 1_000_000)}" for value in _values(count, seed)]
@@ -204,17 +204,17 @@ def _values(count: int, seed: int) -> list[float]:
     return values
 
 
-def _write(folder: Path, names: tuple[str, ...], found: Observed, values: list[str]) -> None:
+def _write(folder: Path, names: tuple[str, ...], stream: Observed, values: list[str]) -> None:
     start = datetime(2024, 3, 1, tzinfo=UTC)
     tables = [(folder / f"{name}.csv").open("w", newline="") for name in names]
     writers = [csv.writer(table) for table in tables]
     for writer in writers:
         writer.writerow(["timestamp", "id", "value"])
-    rows = zip(found.streams.tolist(), found.keys.tolist(), values, strict=True)
-    for number, (stream, key, value) in enumerate(rows):
-        moment = start + timedelta(milliseconds=20 * number)
-        told = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        writers[stream].writerow([told, key, value])
+    rows = zip(stream.streams.tolist(), stream.keys.tolist(), values, strict=True)
+    for number, (stream_number, key, value) in enumerate(rows):
+        time = start + timedelta(milliseconds=20 * number)
+        timestamp = time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        writers[stream_number].writerow([timestamp, key, value])
     for table in tables:
         table.close()
 
@@ -225,36 +225,36 @@ def _tables(seed: int) -> Iterator[Table]:
         title = f"Items kept, W = {size}, 2 streams, k = 10, C = 100"
         table = Table("rho", "SLA", "EAA", "approximate", "of the paper", "precision", title=title)
         for tenths in range(1, 10):
-            found = stored_counts(size, 2, tenths / 10, seeds)
+            counts = stored_counts(size, 2, tenths / 10, seeds)
             paper = of_the_paper(size, tenths / 10)
             table.add_row(
                 f"{tenths / 10}",
                 f"{size}",
-                f"{found.eaa:.0f}",
-                f"{found.approximate:.0f}",
+                f"{counts.eaa:.0f}",
+                f"{counts.approximate:.0f}",
                 f"{paper:.0f}",
-                f"{found.precision:.2f}",
+                f"{counts.precision:.2f}",
             )
         yield table
     table = Table("W", "SLA", "EAA", "approximate", "precision", title="3 streams, rho = 0.5")
     for size in (500, 1000, 2000, 5000, 10_000):
-        found = stored_counts(size, 3, 0.5, seeds)
-        numbers = (f"{number:.0f}" for number in (size, size, found.eaa, found.approximate))
-        table.add_row(*numbers, f"{found.precision:.2f}")
+        counts = stored_counts(size, 3, 0.5, seeds)
+        numbers = (f"{number:.0f}" for number in (size, size, counts.eaa, counts.approximate))
+        table.add_row(*numbers, f"{counts.precision:.2f}")
     yield table
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print what is kept, or write streams."""
+    """Print the item counts, or write streams."""
     parser = argparse.ArgumentParser(prog="python -m rsp_engine.experiments.datasets.incomplete")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the streams")
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="where to write streams")
-    given = parser.parse_args(arguments)
-    if given.write is not None:
-        write_streams(given.write, seed=given.seed)
+    options = parser.parse_args(arguments)
+    if options.write is not None:
+        write_streams(options.write, seed=options.seed)
         return 0
     console = Console(width=100)
-    for table in _tables(given.seed):
+    for table in _tables(options.seed):
         console.print(table)
     return 0
 

@@ -1,4 +1,4 @@
-"""A dataset in figures, beside those that AcquaTop gives for its own (section 6.1, Table 3)."""
+"""Statistics of datasets, beside those that AcquaTop publishes (section 6.1, Table 3)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Quartiles(NamedTuple):
-    """The least, the median and the largest of some numbers."""
+    """The minimum, the median and the maximum."""
 
     least: float
     median: float
@@ -60,22 +60,23 @@ TABLE_3 = {
 }
 CHS = tuple(TABLE_3)
 DATASETS = 5
-"""How many datasets there are of each CH."""
+"""The number of datasets of each CH in the paper."""
 
 PAIRS = Quartiles(26, 38, 59)
-"""What the paper calls the mentions of a window; see `Mentions`."""
+"""The paper's number of mentions in a window, which counts `pairs`; see `Mentions`."""
 
 RESULTS = 30
-"""How many users a window has on average."""
+"""The average number of users in a window of the paper."""
 
 INVOCATIONS = 702
+"""The number of invocations in the paper's datasets."""
 
 
 class Mentions(NamedTuple):
     """The mentions of each window, counted in three ways.
 
-    `pairs` are those of a user and a part of the window in which the user is mentioned: the slide,
-    or what remains. `users` are those of the window, each once: the results of the query.
+    `whole` counts every mention. `pairs` counts a user once per part of the window, which are the
+    slide and the rest. `users` counts a user once: these are the results of the query.
     """
 
     whole: Integers
@@ -84,23 +85,23 @@ class Mentions(NamedTuple):
 
 
 def mentions(dataset: Dataset) -> Mentions:
-    """Return the counts of all windows."""
+    """Return the counts of all windows of a dataset."""
     rows = []
     for opened, closed in dataset.windows:
-        found = dataset.mentioned(opened, closed)
+        counts = dataset.mentioned(opened, closed)
         pairs = dataset.mentioned_parts(opened, closed).sum()
-        rows.append((found.sum(), pairs, np.count_nonzero(found)))
+        rows.append((counts.sum(), pairs, np.count_nonzero(counts)))
     return Mentions(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
 
 
 def changes(dataset: Dataset) -> Integers:
-    """Return how many users have another dfc at each invocation."""
+    """Return the number of users whose dfc changes at each invocation."""
     places = np.searchsorted(dataset.invocations, dataset.changes.times)
     return np.bincount(places, minlength=len(dataset.invocations)).astype(np.int64)
 
 
 def spread_of(numbers: Integers) -> Quartiles:
-    """Return the spread of numbers.
+    """Return the minimum, median and maximum of numbers.
 
     >>> spread_of(np.array([3, 1, 2, 9]))
     Quartiles(least=1.0, median=2.5, largest=9.0)
@@ -109,7 +110,7 @@ def spread_of(numbers: Integers) -> Quartiles:
 
 
 def summary_of(numbers: Integers) -> Summary:
-    """Return the summary of numbers.
+    """Return the mean, median and quartiles of numbers.
 
     >>> summary_of(np.array([0, 1, 2, 3, 4]))
     Summary(mean=2.0, median=2.0, first_quartile=1.0, third_quartile=3.0)
@@ -118,46 +119,46 @@ def summary_of(numbers: Integers) -> Summary:
 
 
 def mentions_profile(dataset: Dataset) -> Table:
-    """Return the mentions of a dataset beside the paper's."""
-    found = mentions(dataset)
-    shown = Table(title=f"Mentions in {len(dataset.windows)} windows: {dataset.name}")
-    shown.caption = (
+    """Return a table of a dataset's mentions beside the paper's."""
+    counted = mentions(dataset)
+    table = Table(title=f"Mentions in {len(dataset.windows)} windows: {dataset.name}")
+    table.caption = (
         f"{len(dataset.mention_times)} mentions of {len(np.unique(dataset.mention_users))} among "
         f"{len(dataset.names)} users. The program of the authors counts pairs of a user and a "
         "part of the window."
     )
     for heading in ("per window", "minimum", "median", "maximum", "mean", "paper"):
-        shown.add_column(heading, justify="left" if heading == "per window" else "right")
+        table.add_column(heading, justify="left" if heading == "per window" else "right")
     theirs = "/".join(f"{one:g}" for one in PAIRS)
-    for label, counts, paper in (
-        ("mentions", found.whole, "-"),
-        ("mentions as the paper counts", found.pairs, theirs),
-        ("users (results)", found.users, f"about {RESULTS}"),
+    for label, counts, published in (
+        ("mentions", counted.whole, "-"),
+        ("mentions as the paper counts", counted.pairs, theirs),
+        ("users (results)", counted.users, f"about {RESULTS}"),
     ):
         cells = (*spread_of(counts), float(counts.mean()))
-        shown.add_row(label, *(f"{cell:.1f}" for cell in cells), paper)
-    return shown
+        table.add_row(label, *(f"{cell:.1f}" for cell in cells), published)
+    return table
 
 
 def changes_profile(datasets: Mapping[int, Sequence[Dataset]]) -> Table:
-    """Return the changes per invocation of the datasets of each CH, beside Table 3."""
-    shown = Table(title="Changes of dfc per invocation")
-    shown.add_column("dataset")
+    """Return a table of the changes per invocation of each dataset, beside Table 3."""
+    table = Table(title="Changes of dfc per invocation")
+    table.add_column("dataset")
     for heading in ("invocations", "mean", "median", "1st quartile", "3rd quartile"):
-        shown.add_column(heading, justify="right")
+        table.add_column(heading, justify="right")
     for ch, made in datasets.items():
         if ch in TABLE_3:
             cells = (f"{cell:g}" for cell in TABLE_3[ch])
-            shown.add_row(f"DS-CH-{ch}, paper", str(INVOCATIONS), *cells, style="bold")
+            table.add_row(f"DS-CH-{ch}, paper", str(INVOCATIONS), *cells, style="bold")
         for one in made:
             cells = (f"{cell:.2f}" for cell in summary_of(changes(one)))
-            shown.add_row(one.name, str(len(one.invocations)), *cells)
-        shown.add_section()
-    return shown
+            table.add_row(one.name, str(len(one.invocations)), *cells)
+        table.add_section()
+    return table
 
 
 def print_tables(datasets: Mapping[int, Sequence[Dataset]]) -> None:
-    """Print the datasets of each CH beside the figures of the paper."""
+    """Print the statistics of the datasets of each CH beside those of the paper."""
     console = Console(width=100)
     console.print(mentions_profile(datasets[CHS[0]][0]))
     console.print(changes_profile(datasets))

@@ -1,4 +1,4 @@
-"""A recorded run of AcquaTop: window by window, the objects and their true remote values."""
+"""A recorded run of AcquaTop: the objects of each window, with their true remote values."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class RecordedWindow:
-    """The objects of a window in the order of the oracle, and when the window closed.
+    """The objects of a window in the order of the oracle, and the close of the window.
 
-    `streamed` are their values from the stream, `remote` the true remote ones.
+    `streamed` has their values from the stream, `remote` their true remote values.
     """
 
     close: int
@@ -44,10 +44,10 @@ class RecordedWindow:
 
 @dataclass(frozen=True, slots=True)
 class RecordedReplay:
-    """The windows of a run, and by key the remote values that the replica starts with.
+    """The windows of a run, and the initial remote value of each key in the replica.
 
-    Keys are numbered in the order of the recorded ones. `least` and `largest` are the bounds of the
-    streamed and of the remote values over the whole run.
+    Keys are numbered in the order of the recorded user ids. `least` and `largest` are the bounds of
+    the streamed and of the remote values over the whole run.
     """
 
     windows: tuple[RecordedWindow, ...]
@@ -61,9 +61,9 @@ class RecordedReplay:
         return self.windows[1].close - self.windows[0].close
 
     def renamed(self, seed: int) -> RecordedReplay:
-        """Return the same with other keys, so that chance says which of equals has the larger one.
+        """Return a copy with permuted keys, so that ties are broken at random.
 
-        The oracle's order stays as it is: no tie is broken as it breaks them, unless by chance.
+        The oracle's order is unchanged: breaking ties by key then agrees with it only by chance.
         """
         names = np.random.default_rng(seed).permutation(len(self.snapshot))
         windows = tuple(replace(window, keys=names[window.keys]) for window in self.windows)
@@ -79,12 +79,12 @@ class RecordedReplay:
 
 
 def read_recording(path: Path) -> RecordedReplay:
-    """Read a recording, or raise what is wrong with it."""
+    """Read a recording; raise a `SourceError` if it is incomplete or malformed."""
     rows = [
         [_number(path, row[name]) for name in _COLUMNS] for row in recorded_rows(path, _COLUMNS)
     ]
     table = np.array(rows, dtype=np.int64).reshape(-1, len(_COLUMNS))
-    # Sorted by window, then by the rank that the oracle gave.
+    # Sorted by window, then by the oracle's rank.
     window, close, users, streamed, remote, _, initial = table[np.lexsort(table.T[[5, 0]])].T
     if len(np.unique(window)) < 2:
         raise SourceError(f"{path} must hold at least two windows")
@@ -93,20 +93,20 @@ def read_recording(path: Path) -> RecordedReplay:
     snapshot[keys] = initial
     starts = np.flatnonzero(np.r_[True, np.diff(window) > 0])
     parts = [slice(*edges) for edges in zip(starts, [*starts[1:], None], strict=True)]
-    held = np.r_[remote, initial]
+    values = np.r_[remote, initial]
     return RecordedReplay(
         tuple(
             RecordedWindow(int(close[part][0]), keys[part], streamed[part], remote[part])
             for part in parts
         ),
         snapshot,
-        (int(streamed.min()), int(held.min())),
-        (int(streamed.max()), int(held.max())),
+        (int(streamed.min()), int(values.min())),
+        (int(streamed.max()), int(values.max())),
     )
 
 
 def recorded_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV file that has these columns, or raise what is wrong with it."""
+    """Yield the rows of a CSV file; raise a `SourceError` if a column is missing."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = csv.DictReader(file)

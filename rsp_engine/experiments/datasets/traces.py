@@ -1,21 +1,21 @@
-"""The recorded traces of AcquaTop as datasets: real mentions, and dfc from real followers.
+"""Recorded traces of AcquaTop: real mentions, and dfc derived from real follower counts.
 
-A folder holds two tables:
+A folder has two tables:
 
     mentions_evening.csv     timestamp_ms, user_id
     followers_evening.csv    timestamp_ms, user_id, followers_count
 
-Each user has one row of followers a round, and rows of one time are one invocation. The recorded
-dfc is the difference between a user's followers and those of the round before, 0 in the first
-round. Most of these are 0 too: fewer than ten change at an invocation. The paper's datasets, with
-up to 80 changes, come about by noise; see `dfc`, which makes them here as for generated ones.
+Each user has one row of followers per round, and rows with the same time are one invocation. The
+recorded dfc is the difference between a user's followers and those of the round before, 0 in the
+first round. Most differences are 0 too: fewer than ten users change at an invocation. The paper's
+datasets have up to 80 changes because of noise; `dfc` adds it here as for generated datasets.
 
-A dataset starts one millisecond before the first mention: so the windows, open on the left, hold
-what those of the authors' program hold, which are closed on the left.
+A dataset starts one millisecond before the first mention. So its windows, which are open on the
+left, contain the same mentions as those of the authors' program, which are closed on the left.
 
     python -m rsp_engine.experiments.datasets.traces FOLDER [--seed N]
 
-prints the datasets beside the figures of the paper.
+prints the statistics of the datasets beside those of the paper.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ _MOST = 2**31 - 1  # of seeds and numbers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """A recording: times are milliseconds since `start`, users are numbered by their names.
+    """A recording: times are milliseconds since `start`, users are numbered in order of `names`.
 
-    Row by row, `told` and `dfc` are the rounds: when each user was told, and the recorded value.
+    `report_times` and `dfc` have a row per round and a column per user.
     """
 
     start: int
     names: Integers
     mention_times: Integers
     mention_users: Integers
-    told: Integers
+    report_times: Integers
     dfc: Integers
 
 
 def read_trace(folder: Path) -> Trace:
-    """Read the traces in a folder, or raise what is wrong with them."""
+    """Read the traces in a folder; raise a `SourceError` if they are incomplete or inconsistent."""
     mentions = _table(folder / MENTIONS_FILE, ("timestamp_ms", "user_id"))
     path = folder / FOLLOWERS_FILE
     followers = _table(path, ("timestamp_ms", "user_id", "followers_count"))
@@ -90,7 +90,7 @@ def read_trace(folder: Path) -> Trace:
 
 
 def derive(trace: Trace, seed: int = 0, ch: int = 20, number: int = 1) -> Dataset:
-    """Return a dataset with `ch` changes an invocation, the `number`-th of its test case."""
+    """Return the `number`-th dataset of a test case, with `ch` changes per invocation."""
     check_whole("seed", seed, 0, _MOST)
     check_whole("number", number, 1, _MOST)
     before = np.zeros((1, len(trace.names)), dtype=np.int64)
@@ -98,11 +98,11 @@ def derive(trace: Trace, seed: int = 0, ch: int = 20, number: int = 1) -> Datase
     return Dataset(
         f"DS-CH-{ch} {number}, recorded, seed {seed}",
         trace.start,
-        int(max(trace.mention_times[-1], trace.told.max())),
+        int(max(trace.mention_times[-1], trace.report_times.max())),
         trace.names,
         trace.mention_times,
         trace.mention_users,
-        *evolve(recorded, trace.told, ch, Dice(seed, 3, number)),
+        *evolve(recorded, trace.report_times, ch, Dice(seed, 3, number)),
     )
 
 
@@ -118,15 +118,15 @@ def _table(path: Path, columns: tuple[str, ...]) -> Integers:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the datasets of a recording beside the figures of the paper."""
+    """Print the statistics of a recording's datasets beside those of the paper."""
     parser = argparse.ArgumentParser(prog="python -m rsp_engine.experiments.datasets.traces")
     parser.add_argument("folder", type=Path, help=f"holds {MENTIONS_FILE} and {FOLLOWERS_FILE}")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the noise")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        trace = read_trace(given.folder)
+        trace = read_trace(options.folder)
         numbers = range(1, DATASETS + 1)
-        made = {ch: [derive(trace, given.seed, ch, n) for n in numbers] for ch in CHS}
+        made = {ch: [derive(trace, options.seed, ch, n) for n in numbers] for ch in CHS}
     except (RspError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -1,1 +1,1 @@
-"""What came out of the experiments: measured, held against the paper, drawn and written down."""
+"""The report: measures of result folders, the claims of the paper, figures and tables."""

@@ -1,8 +1,9 @@
-"""What AcquaTop claims of its policies, held against what was measured.
+"""The claims of AcquaTop about its policies, checked against the measured results.
 
-A claim is about the settings of an experiment, and is judged at each of them by medians over the
-datasets. A policy leads where no rival is ahead by more than half a percent of the windows: that is
-less than datasets of one kind differ. Rivals are the policies that keep to the budget.
+A claim is about the settings of an experiment, and is checked at each of them by medians over the
+datasets. A policy leads where no rival is ahead by more than half a percent of the windows, which
+is less than the difference between datasets of one kind. Rivals are the policies that keep to the
+budget.
 
 (Table 7, and the text of sections 6.3 to 6.7.)
 """
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rsp_engine.experiments.report.measured import BOTH, Measured, Point
+from rsp_engine.experiments.report.measured import BOTH, SYMBOLS, Measured, Point
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,25 +37,29 @@ __all__ = [
 ]
 
 MARGIN = 0.005
+"""A lead of less than this part of the windows does not count."""
 _FLAT = 0.05
-"""What changes less than this part of the windows is called flat."""
+"""A line that changes by less than this part of the windows is flat."""
 
 PROPOSED = ("AT-TSM", "AT-BSM")
 STATE_OF_THE_ART = ("WSJ-LRU", "WSJ-WBM")
 UPPER, LOWER = "AT-ASM", "WST"
 
-_CALLED: Mapping[Measure, str] = {"ndcg": "nDCG", "precision": "precision"}
+_MEASURE_NAMES: Mapping[Measure, str] = {"ndcg": "nDCG", "precision": "precision"}
 
 ClaimOutcome = Literal["confirmed", "in part", "differs"]
-"""It holds at all settings; at half of them or more; at fewer."""
+"""A claim holds at all settings, at half of them or more, or at fewer."""
 
 
 class ClaimCheck(NamedTuple):
-    """Whether a claim holds at a point, or for a line of a figure; `rival` is who is against."""
+    """Whether a claim holds at a point, or for a line of a figure.
+
+    `where` names the place and `detail` the numbers; `rival` is the policy that contradicts it.
+    """
 
     where: str
     holds: bool
-    told: str
+    detail: str
     rival: str | None = None
     point: Point | None = None
 
@@ -64,7 +69,11 @@ Test = Callable[[Measured], "Iterator[ClaimCheck]"]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Something that the paper says. `varied` is the parameter of the experiment it is about."""
+    """A claim of the paper.
+
+    `varied` is the parameter that its experiment varies, None for all experiments; `needs` are the
+    policies that a grid must have to check it.
+    """
 
     name: str
     text: str
@@ -76,37 +85,37 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimVerdict:
-    """What became of a claim in a grid."""
+    """The checks of a claim in a grid."""
 
     claim: Claim
     measured: Measured
-    held: tuple[ClaimCheck, ...]
+    checks: tuple[ClaimCheck, ...]
 
     @property
     def outcome(self) -> ClaimOutcome:
-        """What is said of it; one that fails at most settings is not saved by the others."""
-        holding = sum(one.holds for one in self.held)
-        if holding == len(self.held):
+        """The verdict in words, by the share of the settings at which the claim holds."""
+        holding = sum(check.holds for check in self.checks)
+        if holding == len(self.checks):
             return "confirmed"
-        return "in part" if 2 * holding >= len(self.held) else "differs"
+        return "in part" if 2 * holding >= len(self.checks) else "differs"
 
     @property
-    def told(self) -> str:
-        """At how many settings it holds."""
-        return f"{sum(one.holds for one in self.held)} of {len(self.held)}"
+    def tally(self) -> str:
+        """The number of settings at which the claim holds, as in `5 of 7`."""
+        return f"{sum(check.holds for check in self.checks)} of {len(self.checks)}"
 
     @property
     def against(self) -> tuple[ClaimCheck, ...]:
-        """Where it does not hold."""
-        return tuple(one for one in self.held if not one.holds)
+        """The checks that fail."""
+        return tuple(check for check in self.checks if not check.holds)
 
 
 def leaders(grid: Measured, point: Point, measure: Measure) -> list[str]:
-    """Return the policies that lead at a point, best first, of those that keep to the budget."""
+    """Return the policies that lead at a point, best first, among those that keep to the budget."""
     values = {name: grid.median(name, point, measure).value for name in _rivals(grid)}
     best = max(values.values(), default=0.0)
-    found = [name for name in values if values[name] >= best - MARGIN * grid.windows]
-    return sorted(found, key=lambda name: -values[name])
+    leading = [name for name in values if values[name] >= best - MARGIN * grid.windows]
+    return sorted(leading, key=lambda name: -values[name])
 
 
 def _rivals(grid: Measured) -> tuple[str, ...]:
@@ -114,29 +123,28 @@ def _rivals(grid: Measured) -> tuple[str, ...]:
 
 
 def where(grid: Measured, point: Point) -> str:
-    """Return a point by what varies: `B 7, K 5`."""
-    names = {"ch": "CH", "budget": "B", "k": "K", "n": "N"}
+    """Return the parameters of a point that vary in the grid, as in `B 7, K 5`."""
     points = grid.points
     several = [name for name in Point._fields if len({getattr(p, name) for p in points}) > 1]
-    return ", ".join(f"{names[name]} {getattr(point, name)}" for name in several or [grid.varied])
+    return ", ".join(f"{SYMBOLS[name]} {getattr(point, name)}" for name in several or [grid.varied])
 
 
 def _leads(policy: str, measure: Measure, at: Callable[[Point], bool]) -> Test:
-    """Test that a policy leads at some points."""
+    """Return a test that a policy leads at the points that `at` selects."""
 
     def test(grid: Measured) -> Iterator[ClaimCheck]:
         for point in filter(at, grid.points):
             values = {name: grid.median(name, point, measure).value for name in _rivals(grid)}
             best = max(values, key=lambda name: values[name])
             holds = values[policy] >= values[best] - MARGIN * grid.windows
-            told = f"{policy} {values[policy]:.1f}, {best} {values[best]:.1f}"
-            yield ClaimCheck(where(grid, point), holds, told, None if holds else best, point)
+            detail = f"{policy} {values[policy]:.1f}, {best} {values[best]:.1f}"
+            yield ClaimCheck(where(grid, point), holds, detail, None if holds else best, point)
 
     return test
 
 
 def _comparable(measure: Measure, at: Callable[[Point], bool]) -> Test:
-    """Test that one of the proposed policies is as good as those before, or better."""
+    """Return a test that a proposed policy is at least as good as the earlier ones."""
 
     def test(grid: Measured) -> Iterator[ClaimCheck]:
         for point in filter(at, grid.points):
@@ -144,14 +152,14 @@ def _comparable(measure: Measure, at: Callable[[Point], bool]) -> Test:
             ours = max(PROPOSED, key=lambda name: values[name])
             theirs = max(STATE_OF_THE_ART, key=lambda name: values[name])
             holds = values[ours] >= values[theirs] - MARGIN * grid.windows
-            told = f"{ours} {values[ours]:.1f}, {theirs} {values[theirs]:.1f}"
-            yield ClaimCheck(where(grid, point), holds, told, None if holds else theirs, point)
+            detail = f"{ours} {values[ours]:.1f}, {theirs} {values[theirs]:.1f}"
+            yield ClaimCheck(where(grid, point), holds, detail, None if holds else theirs, point)
 
     return test
 
 
 def _bound(policy: str, sign: int) -> Test:
-    """Test that no policy is above (1) or below (-1) a bound, in both measures."""
+    """Return a test that no policy is above (sign 1) or below (-1) a bound, in both measures."""
 
     def test(grid: Measured) -> Iterator[ClaimCheck]:
         for point in grid.points:
@@ -160,30 +168,30 @@ def _bound(policy: str, sign: int) -> Test:
                 beyond = max(values, key=lambda name: sign * values[name])
                 gap = sign * (values[beyond] - values[policy])
                 holds = gap <= MARGIN * grid.windows
-                told = f"{policy} {values[policy]:.1f}, {beyond} {values[beyond]:.1f}"
+                detail = f"{policy} {values[policy]:.1f}, {beyond} {values[beyond]:.1f}"
                 yield ClaimCheck(
-                    f"{where(grid, point)}, {_CALLED[measure]}", holds, told, beyond, point
+                    f"{where(grid, point)}, {_MEASURE_NAMES[measure]}", holds, detail, beyond, point
                 )
 
     return test
 
 
 def _flat(policy: str, along: Parameter, most: float) -> Test:
-    """Test that a line of a figure is flat: from its least to its largest median."""
+    """Return a test that the medians along a line differ by at most a part of the windows."""
 
     def test(grid: Measured) -> Iterator[ClaimCheck]:
         for line in _lines(grid.points, along):
             for measure in BOTH:
                 values = [grid.median(policy, point, measure).value for point in line]
                 low, high = min(values), max(values)
-                told = f"{policy} from {low:.1f} to {high:.1f}"
-                yield ClaimCheck(_CALLED[measure], high - low <= most * grid.windows, told)
+                detail = f"{policy} from {low:.1f} to {high:.1f}"
+                yield ClaimCheck(_MEASURE_NAMES[measure], high - low <= most * grid.windows, detail)
 
     return test
 
 
 def _rises(policy: str, along: Parameter) -> Test:
-    """Test that a line of a figure does not fall, and ends higher than it begins."""
+    """Return a test that a line of a figure never falls, and ends higher than it begins."""
 
     def test(grid: Measured) -> Iterator[ClaimCheck]:
         for line in _lines(grid.points, along):
@@ -191,14 +199,14 @@ def _rises(policy: str, along: Parameter) -> Test:
                 values = [grid.median(policy, point, measure).value for point in line]
                 margin = MARGIN * grid.windows
                 rises = all(b >= a - margin for a, b in pairwise(values))
-                told = f"{policy} " + ", ".join(f"{value:.1f}" for value in values)
-                yield ClaimCheck(_CALLED[measure], rises and values[-1] > values[0], told)
+                detail = f"{policy} " + ", ".join(f"{value:.1f}" for value in values)
+                yield ClaimCheck(_MEASURE_NAMES[measure], rises and values[-1] > values[0], detail)
 
     return test
 
 
 def _lines(points: Sequence[Point], along: Parameter) -> Iterator[list[Point]]:
-    """Yield the points that differ in one parameter alone, in its order."""
+    """Yield the groups of points that differ in one parameter alone, in its order."""
     others = sorted({point._replace(**{along: 0}) for point in points})
     for other in others:
         yield sorted(point for point in points if point._replace(**{along: 0}) == other)
@@ -209,21 +217,21 @@ def _everywhere(_: Point) -> bool:
 
 
 def _enough(point: Point) -> bool:
-    """Tell whether as many stand by as change at an invocation: so Hp.4 is worded, not Table 7."""
+    """Return whether N is at least CH: Hp.4 is worded so, Table 7 is not."""
     return point.n >= point.ch
 
 
 def _proposed(
-    number: int, varied: Parameter, at: Callable[[Point], bool] = _everywhere, told: str = ""
+    number: int, varied: Parameter, at: Callable[[Point], bool] = _everywhere, condition: str = ""
 ) -> tuple[Claim, Claim]:
-    """Return a hypothesis as it is worded, for both measures."""
+    """Return a hypothesis in the wording of the paper, for both measures."""
     text = "AT-TSM or AT-BSM is as good as WSJ-LRU and WSJ-WBM, or better, in {}{}"
     needs = (*PROPOSED, *STATE_OF_THE_ART)
     name = f"Hp.{number}"
     return (
-        Claim(name, text.format("nDCG", told), "6.3", varied, needs, _comparable("ndcg", at)),
+        Claim(name, text.format("nDCG", condition), "6.3", varied, needs, _comparable("ndcg", at)),
         Claim(
-            *(name, text.format("precision", told), "6.3", varied, needs),
+            *(name, text.format("precision", condition), "6.3", varied, needs),
             _comparable("precision", at),
         ),
     )
@@ -235,9 +243,10 @@ def _table_7(  # noqa: PLR0913, PLR0917 - the columns of a table
     measure: Measure,
     policy: str,
     at: Callable[[Point], bool],
-    told: str,
+    condition: str,
 ) -> Claim:
-    text = f"{policy} leads in {_CALLED[measure]} {told}"
+    """Return a cell of Table 7: the policy that leads in a measure."""
+    text = f"{policy} leads in {_MEASURE_NAMES[measure]} {condition}"
     test = _leads(policy, measure, at)
     return Claim(f"Hp.{number}", text, "Table 7", varied, (policy,), test)
 
@@ -265,18 +274,18 @@ CLAIMS: tuple[Claim, ...] = (
 
 
 def judge_claim(claim: Claim, grid: Measured) -> ClaimVerdict | None:
-    """Return the verdict on a claim, nothing where the grid cannot tell."""
+    """Return the verdict on a claim, None where the grid does not have what it is about."""
     has_points = len(grid.points) > 1
     if claim.varied is not None and (claim.varied != grid.varied or not has_points):
         return None
     if not {*claim.needs} <= {*grid.policies}:
         return None
-    held = tuple(claim.test(grid))
-    return ClaimVerdict(claim, grid, held) if held else None
+    checks = tuple(claim.test(grid))
+    return ClaimVerdict(claim, grid, checks) if checks else None
 
 
 def verdicts(grids: Iterable[Measured]) -> list[ClaimVerdict]:
     """Return the verdicts on all claims, in the order of the claims."""
-    known = list(grids)
-    found = (judge_claim(claim, grid) for claim in CLAIMS for grid in known)
-    return [verdict for verdict in found if verdict is not None]
+    all_grids = list(grids)
+    judged = (judge_claim(claim, grid) for claim in CLAIMS for grid in all_grids)
+    return [verdict for verdict in judged if verdict is not None]

@@ -1,4 +1,4 @@
-"""Figures as plain data, whatever draws them: Figures 9 to 15 of AcquaTop in our numbers."""
+"""Figures as plain data, which `plots` draws: Figures 9 to 15 of AcquaTop in our numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rsp_engine.experiments.datasets.profile import mentions
-from rsp_engine.experiments.report.measured import BOTH
+from rsp_engine.experiments.report.measured import BOTH, SYMBOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rsp_engine.experiments.suite import Parameter
 
 __all__ = [
-    "CALLED",
-    "NAMES",
+    "MEASURE_LABELS",
+    "PARAMETER_LABELS",
     "Bars",
     "Curves",
     "Figure",
@@ -32,13 +32,13 @@ __all__ = [
     "varied_figure",
 ]
 
-NAMES: Mapping[Parameter, str] = {
+PARAMETER_LABELS: Mapping[Parameter, str] = {
     "ch": "changes per invocation, CH",
     "budget": "refresh budget, B",
     "k": "results asked for, K",
     "n": "objects that stand by, N",
 }
-CALLED: Mapping[Measure, str] = {
+MEASURE_LABELS: Mapping[Measure, str] = {
     "ndcg": "nDCG@k",
     "ndcg_by_place": "nDCG@k by place",
     "precision": "precision@k",
@@ -48,7 +48,7 @@ _LETTERS = "abcdefgh"
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What stands around a panel."""
+    """The title and the axis labels of a panel."""
 
     title: str
     x: str
@@ -56,7 +56,10 @@ class Labels:
 
 
 class Lines(NamedTuple):
-    """A line for each policy, with a median and its spread at each tick."""
+    """A line for each policy, with a median and its spread at each tick.
+
+    `most` is the largest possible value.
+    """
 
     labels: Labels
     ticks: tuple[str, ...]
@@ -65,14 +68,14 @@ class Lines(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """A curve for each policy, with a value at each whole number from 1 on."""
+    """A curve for each policy, with a value at x = 1, 2, ..."""
 
     labels: Labels
     curves: dict[str, tuple[float, ...]]
 
 
 class Bars(NamedTuple):
-    """A bar for each place; of several names, each has its own colour."""
+    """A bar for each whole number from `first` on, for each name."""
 
     labels: Labels
     first: int
@@ -84,7 +87,7 @@ Panel = Lines | Curves | Bars
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Some panels with a caption; `key` names its files."""
+    """Panels with a caption; `key` is the stem of its file names."""
 
     key: str
     caption: str
@@ -92,21 +95,21 @@ class Figure:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the legend explains, in order."""
-        found: dict[str, None] = {}
+        """The names that the legend explains, in the order of the panels."""
+        names: dict[str, None] = {}
         for panel in self.panels:
             match panel:
                 case Lines():
-                    found |= dict.fromkeys(panel.lines)
+                    names |= dict.fromkeys(panel.lines)
                 case Curves():
-                    found |= dict.fromkeys(panel.curves)
+                    names |= dict.fromkeys(panel.curves)
                 case Bars():
-                    found |= dict.fromkeys(name for name in panel.bars if name)
-        return tuple(found)
+                    names |= dict.fromkeys(name for name in panel.bars if name)
+        return tuple(names)
 
 
 def varied_figure(grid: Measured, number: str) -> Figure:
-    """Return what was measured at each value of the parameter that varies: Figures 12 to 15.
+    """Return the measures at each value of the parameter that varies: Figures 12 to 15.
 
     There is a pair of panels, nDCG and precision, for each combination of the other parameters.
     """
@@ -116,7 +119,9 @@ def varied_figure(grid: Measured, number: str) -> Figure:
     for other in others:
         points = [p for p in grid.points if p._replace(**{grid.varied: 0}) == other]
         for measure in BOTH:
-            title = f"({next(letters)}) {CALLED[measure]}{_told(other, others, grid)}"
+            title = (
+                f"({next(letters)}) {MEASURE_LABELS[measure]}{_distinction(other, others, grid)}"
+            )
             panels.append(_lines(grid, points, measure, title))
     fixed = _fixed(grid)
     caption = (
@@ -126,11 +131,10 @@ def varied_figure(grid: Measured, number: str) -> Figure:
     return Figure(f"{grid.results.name}.{grid.grid.slug}", caption, tuple(panels))
 
 
-def _told(other: Point, others: Sequence[Point], grid: Measured) -> str:
-    """Return what tells a pair of panels from the other ones."""
-    names = {"ch": "CH", "budget": "B", "k": "K", "n": "N"}
+def _distinction(other: Point, others: Sequence[Point], grid: Measured) -> str:
+    """Return the parameters that distinguish a pair of panels from the other pairs."""
     differ = [
-        f"{names[name]} {getattr(other, name)}"
+        f"{SYMBOLS[name]} {getattr(other, name)}"
         for name in other._fields
         if name != grid.varied and len({getattr(one, name) for one in others}) > 1
     ]
@@ -138,12 +142,12 @@ def _told(other: Point, others: Sequence[Point], grid: Measured) -> str:
 
 
 def _fixed(grid: Measured) -> str:
-    names = {"ch": "CH", "budget": "B", "k": "K", "n": "N"}
-    values = {name: sorted({getattr(p, name) for p in grid.points}) for name in names}
+    """Return the values of the parameters that the x axis does not show."""
+    values = {name: sorted({getattr(p, name) for p in grid.points}) for name in SYMBOLS}
     return ", ".join(
-        f"{names[name]} {' and '.join(map(str, found))}"
-        for name, found in values.items()
-        if name != grid.varied or len(found) == 1
+        f"{SYMBOLS[name]} {' and '.join(map(str, several))}"
+        for name, several in values.items()
+        if name != grid.varied or len(several) == 1
     )
 
 
@@ -159,17 +163,17 @@ def _lines(grid: Measured, points: Sequence[Point], measure: Measure, title: str
         policy: tuple(grid.median(policy, point, measure) for point in points)
         for policy in grid.policies
     }
-    labels = Labels(title, NAMES[grid.varied], f"cumulated {CALLED[measure]}")
+    labels = Labels(title, PARAMETER_LABELS[grid.varied], f"cumulated {MEASURE_LABELS[measure]}")
     return Lines(labels, ticks, lines, grid.windows)
 
 
 def errors_figure(grid: Measured, number: str) -> Figure:
-    """Return how errors add up from window to window, for a grid of one point: Figure 11."""
+    """Return the cumulated errors, window by window, of a grid with one point: Figure 11."""
     [point] = grid.points
     panels = []
     for letter, measure in zip(_LETTERS, BOTH, strict=False):
         curves = {p: tuple(grid.errors(p, point, measure).tolist()) for p in grid.policies}
-        labels = Labels(f"({letter}) {CALLED[measure]}", "window", "cumulated error")
+        labels = Labels(f"({letter}) {MEASURE_LABELS[measure]}", "window", "cumulated error")
         panels.append(Curves(labels, curves))
     caption = (
         f"{number}. {grid.results.manifest['title']}: cumulated errors, window by window. Grid "
@@ -180,7 +184,7 @@ def errors_figure(grid: Measured, number: str) -> Figure:
 
 
 def mentions_figure(dataset: Dataset, source: str) -> Figure:
-    """Return how mentions are spread over users and windows: Figure 9."""
+    """Return the distribution of mentions over users and windows: Figure 9."""
     of_user = np.sort(np.bincount(dataset.mention_users, minlength=len(dataset.names)))[::-1]
     counts = mentions(dataset)
     first = Bars(
@@ -199,19 +203,19 @@ def mentions_figure(dataset: Dataset, source: str) -> Figure:
 
 
 def changes_figure(datasets: Mapping[int, Dataset], source: str) -> Figure:
-    """Return how many users change how often, in datasets of some CH: Figure 10."""
+    """Return the distribution of changes per user, in a dataset of each CH: Figure 10."""
     return Figure(
         f"figure-10.{source}",
         f"Figure 10. How many users change how often, in {source} datasets.",
-        tuple(_changes(datasets, source)),
+        tuple(_changes(datasets)),
     )
 
 
-def _changes(datasets: Mapping[int, Dataset], _source: str) -> Iterator[Panel]:
+def _changes(datasets: Mapping[int, Dataset]) -> Iterator[Panel]:
     for letter, (ch, dataset) in zip(_LETTERS, datasets.items(), strict=False):
         of_user = np.bincount(dataset.changes.users, minlength=len(dataset.names)).tolist()
-        found = Counter(of_user)
+        users_by_count = Counter(of_user)
         first, last = min(of_user), max(of_user)
-        users = tuple(float(found[count]) for count in range(first, last + 1))
+        users = tuple(float(users_by_count[count]) for count in range(first, last + 1))
         labels = Labels(f"({letter}) DS-CH-{ch}", "changes of dfc", "users")
         yield Bars(labels, first, {"": users})

@@ -1,4 +1,4 @@
-"""The rows of result folders as numbers: of each policy and point the measures of every window."""
+"""The measures of a result folder: one array per policy and point, by dataset and window."""
 
 from __future__ import annotations
 
@@ -12,24 +12,37 @@ from rsp_engine.errors import StateError
 from rsp_engine.experiments.tasks import RESULT_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from rsp_engine.experiments.results import Results
     from rsp_engine.experiments.suite import DataSource, Parameter, ParameterGrid
     from rsp_engine.model.arrays import Floats
 
-__all__ = ["BOTH", "MEASURES", "Measure", "Measured", "Median", "Point", "measured", "median_of"]
+__all__ = [
+    "BOTH",
+    "MEASURES",
+    "SYMBOLS",
+    "Measure",
+    "Measured",
+    "Median",
+    "Point",
+    "measured",
+    "median_of",
+]
 
 Measure = Literal["ndcg", "ndcg_by_place", "precision"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 BOTH: tuple[Measure, Measure] = ("ndcg", "precision")
-"""Those of the figures: relevancy and accuracy."""
+"""The measures of the figures: relevancy and accuracy."""
+
+SYMBOLS: Mapping[str, str] = {"ch": "CH", "budget": "B", "k": "K", "n": "N"}
+"""The symbols of the parameters in AcquaTop, Table 4."""
 
 _READ = (*MEASURES, "fetched")
 
 
 class Point(NamedTuple):
-    """A setting without its policy."""
+    """The parameters of a run, without its policy."""
 
     ch: int
     budget: int
@@ -38,7 +51,7 @@ class Point(NamedTuple):
 
 
 class Median(NamedTuple):
-    """The median of several datasets, with the least and the largest."""
+    """The median over datasets, with the minimum and the maximum."""
 
     value: float
     least: float
@@ -46,20 +59,21 @@ class Median(NamedTuple):
 
 
 def median_of(values: Iterable[float]) -> Median:
-    """Return the median of some numbers and how far they spread.
+    """Return the median, the minimum and the maximum of numbers.
 
     >>> median_of([3.0, 1.0, 2.0])
     Median(value=2.0, least=1.0, largest=3.0)
     """
-    found = np.array(list(values))
-    return Median(float(np.median(found)), float(found.min()), float(found.max()))
+    numbers = np.array(list(values))
+    return Median(float(np.median(numbers)), float(numbers.min()), float(numbers.max()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """A grid that was run.
+    """The measures of a grid.
 
-    `rows` are by policy and point: the measures and the keys fetched, by dataset and window.
+    `rows` has an array per policy and point, of shape (measures and keys fetched, datasets,
+    windows).
     """
 
     results: Results
@@ -69,9 +83,9 @@ class Measured:
 
     @property
     def source(self) -> DataSource:
-        """Where the data come from: generated or recorded."""
-        found: DataSource = self.results.manifest["data"]["source"]
-        return found
+        """The source of the data: generated or recorded."""
+        source: DataSource = self.results.manifest["data"]["source"]
+        return source
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -85,37 +99,37 @@ class Measured:
 
     @property
     def windows(self) -> int:
-        """How many windows each run has: the largest sum of a measure."""
+        """The number of windows of each run, which is the largest possible sum of a measure."""
         return min(int(rows.shape[2]) for rows in self.rows.values())
 
     def sums(self, policy: str, point: Point, measure: Measure) -> Floats:
-        """Return the cumulated measure of each dataset, as AcquaTop has it in section 6.2."""
-        found: Floats = self.rows[policy, point][MEASURES.index(measure)].sum(axis=1)
-        return found
+        """Return the cumulated measure of each dataset, as AcquaTop defines it in section 6.2."""
+        sums: Floats = self.rows[policy, point][MEASURES.index(measure)].sum(axis=1)
+        return sums
 
     def median(self, policy: str, point: Point, measure: Measure) -> Median:
-        """Return the median over the datasets of the cumulated measure."""
+        """Return the median of the cumulated measure over the datasets."""
         return median_of(self.sums(policy, point, measure))
 
     def fetched(self, policy: str, point: Point) -> float:
-        """Return how many keys were fetched for a window, on average."""
+        """Return the average number of keys fetched per window."""
         return float(self.rows[policy, point][_READ.index("fetched")].mean())
 
     def errors(self, policy: str, point: Point, measure: Measure) -> Floats:
-        """Return the cumulated error after each window: the median over the datasets."""
-        wrong = 1 - self.rows[policy, point][MEASURES.index(measure)]
-        found: Floats = np.median(np.cumsum(wrong, axis=1), axis=0)
-        return found
+        """Return the cumulated error after each window, as the median over the datasets."""
+        errors = 1 - self.rows[policy, point][MEASURES.index(measure)]
+        median: Floats = np.median(np.cumsum(errors, axis=1), axis=0)
+        return median
 
 
 def measured(results: Results) -> list[Measured]:
-    """Return the grids of a result folder."""
+    """Read the measures of each grid of a result folder."""
     varied = results.manifest["varied"]
     return [Measured(results, grid, varied, _rows(results, grid)) for grid in results.grids]
 
 
 def _rows(results: Results, grid: ParameterGrid) -> dict[tuple[str, Point], Floats]:
-    found: dict[tuple[str, Point], dict[int, list[list[float]]]] = {}
+    datasets: dict[tuple[str, Point], dict[int, list[list[float]]]] = {}
     places = [RESULT_COLUMNS.index(name) for name in _READ]
     for part in results.parts(grid):
         with part.open(encoding="utf-8", newline="") as file:
@@ -125,11 +139,11 @@ def _rows(results: Results, grid: ParameterGrid) -> dict[tuple[str, Point], Floa
                 for row in rows:
                     ch, number, policy, budget, k, n = row[:6]
                     point = Point(int(ch), int(budget), int(k), int(n))
-                    of = found.setdefault((policy, point), {}).setdefault(int(number), [])
-                    of.append([float(row[place]) for place in places])
+                    windows = datasets.setdefault((policy, point), {}).setdefault(int(number), [])
+                    windows.append([float(row[place]) for place in places])
             except (ValueError, IndexError) as error:
                 raise StateError(f"{part}, line {rows.line_num}: {error}") from None
     return {
-        key: np.array([of[number] for number in sorted(of)]).transpose(2, 0, 1)
-        for key, of in found.items()
+        key: np.array([windows for _, windows in sorted(of_key.items())]).transpose(2, 0, 1)
+        for key, of_key in datasets.items()
     }

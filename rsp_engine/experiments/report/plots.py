@@ -1,106 +1,250 @@
-"""Figures as files, drawn by matplotlib: SVG and PNG, for papers and slides."""
+"""Figures drawn by matplotlib (the extra `plots`): as SVG inside the page, as SVG and PNG files.
+
+Colours can be distinguished by colour-blind readers (Okabe, Ito: Color universal design, 2008), and
+every policy has its own marker as well. The same figures give the same bytes.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, assert_never
+import re
+from contextlib import contextmanager
+from importlib.util import find_spec
+from io import StringIO
+from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 
 from rsp_engine.errors import RspError
 from rsp_engine.experiments.report.figures import Bars, Curves, Lines
-from rsp_engine.experiments.report.svg import in_legend_order, style_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+    from matplotlib.lines import Line2D
 
     from rsp_engine.experiments.report.figures import Figure, Panel
 
-__all__ = ["write_figures"]
+__all__ = ["INSTALL_PLOTS", "can_draw", "legend_svg", "panel_svg", "write_figures"]
 
-_MARKS = {
-    "circle": "o",
-    "square": "s",
-    "triangle": "^",
-    "diamond": "D",
-    "cross": "x",
-    "none": "None",
+INSTALL_PLOTS = "pip install 'rsp-engine[plots]'"
+_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+_PANEL_INCHES = (4.2, 3.0)
+_LEGEND_COLUMNS = 3
+_BAR_COLOUR = "#0072b2"
+
+
+class Style(NamedTuple):
+    """Colour, marker, dashes and line width of a policy, in matplotlib's terms."""
+
+    colour: str
+    marker: str
+    dashes: tuple[float, ...] = ()
+    width: float = 1.1
+
+
+_PROPOSED = 2.1
+"""The line width of the policies that the papers, or this project, propose."""
+_STYLES = {
+    "AT-VOI": Style("#7b3294", "o", width=_PROPOSED),
+    "AT-VOI+signal": Style("#7b3294", "s", (6, 3), _PROPOSED),
+    "WSJ-VOI": Style("#c2a5cf", "o"),
+    "AT-TSM": Style("#d55e00", "o", width=_PROPOSED),
+    "AT-BSM": Style("#0072b2", "s", width=_PROPOSED),
+    "AT-LRU": Style("#56b4e9", "^"),
+    "AT-WBM": Style("#cc79a7", "D"),
+    "AT-RND": Style("#8c6d31", "x"),
+    "WSJ-LRU": Style("#009e73", "^"),
+    "WSJ-WBM": Style("#e69f00", "D"),
+    "WSJ-RND": Style("#999999", "x"),
+    "AT-ASM": Style("#222222", "None", (6, 3)),
+    "EXACT": Style("#222222", "None", (1, 2)),
+    "WST": Style("#222222", "None", (2, 3)),
 }
-_FORMATS = ("svg", "png")
+"""In the order of legends: the proposed policies first, the bounds last."""
+_OTHER_POLICY = Style("#4b6a88", "o")
+
+
+def can_draw() -> bool:
+    """Return whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    """Apply matplotlib's defaults and our settings; a user's matplotlibrc has no effect."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        # Without a salt, the ids in an SVG differ from one run to the next. Text is written as
+        # text, so that readers can select it and search for it.
+        mpl.rc("svg", hashsalt="rsp-engine", fonttype="none")
+        mpl.rc("font", size=9)
+        mpl.rc("axes", titlesize=9, titleweight="bold", titlelocation="left")
+        mpl.rc("axes", grid=True, axisbelow=True)
+        mpl.rc("axes.grid", axis="y")
+        mpl.rc("axes.spines", top=False, right=False)
+        mpl.rc("grid", color="#dddddd")
+        mpl.rc("legend", frameon=False)
+        yield
+
+
+def panel_svg(panel: Panel, prefix: str) -> str:
+    """Return a panel as an SVG element of an HTML page; `prefix` makes its ids unique there."""
+    from matplotlib.figure import Figure as Drawing
+
+    with _settings():
+        drawing = Drawing(figsize=_PANEL_INCHES)
+        # The same margins everywhere, so that the axes of neighbouring panels are aligned.
+        drawing.subplots_adjust(left=0.14, right=0.96, bottom=0.16, top=0.91)
+        _draw(panel, drawing.subplots())
+        return _element(drawing, prefix)
+
+
+def legend_svg(names: Iterable[str], prefix: str) -> str:
+    """Return the legend of a figure as an SVG element of an HTML page; nothing without names."""
+    from matplotlib.figure import Figure as Drawing
+
+    if not (ordered := _in_legend_order(names)):
+        return ""
+    with _settings():
+        rows = -(-len(ordered) // _LEGEND_COLUMNS)
+        drawing = Drawing(figsize=(_PANEL_INCHES[0], 0.19 * rows + 0.06))
+        drawing.legend(
+            handles=_handles(ordered), loc="center", ncols=_LEGEND_COLUMNS, handlelength=3
+        )
+        return _element(drawing, prefix)
+
+
+def _element(drawing: Drawing, prefix: str) -> str:
+    """Return a drawing as an SVG element without XML declaration, with ids of its own."""
+    out = StringIO()
+    drawing.savefig(out, format="svg", metadata=_NO_METADATA, transparent=True)
+    element = out.getvalue()
+    element = element[element.index("<svg") :].rstrip()
+    return re.sub(r'(\bid="|\burl\(#|\bhref="#)', rf"\g<1>{prefix}.", element)
 
 
 def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
-    """Write figures as SVG and PNG files; the same figures give the same bytes."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure as Drawing
-    except ImportError:
-        hint = "pip install 'rsp-engine[plots]'; the report itself needs nothing more"
-        raise RspError("figures as files need matplotlib, the extra `plots`", hint) from None
+    """Write figures as SVG and PNG files, and return the paths of these.
+
+    Raises an `RspError` where matplotlib is not installed.
+    """
+    if not can_draw():
+        hint = f"{INSTALL_PLOTS}; without --figures, a report is written that has only tables"
+        raise RspError("figures as files need matplotlib, the extra `plots`", hint)
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    # Without salt and date, names and times would differ from one run to the next.
-    with mpl.rc_context({"svg.hashsalt": "rsp-engine", "svg.fonttype": "none", "font.size": 9}):
+    with _settings():
         for figure in figures:
-            rows = -(-len(figure.panels) // 2)
-            drawing = Drawing(figsize=(9, 3.4 * rows), layout="constrained")
-            axes = drawing.subplots(rows, 2, squeeze=False).ravel()
-            for panel, axis in zip(figure.panels, axes, strict=False):
-                _draw(panel, axis)
-            for axis in axes[len(figure.panels) :]:
-                axis.axis("off")
-            _legend(drawing, axes[0], figure)
-            for kind in _FORMATS:
-                path = folder / f"{figure.key}.{kind}"
-                drawing.savefig(path, dpi=150, metadata={"Date": None} if kind == "svg" else None)
-                written.append(path)
+            drawing = _drawing(figure)
+            svg, png = (folder / f"{figure.key}.{kind}" for kind in ("svg", "png"))
+            drawing.savefig(svg, metadata=_NO_METADATA)
+            drawing.savefig(png, dpi=150, metadata={"Software": None})
+            written += [svg, png]
     return written
 
 
-def _legend(drawing: Any, axis: Any, figure: Figure) -> None:  # noqa: ANN401 - matplotlib may be missing
-    handles, labels = axis.get_legend_handles_labels()
-    known = dict(zip(labels, handles, strict=True))
-    names = [name for name in in_legend_order(figure.names) if name in known]
-    if names:
-        places = "outside lower center"
-        drawing.legend([known[n] for n in names], names, loc=places, ncols=5, frameon=False)
+def _drawing(figure: Figure) -> Drawing:
+    """Return a figure with two panels in a row, and one legend below all."""
+    from matplotlib.figure import Figure as Drawing
+
+    rows = -(-len(figure.panels) // 2)
+    drawing = Drawing(figsize=(9, 3.4 * rows), layout="constrained")
+    axes = drawing.subplots(rows, 2, squeeze=False).ravel()
+    for panel, axis in zip(figure.panels, axes, strict=False):
+        _draw(panel, axis)
+    for axis in axes[len(figure.panels) :]:
+        axis.axis("off")
+    if names := _in_legend_order(figure.names):
+        drawing.legend(handles=_handles(names), loc="outside lower center", ncols=5, handlelength=3)
+    return drawing
 
 
-def _draw(panel: Panel, axis: Any) -> None:  # noqa: ANN401 - matplotlib may be missing
-    axis.set_title(panel.labels.title, loc="left", fontweight="bold")
+def _style_of(name: str) -> Style:
+    return _STYLES.get(name, _OTHER_POLICY)
+
+
+def _in_legend_order(names: Iterable[str]) -> list[str]:
+    order = list(_STYLES)
+    return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
+
+
+def _handles(names: Iterable[str]) -> list[Line2D]:
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], label=name, **_look(name)) for name in names]
+
+
+def _look(name: str) -> dict[str, Any]:
+    style = _style_of(name)
+    return {
+        "color": style.colour,
+        "linewidth": style.width,
+        "linestyle": (0, style.dashes) if style.dashes else "-",
+        "marker": style.marker,
+        "markersize": 5 if style.width == _PROPOSED else 4,
+    }
+
+
+def _draw(panel: Panel, axis: Axes) -> None:
+    axis.set_title(panel.labels.title)
     axis.set_xlabel(panel.labels.x)
     axis.set_ylabel(panel.labels.y)
-    axis.spines[["top", "right"]].set_visible(False)
     match panel:
         case Lines():
-            _lines(panel, axis)
+            _draw_lines(panel, axis)
         case Curves():
-            for name, curve in panel.curves.items():
-                axis.plot(range(1, len(curve) + 1), curve, label=name, **_look(name, marks=False))
+            _draw_curves(panel, axis)
         case Bars():
-            for values in panel.bars.values():
-                places = range(panel.first, panel.first + len(values))
-                axis.bar(places, values, width=0.9, color="#0072b2")
+            _draw_bars(panel, axis)
         case _ as unreachable:
             assert_never(unreachable)
 
 
-def _lines(panel: Lines, axis: Any) -> None:  # noqa: ANN401 - matplotlib may be missing
-    places = range(len(panel.ticks))
-    for name, line in panel.lines.items():
+def _drawing_order(names: Iterable[str]) -> list[str]:
+    """Return names in the order to draw them: the proposed policies last, above all others."""
+    return sorted(names, key=lambda name: _style_of(name).width)
+
+
+def _draw_lines(panel: Lines, axis: Axes) -> None:
+    first, last = -0.35, max(len(panel.ticks) - 1, 1) + 0.35
+    names = _drawing_order(panel.lines)
+    for order, name in enumerate(names):
+        line = panel.lines[name]
+        # Each line is a little to the side of the others, so that equal spreads stay visible.
+        shift = (order - (len(names) - 1) / 2) * 0.003 * (last - first)
         values = [m.value for m in line]
-        below = [m.value - m.least for m in line]
-        above = [m.largest - m.value for m in line]
-        axis.errorbar(places, values, yerr=(below, above), label=name, capsize=2, **_look(name))
-    axis.set_xticks(list(places), list(panel.ticks))
-    axis.grid(axis="y", color="#dddddd")
+        spread = [m.value - m.least for m in line], [m.largest - m.value for m in line]
+        places = [place + shift for place in range(len(line))]
+        axis.errorbar(places, values, yerr=spread, elinewidth=0.8, **_look(name))
+    axis.set_xlim(first, last)
+    axis.set_xticks(range(len(panel.ticks)), panel.ticks)
+    least = min(m.least for line in panel.lines.values() for m in line)
+    margin = 0.04 * (panel.most - least) or 1
+    axis.set_ylim(least - margin, panel.most + margin)
 
 
-def _look(name: str, *, marks: bool = True) -> dict[str, Any]:
-    style = style_of(name)
-    dashes = (0, tuple(map(float, style.dashes.split()))) if style.dashes else "-"
-    return {
-        "color": style.colour,
-        "linewidth": style.width * 0.8,
-        "linestyle": dashes,
-        "marker": _MARKS[style.mark] if marks else "None",
-        "markersize": 4,
-    }
+def _draw_curves(panel: Curves, axis: Axes) -> None:
+    for name in _drawing_order(panel.curves):
+        curve = panel.curves[name]
+        marked = (len(curve) // 10, max(len(curve) // 5, 1))
+        axis.plot(range(1, len(curve) + 1), curve, markevery=marked, **_look(name))
+    _count_from_zero(axis, [value for curve in panel.curves.values() for value in curve])
+
+
+def _draw_bars(panel: Bars, axis: Axes) -> None:
+    for values in panel.bars.values():
+        edges = [panel.first + place - 0.5 for place in range(len(values) + 1)]
+        axis.stairs(values, edges, fill=True, color=_BAR_COLOUR)
+    axis.set_xlim(edges[0], edges[-1])
+    _count_from_zero(axis, [value for values in panel.bars.values() for value in values])
+
+
+def _count_from_zero(axis: Axes, values: Sequence[float]) -> None:
+    """Start the y axis at zero, and tick the x axis at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_ylim(0, 1.05 * max(values) or 1)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))

@@ -1,9 +1,9 @@
-"""Why a claim does not hold where it does not: rules, the first that applies at a point counts.
+"""Reasons why a claim fails: an ordered list of rules, of which the first that applies counts.
 
 The rules were written after the results were seen. Those that begin with "Likely" are a reading of
-the figures and were not tested by a run of their own; the others follow from how the policies are
-defined, or from the numbers that stand beside them. Where no rule applies, the report says that the
-cause is not known.
+the figures and were not tested by a separate run; the others follow from the definition of the
+policies, or from the numbers beside them. Where no rule applies, the report says that the cause is
+not known.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _WBM = ("WSJ-WBM", "AT-WBM")
 
 
 def reasons(verdict: ClaimVerdict) -> dict[str, list[str]]:
-    """Return the reasons, each with the places it is for and what was found there."""
-    found: dict[str, list[str]] = {}
-    for held in verdict.against:
+    """Return the reasons for the failed checks, each with their places and numbers."""
+    places: dict[str, list[str]] = {}
+    for check in verdict.against:
         reason, size = UNKNOWN, ""
-        if held.point is not None and held.rival is not None:
-            rules = (rule(verdict, held.point, held.rival) for rule in RULES)
+        if check.point is not None and check.rival is not None:
+            rules = (rule(verdict, check.point, check.rival) for rule in RULES)
             reason = next((one for one in rules if one is not None), UNKNOWN)
-            listed = _list(verdict.measured, held.point)
-            size = "" if listed is None else f" (the list: {listed:.1f} objects)"
-        found.setdefault(reason, []).append(f"{held.where}: {held.told}{size}")
-    return found
+            objects = _list_size(verdict.measured, check.point)
+            size = "" if objects is None else f" (the list: {objects:.1f} objects)"
+        places.setdefault(reason, []).append(f"{check.where}: {check.detail}{size}")
+    return places
 
 
-def _nothing_stands_by(v: ClaimVerdict, point: Point, _rival: str) -> str | None:
+def _small_n(v: ClaimVerdict, point: Point, _rival: str) -> str | None:
     if v.measured.varied != "n" or point.n >= point.ch:
         return None
     return (
@@ -50,7 +50,7 @@ def _nothing_stands_by(v: ClaimVerdict, point: Point, _rival: str) -> str | None
 
 
 def _budget_beyond_list(v: ClaimVerdict, point: Point, rival: str) -> str | None:
-    size = _list(v.measured, point)
+    size = _list_size(v.measured, point)
     if not rival.startswith("WSJ") or size is None or point.budget < size:
         return None
     return (
@@ -93,7 +93,7 @@ def _list_or_window(v: ClaimVerdict, _point: Point, rival: str) -> str | None:
     )
 
 
-def _every_value_is_old(v: ClaimVerdict, point: Point, _rival: str) -> str | None:
+def _most_values_stale(v: ClaimVerdict, point: Point, _rival: str) -> str | None:
     if v.claim.needs != ("AT-BSM",) or point.ch < 40:
         return None
     return (
@@ -119,7 +119,7 @@ def _every_mention(v: ClaimVerdict, _point: Point, _rival: str) -> str | None:
     )
 
 
-def _the_other_one(_v: ClaimVerdict, _point: Point, rival: str) -> str | None:
+def _other_proposed_policy(_v: ClaimVerdict, _point: Point, rival: str) -> str | None:
     if rival not in ("AT-TSM", "AT-BSM"):
         return None
     return "The other policy that the paper proposes is ahead."
@@ -135,19 +135,19 @@ def _little_budget(_v: ClaimVerdict, point: Point, rival: str) -> str | None:
 
 
 RULES: tuple[Callable[[ClaimVerdict, Point, str], str | None], ...] = (
-    _nothing_stands_by,
+    _small_n,
     _budget_beyond_list,
     _every_mention,
     _list_or_window,
     _large_k,
     _both_elect_the_top,
-    _every_value_is_old,
+    _most_values_stale,
     _few_changes,
-    _the_other_one,
+    _other_proposed_policy,
     _little_budget,
 )
 
 
-def _list(grid: Measured, point: Point) -> float | None:
-    """Return how many objects the list has on average: so many AT-ASM fetches."""
+def _list_size(grid: Measured, point: Point) -> float | None:
+    """Return the average size of the list, which is what AT-ASM fetches; None without AT-ASM."""
     return grid.fetched(UPPER, point) if UPPER in grid.policies else None

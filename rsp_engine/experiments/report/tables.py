@@ -17,10 +17,9 @@ from rsp_engine.experiments.datasets.profile import (
     summary_of,
 )
 from rsp_engine.experiments.report.claims import leaders, where
-from rsp_engine.experiments.report.figures import CALLED, Bars, Curves, Lines
-from rsp_engine.experiments.report.improvement import improvements
+from rsp_engine.experiments.report.figures import MEASURE_LABELS, Bars, Curves, Lines
+from rsp_engine.experiments.report.improvement import EXPERIMENTS, TABLE_6, improvements
 from rsp_engine.experiments.report.measured import BOTH
-from rsp_engine.experiments.report.published import EXPERIMENTS, TABLE_6
 from rsp_engine.experiments.report.reasons import reasons
 
 if TYPE_CHECKING:
@@ -34,20 +33,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "changes_table",
+    "displayed_verdicts",
+    "html_table",
     "leaders_table",
-    "markdown_table",
     "mentions_table",
     "numbers_table",
     "reasons_list",
     "replay_table",
-    "shown",
     "table_6",
     "verdicts_table",
 ]
 
 
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """Return a table; cells are HTML already. A wide one can be moved sideways."""
+def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+    """Return a table that scrolls if it is wide; cells must be HTML already."""
     top = "".join(f"<th>{cell}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     name = f' class="{kind}"' if kind else ""
@@ -57,80 +56,80 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str
     )
 
 
-def shown(verdicts: Sequence[ClaimVerdict]) -> list[tuple[ClaimVerdict, str]]:
-    """Return verdicts as they are shown, each with where it is from.
+def displayed_verdicts(verdicts: Sequence[ClaimVerdict]) -> list[tuple[ClaimVerdict, str]]:
+    """Return the verdicts to display, each with the name of its grid.
 
     A claim about all experiments has one verdict for each source, so that it counts once.
     """
-    found = []
+    displayed = []
     together: dict[tuple[Claim, str], list[ClaimVerdict]] = {}
     for verdict in verdicts:
         grid = verdict.measured
         if verdict.claim.varied is None:
             together.setdefault((verdict.claim, grid.source), []).append(verdict)
         else:
-            found.append((verdict, f"{grid.results.manifest['suite']}, {grid.grid.name}"))
+            displayed.append((verdict, f"{grid.results.manifest['suite']}, {grid.grid.name}"))
     for several in together.values():
-        held = tuple(one for verdict in several for one in verdict.held)
+        checks = tuple(check for verdict in several for check in verdict.checks)
         grids = f"{len(several)} grids" if len(several) > 1 else several[0].measured.results.name
-        found.append((replace(several[0], held=held), grids))
-    return found
+        displayed.append((replace(several[0], checks=checks), grids))
+    return displayed
 
 
 def verdicts_table(verdicts: Sequence[ClaimVerdict]) -> str:
-    """Return Table 7: each claim, and what became of it in each grid."""
-    badges = shown(verdicts)
+    """Return Table 7: each claim, with its verdict in each grid."""
+    badges = displayed_verdicts(verdicts)
     sources = sorted({verdict.measured.source for verdict in verdicts})
     rows = []
     for claim in dict.fromkeys(verdict.claim for verdict in verdicts):
         cells = [
             "".join(
-                _told(verdict, told)
-                for verdict, told in badges
+                _badge(verdict, grid_name)
+                for verdict, grid_name in badges
                 if verdict.claim is claim and verdict.measured.source == source
             )
             or "–"
             for source in sources
         ]
-        said = f"{escape(claim.text)} <small>({escape(claim.section)})</small>"
-        rows.append((f"<b>{escape(claim.name)}</b>", said, *cells))
+        text = f"{escape(claim.text)} <small>({escape(claim.section)})</small>"
+        rows.append((f"<b>{escape(claim.name)}</b>", text, *cells))
     heads = ("", "what the paper says", *(f"{source} data" for source in sources))
-    return markdown_table(heads, rows, "verdicts")
+    return html_table(heads, rows, "verdicts")
 
 
-def _told(verdict: ClaimVerdict, where_told: str) -> str:
+def _badge(verdict: ClaimVerdict, grid_name: str) -> str:
     kind = verdict.outcome.replace(" ", "-")
     return (
-        f'<div class="badge {kind}"><b>{verdict.outcome}</b> {verdict.told}'
-        f"<small> {escape(where_told)}</small></div>"
+        f'<div class="badge {kind}"><b>{verdict.outcome}</b> {verdict.tally}'
+        f"<small> {escape(grid_name)}</small></div>"
     )
 
 
 def reasons_list(verdicts: Iterable[ClaimVerdict]) -> str:
-    """Return where claims do not hold, by how much, and why."""
-    found: dict[str, list[str]] = {}
+    """Return the reasons for which claims fail, each with the places and the numbers."""
+    claims: dict[str, list[str]] = {}
     for verdict in verdicts:
         for reason, places in reasons(verdict).items():
             at = "; ".join(map(escape, places))
             grid = verdict.measured
             name = escape(f"{grid.results.name}, {grid.grid.name}")
-            said = f"<b>{escape(verdict.claim.name)}</b> {escape(verdict.claim.text)}"
-            found.setdefault(reason, []).append(f"<li>{said} — <i>{name}</i>: {at}.</li>")
+            claim = f"<b>{escape(verdict.claim.name)}</b> {escape(verdict.claim.text)}"
+            claims.setdefault(reason, []).append(f"<li>{claim} — <i>{name}</i>: {at}.</li>")
     return "".join(
         f'<div class="reason"><p>{escape(reason)}</p><details><summary>Where: {len(lines)} '
         f"{'claims' if len(lines) > 1 else 'claim'}</summary><ul>{''.join(lines)}</ul></details>"
         "</div>"
-        for reason, lines in found.items()
+        for reason, lines in claims.items()
     )
 
 
 def leaders_table(grid: Measured) -> str:
-    """Return who leads at each point, in both measures."""
+    """Return the policies that lead at each point, in both measures."""
     rows = []
     for point in grid.points:
         cells = [_names(leaders(grid, point, measure)) for measure in BOTH]
         rows.append((escape(where(grid, point)), *cells))
-    return markdown_table(("", "leads in nDCG", "leads in precision"), rows, "leaders")
+    return html_table(("", "leads in nDCG", "leads in precision"), rows, "leaders")
 
 
 def _names(names: Sequence[str]) -> str:
@@ -139,7 +138,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def numbers_table(figure: Figure) -> str:
-    """Return the medians that a figure shows, under a line that opens them."""
+    """Return the medians of a figure as a table that is folded at first."""
     parts = []
     for panel in figure.panels:
         match panel:
@@ -149,22 +148,20 @@ def numbers_table(figure: Figure) -> str:
                     for name, line in panel.lines.items()
                 ]
                 parts.append(f"<p>{escape(panel.labels.title)}</p>")
-                parts.append(
-                    markdown_table((escape(panel.labels.x), *map(escape, panel.ticks)), rows)
-                )
+                parts.append(html_table((escape(panel.labels.x), *map(escape, panel.ticks)), rows))
             case Curves():
                 rows = [(escape(name), f"{curve[-1]:.1f}") for name, curve in panel.curves.items()]
                 parts.append(f"<p>{escape(panel.labels.title)}</p>")
-                parts.append(markdown_table(("policy", "error in the end"), rows))
+                parts.append(html_table(("policy", "error in the end"), rows))
             case Bars():
                 pass
     return f"<details><summary>The numbers</summary>{''.join(parts)}</details>" if parts else ""
 
 
 def table_6(grids: Iterable[Measured], measure: Measure) -> str:
-    """Return Table 6 for a measure: ours beside what is published, which does not say its measure.
+    """Return Table 6 for a measure: our improvements beside the published ones.
 
-    The published nDCG is shown beside ours by either formula.
+    The paper does not say which nDCG it uses, so its numbers are beside ours by either formula.
     """
     published: Measure = "precision" if measure == "precision" else "ndcg"
     rows = []
@@ -182,25 +179,25 @@ def table_6(grids: Iterable[Measured], measure: Measure) -> str:
                     f"{theirs.least:g}",
                 )
             )
-    heads = ("experiment", escape(CALLED[measure]), "max", "paper", "min", "paper")
-    return markdown_table(heads, rows, "numbers")
+    heads = ("experiment", escape(MEASURE_LABELS[measure]), "max", "paper", "min", "paper")
+    return html_table(heads, rows, "numbers")
 
 
 def mentions_table(dataset: Dataset) -> str:
     """Return the mentions of a dataset beside the paper's."""
-    found = mentions(dataset)
-    theirs = "/".join(f"{one:g}" for one in PAIRS)
+    counted = mentions(dataset)
+    published = "/".join(f"{one:g}" for one in PAIRS)
     rows = []
     for label, counts, paper in (
-        ("mentions, as the paper counts", found.pairs, theirs),
-        ("users", found.users, f"about {RESULTS}"),
-        ("mentions, every one", found.whole, "–"),
+        ("mentions, as the paper counts", counted.pairs, published),
+        ("users", counted.users, f"about {RESULTS}"),
+        ("mentions, every one", counted.whole, "–"),
     ):
         least, median, largest = spread_of(counts)
         ours = f"<b>{least:g}/{median:g}/{largest:g}</b>"
         rows.append((label, ours, f"{counts.mean():.1f}", paper))
     heads = ("in a window", "least/median/largest", "mean", "paper")
-    return markdown_table(heads, rows, "numbers")
+    return html_table(heads, rows, "numbers")
 
 
 def changes_table(datasets: Mapping[int, Sequence[Dataset]]) -> str:
@@ -214,16 +211,16 @@ def changes_table(datasets: Mapping[int, Sequence[Dataset]]) -> str:
             cells = (f"{cell:.2f}".rstrip("0").rstrip(".") for cell in summary_of(changes(one)))
             rows.append((f"DS-CH-{ch} {number}", str(len(one.invocations)), *cells))
     heads = ("dataset", "invocations", "mean", "median", "1st quartile", "3rd quartile")
-    return markdown_table(heads, rows, "numbers")
+    return html_table(heads, rows, "numbers")
 
 
 def replay_table(rows: Iterable[Compared]) -> str:
-    """Return the replay of the authors' run: ours beside theirs."""
+    """Return the measures of the replay beside those of the authors' run."""
     heads = ("policy", "B", "nDCG", "authors", "nDCG by place", "authors", "precision", "authors")
-    return markdown_table(heads, _replayed(rows), "numbers")
+    return html_table(heads, _replay_rows(rows), "numbers")
 
 
-def _replayed(rows: Iterable[Compared]) -> Iterator[tuple[str, ...]]:
+def _replay_rows(rows: Iterable[Compared]) -> Iterator[tuple[str, ...]]:
     for row in rows:
         ours = row.ours.measures
         theirs = row.reference or (None, None, None)

@@ -1,14 +1,16 @@
-"""The parser: RSP-QL text to syntax tree. The only room that knows Lark.
+"""The parser: RSP-QL text to a syntax tree. The only package that imports Lark.
 
-    text -> escapes undone -> tokens -> LALR -> raw tree -> syntax tree
+    text -> code point escapes undone -> tokens -> LALR(1) -> Lark's tree -> syntax tree
 
-What SPARQL's grammar says is in `rspql.lark`; what its notes say and a grammar cannot (scopes,
-grouping) is checked on the tree by `rsp_engine.grammar.scope`.
+The grammar is `rspql.lark`. Constraints that a grammar cannot express, such as scopes and grouping,
+are checked on the tree by `rsp_engine.grammar.scope`. The modules `build_*` mirror those of `tree`:
+each builds the nodes of its namesake, `build_terms` also the paths.
 """
 
 from __future__ import annotations
 
 import gc
+import unicodedata
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +19,12 @@ from lark.exceptions import UnexpectedInput
 
 from rsp_engine.errors import Diagnostic, Span
 from rsp_engine.grammar.parser.build_queries import BuildQueries
-from rsp_engine.grammar.parser.diagnose import diagnose
+from rsp_engine.grammar.parser.error_hints import HINTS
 from rsp_engine.grammar.parser.escapes import EscapeOffsets, undo_codepoint_escapes
-from rsp_engine.grammar.parser.failure import Failure
+from rsp_engine.grammar.parser.failure import END, Failure
 from rsp_engine.grammar.parser.names import Names
 from rsp_engine.grammar.parser.tables import tables
+from rsp_engine.grammar.parser.terminal_names import expectation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,13 +34,13 @@ if TYPE_CHECKING:
 __all__ = ["DEEPEST", "read"]
 
 DEEPEST = 200
-"""How deep constructs may be nested, so that nothing that walks the tree runs out of stack."""
+"""The deepest nesting of constructs, so that nothing that walks the tree runs out of stack."""
 
 
 def read(written: str) -> tuple[QueryUnit | None, list[Diagnostic]]:
-    """Return the syntax tree of a text, or nothing, and what is wrong with it.
+    """Return the syntax tree of a text, or `None`, and its syntax errors.
 
-    A tree that comes with diagnostics must not be used: it is there to find more of them.
+    A tree that comes with errors serves only to find further ones; it must not be evaluated.
     """
     with _no_garbage_collection():
         return _read(written)
@@ -45,7 +48,7 @@ def read(written: str) -> tuple[QueryUnit | None, list[Diagnostic]]:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Let the garbage collector rest: trees have no cycles, and it would walk them for nothing."""
+    """Pause the garbage collector: trees have no cycles, and it would walk them for nothing."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -62,8 +65,9 @@ def _read(written: str) -> tuple[QueryUnit | None, list[Diagnostic]]:
     except UnexpectedInput as error:
         failure = Failure.of(error, text, places, tables())
         span = places.written(failure.span.start, failure.span.end)
-        message, hint = diagnose(failure)
-        return None, [*diagnostics, Diagnostic("syntax", message, span, hint)]
+        hints = (rule(failure) for rule in HINTS)
+        hint = next((hint for hint in hints if hint is not None), None)
+        return None, [*diagnostics, Diagnostic("syntax", _message(failure), span, hint)]
     if (deep := _too_deep(raw)) is not None:
         message, hint = "this is nested too deep", "flatten the pattern, or split the query"
         diagnostics.append(Diagnostic("syntax", message, _span(deep.meta, places), hint))
@@ -73,8 +77,32 @@ def _read(written: str) -> tuple[QueryUnit | None, list[Diagnostic]]:
     return query, [*diagnostics, *builder.names.diagnostics(), *builder.diagnostics]
 
 
+def _message(failure: Failure) -> str:
+    """Describe a failure: what was expected, and what was found."""
+    if not failure.before and failure.found == END:
+        return "there is no query here"
+    expected = expectation(failure.expected)
+    if failure.found == END:
+        return f"the query ends too early: expected {expected}"
+    if failure.found is not None:
+        return f"expected {expected}, found `{_short(failure.value)}`"
+    if failure.value in ("'", '"'):
+        return "this string has no end, or holds an escape that does not exist"
+    return f"unexpected character {_character(failure.value)}"
+
+
+def _short(value: str) -> str:
+    line = " ".join(value.split())
+    return line if len(line) <= 40 else f"{line[:39]}…"
+
+
+def _character(character: str) -> str:
+    name = unicodedata.name(character, f"U+{ord(character):04X}")
+    return f"`{character}` ({name})" if character.isprintable() else name
+
+
 def _too_deep(raw: Tree[Token]) -> Tree[Token] | None:
-    """Return a construct that is nested too deep, if there is one."""
+    """Return a construct that is nested deeper than `DEEPEST`, if there is one."""
     level = [raw]
     for _ in range(DEEPEST):
         level = [c for node in level for c in node.children if isinstance(c, Tree)]
@@ -82,7 +110,7 @@ def _too_deep(raw: Tree[Token]) -> Tree[Token] | None:
 
 
 def _read_prologue(raw: Tree[Token], places: EscapeOffsets) -> Names:
-    """Read all declarations, those after REGISTER as well, before any name is resolved."""
+    """Read all declarations, those after REGISTER included, before any name is resolved."""
     names = Names()
     prologue, register, _ = raw.children
     prologues = [prologue, *(register.children[-1:] if isinstance(register, Tree) else [])]
@@ -99,7 +127,7 @@ def _read_prologue(raw: Tree[Token], places: EscapeOffsets) -> Names:
 
 
 def _build(builder: BuildQueries, raw: Tree[Token], places: EscapeOffsets) -> Any:  # noqa: ANN401
-    """Call the builder's method of each rule, children before parents, without recursion."""
+    """Call the builder's method for each rule, children before parents, without recursion."""
     built: dict[int, object] = {}
     for node in raw.iter_subtrees():
         children = [built.pop(id(c)) if isinstance(c, Tree) else c for c in node.children]

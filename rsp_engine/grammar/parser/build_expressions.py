@@ -1,4 +1,4 @@
-"""From the parser's raw tree to expressions."""
+"""The builder of expressions from Lark's tree; it also checks the calls of built-in functions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["BuildExpressions"]
 
 
 class BuildExpressions(BuildTerms):
-    """Builds expressions; brackets leave no trace but the shape of the tree."""
+    """The builder of expressions; brackets show only in the shape of the tree."""
 
     def or_expression(self, span: Span, c: Children) -> Or:
         return Or(tuple(c), span=span)
@@ -68,7 +68,7 @@ class BuildExpressions(BuildTerms):
         return Addend("-", c[0], span=span)
 
     def signed_term(self, span: Span, c: Children) -> Addend:
-        """`?x -1 * 2` is `?x - 1 * 2`: the sign is the operator."""
+        """Build `?x -1 * 2` as `?x - 1 * 2`: the sign of the number is the operator."""
         number, *factors = c
         sign: OneOf["+", "-"] = "-" if number.lexical[0] == "-" else "+"
         inner = Span(span.start + 1, number.span.end)

@@ -1,4 +1,4 @@
-"""From the parser's raw tree to graph patterns."""
+"""The builder of graph patterns from Lark's tree."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["BuildPatterns"]
 
 
 class BuildPatterns(BuildExpressions):
-    """Builds triples and group graph patterns."""
+    """The builder of triples and group graph patterns."""
 
     def nil(self, span: Span, _: Children) -> Collection:
         return Collection((), span=span)
@@ -108,8 +108,8 @@ class BuildPatterns(BuildExpressions):
             if len(row) != len(variables):
                 values = f"{len(row)} value{'s' * (len(row) != 1)}"
                 expected = f"{len(variables)} variable{'s' * (len(variables) != 1)}"
-                missing = "UNDEF stands for a value that is not given"
-                hint = missing if len(row) < len(variables) else None
+                undef = "UNDEF stands for a value that is not given"
+                hint = undef if len(row) < len(variables) else None
                 self.refuse(f"this row of VALUES has {values} for {expected}", row_span, hint)
         return InlineData(variables, tuple(tuple(row) for _, row in rows), span=span)
 

@@ -1,4 +1,4 @@
-"""From the parser's raw tree to queries."""
+"""The builder of queries from Lark's tree; it also checks the sizes of windows and LIMIT."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
 __all__ = ["BuildQueries"]
 
-_MOST_DIGITS = 18  # what a signed 64-bit integer holds in any case
+_MOST_DIGITS = 18  # any number of 18 digits fits a signed 64-bit integer
 
 
 class BuildQueries(BuildPatterns):
-    """Builds the query forms, the dataset and the solution modifiers."""
+    """The builder of query forms, dataset clauses and solution modifiers."""
 
     def unit(self, span: Span, c: Children) -> QueryUnit:
         _, register, (form, values) = c
@@ -57,7 +57,7 @@ class BuildQueries(BuildPatterns):
     def query(self, _: Span, c: Children) -> Children:
         return c
 
-    # The prologue is read before anything is built: see `Names`.
+    # The parser reads the prologue before it builds anything: see `Names`.
     def prologue(self, _span: Span, _: Children) -> None:
         return None
 

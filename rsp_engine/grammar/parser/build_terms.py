@@ -1,4 +1,4 @@
-"""From the parser's raw tree to terms and paths. One method per rule of `rspql.lark`."""
+"""The builder of terms and paths from Lark's tree, with one method per rule of `rspql.lark`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rsp_engine.grammar.tree import (
     PathSequence,
     Var,
 )
-from rsp_engine.model.terms.term import XSD, XSD_STRING
+from rsp_engine.model.terms.xsd import XSD, XSD_STRING
 
 if TYPE_CHECKING:
     from rsp_engine.errors import Span
@@ -32,14 +32,14 @@ Children = list[Any]
 
 
 class BuildTerms:
-    """Builds terms, variables and property paths."""
+    """The builder of terms, variables and property paths."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
         self.diagnostics: list[Diagnostic] = []
 
     def refuse(self, message: str, span: Span, hint: str | None = None) -> None:
-        """Note something that the grammar admits and SPARQL does not."""
+        """Record an error that the grammar admits and SPARQL does not."""
         self.diagnostics.append(Diagnostic("syntax", message, span, hint))
 
     def var(self, span: Span, c: Children) -> Var:

@@ -1,7 +1,7 @@
-"""Common slips, recognised where the parser stops, each with a hint.
+"""Hints for syntax errors: common mistakes, recognised at the place where the parser stops.
 
-A slip is a function from what is known about the failure to a hint, or nothing. The first in
-`HINTS` that knows an answer gives it.
+A rule is a function from a failure to a hint, or `None` if it does not apply; its docstring shows
+the mistake. The first rule of `HINTS` that applies gives the hint.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.grammar.parser.failure import END
 from rsp_engine.grammar.parser.terminal_names import keywords
+from rsp_engine.grammar.tree import AGGREGATE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["HINTS"]
 
 _UPDATE = {"INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH"}
-_AGGREGATES = {"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"}
+_CLAUSES = {"SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LBRACE"}
 _TERMS = {"VAR", "IRIREF", "PNAME_LN", "BLANK_NODE_LABEL", "LSQB"}
 _SQL_WORDS = {
     "AND": "write `&&` for AND",
@@ -48,15 +49,15 @@ _UNITS = {
 
 
 def unclosed_string(f: Failure) -> str | None:
-    """`"abc` and the end of the line."""
+    """`"abc` without a closing quote, or with an unknown escape."""
     if f.found is None and f.value in ("'", '"'):
-        # The lexer takes the first two of three quotes for an empty string.
+        # The lexer reads the first two of three quotes as an empty string.
         long = f.text.endswith(f.value * 3, 0, f.span.end)
-        if not long and (wrong := _unknown_escape(f)):
-            return f"`{wrong}` is not an escape: write a backslash in a string as `\\\\`"
+        if not long and (escape := _unknown_escape(f)):
+            return f"`{escape}` is not an escape: write a backslash in a string as `\\\\`"
         line = f.text[f.span.start :].split("\n", 1)[0]
-        more = ", and write a backslash in it as `\\\\`" if "\\" in line else ""
-        return f"close it with {f.value * 3 if long else f.value}{more}"
+        backslash = ", and write a backslash in it as `\\\\`" if "\\" in line else ""
+        return f"close it with {f.value * 3 if long else f.value}{backslash}"
     return None
 
 
@@ -69,7 +70,7 @@ def _unknown_escape(f: Failure) -> str | None:
 
 
 def foreign_character(f: Failure) -> str | None:
-    """Characters that a text processor puts in, and half operators."""
+    """Characters that a word processor inserts, operators of other languages, stray backslashes."""
     hints = {
         "“”„‟«»": 'use straight double quotes: "',
         "‘’‚‛": "use straight single quotes: '",
@@ -95,14 +96,14 @@ def turtle_prefix(f: Failure) -> str | None:
 
 
 def update(f: Failure) -> str | None:
-    """SPARQL Update."""
+    """A request of SPARQL Update."""
     if f.value.upper() in _UPDATE and "SELECT" in f.expected:
         return "this is SPARQL Update, which changes data: RSP-QL only asks"
     return None
 
 
 def other_stream_languages(f: Failure) -> str | None:
-    """C-SPARQL and CQELS."""
+    """Clauses of C-SPARQL and CQELS."""
     word = f.value.upper()
     if f.previous() == "FROM" and word == "WINDOW":
         return "write FROM NAMED WINDOW"
@@ -127,7 +128,7 @@ def prefix_declaration(f: Failure) -> str | None:
 
 
 def window_size(f: Failure) -> str | None:
-    """Durations and brackets of a window."""
+    """`[RANGE 10 minutes]`, `[RANGE 9m, STEP 3m]` and other mistakes in the size of a window."""
     inside = bool(f.opened) and f.opened[-1] == "["
     if inside and f.previous(2) in ("RANGE", "STEP", "SLIDE") and f.previous().isdecimal():
         if unit := _UNITS.get(f.value.lower()):
@@ -156,13 +157,13 @@ def window_brackets(f: Failure) -> str | None:
 
 def aggregate_without_brackets(f: Failure) -> str | None:
     """`SELECT COUNT(?x) AS ?n`."""
-    if f.found in _AGGREGATES and _in_select(f):
+    if f.found in AGGREGATE_NAMES and _in_select(f):
         return f"put brackets around it, and give it a name: ({f.found}(?x) AS ?n)"
     return None
 
 
 def select_list(f: Failure) -> str | None:
-    """Commas, bare names and missing names in SELECT."""
+    """Commas, missing brackets and missing names in SELECT, and a missing AS after REGISTER."""
     if f.found == "COMMA" and _in_select(f):
         return "no commas stand between the variables of SELECT"
     if f.found == "RPAR" and "AS" in f.expected and _distinct_of_a_variable(f):
@@ -187,11 +188,8 @@ def _in_select(f: Failure) -> bool:
     return clause == "SELECT" and not f.opened
 
 
-_CLAUSES = {"SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LBRACE"}
-
-
 def order_direction(f: Failure) -> str | None:
-    """`ORDER BY ?x DESC`."""
+    """`ORDER BY ?x DESC`, `ORDER BY DESC ?x`, `ORDER BY ?x, ?y` and `LIMIT 10, 20`."""
     if f.expected == {"LPAR"} and f.previous() in ("ASC", "DESC") and f.before[-2].type == "VAR":
         return f"the direction comes first: {f.previous()}({f.before[-2]})"
     if f.expected == {"LPAR"} and f.previous() in ("ASC", "DESC"):
@@ -218,7 +216,7 @@ def order_of_clauses(f: Failure) -> str | None:
 
 
 def sql_words(f: Failure) -> str | None:
-    """Words of SQL."""
+    """Keywords and operators of SQL, and the semicolon at its end."""
     word = f.previous() if _after_a_word(f) else f.value.upper() if f.found == "NAME" else ""
     if word == "IS" and "RPAR" not in f.expected:
         return None
@@ -236,12 +234,12 @@ def sql_words(f: Failure) -> str | None:
 
 
 def _after_a_word(f: Failure) -> bool:
-    """Tell whether the word before the place was taken for a function, and no brackets follow."""
+    """Return whether the previous word was read as a function name, but no bracket follows."""
     return f.expected == {"LPAR"} and bool(f.before) and f.before[-1].type == "NAME"
 
 
 def filter_without_brackets(f: Failure) -> str | None:
-    """`FILTER ?x > 3`."""
+    """`FILTER ?x > 3`, `HAVING ?x > 3` and `BIND ?x AS ?y`."""
     if f.previous() == "BIND":
         return "put it in brackets: BIND (... AS ?name)"
     if f.previous() in ("FILTER", "HAVING"):
@@ -250,7 +248,7 @@ def filter_without_brackets(f: Failure) -> str | None:
 
 
 def broken_iri(f: Failure) -> str | None:
-    """`<http://a b>`: the lexer sees less-than."""
+    """`http://a` and `<http://a b>`, where the lexer reads `<` as less-than."""
     if f.found == "SLASH" and f.previous().endswith(":"):
         return "put the IRI in `<` and `>`"
     if f.found == "LESSTHAN" and "IRIREF" in f.expected:
@@ -259,7 +257,7 @@ def broken_iri(f: Failure) -> str | None:
 
 
 def brackets(f: Failure) -> str | None:
-    """`{ (  }`: a bracket that is missing, or one too many."""
+    """`{ ( }`: a bracket that is not closed, or one too many."""
     closing = {"RBRACE": "{", "RPAR": "(", "RSQB": "["}
     if f.found == END and f.opened:
         return f"the {_opener(f)} is not closed"
@@ -279,7 +277,7 @@ def _opener(f: Failure) -> str:
 
 
 def missing_brace(f: Failure) -> str | None:
-    """`OPTIONAL ?s ?p ?o`: a group is missing."""
+    """`OPTIONAL ?s ?p ?o`: braces are missing."""
     if f.expected != {"LBRACE"}:
         return None
     if "VALUES" in (f.previous(2), f.previous(3)) or f.previous() == ")":
@@ -304,7 +302,7 @@ def datatype(f: Failure) -> str | None:
 
 
 def missing_dot(f: Failure) -> str | None:
-    """Two triple patterns with nothing between them."""
+    """Two triple patterns without a dot between them."""
     if f.found in _TERMS and {"DOT", "SEMICOLON"} <= f.expected:
         return "end a triple pattern with `.` before the next one begins"
     return None

@@ -1,8 +1,8 @@
 r"""Escapes: `\u0041` anywhere in a query (SPARQL 1.1, section 19.2), `\n` in strings (19.7).
 
-Code point escapes are undone before the text is cut into tokens, in one pass: what comes out of
-an escape is not read as part of another. Two backslashes in a row are left as they are, so that
-`"\\u0041"` is a backslash and five characters. Places in the text keep pointing to the original.
+Code point escapes are undone before the text is split into tokens, in one pass: the result of an
+escape never becomes part of another. Two backslashes in a row are left alone, so that `"\\u0041"`
+is a backslash and five characters. `EscapeOffsets` maps offsets back to the original text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STRING_ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class EscapeOffsets:
-    """Translates places in the text that is parsed into places in the text that was written."""
+    """The map from offsets in the parsed text to offsets in the written text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -28,16 +28,16 @@ class EscapeOffsets:
         self._shift = [0]
 
     def moved(self, place: int, shift: int) -> None:
-        """Note that from `place` on, the written text is `shift` characters ahead in all."""
+        """Record that from `place` on, the written text is `shift` characters ahead in total."""
         self._from.append(place)
         self._shift.append(shift)
 
     def written(self, start: int, end: int) -> Span:
-        """Return the written span of a piece of the parsed text."""
+        """Return the span in the written text of a range of the parsed text."""
         return Span(self._written(start), self._written(end))
 
     def position(self, place: int) -> Position:
-        """Return the line and the column at which a place of the parsed text was written."""
+        """Return the line and the column in the written text of an offset in the parsed text."""
         return position(self._text, self._written(place))
 
     def _written(self, place: int) -> int:
@@ -45,7 +45,9 @@ class EscapeOffsets:
 
 
 def undo_codepoint_escapes(text: str) -> tuple[str, EscapeOffsets, list[Diagnostic]]:
-    r"""Replace `\uXXXX` and `\UXXXXXXXX` by the characters they stand for.
+    r"""Replace `\uXXXX` and `\UXXXXXXXX` by their characters.
+
+    Return the text, the offsets of the original, and an error for each escape that is no character.
 
     >>> undo_codepoint_escapes(r'"\u0041\\u0041"')[0]
     '"A\\\\u0041"'
@@ -72,7 +74,7 @@ def undo_codepoint_escapes(text: str) -> tuple[str, EscapeOffsets, list[Diagnost
 
 
 def undo_string_escapes(text: str) -> str:
-    r"""Replace `\n` and its kin in a string.
+    r"""Replace `\n` and the other escapes of a string.
 
     >>> undo_string_escapes(r"a\tb\"")
     'a\tb"'
@@ -81,7 +83,7 @@ def undo_string_escapes(text: str) -> str:
 
 
 def undo_local_escapes(text: str) -> str:
-    r"""Replace `\~` and its kin in the local part of a prefixed name.
+    r"""Replace `\~` and the other escapes of the local part of a prefixed name.
 
     >>> undo_local_escapes(r"c\~z\.")
     'c~z.'

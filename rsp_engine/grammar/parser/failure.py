@@ -1,4 +1,4 @@
-"""What is known where the parser cannot go on, and how it is told."""
+"""The context of a syntax error: the token, the tokens before it, and what was expected."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _CLOSES = {"}": "{", ")": "(", "]": "["}
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The place where a text stops being RSP-QL; `text` is without its code point escapes.
+    """The place where the parser stops. `text` has its code point escapes undone.
 
-    `found` is the kind of the token there: a terminal of the grammar, `$END`, or nothing where not
-    even a token can be read. `before` are the tokens up to there, and `opened` those brackets
-    among them that are not closed.
+    `found` is the type of the token there: a terminal of the grammar, `$END`, or `None` if the
+    characters are no token. `before` lists the tokens before it, and `opened` the unclosed brackets
+    among them.
     """
 
     text: str
@@ -43,7 +43,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: UnexpectedInput, text: str, places: EscapeOffsets, parser: Lark) -> Failure:
-        """Collect what is known about an error of the parser."""
+        """Return the context of an error that Lark raised."""
         token = error.token if isinstance(error, UnexpectedToken) else None
         found = None if token is None else token.type
         start = len(text) if found == END else cast("int", error.pos_in_stream)
@@ -55,11 +55,11 @@ class Failure:
 
     @property
     def value(self) -> str:
-        """The text of the token that was found."""
+        """The text of the token where the parser stops."""
         return self.text[self.span.start : self.span.end]
 
     def previous(self, back: int = 1) -> str:
-        """Return the text of a token before the place, in capitals; empty if there is none."""
+        """Return the text of a previous token in capitals; empty if there is none."""
         return str(self.before[-back]).upper() if len(self.before) >= back else ""
 
 

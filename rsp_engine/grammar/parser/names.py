@@ -1,4 +1,4 @@
-"""Names: what BASE and PREFIX declare, and the IRIs that names stand for."""
+"""Name resolution: the declarations of BASE and PREFIX, and the IRIs of names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Names"]
 
-WELL_KNOWN = {
+# The namespaces that a hint suggests for an undeclared prefix.
+_WELL_KNOWN = {
     "dct": "http://purl.org/dc/terms/",
     "foaf": "http://xmlns.com/foaf/0.1/",
     "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
@@ -32,7 +33,7 @@ WELL_KNOWN = {
 
 
 class Names:
-    """The names of one query. Prefixes may be declared after REGISTER and used before."""
+    """The names of one query. A prefix may be used before its declaration after REGISTER."""
 
     def __init__(self) -> None:
         self.declarations: list[BaseDecl | PrefixDecl] = []
@@ -41,13 +42,13 @@ class Names:
         self._unknown: dict[str, Span] = {}
 
     def declare_base(self, reference: str, iri_span: Span, span: Span) -> None:
-        """Take a BASE; it may itself be relative to the BASE before."""
+        """Add a BASE; it may be relative to the previous one."""
         iri = self.iri(reference, iri_span)
         self._base = iri.value
         self.declarations.append(BaseDecl(iri, span=span))
 
     def declare_prefix(self, name: str, reference: str, iri_span: Span, span: Span) -> None:
-        """Take a PREFIX; a later one of the same name replaces it."""
+        """Add a PREFIX; it replaces an earlier one of the same name."""
         iri = self.iri(reference, iri_span)
         prefix = name.removesuffix(":")
         self._prefixes[prefix] = iri.value
@@ -59,7 +60,7 @@ class Names:
         return Iri(reference if self._base is None else resolve(self._base, reference), span=span)
 
     def prefixed(self, name: str, span: Span) -> Iri:
-        """Return the IRI of `prefix:local`; an undeclared prefix is noted once."""
+        """Return the IRI of `prefix:local`; record an undeclared prefix once."""
         prefix, _, local = name.partition(":")
         namespace = self._prefixes.get(prefix)
         if namespace is None:
@@ -68,14 +69,14 @@ class Names:
         return Iri(namespace + undo_local_escapes(local), span=span)
 
     def diagnostics(self) -> Iterator[Diagnostic]:
-        """Yield what is wrong with the names that were used."""
+        """Yield an error for each undeclared prefix, at its first use."""
         for prefix, span in self._unknown.items():
             message = f"prefix `{prefix}:` is not declared"
             yield Diagnostic("syntax", message, span, self._hint(prefix))
 
     def _hint(self, prefix: str) -> str:
         close = get_close_matches(prefix, self._prefixes, n=1)
-        if close and prefix not in WELL_KNOWN:
+        if close and prefix not in _WELL_KNOWN:
             return f"did you mean `{close[0]}:`?"
-        iri = WELL_KNOWN.get(prefix, "http://...")
+        iri = _WELL_KNOWN.get(prefix, "http://...")
         return f"declare it before it is used: PREFIX {prefix}: <{iri}>"

@@ -1,11 +1,12 @@
-"""The LALR tables of `rspql.lark`: made once per version, kept in the user's cache folder.
+"""The LALR tables of `rspql.lark`, built once per version and kept in the user's cache folder.
 
-The file name says for which grammar, Lark and Python the tables are, so a stale one is never
-read. `RSP_CACHE_DIR` names another folder. Without a usable one the tables are made in memory.
+The file name contains a hash of the grammar and the versions of Lark and Python, so a stale file is
+never read. `RSP_CACHE_DIR` names another folder. Without a usable folder the tables are built in
+memory.
 
-The tables are a pickle, which can run anything: they are read only from a file and a folder that
-belong to the user and that nobody else can write. Where there are no such modes, as on Windows,
-they are made in memory.
+The tables are a pickle, and a pickle can run any code: they are read only from a file and a folder
+that belong to the user and that no one else can write to. Where there are no such modes, as on
+Windows, they are built in memory.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ __all__ = ["tables"]
 
 @cache
 def tables() -> lark.Lark:
-    """Return the parser, from the cache when it is there."""
+    """Return Lark's parser of the grammar, from the cache if possible."""
     grammar = files("rsp_engine.grammar").joinpath("rspql.lark").read_text(encoding="utf-8")
     folder = _cache_folder()
     if folder is None:
         return _make(grammar)
     version = f"{grammar}\0{lark.__version__}\0{sys.version_info[:2]}"
     path = folder / f"rspql-{hashlib.sha256(version.encode()).hexdigest()[:16]}.tables"
-    # A file that is absent or damaged, in whatever way, is made again.
+    # A file that is absent or damaged in any way is built again.
     with contextlib.suppress(Exception):
         return _load(path)
     parser = _make(grammar)
@@ -44,7 +45,7 @@ def tables() -> lark.Lark:
 
 
 def _cache_folder() -> Path | None:
-    """Return the folder to keep tables in, made if need be; nothing if others could write there."""
+    """Return the cache folder, created if needed; `None` if other users can write to it."""
     folder = _chosen_folder()
     if folder is None or not hasattr(os, "geteuid"):
         return None
@@ -82,14 +83,14 @@ def _load(path: Path) -> lark.Lark:
         return lark.Lark.load(file)
 
 
-def _is_mine(found: os.stat_result) -> bool:
-    """Tell whether a file or a folder is the user's own, and nobody else can write it."""
+def _is_mine(status: os.stat_result) -> bool:
+    """Return whether a file or folder belongs to the user and no one else can write to it."""
     others = stat.S_IWGRP | stat.S_IWOTH
-    return found.st_uid == os.geteuid() and not found.st_mode & others
+    return status.st_uid == os.geteuid() and not status.st_mode & others
 
 
 def _save(parser: lark.Lark, path: Path) -> None:
-    """Write beside the place and rename: another process sees the whole file or none."""
+    """Write a temporary file and rename it, so that other processes see the whole file or none."""
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         parser.save(file)
     Path(file.name).replace(path)

@@ -1,6 +1,8 @@
-"""The terminals of the grammar in words that a person knows."""
+"""The terminals of the grammar in plain words, for the messages of syntax errors."""
 
 from __future__ import annotations
+
+from rsp_engine.grammar.tree import AGGREGATE_NAMES
 
 __all__ = ["expectation", "keywords"]
 
@@ -10,8 +12,7 @@ _SIGNED = {f"{kind}_{sign}" for kind in _UNSIGNED for sign in ("POSITIVE", "NEGA
 _NUMBER = _UNSIGNED | _SIGNED
 _STRING = {"STRING1", "STRING2", "STRING_LONG1", "STRING_LONG2"}
 _LITERAL = _NUMBER | _STRING | {"TRUE", "FALSE"}
-_AGGREGATE = {"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"}
-_CALL = _AGGREGATE | {"NAME", "EXISTS", "NOT"}
+_CALL = {*AGGREGATE_NAMES, "NAME", "EXISTS", "NOT"}
 _NODE = _IRI | _LITERAL | {"VAR", "BLANK_NODE_LABEL", "LPAR", "LSQB"}
 _PATTERN = {"OPTIONAL", "MINUS", "GRAPH", "WINDOW", "SERVICE", "FILTER", "BIND", "VALUES", "LBRACE"}
 _COMPARISON = {"EQUAL", "NOT_EQUAL", "LESSTHAN", "MORETHAN", "AT_MOST", "AT_LEAST", "IN", "NOT"}
@@ -19,14 +20,15 @@ _ARITHMETIC = {"PLUS", "DASH", "STAR", "SLASH"} | _SIGNED
 _PATH = _IRI | {"A", "CIRCUMFLEX", "BANG", "LPAR"}
 _FORM = {"SELECT", "CONSTRUCT", "ASK", "DESCRIBE"}
 _INTEGER = {"INTEGER", "INTEGER_POSITIVE", "INTEGER_NEGATIVE"}
-_ASKED = ("SELECT", "CONSTRUCT", "ASK")
+_SUGGESTED_FORM = ("SELECT", "CONSTRUCT", "ASK")  # DESCRIBE parses, but is refused over streams
 _BRACKETED = "an expression in brackets"
 _OPERATOR = "an operator"
 _PATH_OPERATOR = "a path operator"
 
 _CLAUSE = "a clause (FILTER, OPTIONAL, ...)"
 
-# What the parser would take, the larger set first: a set that is wholly there is told by its words.
+# Sets of terminals and the words for them. A phrase is used if the parser accepts all terminals of
+# its set; larger sets come first.
 _PHRASES: tuple[tuple[set[str], tuple[str, ...]], ...] = (
     (_NODE | _PATTERN, ("a triple pattern", _CLAUSE)),
     (_NODE | {"RBRACE"}, ("`}`", "a triple pattern")),
@@ -44,8 +46,8 @@ _PHRASES: tuple[tuple[set[str], tuple[str, ...]], ...] = (
     (_IRI | {"A", "CIRCUMFLEX"}, ("an IRI", "`a`", "`^`")),
     ({"VBAR", "SLASH", "QMARK", "STAR", "PLUS"}, (_PATH_OPERATOR,)),
     ({"VBAR", "SLASH"}, (_PATH_OPERATOR,)),
-    (_FORM | {"BASE", "PREFIX"}, ("PREFIX", *_ASKED)),
-    (_FORM, _ASKED),
+    (_FORM | {"BASE", "PREFIX"}, ("PREFIX", *_SUGGESTED_FORM)),
+    (_FORM, _SUGGESTED_FORM),
     (_IRI | {"VAR", "LPAR", "NAME"}, ("a variable", "(... AS ?name)")),
     (_IRI | {"VAR"}, ("a variable", "an IRI")),
     ({"DURATION", "XSD_DURATION", "DASH"} | _INTEGER, ("a duration such as 9m or PT9M",)),
@@ -61,7 +63,7 @@ _PHRASES: tuple[tuple[set[str], tuple[str, ...]], ...] = (
     ({"STEP", "SLIDE"}, ("STEP",)),
 )
 
-# Taken after almost every term or expression, so saying them helps nobody.
+# Accepted after almost every term or expression, so naming them does not help.
 _OBVIOUS = {_OPERATOR, _PATH_OPERATOR, "a datatype", "a language tag", "VALUES", "OFFSET"}
 
 _WORDS = {
@@ -80,7 +82,7 @@ _WORDS = {
     "A": "`a`",
 }
 
-# Terminals that no fixed word stands for.
+# Terminals that are neither signs nor keywords.
 _NO_KEYWORDS = (
     _NUMBER
     | _STRING
@@ -121,28 +123,28 @@ _SIGNS = {
 
 
 def expectation(terminals: frozenset[str]) -> str:
-    """Say what would have been taken: signs first, then things, then keywords, then the end.
+    """Describe the terminals that the parser accepts: signs, then terms, keywords and the end.
 
     >>> expectation(frozenset({"RBRACE", "UNION", "DOT"}))
     '`.`, `}` or UNION'
     >>> expectation(frozenset({"IRIREF", "PNAME_LN", "PNAME_NS", "VAR"}))
     'a variable or an IRI'
     """
-    left, said = set(terminals), list[str]()
+    remaining, phrases = set(terminals), list[str]()
     for covered, phrase in _PHRASES:
-        if covered <= left:
-            left -= covered
-            said += phrase
-    said = list(dict.fromkeys([*said, *map(_word, sorted(left))]))
-    telling = [words for words in said if words not in _OBVIOUS] or said
-    shown = sorted(telling, key=_rank)
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+        if covered <= remaining:
+            remaining -= covered
+            phrases += phrase
+    phrases = list(dict.fromkeys([*phrases, *map(_word, sorted(remaining))]))
+    helpful = [phrase for phrase in phrases if phrase not in _OBVIOUS] or phrases
+    *others, last = sorted(helpful, key=_rank)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
-def _rank(words: str) -> int:
-    if words.startswith("`"):
+def _rank(phrase: str) -> int:
+    if phrase.startswith("`"):
         return 0
-    return 1 if words.startswith(("a ", "an ", "(")) else 3 if words == _WORDS["$END"] else 2
+    return 1 if phrase.startswith(("a ", "an ", "(")) else 3 if phrase == _WORDS["$END"] else 2
 
 
 def _word(terminal: str) -> str:

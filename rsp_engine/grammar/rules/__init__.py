@@ -1,6 +1,7 @@
-"""The rules of RSP-QL: what a query that can be read must keep to have a meaning.
+"""The semantic rules of RSP-QL, for queries that parse.
 
-A rule is a function from a query to its findings; `RULES` is all of them.
+A rule is a function that takes a query and yields a finding for each place that breaks the rule.
+`RULES` lists them all; the modules group them by subject: answers, graphs, names, windows.
 """
 
 from __future__ import annotations

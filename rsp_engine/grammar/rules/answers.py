@@ -1,4 +1,4 @@
-"""Rules about the answer: its form, its rows, and what they are made of."""
+"""Rules about answers: the query form, LIMIT, and unbound or ungrouped variables."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ __all__ = [
 
 
 def describe_is_not_streamable(query: QueryUnit) -> Iterator[Finding]:
-    """DESCRIBE leaves open what it answers, so answers of two windows cannot be compared."""
+    """SPARQL does not define the answer of DESCRIBE, so two windows cannot be compared."""
     if isinstance(query.form, DescribeForm):
         hint = "write the triples that you want with CONSTRUCT"
         yield error("DESCRIBE cannot be evaluated over a stream", query.form, hint)
 
 
 def limit_ranks(query: QueryUnit) -> Iterator[Finding]:
-    """The first k of solutions in no order are any k."""
+    """LIMIT without ORDER BY keeps an arbitrary set of solutions."""
     for node in walk(query):
         if not isinstance(node, SelectForm | SubSelect | ConstructForm):
             continue
@@ -66,31 +66,31 @@ def limit_ranks(query: QueryUnit) -> Iterator[Finding]:
 
 
 def variables_are_bound(query: QueryUnit) -> Iterator[Finding]:
-    """A variable of the answer that nothing binds is empty in every row."""
+    """A projected variable that nothing binds is empty in every row."""
     modifiers = query.form.modifiers
     has_groups = is_grouped(SelectClause(()), modifiers) and not isinstance(query.form, SelectForm)
     visible = group_keys(modifiers) if has_groups else Scopes(query).visible
     named: set[str] = set()
-    for variable in _answered(query, named):
+    for variable in _projected(query, named):
         if variable.name not in visible | named:
             yield _unbound(variable, visible | named)
 
 
 def modifiers_are_bound(query: QueryUnit) -> Iterator[Finding]:
-    """What groups and orders by a variable that nothing binds tells no solutions apart."""
+    """GROUP BY, HAVING and ORDER BY need bound variables to distinguish solutions."""
     for node in _local_selects(query):
         clause, modifiers = _clause(node), node.modifiers
         inside = set(projected_variables(SelectClause(()), node.where, Modifiers()))
         named = {item.variable.name for item in clause.items if isinstance(item, SelectAs)}
         keys = {key.variable.name for key in modifiers.group_by if key.variable is not None}
-        after = inside | named | keys | _given_after(query, node)
+        after = inside | named | keys | _trailing_values(query, node)
         for key in modifiers.group_by:
             yield from _unbound_among(ungrouped_variables(key.expression), inside)
         conditions = (*modifiers.having, *(o.expression for o in modifiers.order_by))
         for condition in conditions:
             yield from _unbound_among(ungrouped_variables(condition), after)
-        found = (a for part in (*clause.items, *conditions) for a in aggregates(part))
-        aggregated = [part for a in found for part in parts(a) if isinstance(part, Var)]
+        calls = (call for part in (*clause.items, *conditions) for call in aggregates(part))
+        aggregated = [part for call in calls for part in parts(call) if isinstance(part, Var)]
         yield from _unbound_among((v for v in aggregated if v.name not in named), inside)
         for variable in (v for v in aggregated if v.name in named):
             message = f"?{variable.name} has no value inside an aggregate, which comes before it"
@@ -102,7 +102,7 @@ def _unbound_among(variables: Iterable[Var], bound: set[str]) -> Iterator[Findin
 
 
 def _local_selects(query: QueryUnit) -> Iterator[SelectForm | SubSelect | ConstructForm | AskForm]:
-    """Yield the query and its sub-queries; what stands inside of SERVICE is its own business."""
+    """Yield the query and its sub-queries, except those inside SERVICE, which run remotely."""
     remote = {id(node) for service in find(query, ServicePattern) for node in walk(service)}
     for node in walk(query):
         if (
@@ -117,7 +117,7 @@ def _clause(node: SelectForm | SubSelect | ConstructForm | AskForm) -> SelectCla
 
 
 def conditions_are_bound(query: QueryUnit) -> Iterator[Finding]:
-    """A condition on a variable that nothing binds fails for every solution."""
+    """A FILTER or BIND over a variable that nothing binds fails for every solution."""
     nodes = list(walk(query))
     named = {n.variable.name for n in nodes if isinstance(n, Bind | SelectAs)}
     named |= {n.variable.name for n in nodes if isinstance(n, GroupKey) and n.variable}
@@ -139,9 +139,9 @@ def _unbound(variable: Var, bound: set[str]) -> Finding:
 
 
 def groups_have_one_value(query: QueryUnit) -> Iterator[Finding]:
-    """A group has no one value for a variable that is not in GROUP BY.
+    """A variable that is not in GROUP BY has no single value per group.
 
-    SPARQL takes a sample of its values then, and leaves open which one.
+    SPARQL takes an arbitrary sample of its values then.
     """
     for node in _local_selects(query):
         clause = _clause(node)
@@ -149,22 +149,24 @@ def groups_have_one_value(query: QueryUnit) -> Iterator[Finding]:
             continue
         named = {item.variable.name for item in clause.items if isinstance(item, SelectAs)}
         inside = projected_variables(SelectClause(()), node.where, Modifiers())
-        without = set(inside) - group_keys(node.modifiers) - named - _given_after(query, node)
+        single = group_keys(node.modifiers) | named | _trailing_values(query, node)
+        ungrouped = set(inside) - single
         conditions = (*node.modifiers.having, *(o.expression for o in node.modifiers.order_by))
         for variable in (v for c in conditions for v in ungrouped_variables(c)):
-            if variable.name in without:
+            if variable.name in ungrouped:
                 hint = f"add ?{variable.name} to GROUP BY, or write MAX(?{variable.name})"
                 message = f"?{variable.name} is neither in GROUP BY nor inside an aggregate"
                 yield error(message, variable, hint)
 
 
-def _given_after(query: QueryUnit, node: Node) -> set[str]:
-    """Return the variables of VALUES behind a query: they are joined to its groups."""
+def _trailing_values(query: QueryUnit, node: Node) -> set[str]:
+    """Return the variables of the VALUES after a query, which is joined to its groups."""
     values = node.values if isinstance(node, SubSelect) else query.values
     return set() if values is None else {variable.name for variable in values.variables}
 
 
-def _answered(query: QueryUnit, named: set[str]) -> Iterator[Var]:
+def _projected(query: QueryUnit, named: set[str]) -> Iterator[Var]:
+    """Yield the variables that the answer uses; add each name of AS to `named` after its use."""
     match query.form:
         case SelectForm(clause):
             for item in clause.items:

@@ -1,4 +1,4 @@
-"""What a rule of the language says about a place in a query."""
+"""Findings: what a rule reports about a node of a query."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ __all__ = ["Finding", "error", "short", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """An error means that the query is refused; a warning, that it may not say what is meant."""
+    """An error, which rejects the query, or a warning about a probable mistake."""
 
     diagnostic: Diagnostic
     is_error: bool
 
 
 def error(message: str, node: Node, hint: str | None = None) -> Finding:
-    """Refuse the query because of a node."""
+    """Return an error at a node."""
     return Finding(Diagnostic("semantic", message, node.span, hint), is_error=True)
 
 
 def warning(message: str, node: Node, hint: str | None = None) -> Finding:
-    """Warn of a node."""
+    """Return a warning at a node."""
     return Finding(Diagnostic("semantic", message, node.span, hint), is_error=False)
 
 
 def short(query: QueryUnit, iri: Iri) -> str:
-    """Write an IRI as the writer of the query would."""
+    """Write an IRI with the prefixes of the query."""
     return WriteTerms(query.prefixes).term(iri)

@@ -1,4 +1,4 @@
-"""Rules about static graphs: what reads them, and what they are read by."""
+"""Rules about static graphs: each is declared, and each is read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def default_graph_has_content(query: QueryUnit) -> Iterator[Finding]:
 
 
 def _blocks_of_default_graph(query: QueryUnit) -> Iterator[TriplesBlock]:
-    """Yield the triple patterns that stand in no other graph; a template is no pattern."""
+    """Yield the triple patterns outside WINDOW, GRAPH and SERVICE; skip the template."""
     template = query.form.template if isinstance(query.form, ConstructForm) else None
     waiting: list[Node] = [part for part in children(query.form) if part is not template]
     waiting.reverse()
@@ -49,7 +49,7 @@ def _blocks_of_default_graph(query: QueryUnit) -> Iterator[TriplesBlock]:
 
 
 def graph_is_static(query: QueryUnit) -> Iterator[Finding]:
-    """`GRAPH` reads static graphs that the query names, never a window."""
+    """`GRAPH` reads static graphs that the query declares, never a window."""
     windows = {clause.window.value for clause in query.windows}
     named = {c.graph.value for c in query.form.dataset if isinstance(c, FromNamed)}
     for name in (graph.name for graph in _local_graphs(query)):
@@ -68,7 +68,7 @@ def graph_is_static(query: QueryUnit) -> Iterator[Finding]:
 
 
 def graph_is_read(query: QueryUnit) -> Iterator[Finding]:
-    """A static graph that no pattern reads costs and gives nothing."""
+    """A static graph that no pattern reads is useless."""
     names = [graph.name for graph in _local_graphs(query)]
     is_default_read = any(True for _ in _blocks_of_default_graph(query))
     for clause in query.form.dataset:
@@ -85,7 +85,7 @@ def graph_is_read(query: QueryUnit) -> Iterator[Finding]:
 
 
 def _local_graphs(query: QueryUnit) -> Iterator[GraphPattern]:
-    """Yield the GRAPH clauses; what stands inside of SERVICE is the business of its service."""
+    """Yield the GRAPH clauses, except those inside SERVICE, which name remote graphs."""
     remote = {
         id(graph)
         for service in find(query, ServicePattern)

@@ -32,7 +32,8 @@ __all__ = [
     "query_does_not_read_itself",
 ]
 
-_ELSEWHERE = {
+# Functions of SQL and other languages, and the SPARQL function that does the same.
+_FOREIGN_FUNCTIONS = {
     "AVERAGE": "AVG",
     "ISNULL": "!BOUND",
     "LENGTH": "STRLEN",
@@ -43,7 +44,7 @@ _ELSEWHERE = {
 
 
 def names_are_distinct(query: QueryUnit) -> Iterator[Finding]:
-    """A name stands for one window or one graph."""
+    """A name identifies one window or one graph."""
     seen: dict[str, str] = {}
     for clause in query.form.dataset:
         if isinstance(clause, From):
@@ -64,7 +65,7 @@ def names_are_distinct(query: QueryUnit) -> Iterator[Finding]:
 
 
 def query_does_not_read_itself(query: QueryUnit) -> Iterator[Finding]:
-    """A query whose input is its own answer would never end."""
+    """A query that reads its own output stream would never end."""
     if query.register is None or not isinstance(query.register.name, Iri):
         return
     for clause in query.windows:
@@ -74,7 +75,7 @@ def query_does_not_read_itself(query: QueryUnit) -> Iterator[Finding]:
 
 
 def prefix_is_declared_once(query: QueryUnit) -> Iterator[Finding]:
-    """The last of two declarations holds for the whole query, also for what stands before it."""
+    """The last declaration of a prefix applies to the whole query, even to names before it."""
     seen: dict[str, str] = {}
     for declaration in query.prologue:
         if not isinstance(declaration, PrefixDecl):
@@ -86,17 +87,17 @@ def prefix_is_declared_once(query: QueryUnit) -> Iterator[Finding]:
 
 
 def functions_are_spelt(query: QueryUnit) -> Iterator[Finding]:
-    """A bare name that is nearly a built-in, or one of another language, is probably meant so."""
+    """A bare name that resembles a built-in, or is one of another language, is a likely typo."""
     for call in find(query, NamedCall):
         name = call.name.upper()
         close = get_close_matches(name, (*BUILTINS, *AGGREGATE_NAMES), n=1, cutoff=0.8)
-        if meant := _ELSEWHERE.get(name) or next(iter(close), None):
+        if meant := _FOREIGN_FUNCTIONS.get(name) or next(iter(close), None):
             message = f"{call.name} is not a function of SPARQL: it must be registered"
             yield warning(message, call, f"did you mean {meant}?")
 
 
 def iris_are_absolute(query: QueryUnit) -> Iterator[Finding]:
-    """A relative IRI is taken as a path in `file:`; in FROM it is that of a file."""
+    """A relative IRI becomes a `file:` path, which is rarely meant outside FROM."""
     files = {id(c.graph) for c in query.form.dataset if not isinstance(c, FromWindow)}
     named = {c.graph.value for c in query.form.dataset if isinstance(c, FromNamed)}
     files |= {

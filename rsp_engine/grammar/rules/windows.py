@@ -1,4 +1,4 @@
-"""Rules about windows: their names, their sizes, and where they stand."""
+"""Rules about windows: their declarations, sizes and units, and where they are read."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def window_is_declared(query: QueryUnit) -> Iterator[Finding]:
             hint = f"write the window over it: WINDOW {window} {{ ... }}"
             yield error(f"{shown} is a stream, not a window", name, hint)
             continue
-        # Compared as written: the IRIs of one namespace are all alike.
+        # Compare prefixed names: full IRIs of one namespace are all similar.
         close = get_close_matches(shown, [short(query, w.window) for w in query.windows], n=1)
         hint = (
             f"did you mean {close[0]}?"
@@ -60,15 +60,15 @@ def window_is_declared(query: QueryUnit) -> Iterator[Finding]:
 
 
 def window_is_used(query: QueryUnit) -> Iterator[Finding]:
-    """A window that no WINDOW clause reads costs and gives nothing."""
-    read: list[WindowPattern | GraphPattern] = [
+    """A window that no WINDOW clause reads is useless."""
+    patterns: list[WindowPattern | GraphPattern] = [
         *find(query, WindowPattern),
         *find(query, GraphPattern),
     ]
-    used = {pattern.name.value if isinstance(pattern.name, Iri) else None for pattern in read}
+    used = {_name(pattern) for pattern in patterns}
     windows = {clause.window.value for clause in query.windows}
-    # `WINDOW ?w` reads them all; where a WINDOW names none of them, that is said already.
-    if any(isinstance(p, WindowPattern) and _name(p) not in windows for p in read):
+    # `WINDOW ?w` reads them all; an undeclared name is reported by `window_is_declared`.
+    if any(isinstance(p, WindowPattern) and _name(p) not in windows for p in patterns):
         return
     for clause in query.windows:
         if clause.window.value not in used:
@@ -77,14 +77,14 @@ def window_is_used(query: QueryUnit) -> Iterator[Finding]:
             yield warning(f"window {shown} is declared but never read", clause.window, hint)
 
 
-def _name(window: WindowPattern) -> str | None:
-    return window.name.value if isinstance(window.name, Iri) else None
+def _name(pattern: WindowPattern | GraphPattern) -> str | None:
+    return pattern.name.value if isinstance(pattern.name, Iri) else None
 
 
 def query_reads_a_stream(query: QueryUnit) -> Iterator[Finding]:
     """A query without a window is never evaluated."""
-    reads = next(find(query, WindowPattern), None)  # an undeclared window is an error of its own
-    if not query.windows and reads is None and not isinstance(query.form, DescribeForm):
+    pattern = next(find(query, WindowPattern), None)  # an undeclared window is an error of its own
+    if not query.windows and pattern is None and not isinstance(query.form, DescribeForm):
         hint = "declare one: FROM NAMED WINDOW :w ON STREAM :s [RANGE 9m STEP 3m]"
         yield warning("the query has no window, so it reads no stream", query.form, hint)
 
@@ -108,7 +108,7 @@ def _sizes(clause: FromWindow) -> Iterator[tuple[str, Node, int]]:
 
 
 def window_leaves_no_gap(query: QueryUnit) -> Iterator[Finding]:
-    """With a step that is larger than the window, some elements are in no window."""
+    """A step that is larger than the window leaves elements in no window."""
     for clause in query.windows:
         match list(_sizes(clause)):
             case [(word, size_node, size), (_, step_node, step)] if step > size > 0:
@@ -130,7 +130,7 @@ def window_leaves_no_gap(query: QueryUnit) -> Iterator[Finding]:
 
 
 def window_has_units(query: QueryUnit) -> Iterator[Finding]:
-    """A bare number beside one with a unit is seldom meant as milliseconds."""
+    """A bare number beside one with a unit is rarely meant as milliseconds."""
     for clause in query.windows:
         match list(_sizes(clause)):
             case [(_, size_node, size), (_, step_node, step)]:
@@ -150,7 +150,7 @@ def _is_bare(node: Node) -> bool:
 
 
 def window_is_not_remote(query: QueryUnit) -> Iterator[Finding]:
-    """What stands inside SERVICE is evaluated elsewhere, where nobody knows the windows."""
+    """SERVICE is evaluated by a remote endpoint, which has no windows."""
     for service in find(query, ServicePattern):
         for window in find(service, WindowPattern):
             hint = "close the SERVICE first; the two are joined by the variables they share"

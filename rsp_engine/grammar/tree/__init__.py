@@ -1,4 +1,4 @@
-"""The syntax tree: one frozen dataclass per construct, each with its span, in SPARQL's words."""
+"""The syntax tree: one frozen dataclass per construct, with its span, named as in SPARQL 1.1."""
 
 from rsp_engine.grammar.tree.expressions import *
 from rsp_engine.grammar.tree.node import *

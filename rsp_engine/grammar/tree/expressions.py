@@ -1,4 +1,4 @@
-"""Expressions (SPARQL 1.1, section 17). Brackets are not kept: the shape of the tree says them."""
+"""Expressions (SPARQL 1.1, section 17). Brackets are not kept: the tree's shape implies them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class And(Node):
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Node):
-    """`x < y` and its kin."""
+    """`x < y` and the other comparisons."""
 
     operator: OneOf["=", "!=", "<", ">", "<=", ">="]
     left: Expression
@@ -69,7 +69,7 @@ class In(Node):
 
 @dataclass(frozen=True, slots=True)
 class Addend(Node):
-    """A further part of a sum, with the sign before it."""
+    """A term of a sum after the first, with its sign."""
 
     sign: OneOf["+", "-"]
     term: Expression
@@ -85,7 +85,7 @@ class Sum(Node):
 
 @dataclass(frozen=True, slots=True)
 class Factor(Node):
-    """A further part of a product, with the operator before it."""
+    """A term of a product after the first, with its operator."""
 
     operator: OneOf["*", "/"]
     term: Expression
@@ -109,7 +109,7 @@ class Unary(Node):
 
 @dataclass(frozen=True, slots=True)
 class BuiltInCall(Node):
-    """A function of SPARQL itself, by its name in capitals."""
+    """A call of a SPARQL built-in function; the name is in capitals."""
 
     name: str
     arguments: tuple[Expression, ...]
@@ -117,7 +117,7 @@ class BuiltInCall(Node):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall(Node):
-    """A function by its IRI; with DISTINCT it is an aggregate of somebody's own."""
+    """A call of a function by its IRI; with DISTINCT, of a user-defined aggregate."""
 
     function: Iri
     arguments: tuple[Expression, ...]
@@ -126,7 +126,7 @@ class FunctionCall(Node):
 
 @dataclass(frozen=True, slots=True)
 class NamedCall(Node):
-    """A function by a bare name, as registered: `F(?a, ?b)` (AcquaTop, Listing 1)."""
+    """A call of a registered function by its bare name: `F(?a, ?b)` (AcquaTop, Listing 1)."""
 
     name: str
     arguments: tuple[Expression, ...]
@@ -134,7 +134,7 @@ class NamedCall(Node):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Node):
-    """`COUNT(DISTINCT ?x)` and its kin; no argument stands for `*`."""
+    """`COUNT(DISTINCT ?x)` and the other built-in aggregates; `argument` is `None` for `*`."""
 
     function: AggregateName
     argument: Expression | None

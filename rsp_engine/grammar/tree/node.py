@@ -1,4 +1,4 @@
-"""What every construct of the syntax tree has: its place in the text."""
+"""The base class of syntax tree nodes, and how to walk, search and rewrite a tree."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NOWHERE = Span(0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A construct of the language. Nodes are equal when they say the same, wherever they stand."""
+    """A construct of the language. The span does not count in comparisons."""
 
     keyword: ClassVar[str] = ""
-    """The word that stands for it in a text, if it has one."""
+    """The keyword that introduces the construct, if it has one."""
 
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
@@ -28,14 +28,14 @@ class Node:
 N = TypeVar("N", bound=Node)
 
 
-def _parts(node: Node) -> tuple[str, ...]:
-    """Return the names of what a construct is made of: all its fields but the span."""
+def _fields(node: Node) -> tuple[str, ...]:
+    """Return the names of all fields but the span, which is keyword-only."""
     return type(node).__match_args__
 
 
 def children(node: Node) -> Iterator[Node]:
-    """Yield the nodes directly below a node, in the order of the text."""
-    for name in _parts(node):
+    """Yield the child nodes of a node, in text order."""
+    for name in _fields(node):
         yield from _nodes(getattr(node, name))
 
 
@@ -48,7 +48,7 @@ def _nodes(value: object) -> Iterator[Node]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield a node and all nodes below it, in the order of the text."""
+    """Yield a node and its descendants, in text order."""
     waiting = [node]
     while waiting:
         current = waiting.pop()
@@ -57,32 +57,35 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def find(node: Node, kind: type[N]) -> Iterator[N]:
-    """Yield the nodes of a kind, in the order of the text."""
+    """Yield the nodes of a class in a tree, in text order."""
     return (below for below in walk(node) if isinstance(below, kind))
 
 
 def rewrite_tree(node: Node, change: Callable[[Node], Node]) -> Node:
-    """Return a tree with `change` applied to every node, those below a node before the node."""
-    return change(_with_parts(node, lambda below: rewrite_tree(below, change)))
+    """Return a tree with `change` applied to every node, children before their parents."""
+    return change(_rewrite_children(node, lambda child: rewrite_tree(child, change)))
 
 
 def rewrite_outermost(node: Node, change: Callable[[Node], Node | None]) -> Node:
-    """Return a tree with the nodes replaced that `change` replaces; what is below them is not."""
-    changed = change(node)
-    if changed is not None:
-        return changed
-    return _with_parts(node, lambda below: rewrite_outermost(below, change))
+    """Return a tree with nodes replaced by the result of `change`, unless that is `None`.
+
+    `change` is applied to parents before their children, and not below a replaced node.
+    """
+    replacement = change(node)
+    if replacement is not None:
+        return replacement
+    return _rewrite_children(node, lambda child: rewrite_outermost(child, change))
 
 
-def _with_parts(node: Node, change: Callable[[Node], Node]) -> Node:
-    """Return a node with `change` applied to the nodes directly below it."""
-    values = [_changed(getattr(node, name), change) for name in _parts(node)]
+def _rewrite_children(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Return a node with `change` applied to its children."""
+    values = [_rewrite_value(getattr(node, name), change) for name in _fields(node)]
     return type(node)(*values, span=node.span)
 
 
-def _changed(value: object, change: Callable[[Node], Node]) -> object:
+def _rewrite_value(value: object, change: Callable[[Node], Node]) -> object:
     if isinstance(value, Node):
         return change(value)
     if isinstance(value, tuple):
-        return tuple(_changed(item, change) for item in value)
+        return tuple(_rewrite_value(item, change) for item in value)
     return value

@@ -1,4 +1,4 @@
-"""Property paths (SPARQL 1.1, section 9). A single IRI is a path of its own."""
+"""Property paths (SPARQL 1.1, section 9). A single IRI is a path as well."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class SubjectTriples(Node):
 
 @dataclass(frozen=True, slots=True)
 class TriplesBlock(Node):
-    """Triple patterns with nothing between them."""
+    """Adjacent triple patterns."""
 
     subjects: tuple[SubjectTriples, ...]
 
@@ -160,7 +160,7 @@ class Bind(Node):
 
 @dataclass(frozen=True, slots=True)
 class InlineData(Node):
-    """`VALUES (?x ...) { (...) ... }`; nothing stands for UNDEF."""
+    """`VALUES (?x ...) { (...) ... }`; UNDEF is `None`."""
 
     keyword = "VALUES"
 

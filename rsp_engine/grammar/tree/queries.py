@@ -58,7 +58,7 @@ class PrefixDecl(Node):
 
 @dataclass(frozen=True, slots=True)
 class BareName(Node):
-    """A name that is just a word."""
+    """The name of a registered query as a bare word, not an IRI."""
 
     value: str
 
@@ -72,13 +72,13 @@ class Register(Node):
 
     @property
     def r2s(self) -> RegisteredR2S:
-        """What leaves the query at an evaluation: all rows, new ones, or those that are gone."""
+        """The relation-to-stream operator: emit all rows, the new ones, or the removed ones."""
         return self.kind if self.kind in ("ISTREAM", "DSTREAM") else "RSTREAM"
 
 
 @dataclass(frozen=True, slots=True)
 class Duration(Node):
-    """A length of time; `bare` when it was written without a unit, which changes nothing."""
+    """A length of time; `bare` if it is written without a unit, which means milliseconds."""
 
     milliseconds: int
     bare: bool = field(default=False, compare=False, repr=False)
@@ -86,7 +86,7 @@ class Duration(Node):
 
 @dataclass(frozen=True, slots=True)
 class Count(Node):
-    """A number of things: elements of a window, or rows of an answer."""
+    """A number of window elements or of answer rows."""
 
     value: int
 
@@ -144,7 +144,7 @@ class SelectAs(Node):
 
 @dataclass(frozen=True, slots=True)
 class SelectClause(Node):
-    """`SELECT [DISTINCT | REDUCED] ...`; no items stand for `*`."""
+    """`SELECT [DISTINCT | REDUCED] ...`; `items` is empty for `*`."""
 
     items: tuple[Var | SelectAs, ...]
     modifier: OneOf["DISTINCT", "REDUCED"] | None = None
@@ -168,7 +168,7 @@ class OrderCondition(Node):
 
 @dataclass(frozen=True, slots=True)
 class Modifiers(Node):
-    """What is done to the solutions: GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET."""
+    """The solution modifiers: GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET."""
 
     group_by: tuple[GroupKey, ...] = ()
     having: tuple[Expression, ...] = ()
@@ -203,7 +203,7 @@ class SubSelect(Node):
 
 @dataclass(frozen=True, slots=True)
 class ConstructForm(Node):
-    """A CONSTRUCT query. `CONSTRUCT WHERE { ... }` has its pattern as template as well."""
+    """A CONSTRUCT query. The pattern of `CONSTRUCT WHERE { ... }` is its template as well."""
 
     keyword = "CONSTRUCT"
 
@@ -226,7 +226,7 @@ class AskForm(Node):
 
 @dataclass(frozen=True, slots=True)
 class DescribeForm(Node):
-    """A DESCRIBE query; no targets stand for `*`."""
+    """A DESCRIBE query; `targets` is empty for `*`."""
 
     keyword = "DESCRIBE"
 
@@ -241,7 +241,7 @@ QueryForm = SelectForm | ConstructForm | AskForm | DescribeForm
 
 @dataclass(frozen=True, slots=True)
 class QueryUnit(Node):
-    """A whole text: prologue, registration, the query, and the VALUES after it."""
+    """A whole query text: prologue, REGISTER, query form and trailing VALUES."""
 
     prologue: tuple[BaseDecl | PrefixDecl, ...]
     register: Register | None
@@ -250,10 +250,10 @@ class QueryUnit(Node):
 
     @property
     def windows(self) -> tuple[FromWindow, ...]:
-        """The windows that the query declares."""
+        """The windows that the query declares, in text order."""
         return tuple(c for c in self.form.dataset if isinstance(c, FromWindow))
 
     @property
     def prefixes(self) -> dict[str, str]:
-        """The prefixes that the query declares; the last declaration of a name holds."""
+        """The namespace of each prefix; the last declaration of a prefix counts."""
         return {d.prefix: d.iri.value for d in self.prologue if isinstance(d, PrefixDecl)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rsp_engine.grammar.tree.node import Node
-from rsp_engine.model.terms.term import XSD, XSD_STRING
+from rsp_engine.model.terms.xsd import XSD, XSD_STRING
 
 __all__ = [
     "ONE",
@@ -24,14 +24,14 @@ RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 
 @dataclass(frozen=True, slots=True)
 class Iri(Node):
-    """An IRI, with its prefix and base resolved. It is relative only where no BASE was given."""
+    """An IRI, with prefix and base resolved. It is relative only if the query has no BASE."""
 
     value: str
 
 
 @dataclass(frozen=True, slots=True)
 class Literal(Node):
-    """A literal: `1` and `"1"^^xsd:integer` are the same. A language implies `rdf:langString`."""
+    """A literal. `1` and `"1"^^xsd:integer` are equal; a language implies `rdf:langString`."""
 
     lexical: str
     datatype: str = XSD_STRING
@@ -47,7 +47,7 @@ class BlankNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class Var(Node):
-    """A variable; the name is without its `?` or `$`."""
+    """A variable; the name excludes `?` or `$`."""
 
     name: str
 

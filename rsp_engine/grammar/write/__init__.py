@@ -1,4 +1,7 @@
-"""The serialiser: any syntax tree as RSP-QL, and a query's pattern as plain SPARQL."""
+"""The serialiser: a syntax tree as RSP-QL text, or as plain SPARQL over the window content.
+
+Its modules mirror those of `tree`: each writes the nodes of its namesake, `terms` also the paths.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ from rsp_engine.grammar.write.queries import WriteQueries
 __all__ = ["FUNCTIONS", "serialise", "to_sparql"]
 
 FUNCTIONS = "urn:rsp-engine:function:"
-"""Where functions that are registered by a bare name have their IRI."""
+"""The IRI namespace of functions that are registered by a bare name."""
 
 
 def serialise(query: QueryUnit) -> str:
-    """Write a query as RSP-QL; parsed again, it gives the same tree.
+    """Write a query as RSP-QL text that parses to the same tree.
 
     >>> from rsp_engine.grammar import parse
     >>> print(serialise(parse("select ?s where{?s ?p 1}limit 2")), end="")
@@ -40,11 +43,10 @@ def serialise(query: QueryUnit) -> str:
 
 
 def to_sparql(query: QueryUnit) -> str:
-    """Write a query as the SPARQL that is asked of the content of its windows.
+    """Write a query as plain SPARQL, to be evaluated over the content of its windows.
 
-    WINDOW becomes GRAPH, a function's bare name its IRI, and a variable is projected once however
-    often it is named. REGISTER and the dataset are left out, since whoever evaluates the query
-    lays out the dataset.
+    WINDOW becomes GRAPH, the bare name of a function becomes its IRI, and each variable is
+    projected once. REGISTER and the dataset clauses are left out: the evaluator builds the dataset.
 
     >>> from rsp_engine.grammar import parse
     >>> print(to_sparql(parse('''
@@ -65,6 +67,7 @@ def to_sparql(query: QueryUnit) -> str:
 
 
 def _plain(node: Node) -> Node:
+    """Replace a construct of RSP-QL by the SPARQL for it."""
     match node:
         case WindowPattern(name, group):
             return GraphPattern(name, group, span=node.span)

@@ -1,4 +1,4 @@
-"""Expressions as RSP-QL text, with as few brackets as they need."""
+"""Expressions as RSP-QL text, with no more brackets than needed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OR, _AND, _RELATION, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(7)
 
 
 class WriteExpressions(WriteTerms, ABC):
-    """Writes expressions. The pattern of EXISTS is written by whoever writes patterns."""
+    """The writer of expressions. A subclass writes the patterns of EXISTS."""
 
     def __init__(self, prefixes: Mapping[str, str]) -> None:
         super().__init__(prefixes)
@@ -47,7 +47,7 @@ class WriteExpressions(WriteTerms, ABC):
         """Write a group graph pattern."""
 
     def expression(self, expression: Expression, least: int = _OR) -> str:
-        """Write an expression, in brackets if it binds less than its place needs."""
+        """Write an expression, in brackets if its precedence is less than `least`."""
         binding, text = self._bound(expression)
         return text if binding >= least else f"({text})"
 
@@ -64,11 +64,11 @@ class WriteExpressions(WriteTerms, ABC):
                 word = "NOT IN" if negated else "IN"
                 return _RELATION, f"{self.expression(operand, _SUM)} {word} ({self._list(choices)})"
             case Sum(first, rest):
-                more = "".join(f" {a.sign} {self.expression(a.term, _PRODUCT)}" for a in rest)
-                return _SUM, self.expression(first, _PRODUCT) + more
+                addends = "".join(f" {a.sign} {self.expression(a.term, _PRODUCT)}" for a in rest)
+                return _SUM, self.expression(first, _PRODUCT) + addends
             case Product(first, rest):
-                more = "".join(f" {f.operator} {self.expression(f.term, _UNARY)}" for f in rest)
-                return _PRODUCT, self.expression(first, _UNARY) + more
+                factors = "".join(f" {f.operator} {self.expression(f.term, _UNARY)}" for f in rest)
+                return _PRODUCT, self.expression(first, _UNARY) + factors
             case Unary(operator, operand):
                 # A blank keeps `- 1`, a negated number, apart from the number `-1`.
                 blank = " " if isinstance(operand, Literal) else ""

@@ -35,10 +35,10 @@ __all__ = ["WritePatterns"]
 
 
 class WritePatterns(WriteExpressions):
-    """Writes groups and what stands in them, a line each."""
+    """The writer of group graph patterns, one line per element."""
 
     def group(self, group: GroupPattern) -> str:
-        """Write a group over several lines; one that is empty takes none."""
+        """Write a group over several lines; an empty one as `{ }`."""
         if not group.elements:
             return "{ }"
         self.indent += 1
@@ -92,7 +92,7 @@ class WritePatterns(WriteExpressions):
                 assert_never(unreachable)
 
     def triples(self, block: TriplesBlock) -> list[str]:
-        """Write triples, one subject a line."""
+        """Write triples, one line per subject."""
         return [f"{self._subject(subject)} ." for subject in block.subjects]
 
     def template(self, template: TriplesBlock | None) -> str:
@@ -118,7 +118,7 @@ class WritePatterns(WriteExpressions):
                 return self.term(node)
 
     def values(self, data: InlineData) -> str:
-        """Write inline data; a single variable needs no brackets."""
+        """Write inline data, with brackets unless there is a single variable."""
         rows = [["UNDEF" if v is None else self.term(v) for v in row] for row in data.rows]
         if len(data.variables) == 1:
             return f"VALUES {self.term(data.variables[0])} {{ {' '.join(v for (v,) in rows)} }}"

@@ -40,7 +40,7 @@ __all__ = ["WriteQueries"]
 
 
 class WriteQueries(WritePatterns):
-    """Writes whole queries, a clause a line."""
+    """The writer of whole queries, one line per clause."""
 
     def query(self, query: QueryUnit) -> str:
         """Write a whole query."""
@@ -84,7 +84,7 @@ class WriteQueries(WritePatterns):
             yield f"WHERE {self.group(form.where)}"
 
     def sub_select(self, query: SubSelect) -> str:
-        """Write a sub-query, its lines indented as its group is."""
+        """Write a sub-query, indented like its group."""
         lines = [
             self._select_clause(query.clause),
             f"WHERE {self.group(query.where)}",

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["WriteTerms"]
 
+# Local names that need no escapes.
 _EASY_LOCAL = re.compile(r"([A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_-])?)?")
 _ALTERNATIVE, _SEQUENCE, _STEP, _ELEMENT, _PRIMARY = range(5)
 
 
 class WriteTerms:
-    """Writes terms, with the prefixes of the query where they make an IRI shorter."""
+    """The writer of terms and paths; it shortens IRIs with the prefixes of the query."""
 
     def __init__(self, prefixes: Mapping[str, str]) -> None:
         longest_first = sorted(prefixes.items(), key=lambda item: (-len(item[1]), item[0]))
@@ -51,7 +52,7 @@ class WriteTerms:
                 assert_never(unreachable)
 
     def iri(self, value: str) -> str:
-        """Write an IRI as a prefixed name if it has an easy one."""
+        """Write an IRI, as a prefixed name if that needs no escapes."""
         for namespace, prefix in self._namespaces:
             if value.startswith(namespace) and _EASY_LOCAL.fullmatch(value, len(namespace)):
                 return f"{prefix}:{value[len(namespace) :]}"
@@ -67,11 +68,11 @@ class WriteTerms:
         )
 
     def verb(self, verb: Var | Path) -> str:
-        """Write the verb of a triple pattern."""
+        """Write the verb of a triple pattern: a variable or a path."""
         return self.term(verb) if isinstance(verb, Var) else self.path(verb, _ALTERNATIVE)
 
     def path(self, path: Path, least: int) -> str:
-        """Write a path, in brackets if it binds less than its place needs."""
+        """Write a path, in brackets if its precedence is less than `least`."""
         binding, text = self._bound_path(path)
         return text if binding >= least else f"({text})"
 

@@ -1,19 +1,19 @@
-"""The room of the sinks: answers leave the engine here, and dead letters too.
+"""Sinks: the output of answers and dead letters.
 
-A format makes text of an answer, a destination takes the text: one format, one file of this room.
-The same answers always give the same bytes. A file is emptied when it is opened, written where it
-stands, and flushed after every answer, so that `tail -f` follows a run.
+A format serializes an answer, and a destination stores the bytes. Each format has a module of its
+own. Equal answers give equal bytes. A file is truncated when it is opened, written in place, and
+flushed after every answer, so that `tail -f` follows a run.
 
-    jsonl         one line a window: rows with rank and score, a graph, or a truth value
-    csv, tsv      the tables of SPARQL 1.1, after columns for the window, the rank and the score
-    sparql-json   the result documents of SPARQL 1.1, one a window: one after the other,
-    sparql-xml        or each in a file of its own when the output is a folder
+    jsonl         one line per window: rows with rank and score, a graph, or a boolean
+    csv, tsv      SPARQL 1.1 tables, preceded by columns for the window, the rank and the score
+    sparql-json   SPARQL 1.1 result documents, one per window: one after the other,
+    sparql-xml        or each in a file of its own if the output is a folder
     nquads        graphs, each named after its query and the close of its window
-    jelly         the same, in binary frames
+    jelly         the same graphs, in binary frames
 
-When the reader of standard output goes away (`rsp run ... | head`), the `BrokenPipeError` passes as
-it is, so that the run stops, and standard output is pointed at nothing, so that Python ends without
-a complaint. Every other failure is a `SinkError` that names the output.
+If the reader of standard output exits (`rsp run ... | head`), the `BrokenPipeError` is not caught,
+so that the run stops; standard output is redirected to the null device, so that Python exits
+without a message. Every other failure is a `SinkError` that names the output.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rsp_engine.errors import SinkError, StateError
 from rsp_engine.io.sinks.dead_letters import DeadLetterFile
 from rsp_engine.io.sinks.destinations import Destination, destination_of
-from rsp_engine.io.sinks.format import AnswerWriter, ContentForm, SinkFormat
 from rsp_engine.io.sinks.jelly import JELLY
 from rsp_engine.io.sinks.jsonl import JSONL
 from rsp_engine.io.sinks.nquads import NQUADS
@@ -37,16 +36,15 @@ from rsp_engine.io.sinks.table import Table
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rsp_engine.io.sinks.format import AnswerWriter, ContentForm, SinkFormat
     from rsp_engine.model.answers import Answer
 
 __all__ = [
     "DEFAULT_FORMAT",
     "FORMATS",
     "Callback",
-    "ContentForm",
     "DeadLetterFile",
     "Sink",
-    "SinkFormat",
     "open_sink",
 ]
 
@@ -56,35 +54,35 @@ FORMATS: Mapping[str, SinkFormat] = MappingProxyType(
         for each in (JSONL, SPARQL_CSV, SPARQL_TSV, SPARQL_JSON, SPARQL_XML, NQUADS, JELLY)
     }
 )
-"""The formats by name."""
+"""All output formats, by name."""
 
 DEFAULT_FORMAT = JSONL.name
-"""The format of a run that names none: it holds everything that an answer knows."""
+"""The default format: the only one that writes every field of an answer."""
 
 
 class Sink(Protocol):
-    """Where the answers of one query go, in the order of their windows."""
+    """The output of one query: it receives the answers in the order of their windows."""
 
     def write(self, answer: Answer) -> None:
-        """Write an answer; when this returns, it has left the engine."""
+        """Write an answer and flush it."""
 
     def close(self) -> None:
-        """Let go of the output; a second time, nothing happens."""
+        """Close the output; closing it again has no effect."""
 
     def position(self) -> Any:  # noqa: ANN401 - plain data
-        """Bring everything to disk, and return how far it is, as plain data."""
+        """Sync the output to disk, and return the current position as plain data."""
 
     def go_back(self, position: Any) -> None:  # noqa: ANN401 - plain data
-        """Forget what was written after a position; none is the start."""
+        """Discard what was written after a position; `None` is the start of the output."""
 
 
 class Callback(Sink):
     """A sink that calls a function with each answer.
 
     >>> from rsp_engine.model.answers import Answer, Boolean, Interval
-    >>> heard: list[Answer] = []
-    >>> Callback(heard.append).write(Answer("q", Interval(0, 5), Boolean(True), {}))
-    >>> heard[0].content
+    >>> answers: list[Answer] = []
+    >>> Callback(answers.append).write(Answer("q", Interval(0, 5), Boolean(True), {}))
+    >>> answers[0].content
     Boolean(value=True)
     """
 
@@ -99,17 +97,17 @@ class Callback(Sink):
         """Do nothing."""
 
     def position(self) -> None:
-        """Return nothing: what was told cannot be taken back."""
+        """Return `None`: a call cannot be undone."""
 
     def go_back(self, position: Any) -> None:  # noqa: ANN401 - plain data
         """Do nothing."""
 
 
-class _Written(Sink):
-    """A sink that writes text to a destination."""
+class _FormattedSink(Sink):
+    """A sink that serializes answers in a format and writes them to a destination."""
 
     def __init__(self, format: str, writer: AnswerWriter, destination: Destination) -> None:  # noqa: A002 - the users' word
-        self._manner = f"{format} to {destination.kind}"
+        self._kind = f"{format} to {destination.kind}"
         self._writer = writer
         self._destination = destination
 
@@ -123,16 +121,16 @@ class _Written(Sink):
 
     def position(self) -> list[Any]:
         header = self._writer.header if isinstance(self._writer, Table) else None
-        return [self._manner, self._destination.position(), header]
+        return [self._kind, self._destination.position(), header]
 
     def go_back(self, position: list[Any] | None) -> None:
-        manner, where, header = position or (self._manner, None, None)
-        if manner != self._manner:
+        kind, start, header = position or (self._kind, None, None)
+        if kind != self._kind:
             raise StateError(
-                f"answers were written as {manner}, and would now be as {self._manner}",
+                f"answers were written as {kind}, and would now be as {self._kind}",
                 "write them as before, or name another folder for the checkpoint",
             )
-        self._destination.go_back(where)
+        self._destination.go_back(start)
         if isinstance(self._writer, Table):
             self._writer.header = header
 
@@ -144,11 +142,11 @@ def open_sink(
     *,
     keep: bool = False,
 ) -> Sink:
-    """Open an output in a format for the answers of a query of a form.
+    """Open an output in a format, for the answers of a query of the given form.
 
-    The output is a path; nothing or `-` is standard output. A file is emptied, unless it is kept
-    until `go_back` says how much of it counts. What cannot work is refused here, so before
-    anything runs:
+    `output` is a path; `None` or `-` is standard output. A file is truncated, unless `keep` is set:
+    `go_back` then truncates it to the position of a checkpoint. Invalid combinations are refused
+    here, before the run starts:
 
     >>> open_sink("csv", "answers.csv", "CONSTRUCT")
     Traceback (most recent call last):
@@ -162,4 +160,4 @@ def open_sink(
     if keep and not chosen.can_go_back:
         message = f"{format} cannot be written on after a crash, as a checkpoint asks for"
         raise SinkError(message, "take nquads, or leave the checkpoint out")
-    return _Written(format, chosen.writer(), destination_of(output, chosen.suffix, keep=keep))
+    return _FormattedSink(format, chosen.writer(), destination_of(output, chosen.suffix, keep=keep))

@@ -1,7 +1,7 @@
 """Dead letters as JSON lines.
 
-{"source", "position", "reason", "raw"}          what was set aside, as text
-{"source", "position", "reason", "raw_base64"}   what was set aside, where it is not UTF-8
+{"source", "position", "reason", "raw"}          input that is UTF-8 text
+{"source", "position", "reason", "raw_base64"}   input that is not
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["DeadLetterFile", "dead_letter_json"]
 
 
 class DeadLetterFile:
-    """A file of dead letters, emptied when it is opened and flushed after every letter."""
+    """A file of dead letters, flushed after every letter."""
 
     def __init__(self, path: str, *, keep: bool = False) -> None:
-        """Open the file; it is emptied, unless it is kept until `go_back` says what counts."""
+        """Open the file and truncate it, unless `keep` is set: `go_back` then truncates it."""
         if path in ("", "-"):
             raise SinkError("dead letters go to a file", "name one")
         self._file = File(path, keep=keep)
@@ -33,20 +33,20 @@ class DeadLetterFile:
         self._file.put_line(dead_letter_json(letter))
 
     def position(self) -> int:
-        """Return how long the file is, once it is on disk."""
+        """Sync the file to disk, and return its length in bytes."""
         return self._file.position()
 
     def go_back(self, position: int | None) -> None:
-        """Cut the file off after so many bytes."""
+        """Truncate the file to a length in bytes; `None` is 0."""
         self._file.go_back(position)
 
     def close(self) -> None:
-        """Close the file; a second time, nothing happens."""
+        """Close the file; closing it again has no effect."""
         self._file.close()
 
 
 def dead_letter_json(letter: DeadLetter) -> str:
-    r"""Return the line of a dead letter.
+    r"""Return a dead letter as a line of JSON.
 
     >>> from rsp_engine.model.streams import DeadLetter
     >>> dead_letter_json(DeadLetter("in.jsonl", 7, b"{", "it is no JSON"))

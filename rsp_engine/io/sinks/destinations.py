@@ -1,4 +1,4 @@
-"""Where text goes: standard output, a file, or a folder with a file for each window."""
+"""Destinations of answers: standard output, a file, or a folder with a file per window."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 __all__ = ["Destination", "File", "Folder", "StandardOutput", "destination_of"]
 
-_LONGEST_NAME = 150
+_LONGEST_NAME = 150  # file systems allow 255 bytes; the rest is for the digest, close and suffix
 
 
 class Destination(Protocol):
-    """What takes the text of answers, one after the other."""
+    """A place that stores serialized answers, one after the other."""
 
     kind: ClassVar[str]
-    """What it is, in words."""
+    """The kind of destination, as messages name it."""
 
     def put(self, text: str | bytes, answer: Answer) -> None:
         """Write the text of an answer, and flush it."""
 
     def close(self) -> None:
-        """Let go; a second time, nothing happens."""
+        """Close the destination; closing it again has no effect."""
 
     def position(self) -> Any:  # noqa: ANN401 - plain data
-        """Bring everything to disk, and return how far it is, as plain data."""
+        """Sync to disk, and return the current position as plain data."""
 
     def go_back(self, position: Any) -> None:  # noqa: ANN401 - plain data
-        """Forget what was written after a position; none is the start."""
+        """Discard what was written after a position; `None` is the start."""
 
 
 def destination_of(output: str | None, suffix: str | None, *, keep: bool = False) -> Destination:
-    """Open what an output names; a folder is one only for a format whose files have a suffix.
+    """Open an output; only a format with a file suffix can write to a folder.
 
-    A file is emptied, unless it is to be kept until somebody says how far it goes back.
+    A file is truncated, unless `keep` is set: `go_back` then truncates it.
     """
     if output is None or output == "-":
         return StandardOutput()
@@ -60,11 +60,11 @@ def _names_folder(output: str) -> bool:
     try:
         return output.endswith("/") or Path(output).is_dir()
     except OSError:
-        return False  # opening it will tell what is wrong
+        return False  # opening the file will report the error
 
 
 class File(Destination):
-    """A file, emptied when it is opened, unless it is kept."""
+    """A file, truncated when it is opened, unless `keep` is set."""
 
     kind = "a file"
 
@@ -73,31 +73,31 @@ class File(Destination):
         self._stream = _open(path, keep=keep)
 
     def put(self, text: str | bytes, answer: Answer) -> None:
-        """Write the text at the end of the file."""
+        """Append the text to the file."""
         self.put_line(text)
 
     def put_line(self, text: str | bytes) -> None:
-        """Write text that belongs to no answer."""
+        """Append text that belongs to no answer."""
         try:
             self._stream.write(_encoded(text))
             self._stream.flush()
         except OSError as error:
             with suppress(OSError):
-                self._stream.close()  # it would try again what has just failed
+                self._stream.close()  # discard the buffer: a later flush would fail again
             raise _failure(self._path, error) from None
 
     def position(self) -> int:
-        """Return how long the file is, once it is on disk."""
+        """Sync the file to disk, and return its length in bytes."""
         try:
             self._stream.flush()
-            with suppress(OSError):  # what is no file on a disk cannot be brought there
+            with suppress(OSError):  # a pipe or a device cannot be synced
                 os.fsync(self._stream.fileno())
             return self._stream.tell()
         except OSError as error:
             raise _failure(self._path, error) from None
 
     def go_back(self, position: int | None) -> None:
-        """Cut the file off after so many bytes; one that is shorter is not what was written."""
+        """Truncate the file to a length in bytes; refuse a file that is shorter than that."""
         try:
             size = os.fstat(self._stream.fileno()).st_size
             if position is not None and size < position:
@@ -121,7 +121,7 @@ class File(Destination):
 class Folder(Destination):
     """A folder with a file for each window: `{query}-{close}{suffix}`, or `{close}{suffix}`.
 
-    A folder that is missing is made, in a folder that exists. What else is in it stays.
+    A missing folder is created if its parent exists. Other files in the folder are left alone.
     """
 
     kind = "a folder"
@@ -130,7 +130,7 @@ class Folder(Destination):
         self._folder = Path(path)
         self._suffix = suffix
         self._last = ""
-        self._repeated = 0
+        self._same_close = 0
         try:
             self._folder.mkdir(exist_ok=True)
         except (OSError, ValueError) as error:
@@ -139,33 +139,33 @@ class Folder(Destination):
             raise _failure(path, PermissionError())
 
     def put(self, text: str | bytes, answer: Answer) -> None:
-        """Write the text into the file of the window."""
+        """Write the text to the file of the window."""
         file = File(str(self._folder / self._name(answer)))
         file.put(text, answer)
         file.close()
 
     def _name(self, answer: Answer) -> str:
-        """Return the name of a file; windows that close at one instant are numbered from 2."""
+        """Return a file name; further windows with the same close are numbered from 2."""
         name = _safe(answer.query) + str(answer.window.close)
-        self._repeated = self._repeated + 1 if name == self._last else 1
+        self._same_close = self._same_close + 1 if name == self._last else 1
         self._last = name
-        number = f"-{self._repeated}" if self._repeated > 1 else ""
+        number = f"-{self._same_close}" if self._same_close > 1 else ""
         return f"{name}{number}{self._suffix}"
 
     def position(self) -> list[Any]:
-        """Return the name of the last file, and how often it was needed."""
-        return [self._last, self._repeated]
+        """Return the name of the last file, and how many windows shared it."""
+        return [self._last, self._same_close]
 
     def go_back(self, position: list[Any] | None) -> None:
-        """Go on after a file; those after it are written again."""
-        self._last, self._repeated = position or ("", 0)
+        """Continue after a file; the files after it are overwritten."""
+        self._last, self._same_close = position or ("", 0)
 
     def close(self) -> None:
-        """Do nothing: every file is closed."""
+        """Do nothing: each file is closed after it is written."""
 
 
 class StandardOutput(Destination):
-    """Standard output, in bytes; it stays open."""
+    """Standard output, as bytes; it is never closed."""
 
     kind = "standard output"
 
@@ -177,40 +177,40 @@ class StandardOutput(Destination):
         self._stream = stream
 
     def put(self, text: str | bytes, answer: Answer) -> None:
-        """Write the text; a reader that has gone away is a BrokenPipeError."""
+        """Write the text; raise `BrokenPipeError` if the reader has exited."""
         try:
             self._stream.write(_encoded(text))
             self._stream.flush()
         except OSError as error:
-            _point_at_nothing(self._stream)
+            _redirect_to_null(self._stream)
             if isinstance(error, BrokenPipeError):
                 raise
             raise _failure("standard output", error) from None
 
     def position(self) -> None:
-        """Return nothing: what was printed cannot be taken back."""
+        """Return `None`: printed text cannot be removed."""
 
     def go_back(self, position: None) -> None:
-        """Do nothing: what was printed after the last commit is printed again."""
+        """Do nothing: answers after the last checkpoint are printed again."""
 
     def close(self) -> None:
-        """Do nothing: everything is flushed."""
+        """Do nothing: every answer was flushed."""
 
 
 def _encoded(text: str | bytes) -> bytes:
     if isinstance(text, bytes):
         return text
-    # Half a character can only come from the name of a file, in JSON, which reads it back.
+    # A lone surrogate can only come from a file name in JSON, where `\udcXX` is a valid escape.
     return text.encode("utf-8", "backslashreplace")
 
 
-def _point_at_nothing(stream: BinaryIO) -> None:
-    """Let Python flush the rest of a broken stream, at its end, without a complaint."""
+def _redirect_to_null(stream: BinaryIO) -> None:
+    """Let Python flush the rest of a broken stream at exit without an error."""
     with suppress(OSError, ValueError):
         number = stream.fileno()
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, number)
-        os.close(nothing)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, number)
+        os.close(null)
 
 
 def _open(path: str, *, keep: bool) -> BinaryIO:
@@ -241,7 +241,7 @@ def _hint(path: str, error: OSError | ValueError) -> str | None:
 
 
 def _safe(query: str) -> str:
-    """Return the start of the name of a file; two queries never have the same one.
+    """Return the prefix of file names for a query; no two queries share one.
 
     >>> _safe("http://example.org/alerts"), _safe("")
     ('http%3A%2F%2Fexample.org%2Falerts-', '')

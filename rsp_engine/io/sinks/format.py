@@ -1,4 +1,4 @@
-"""What a format is, and which forms of query it has room for."""
+"""Output formats: what a format declares, and which query forms it supports."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rsp_engine.model.answers import Answer, Boolean, Graph, Solutions
 __all__ = ["AnswerWriter", "ContentForm", "SinkFormat", "misfit"]
 
 ContentForm: TypeAlias = Literal["SELECT", "CONSTRUCT", "ASK"]
-"""The forms of query that have answers."""
+"""The query forms that have answers."""
 
 AnswerWriter: TypeAlias = Callable[[Answer], str | bytes]
-"""It makes text of the answers of one query, one after the other; empty where there is none."""
+"""Serializes the answers of one query, in order; empty if there is nothing to write."""
 
 _ANSWERS: dict[ContentForm, str] = {
     "SELECT": "the rows that a SELECT answers",
@@ -32,10 +32,10 @@ _FORMS: dict[type, ContentForm] = {Solutions: "SELECT", Graph: "CONSTRUCT", Bool
 
 @dataclass(frozen=True, slots=True)
 class SinkFormat:
-    """A way to write answers.
+    """An output format.
 
-    `writer` makes a new writer. `suffix` ends the names of the files of a folder, for the formats
-    that can put each window into a file of its own.
+    `writer` creates a writer. `suffix` is the file suffix of the formats that can write each window
+    to a file of its own.
     """
 
     name: str
@@ -44,16 +44,16 @@ class SinkFormat:
     writer: Callable[[], AnswerWriter]
     suffix: str | None = None
     can_go_back: bool = True
-    """Whether what was written can be cut off, and written on from there."""
+    """Whether a file can be truncated and continued from there, as a checkpoint requires."""
 
     def check(self, form: ContentForm) -> None:
-        """Refuse a form of query whose answers the format cannot hold."""
+        """Refuse a query form that the format does not support."""
         if form not in self.forms:
             raise _refusal(self.name, form)
 
 
 def misfit(name: str, content: Solutions | Graph | Boolean) -> SinkError:
-    """Return the refusal of an answer that a format cannot hold."""
+    """Return the error for an answer that a format does not support."""
     return _refusal(name, _FORMS[type(content)])
 
 

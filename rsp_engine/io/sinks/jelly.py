@@ -1,7 +1,7 @@
-"""Jelly: the graphs of windows as binary frames, one a window, named as in `nquads`.
+"""Jelly output: the graphs of windows as binary frames, one per window, named as in `nquads`.
 
-What a frame says depends on those before it. So a file cannot be cut off and written on by another
-run, and the format is refused together with a checkpoint.
+A frame refers to the lookup tables of earlier frames. A later run can therefore not continue a
+truncated file, and the format is refused together with a checkpoint.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["JELLY"]
 
 
-class _Frames:
-    """Writes answers, each as a frame."""
+class _JellyWriter:
+    """Writes each answer as one frame."""
 
     def __init__(self) -> None:
+        # pyjelly is an optional extra.
         from rsp_engine.io.sinks.jelly_frames import Frames
 
         self._frames = Frames()
@@ -41,7 +42,7 @@ def _writer() -> AnswerWriter:
     if find_spec("pyjelly") is None:
         hint = "install it: pip install 'rsp-engine[jelly]'"
         raise SinkError("the format jelly needs the extra jelly", hint)
-    return _Frames()
+    return _JellyWriter()
 
 
 JELLY = SinkFormat(

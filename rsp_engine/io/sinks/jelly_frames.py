@@ -1,4 +1,8 @@
-"""Quads as frames of Jelly: a delimited stream of datasets."""
+"""The Jelly encoder: quads of pyoxigraph as a delimited stream of datasets.
+
+This is the only output module that imports the optional package pyjelly; `jelly` declares the
+format without it.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +25,20 @@ __all__ = ["Frames"]
 
 
 class Frames:
-    """A stream that is being written."""
+    """A Jelly stream that is written frame by frame."""
 
     def __init__(self) -> None:
         options = SerializerOptions(
             logical_type=jelly.LOGICAL_STREAM_TYPE_DATASETS,
             params=StreamParameters(rdf_star=True, stream_name="rsp-engine"),
         )
-        encoder = _Terms(lookup_preset=options.lookup_preset)
+        encoder = _OxigraphEncoder(lookup_preset=options.lookup_preset)
         self._stream = QuadStream(encoder=encoder, options=options)
 
     def frame(
         self, quads: Iterable[tuple[ox.Triple, ox.NamedNode | ox.BlankNode | ox.DefaultGraph]]
     ) -> bytes:
-        """Return a frame with some quads; the first one begins the stream."""
+        """Return a frame with the quads; the first frame also declares the stream options."""
         self._stream.enroll()
         for triple, graph in quads:
             self._stream.quad((triple.subject, triple.predicate, triple.object, graph))
@@ -44,8 +48,8 @@ class Frames:
         return written.getvalue()
 
 
-class _Terms(TermEncoder):  # type: ignore[misc]
-    """Takes terms of pyoxigraph."""
+class _OxigraphEncoder(TermEncoder):  # type: ignore[misc]
+    """Encodes terms of pyoxigraph."""
 
     def encode_spo(self, term: object, slot: Any, statement: Any) -> Any:  # noqa: ANN401 - untyped
         match term:

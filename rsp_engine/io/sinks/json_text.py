@@ -1,4 +1,4 @@
-"""JSON text, made by joining pieces: what jsonl and sparql-json have in common.
+"""JSON serialization of terms, bindings and windows, shared by jsonl and sparql-json.
 
 https://www.w3.org/TR/sparql11-results-json/
 """
@@ -14,23 +14,24 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never, cast
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from rsp_engine.io.sinks.terms import TermTexts
-from rsp_engine.model.terms.term import XSD_STRING, Term
+from rsp_engine.model.terms.xsd import XSD_STRING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rsp_engine.model.answers import Interval, Solutions
+    from rsp_engine.model.terms.term import Term
 
 __all__ = ["BindingsJson", "json_text", "term_json", "window_json"]
 
 Bindings: TypeAlias = "Mapping[str, Term]"
 _BINDINGS = attrgetter("bindings")
 json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""Write a value as compact JSON."""
+"""Serialize a value as compact JSON."""
 
 
 def term_json(term: Term) -> str:
-    """Write a term as a SPARQL result in JSON does.
+    """Serialize a term as in SPARQL 1.1 Query Results JSON.
 
     >>> print(term_json(Literal("chat", language="fr")))
     {"type":"literal","value":"chat","xml:lang":"fr"}
@@ -65,7 +66,7 @@ def _datatype(iri: str) -> str:
 
 
 def window_json(window: Interval) -> str:
-    """Write a window.
+    """Serialize a window.
 
     >>> from rsp_engine.model.answers import Interval
     >>> window_json(Interval(0, 5000))
@@ -75,42 +76,42 @@ def window_json(window: Interval) -> str:
 
 
 class BindingsJson:
-    """It writes the bindings of solutions: in the order of the projection, no unbound variable.
+    """Serializes bindings in the order of the projection, without unbound variables.
 
-    Windows overlap, and operators give out a row again as the same object: its text is then known.
-    Memory: of at most twice as many rows as an answer has. They are kept themselves as well, so
-    that no other can have the identity of one of them.
+    Windows overlap, and operators return the same row object again, so the text of each row is
+    cached by the identity of its bindings. The bindings are kept alive with it, so that no other
+    object can reuse the identity. Memory: at most twice as many rows as the last answer has.
     """
 
     def __init__(self) -> None:
         self._nodes = TermTexts(term_json)
-        self._kept: list[Bindings] = []
-        self._known: dict[int, str] = {}
+        self._rows: list[Bindings] = []
+        self._texts: dict[int, str] = {}
 
     def __call__(self, solutions: Solutions) -> list[str]:
         """Return the text of each row."""
         rows = list(map(_BINDINGS, solutions.rows))
-        texts = list(map(self._known.get, map(id, rows)))
-        self._learn(rows, texts, solutions.variables)
-        written = cast("list[str]", texts)
-        if len(self._known) > 2 * len(rows):
-            self._kept, self._known = rows, dict(zip(map(id, rows), written, strict=True))
-        return written
+        texts = list(map(self._texts.get, map(id, rows)))
+        self._fill_in(rows, texts, solutions.variables)
+        complete = cast("list[str]", texts)
+        if len(self._texts) > 2 * len(rows):
+            self._rows, self._texts = rows, dict(zip(map(id, rows), complete, strict=True))
+        return complete
 
-    def _learn(
+    def _fill_in(
         self, rows: Sequence[Bindings], texts: list[str | None], variables: Sequence[str]
     ) -> None:
-        """Write the rows that are not known yet."""
+        """Serialize and cache the rows that are not cached yet."""
         keys = [(name, f"{json_text(name)}:") for name in variables]
-        for place in [place for place, text in enumerate(texts) if text is None]:
-            row = rows[place]
-            texts[place] = self._known[id(row)] = self._text(row, keys)
-            self._kept.append(row)
+        for index in [index for index, text in enumerate(texts) if text is None]:
+            row = rows[index]
+            texts[index] = self._texts[id(row)] = self._text(row, keys)
+            self._rows.append(row)
 
     def _text(self, terms: Bindings, keys: Sequence[tuple[str, str]]) -> str:
         nodes = self._nodes
         pieces = [
-            # A literal seldom comes again in another row: to remember it costs more than writing.
+            # Literals seldom repeat between rows: caching them costs more than serializing them.
             key + (_literal_json(term) if isinstance(term, Literal) else nodes[term])
             for name, key in keys
             if (term := terms.get(name)) is not None

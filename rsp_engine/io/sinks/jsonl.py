@@ -1,15 +1,15 @@
-"""JSON lines: one line a window, with everything that the answer knows.
+"""JSON lines: one line per window, with every field of the answer.
 
     SELECT     {"query", "window", "rows": [{"rank", "score", "age", "bindings"}, ...], "stats"}
     CONSTRUCT  {"query", "window", "timestamp", "graph", "format": "ntriples", "stats"}
     ASK        {"query", "window", "boolean": true | false | null, "stats"}
 
-A window is {"open", "close"}, in integer milliseconds. `rank` and `score` are there only where the
-query ranks; the score is a number, null where there is none, and one of the strings "INF", "-INF"
-and "NaN" where JSON has no number for it. `age` is there where a row holds remote values: how long
-ago they were fetched, in milliseconds. Bindings are terms of the SPARQL 1.1 results in JSON. A
-line of a CONSTRUCT has the close of its window as its timestamp and can be read as an element of a
-stream. The truth value is null when ISTREAM or DSTREAM has nothing to say.
+A window is {"open", "close"}, in integer milliseconds. `rank` and `score` are present only if the
+query ranks; the score is a number, null if the row has none, or one of the strings "INF", "-INF"
+and "NaN". `age` is present if a ranked row contains remote values: the time since they were
+fetched, in milliseconds. Bindings follow SPARQL 1.1 Query Results JSON. A line of a CONSTRUCT has
+the close of its window as timestamp, so that it can be read as an element of a stream. The boolean
+is null if ISTREAM or DSTREAM reports nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["JSONL", "JsonLinesWriter"]
 
 
 class JsonLinesWriter:
-    """It writes answers as lines of JSON.
+    """Serializes answers as lines of JSON.
 
     >>> from rsp_engine.model.answers import Answer, Interval
     >>> line = JsonLinesWriter()(Answer("q", Interval(0, 5), Boolean(True), {"triples": 2}))
@@ -58,17 +58,17 @@ class JsonLinesWriter:
                 assert_never(content)
 
     def _table(self, start: str, solutions: Solutions, end: str) -> str:
-        """Return the line of a table. Its rows are many, and mostly known: each is copied once."""
-        written = self._bindings(solutions)
-        if not written:
+        """Return the line of a table. Tables are large: each row is copied only once."""
+        rows = self._bindings(solutions)
+        if not rows:
             return f'{start}"rows":[]{end}'
         before, between, after = '{"bindings":', '},{"bindings":', "}"
         if solutions.ranked:
             before, between, after = "", ",", ""
-            written = list(map(_ranked, solutions.rows, written))
-        written[0] = f'{start}"rows":[{before}{written[0]}'
-        written[-1] += f"{after}]{end}"
-        return between.join(written)
+            rows = list(map(_ranked, solutions.rows, rows))
+        rows[0] = f'{start}"rows":[{before}{rows[0]}'
+        rows[-1] += f"{after}]{end}"
+        return between.join(rows)
 
 
 def _ranked(row: Row, bindings: str) -> str:

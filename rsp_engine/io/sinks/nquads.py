@@ -1,11 +1,12 @@
-r"""N-Quads: the graph of each window under a name that ends in the close of the window.
+r"""N-Quads output: one named graph per window, whose name ends in the close of the window.
 
-The name is `<{query}/{close}>` if the query is named by an IRI, else
-`<urn:rsp-engine:answer:{query}:{close}>`: the digits at its end are the time, so that the file can
-be read as a stream.
+The name is `<{query}/{close}>` if the query is named by an IRI, otherwise
+`<urn:rsp-engine:answer:{query}:{close}>`. The trailing digits are the time of the graph, so that
+the file can be read as a stream.
 
-A blank node of N-Quads is the same node in the whole file, but the graphs of two windows are two
-answers: the labels get the close of their window in front, `_:b0` becomes `_:w5-b0`.
+In N-Quads a blank node label has one meaning in the whole file, but the graphs of two windows are
+separate answers. Labels are therefore prefixed with the close of their window: `_:b0` becomes
+`_:w5-b0`.
 
 >>> from rsp_engine.model.answers import Answer, Interval
 >>> graph = Graph((Triple(BlankNode("b0"), NamedNode("http://example.org/p"), Literal("x")),))
@@ -26,7 +27,7 @@ from rsp_engine.model.answers import Graph
 if TYPE_CHECKING:
     from rsp_engine.model.answers import Answer
 
-__all__ = ["NQUADS", "graph_name", "write_nquads"]
+__all__ = ["NQUADS", "graph_name", "scoped", "write_nquads"]
 
 
 def write_nquads(answer: Answer) -> str:
@@ -39,7 +40,7 @@ def write_nquads(answer: Answer) -> str:
 
 
 def graph_name(query: str, close: int) -> NamedNode:
-    """Return the name of the graph that a query answers for the window that closes.
+    """Return the name of the graph that a query answers for the window with this close.
 
     >>> graph_name("http://example.org/alerts", 5).value, graph_name("alerts", 5).value
     ('http://example.org/alerts/5', 'urn:rsp-engine:answer:alerts:5')
@@ -52,12 +53,12 @@ def graph_name(query: str, close: int) -> NamedNode:
 
 
 def scoped(triple: Triple, close: int) -> Triple:
-    """Return a triple whose blank nodes are of one window."""
-    node, one = triple.subject, triple.object
-    if isinstance(node, NamedNode) and isinstance(one, NamedNode | Literal):
+    """Return the triple with blank node labels that are unique to the window."""
+    subject, value = triple.subject, triple.object
+    if isinstance(subject, NamedNode) and isinstance(value, NamedNode | Literal):
         return triple
-    written = one if isinstance(one, Literal) else _scoped_node(one, close)
-    return Triple(_scoped_node(node, close), triple.predicate, written)
+    value = value if isinstance(value, Literal) else _scoped_node(value, close)
+    return Triple(_scoped_node(subject, close), triple.predicate, value)
 
 
 def _scoped_node(

@@ -1,7 +1,7 @@
-"""Messages to a broker: each is sent until the broker says that it has it (MQTT, QoS 1).
+"""MQTT publisher: sends elements to a topic with QoS 1.
 
-A message that is sent again after the connection broke may come twice; the id in its envelope tells
-those who read it.
+Each message is sent until the broker acknowledges it. After a reconnect a message may be delivered
+twice; subscribers recognise the duplicate by the id in its envelope.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from rsp_engine.errors import DriverError, SourceError
 from rsp_engine.io.sources.live.address import address_of
-from rsp_engine.io.sources.live.mqtt import reached, refusal
+from rsp_engine.io.sources.live.mqtt import open_connection, refusal, set_credentials
 from rsp_engine.io.sources.live.receiver import Away
 
 if TYPE_CHECKING:
@@ -32,36 +32,36 @@ if TYPE_CHECKING:
 __all__ = ["Publisher"]
 
 _LOG = logging.getLogger("rsp")
-_ON_THE_WAY = 1_000
-"""So many messages at most are sent, and not yet acknowledged."""
+_IN_FLIGHT = 1_000
+"""Maximum number of unacknowledged messages."""
 _CONNECT_S = 10.0
-_PATIENCE_S = 60.0
-"""How long nothing is acknowledged before it is given up."""
+_ACK_TIMEOUT_S = 60.0
+"""Seconds without any acknowledgement after which sending fails."""
 
 
 class Publisher:
-    """Sends elements to a topic, each in a jsonl envelope; used in a `with`."""
+    """Sends elements to a topic, each in a jsonl envelope; a context manager."""
 
     def __init__(self, spec: Spec) -> None:
-        """Connect; what cannot work is refused."""
+        """Check the address and the options; entering the context connects."""
         self._address = _target(spec)
         self._version = int(spec.choice("version", ("5", "3")))
         self._run, self._number = uuid4().hex[:12], 0
-        self._room = threading.Semaphore(_ON_THE_WAY)
+        self._free_slots = threading.Semaphore(_IN_FLIGHT)
         self._is_connected = threading.Event()
         self._failure: str | None = None
-        self._client = self._made()
+        self._client = self._new_client()
 
     def __enter__(self) -> Self:
         try:
-            reached(self._client, self._address, self._version, is_kept=False)
+            open_connection(self._client, self._address, self._version, is_kept=False)
         except Away as away:
-            raise DriverError(f"{self._address.url}: {away}", "check the address") from None
+            raise DriverError(f"{self._address.name}: {away}", "check the address") from None
         self._client.loop_start()
         if not self._is_connected.wait(_CONNECT_S) or self._failure is not None:
             self._client.loop_stop()
             reason = self._failure or "the broker does not answer"
-            raise DriverError(f"{self._address.url}: {reason}")
+            raise DriverError(f"{self._address.name}: {reason}")
         return self
 
     def __exit__(
@@ -72,15 +72,15 @@ class Publisher:
     ) -> None:
         try:
             if kind is None:
-                for _ in range(_ON_THE_WAY):
-                    self._wait()
+                for _ in range(_IN_FLIGHT):
+                    self._wait_for_slot()
         finally:
             self._client.disconnect()
             self._client.loop_stop()
 
     def send(self, element: Element) -> None:
-        """Send an element; wait where too many are on the way."""
-        self._wait()
+        """Send an element; block while too many messages are unacknowledged."""
+        self._wait_for_slot()
         self._number += 1
         envelope = {
             "id": f"{self._run}-{self._number}",
@@ -90,12 +90,12 @@ class Publisher:
         }
         self._client.publish(self._address.path, json.dumps(envelope), qos=1)
 
-    def _wait(self) -> None:
-        if not self._room.acquire(timeout=_PATIENCE_S):
-            message = f"the broker has acknowledged nothing for {_PATIENCE_S:g} s"
-            raise DriverError(f"{self._address.url}: {message}")
+    def _wait_for_slot(self) -> None:
+        if not self._free_slots.acquire(timeout=_ACK_TIMEOUT_S):
+            message = f"the broker has acknowledged nothing for {_ACK_TIMEOUT_S:g} s"
+            raise DriverError(f"{self._address.name}: {message}")
 
-    def _made(self) -> mqtt.Client:
+    def _new_client(self) -> mqtt.Client:
         is_old = self._version == 3
         client = mqtt.Client(
             CallbackAPIVersion.VERSION2,
@@ -105,14 +105,10 @@ class Publisher:
         client.max_queued_messages_set(0)
         client.max_inflight_messages_set(200)
         client.reconnect_delay_set(1, 5)
-        tls, user = self._address.tls(), self._address.user()
-        if tls is not None:
-            client.tls_set_context(tls)
-        if user is not None:
-            client.username_pw_set(*user)
+        set_credentials(client, self._address)
         client.on_connect = self._on_connect
         client.on_disconnect = self._on_disconnect
-        client.on_publish = lambda *_: self._room.release()
+        client.on_publish = lambda *_: self._free_slots.release()
         return client
 
     def _on_connect(
@@ -121,11 +117,11 @@ class Publisher:
         _data: object,
         _flags: object,
         code: ReasonCode,
-        _more: object,
+        _properties: object,
     ) -> None:
         self._failure = refusal(self._address, code) if code.is_failure else None
         if self._is_connected.is_set() and self._failure is None:
-            _LOG.warning("%s: it is back", self._address.url)
+            _LOG.warning("%s: it is back", self._address.name)
         self._is_connected.set()
 
     def _on_disconnect(
@@ -134,21 +130,21 @@ class Publisher:
         _data: object,
         _flags: object,
         code: ReasonCode,
-        _more: object,
+        _properties: object,
     ) -> None:
         if code.is_failure and self._failure is None:
-            _LOG.warning("%s: the connection is lost: %s; trying again", self._address.url, code)
+            _LOG.warning("%s: the connection is lost: %s; trying again", self._address.name, code)
 
 
 def _target(spec: Spec) -> Address:
+    address = address_of(spec.place)  # which refuses a password before anything quotes the address
     if unknown := [option for option in spec.options if option != "version"]:
         hint = "the option is: version"
-        raise SourceError(f"{spec.place}: there is no option {unknown[0]}", hint)
-    address = address_of(spec.place)
+        raise SourceError(f"{address.name}: there is no option {unknown[0]}", hint)
     if address.scheme not in ("mqtt", "mqtts"):
         hint = "write mqtt://host/topic, or mqtts://host/topic"
-        raise SourceError(f"{spec.place}: streams are replayed to MQTT brokers", hint)
+        raise SourceError(f"{address.name}: streams are replayed to MQTT brokers", hint)
     if not address.path or "#" in address.path or "+" in address.path:
         hint = "write one topic after the host, without + and #"
-        raise SourceError(f"{spec.place}: it names no topic to send to", hint)
+        raise SourceError(f"{address.name}: it names no topic to send to", hint)
     return address

@@ -1,8 +1,8 @@
-r"""The SPARQL 1.1 results in CSV: the values of the terms, without their types.
+r"""SPARQL 1.1 Query Results CSV: the values of terms, without their types.
 
-https://www.w3.org/TR/sparql11-results-csv-tsv/, with the quotes and line ends of RFC 4180. An empty
-string is written as two quotes, a variable without a value as nothing. The columns are described
-in `table`.
+https://www.w3.org/TR/sparql11-results-csv-tsv/, with the quoting and line ends of RFC 4180. An
+empty string is written as two quotes, an unbound variable as an empty cell. For the columns, see
+`table`.
 
 >>> from rsp_engine.model.answers import Answer, Interval, Row, Solutions
 >>> rows = (Row({"say": Literal('a "b", c')}), Row({"say": NamedNode("http://example.org/")}))

@@ -1,10 +1,10 @@
-"""The SPARQL 1.1 results in JSON: one document a window, each on a line.
+"""SPARQL 1.1 Query Results JSON: one document per window, each on its own line.
 
 https://www.w3.org/TR/sparql11-results-json/
 
-The standard knows no windows: the document has one more member, `window`. It stands between `head`
-and `results`, since some readers stop at the end of the results. An ASK that ISTREAM or DSTREAM
-leaves without an answer has no document.
+The standard has no windows, so each document has an additional member, `window`. It is written
+between `head` and `results`, because some readers stop at the end of the results. No document is
+written for an ASK about which ISTREAM or DSTREAM reports nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["SPARQL_JSON", "SparqlJson"]
 
 
 class SparqlJson:
-    """It writes answers as documents of JSON.
+    """Serializes answers as JSON documents.
 
     >>> from rsp_engine.model.answers import Answer, Interval
     >>> print(SparqlJson()(Answer("q", Interval(0, 5), Boolean(True), {})), end="")

@@ -1,8 +1,8 @@
-r"""The SPARQL 1.1 results in TSV: terms as SPARQL and Turtle write them, with their types.
+r"""SPARQL 1.1 Query Results TSV: terms in the syntax of SPARQL and Turtle, with their types.
 
-https://www.w3.org/TR/sparql11-results-csv-tsv/. All columns, described in `table`, have names and
-values of the standard, so that its readers take the whole file: times and ranks are integers,
-scores doubles.
+https://www.w3.org/TR/sparql11-results-csv-tsv/. All columns (see `table`) follow the standard, the
+added ones too, so that any TSV reader accepts the file: times and ranks are integers, scores are
+doubles.
 
 >>> from rsp_engine.model.answers import Answer, Interval, Row, Solutions
 >>> rows = (Row({"say": Literal("a\tb", language="en")}), Row({"say": Literal(7)}))
@@ -46,7 +46,7 @@ def _text(term: Term) -> str:
             return blank_node_text(term.value)
         case Literal():
             text = literal_text(term.value, term.datatype.value, term.language)
-            # A direction is of SPARQL 1.2.
+            # Base direction: SPARQL 1.2.
             return text if term.direction is None else f"{text}--{term.direction.value}"
         case _:
             assert_never(term)
@@ -54,7 +54,7 @@ def _text(term: Term) -> str:
 
 def _score(score: float) -> str:
     text = score_text(score)
-    # A number without an exponent would be a decimal.
+    # Without an exponent, Turtle reads the number as a decimal.
     return literal_text(text if "e" in text or not math.isfinite(score) else f"{text}e0", _DOUBLE)
 
 

@@ -1,10 +1,10 @@
-"""The SPARQL 1.1 results in XML: one document a window, each with its declaration.
+"""SPARQL Query Results XML: one document per window, each with its XML declaration.
 
 https://www.w3.org/TR/rdf-sparql-XMLres/
 
-The standard knows no windows: a comment at the top tells the open and the close. XML 1.0 has no
-way to write most control characters; an answer that holds one is refused. An ASK that ISTREAM or
-DSTREAM leaves without an answer has no document.
+The standard has no windows, so a comment at the top states the open and the close. XML 1.0 cannot
+represent most control characters; an answer that contains one is refused. No document is written
+for an ASK about which ISTREAM or DSTREAM reports nothing.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from rsp_engine.errors import SinkError
 from rsp_engine.io.sinks.format import SinkFormat, misfit
 from rsp_engine.io.sinks.terms import TermTexts
 from rsp_engine.model.answers import Boolean, Solutions
-from rsp_engine.model.terms.term import XSD_STRING, Term
+from rsp_engine.model.terms.xsd import XSD_STRING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rsp_engine.model.answers import Answer, Row
+    from rsp_engine.model.terms.term import Term
 
 __all__ = ["SPARQL_XML", "SparqlXml", "term_xml"]
 
-# A bare carriage return is read as a line feed, and some readers trim the space around a value.
+# XML readers turn a bare carriage return into a line feed, and some trim space around a value.
 _SPECIAL = re.compile(
     r'[&<>"\r\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\A[ \t\n]+|(?<![ \t\n])[ \t\n]+\Z'
 )
@@ -36,7 +37,7 @@ _ITS = 'xmlns:its="http://www.w3.org/2005/11/its" its:version="2.0"'
 
 
 def term_xml(term: Term) -> str:
-    """Write a term as a SPARQL result in XML does.
+    """Serialize a term as in SPARQL Query Results XML.
 
     >>> print(term_xml(Literal(" R&B", language="en")))
     <literal xml:lang="en">&#32;R&amp;B</literal>
@@ -48,12 +49,12 @@ def term_xml(term: Term) -> str:
         case BlankNode():
             return f"<bnode>{value}</bnode>"
         case Literal():
-            return f"<literal{_kind_of_literal(term)}>{value}</literal>"
+            return f"<literal{_literal_attributes(term)}>{value}</literal>"
         case _:
             assert_never(term)
 
 
-def _kind_of_literal(literal: Literal) -> str:
+def _literal_attributes(literal: Literal) -> str:
     if literal.language is not None:
         language = f' xml:lang="{_escaped(literal.language)}"'
         if literal.direction is None:
@@ -79,7 +80,7 @@ def _reference(character: str) -> str:
 
 
 class SparqlXml:
-    """It writes answers as documents of XML.
+    """Serializes answers as XML documents.
 
     >>> from rsp_engine.model.answers import Answer, Interval
     >>> print(SparqlXml()(Answer("q", Interval(0, 5), Boolean(True), {})), end="")

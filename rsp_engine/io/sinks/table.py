@@ -1,10 +1,9 @@
-"""Tables, one row a solution: what csv and tsv have in common.
+"""Tables with one row per solution, shared by csv and tsv.
 
-The columns are `open` and `close` of the window, then `rank` and `score` where the query ranks,
-then the variables of the projection. An ASK has `open`, `close` and `boolean`. One of the first
-columns that has the name of a variable gets an underscore in front: no name stands twice, since
-readers refuse that or lose a column. The header is written once, before the first answer. A cell
-without a value is empty.
+The columns are the `open` and `close` of the window, then `rank` and `score` if the query ranks,
+then the variables of the projection. An ASK has `open`, `close` and `boolean`. A leading column
+whose name is also a variable is prefixed with an underscore, because readers reject duplicate names
+or lose a column. The header is written once, before the first answer. An unbound cell is empty.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ __all__ = ["Dialect", "Table"]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a table is written: what stands between cells, ends a row, and is in a cell."""
+    """The syntax of a table: cell separator, row end, and the text of column names and values."""
 
     name: str
     separator: str
@@ -38,16 +37,16 @@ class Dialect:
 
 
 class Table:
-    """It writes answers as rows of one table."""
+    """Serializes answers as rows of one table."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._texts = TermTexts(dialect.term)
         self.header: str | None = None
-        """The line that was written first, if any was."""
+        """The header line, once it was written."""
 
     def __call__(self, answer: Answer) -> str:
-        """Return the rows of an answer, after the header if it is the first one."""
+        """Return the rows of an answer, preceded by the header if it is the first answer."""
         return self._header_before(answer) + "".join(self._rows(answer))
 
     def _header_before(self, answer: Answer) -> str:
@@ -67,18 +66,21 @@ class Table:
         match answer.content:
             case Solutions() as solutions:
                 return [
-                    window + self._place(solutions, row) + self._cells(solutions, row) + end
+                    window
+                    + self._rank_and_score(solutions, row)
+                    + self._cells(solutions, row)
+                    + end
                     for row in solutions.rows
                 ]
             case Boolean(value):
-                return [f"{window}{separator}{_truth(value)}{end}"]
+                return [f"{window}{separator}{_boolean(value)}{end}"]
             case content:
                 raise misfit(self._dialect.name, content)
 
     def _window(self, window: Interval) -> str:
         return f"{window.open}{self._dialect.separator}{window.close}"
 
-    def _place(self, solutions: Solutions, row: Row) -> str:
+    def _rank_and_score(self, solutions: Solutions, row: Row) -> str:
         if not solutions.ranked:
             return ""
         separator = self._dialect.separator
@@ -105,19 +107,19 @@ def _columns(name: str, answer: Answer) -> list[str]:
     """
     match answer.content:
         case Solutions(variables, _, ranked):
-            first = ["open", "close", *(("rank", "score") if ranked else ())]
-            return [*(_free(column, variables) for column in first), *variables]
+            leading = ["open", "close", *(("rank", "score") if ranked else ())]
+            return [*(_unused_name(column, variables) for column in leading), *variables]
         case Boolean():
             return ["open", "close", "boolean"]
         case content:
             raise misfit(name, content)
 
 
-def _free(column: str, variables: tuple[str, ...]) -> str:
+def _unused_name(column: str, variables: tuple[str, ...]) -> str:
     while column in variables:
         column = f"_{column}"
     return column
 
 
-def _truth(value: bool | None) -> str:
+def _boolean(value: bool | None) -> str:
     return "" if value is None else "true" if value else "false"

@@ -1,4 +1,4 @@
-"""Terms and scores as text, for all formats."""
+"""Text of terms and scores, shared by the output formats."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["TermTexts", "score_text"]
 
 
 class TermTexts(dict[Term, str]):
-    """The texts of terms, each made once as long as it is remembered.
+    """A bounded cache of the texts of terms.
 
-    Answers repeat their terms: from row to row, and from window to window. At most `most` texts
-    are remembered, and none longer than `longest` characters, so that memory stays bounded.
+    Answers repeat their terms from row to row and from window to window. The cache has at most
+    `most` entries, none longer than `longest` characters, and is cleared when it is full.
 
     >>> from pyoxigraph import NamedNode
     >>> texts = TermTexts(str)
@@ -45,7 +45,7 @@ class TermTexts(dict[Term, str]):
 
 
 def score_text(score: float) -> str:
-    """Write a score as xsd:double does, with the digits that read back as the same number.
+    """Return a score in the lexical form of xsd:double, with digits that round-trip exactly.
 
     >>> score_text(0.1), score_text(float("inf")), score_text(float("-inf"))
     ('0.1', 'INF', '-INF')

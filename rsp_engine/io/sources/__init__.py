@@ -1,22 +1,22 @@
-"""The room of the sources: what a user names becomes an iterator of elements and dead letters.
+"""Sources: iterators of elements and dead letters, opened from a specification such as `a.nq`.
 
-    spec            what the user wrote: a place, and options
-    inputs, web     the bytes of a file, of the standard input, of a URL; gzip undone
-    blocks          bytes into blocks of whole lines
-    batch           the elements of a block, side by side
-    jsonl, nquads, trig, turtle_files, csv_table    one format each
-    live            messages of brokers, by way of a spool on disk
+    spec            a source specification: a place and options
+    inputs          the bytes of a file, of standard input or of a URL, decompressed
+    splits          splits: parts of a source that can be read independently
+    batch           the elements of a block, column by column
+    files           recorded streams, one module per format
+    fast_nquads     a vectorised reader of plain N-Quads
+    live            messages of brokers and servers, spooled to disk
     formats         the formats by name, and `open_source`
 
-What cannot be opened is refused with `SourceError`. What can be opened is read to its end: a
-piece that is malformed becomes a dead letter with its place, its bytes and the reason, and its
-neighbours are kept. So does the place where an input breaks off: a damaged gzip file, a lost
-connection.
+A source that cannot be opened raises `SourceError`. A source that can be opened is read to its end:
+a malformed piece becomes a dead letter with its position, its bytes and the reason, and the rest is
+read on. An input that breaks off (damaged gzip, a lost connection) ends with a dead letter, too.
 """
 
 from __future__ import annotations
 
-from rsp_engine.io.sources.formats import SOURCE_FORMATS, SourceFormat, open_source
+from rsp_engine.io.sources.formats import SOURCE_FORMATS, open_source
 from rsp_engine.io.sources.source import BlankNodeScope, ElementSource
 
-__all__ = ["SOURCE_FORMATS", "BlankNodeScope", "ElementSource", "SourceFormat", "open_source"]
+__all__ = ["SOURCE_FORMATS", "BlankNodeScope", "ElementSource", "open_source"]

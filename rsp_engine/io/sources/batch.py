@@ -1,4 +1,4 @@
-"""Elements in batches: what a source that reads block by block has at hand at once."""
+"""Batches of elements, from sources that parse block by block."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ElementBatch", "InBatches"]
 
 @dataclass(frozen=True, slots=True)
 class ElementBatch:
-    """Elements that follow each other, side by side; each is made only when it is asked for.
+    """Consecutive elements, stored by column; an `Element` is created only on access.
 
     >>> batch = ElementBatch("a.nq", [10, 20], [], [0, 0, 0], [1, 2], [b"#", b"#"])
     >>> batch[1].timestamp, len(list(batch))
@@ -30,29 +30,29 @@ class ElementBatch:
     source: str
     timestamps: Sequence[int]
     triples: Sequence[Triple]
-    """Those of all elements, one after the other."""
+    """The triples of all elements, concatenated."""
     starts: Sequence[int]
-    """Where the triples of each element begin, and at last where they all end."""
+    """The start of each element in `triples`, followed by the length of `triples`."""
     positions: Sequence[int]
     raws: Sequence[bytes]
 
     def __len__(self) -> int:
         return len(self.timestamps)
 
-    def __getitem__(self, place: int) -> Element:
-        triples = tuple(self.triples[self.starts[place] : self.starts[place + 1]])
-        timestamp, position = self.timestamps[place], self.positions[place]
-        return Element(timestamp, triples, self.source, position, self.raws[place])
+    def __getitem__(self, index: int) -> Element:
+        triples = tuple(self.triples[self.starts[index] : self.starts[index + 1]])
+        timestamp, position = self.timestamps[index], self.positions[index]
+        return Element(timestamp, triples, self.source, position, self.raws[index])
 
-    def lane(self, places: range) -> Lane:
-        """Return when some elements came, and how many triples each has.
+    def lane(self, indices: range) -> Lane:
+        """Return the timestamps and the numbers of triples of a range of elements.
 
         >>> ElementBatch("a.nq", [10, 20], [], [0, 2, 3], [1, 2], [b"#", b"#"]).lane(range(2))
         Lane(timestamps=[10, 20], sizes=[2, 1])
         """
-        starts = self.starts[places.start : places.stop + 1]
+        starts = self.starts[indices.start : indices.stop + 1]
         sizes = list(map(sub, starts[1:], starts))
-        return Lane(self.timestamps[places.start : places.stop], sizes)
+        return Lane(self.timestamps[indices.start : indices.stop], sizes)
 
     def __iter__(self) -> Iterator[Element]:
         return map(self.__getitem__, range(len(self)))
@@ -60,7 +60,7 @@ class ElementBatch:
 
 @runtime_checkable
 class InBatches(Protocol):
-    """A source that also gives its elements in batches: the same ones, in the same order."""
+    """A source that can also yield its elements in batches, in the same order."""
 
     def batches(self) -> Iterator[ElementBatch | Element | DeadLetter]:
-        """Read the stream from its start; nothing that has come is held back for a batch."""
+        """Read the stream from its start; no element is delayed to fill a batch."""

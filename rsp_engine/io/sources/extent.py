@@ -1,4 +1,4 @@
-"""How much of a source was read, where it has an end that is known: files and folders."""
+"""Progress of finite sources: how much of the files and folders of a run was read."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ __all__ = ["Finite", "extent_of"]
 
 @runtime_checkable
 class Finite(Protocol):
-    """A source that may know where it ends."""
+    """A source that may know its size."""
 
     def extent(self) -> Extent | None:
-        """Return how much was read here; nothing where the end is not known."""
+        """Return how much was read by this process; `None` if the size is not known."""
 
 
 def extent_of(sources: Sequence[ElementSource], read_to: Mapping[int, Split]) -> Extent | None:
-    """Return how much of all sources was read, if the ends of all are known.
+    """Return how much of all sources was read; `None` if the size of one is not known.
 
-    Of those that are read elsewhere, the last place that was read is given, by their number.
+    `read_to` has the last split that was read of each source that executors read, by the index of
+    the source.
     """
     extents: list[Extent] = []
     for number, source in enumerate(sources):
-        found = source.extent() if isinstance(source, Finite) else None
-        if found is None:
+        extent = source.extent() if isinstance(source, Finite) else None
+        if extent is None:
             return None
         if number in read_to:
             end = read_to[number].end
-            found = found._replace(done=found.whole if end is None else min(end, found.whole))
-        extents.append(found)
+            extent = extent._replace(done=extent.whole if end is None else min(end, extent.whole))
+        extents.append(extent)
     if len({each.unit for each in extents}) > 1:
         extents = [Extent(e.done * 1000 // (e.whole or 1), 1000, "thousandths") for e in extents]
     if not extents:

@@ -1,4 +1,4 @@
-"""The formats of streams: what each is, how its files are named, which options it knows."""
+"""The registry of stream formats: file extensions, options, and how to open each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["SOURCE_FORMATS", "SourceFormat", "open_source"]
 
 @dataclass(frozen=True, slots=True)
 class SourceFormat:
-    """A format: one line of help, how to open it, its extensions, its options with their help."""
+    """A format: a line of help, an opener, file extensions, and options with their help."""
 
     help: str
     open: Callable[[Spec], ElementSource]
@@ -48,6 +48,7 @@ _TABLE = {
 
 def _open_jelly(spec: Spec) -> ElementSource:
     need(spec.name, "jelly", "pyjelly")
+    # pyjelly is an optional extra.
     from rsp_engine.io.sources.files.jelly import open_jelly
 
     return open_jelly(spec)
@@ -80,31 +81,31 @@ SOURCE_FORMATS: Mapping[str, SourceFormat] = {
         _TIMES,
     ),
 }
-"""Every format by its name."""
+"""All stream formats, by name."""
 
 
 def open_source(spec: str) -> ElementSource:
-    """Open what a user names; raise `SourceError` if it cannot be opened or understood.
+    """Open a source by its specification; raise `SourceError` if it is invalid or unreadable.
 
     >>> open_source("-?format=jsnol")
     Traceback (most recent call last):
     rsp_engine.errors.SourceError: -: there is no format jsnol
       hint: did you mean jsonl?
     """
-    read = read_spec(spec)
-    if is_live_url(read.place):
-        return open_live(read)
-    chosen = SOURCE_FORMATS[_format_name(read)]
-    for option in read.options:
+    parsed = read_spec(spec)
+    if is_live_url(parsed.place):
+        return open_live(parsed)
+    chosen = SOURCE_FORMATS[_format_name(parsed)]
+    for option in parsed.options:
         if option != "format" and option not in chosen.options:
-            raise _unknown_option(read, option, ["format", *chosen.options])
-    return chosen.open(read)
+            raise _unknown_option(parsed, option, ["format", *chosen.options])
+    return chosen.open(parsed)
 
 
 def _format_name(spec: Spec) -> str:
-    given = spec.options.get("format")
-    if given is not None:
-        return _known(spec, given.lower())
+    explicit = spec.options.get("format")
+    if explicit is not None:
+        return _canonical_name(spec, explicit.lower())
     if spec.place == STANDARD_INPUT:
         message = "the standard input has no name that tells its format"
         raise SourceError(message, _choose("-"))
@@ -114,19 +115,20 @@ def _format_name(spec: Spec) -> str:
     if path is not None and path.is_dir():
         return "turtle-files"
     extension = _extension(urlsplit(spec.place).path if path is None else path.name)
-    for name, found in SOURCE_FORMATS.items():
-        if extension in found.extensions:
+    for name, candidate in SOURCE_FORMATS.items():
+        if extension in candidate.extensions:
             return name
     what = f"the extension {extension}" if extension else "the name"
     raise SourceError(f"{spec.name}: {what} does not tell the format", _choose(spec.name))
 
 
-def _known(spec: Spec, given: str) -> str:
-    for name, found in SOURCE_FORMATS.items():
-        if given == name or f".{given}" in found.extensions:
+def _canonical_name(spec: Spec, written: str) -> str:
+    """Return the name of a format that is written as its name or as one of its extensions."""
+    for name, candidate in SOURCE_FORMATS.items():
+        if written == name or f".{written}" in candidate.extensions:
             return name
-    hint = nearest(given, SOURCE_FORMATS) or f"the formats are: {', '.join(SOURCE_FORMATS)}"
-    raise SourceError(f"{spec.name}: there is no format {given}", hint)
+    hint = nearest(written, SOURCE_FORMATS) or f"the formats are: {', '.join(SOURCE_FORMATS)}"
+    raise SourceError(f"{spec.name}: there is no format {written}", hint)
 
 
 def _extension(name: str) -> str:

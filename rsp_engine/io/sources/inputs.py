@@ -1,7 +1,7 @@
-"""Where the bytes of a source come from: a file, the standard input, the web.
+"""Inputs: the bytes of a file, of standard input, or of a URL.
 
-Bytes come in chunks, as they arrive, and gzip is undone on the way: recognised by its first two
-bytes, or by the extension `.gz` of a file.
+Bytes are read in chunks, as they arrive. Gzip is decompressed on the way; it is recognised by its
+first two bytes, or by the file extension `.gz`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BLOCK_SIZE",
     "Broken",
+    "FileInput",
     "Input",
     "chunks_of",
     "extent_of_input",
@@ -35,48 +36,48 @@ __all__ = [
 ]
 
 BLOCK_SIZE = 1 << 18
-"""How many bytes are read at once, at most."""
+"""The largest chunk, in bytes."""
 
 _GZIP = b"\x1f\x8b"
-_GZIP_WINDOW = 31  # the largest window, with the header and the checksum of gzip
+_GZIP_WINDOW = 31  # zlib: 15 is the largest window, plus 16 for a gzip header and checksum
 _SCHEMES = ("file", "http", "https")
 
 
-class Broken(Exception):  # noqa: N818 - it is caught in this room, and says what the input is
-    """The input breaks off: what came before is good, and there is no more."""
+class Broken(Exception):  # noqa: N818 - it describes the input, and sources always catch it
+    """The input ends early: what was read so far is valid, and the rest cannot be read."""
 
 
 class Input(Protocol):
-    """The bytes of one place."""
+    """The bytes of a source."""
 
     @property
     def name(self) -> str:
-        """Return what the user named."""
+        """Return the name of the input, for messages."""
 
     def chunks(self) -> Iterator[bytes]:
-        """Read from the start, without gzip; raise `Broken` where no more can be read."""
+        """Read from the start, decompressed; raise `Broken` where the input breaks off."""
 
 
 def open_input(place: str) -> Input:
-    """Return the input of a place that can be read; raise `SourceError` if it cannot."""
+    """Open a path, `-` or a URL; raise `SourceError` if it cannot be read."""
     if place == STANDARD_INPUT:
         return StandardInput()
     path = local_path(place)
     if path is not None:
         return FileInput(place, path)
-    # A query over files should not wait for a client of the web to be loaded.
+    # Importing the HTTP client is slow: do it only for a URL.
     from rsp_engine.io.sources.files.web import WebInput
 
     return WebInput(place)
 
 
 def extent_of_input(source: Input) -> Extent | None:
-    """Return how much of an input was read, if it is a file."""
+    """Return how much of an input was read; `None` if it is not a file."""
     return source.extent() if isinstance(source, FileInput) else None
 
 
 def local_path(place: str) -> Path | None:
-    """Return the path of a place on this computer, and nothing for one on the web.
+    """Return the path of a local place; `None` for one on the web.
 
     >>> local_path("file:///srv/a%20b.nq").as_posix(), local_path("http://example.org/a.nq")
     ('/srv/a b.nq', None)
@@ -106,14 +107,14 @@ def local_path(place: str) -> Path | None:
 
 
 class FileInput:
-    """A file, read again from the start each time it is asked for."""
+    """A file; each iteration reads it from the start."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
         self.path = path
         self._done = 0
         try:
-            _try_to_read(path)
+            _check_readable(path)
         except FileNotFoundError:
             raise SourceError(
                 f"{name}: there is no such file or folder", "check the path"
@@ -137,7 +138,7 @@ class FileInput:
             raise Broken(f"the file cannot be read further: {_reason(error)}") from None
 
     def extent(self) -> Extent | None:
-        """Return how many bytes were read, gzip not undone; a pipe has no end that is known."""
+        """Return how many bytes were read, before decompression; `None` for a pipe."""
         try:
             return Extent(self._done, self.path.stat().st_size) if self.path.is_file() else None
         except OSError:
@@ -149,7 +150,7 @@ class FileInput:
             yield chunk
 
     def is_plain(self) -> bool:
-        """Tell whether it can be read from anywhere: it is no pipe, and no gzip."""
+        """Return whether reading can start at any byte: it is neither a pipe nor gzip."""
         if self.path.suffix == ".gz" or not self.path.is_file():
             return False
         try:
@@ -160,7 +161,7 @@ class FileInput:
 
 
 class StandardInput:
-    """The standard input, which can be read once."""
+    """Standard input, which can be read only once."""
 
     name = STANDARD_INPUT
 
@@ -171,7 +172,7 @@ class StandardInput:
         self._is_read = False
 
     def chunks(self) -> Iterator[bytes]:
-        """Read what is sent, as it comes."""
+        """Read bytes as they arrive."""
         if self._is_read:
             raise SourceError("the standard input can be read only once", "save it to a file first")
         self._is_read = True
@@ -183,12 +184,12 @@ class StandardInput:
 
 
 def chunks_of(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Call a function that reads what is there, at most so many bytes, until nothing comes."""
+    """Call a read function, which takes a maximum size, until it returns no bytes."""
     return iter(lambda: read(BLOCK_SIZE), b"")
 
 
 def unzipped(chunks: Iterator[bytes], is_gzip: bool = False) -> Iterator[bytes]:
-    """Undo gzip, if it is known to be gzip or starts like it.
+    """Decompress chunks if they are gzip: `is_gzip` is set, or they start with its magic bytes.
 
     >>> import gzip
     >>> b"".join(unzipped(iter([gzip.compress(b"a"), gzip.compress(b"b")])))
@@ -206,13 +207,13 @@ def unzipped(chunks: Iterator[bytes], is_gzip: bool = False) -> Iterator[bytes]:
 
 
 def _gunzip(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Undo gzip: one member after the other, never more than a block at once."""
+    """Decompress gzip members one after the other, at most `BLOCK_SIZE` bytes at a time."""
     member = zlib.decompressobj(_GZIP_WINDOW)
     for chunk in chunks:
         rest = chunk
         while rest:
             if member.eof:
-                rest = rest.lstrip(b"\0")  # some writers fill the last block of a tape
+                rest = rest.lstrip(b"\0")  # some writers pad the last block with zeros
                 if not rest:
                     break
                 member = zlib.decompressobj(_GZIP_WINDOW)
@@ -228,10 +229,10 @@ def _gunzip(chunks: Iterator[bytes]) -> Iterator[bytes]:
         raise Broken("the gzip data end too early: the file was cut off")
 
 
-def _try_to_read(path: Path) -> None:
+def _check_readable(path: Path) -> None:
     if path.is_dir():
         raise IsADirectoryError
-    if path.exists() and not path.is_file():  # opening a pipe for a moment would break it
+    if path.exists() and not path.is_file():  # opening and closing a pipe would break it
         if not os.access(path, os.R_OK):
             raise PermissionError
         return

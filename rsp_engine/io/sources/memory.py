@@ -1,4 +1,4 @@
-"""A stream in memory: pairs of a time and a Turtle text."""
+"""In-memory streams: pairs of a timestamp and a Turtle text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["MemorySource"]
 
 @dataclass(frozen=True, slots=True)
 class MemorySource:
-    """Elements that a program gives."""
+    """A stream from an iterable of `(timestamp in milliseconds, Turtle text)` pairs."""
 
     pairs: Iterable[tuple[int, str]]
     name: str = "<memory>"

@@ -1,4 +1,4 @@
-"""What every source is, whatever it reads."""
+"""The protocol that all sources implement."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 __all__ = ["BlankNodeScope", "ElementSource"]
 
 BlankNodeScope = Literal["element", "stream"]
-"""How far a blank node label reaches: one element, or the whole stream."""
+"""The scope of a blank node label: one element, or the whole stream."""
 
 
 class ElementSource(Protocol):
-    """A stream that can be read: elements, and dead letters for what could not become one."""
+    """A stream of elements, with dead letters for input that is not a valid element."""
 
     @property
     def name(self) -> str:
-        """Return what the user named, for messages."""
+        """Return the name of the source, for messages."""
 
     @property
     def blank_node_scope(self) -> BlankNodeScope:
-        """Return how far a blank node label reaches."""
+        """Return the scope of blank node labels."""
 
     def __iter__(self) -> Iterator[Element | DeadLetter]: ...

@@ -1,10 +1,10 @@
-"""What a user names: a place, and options after a question mark.
+"""Source specifications: a place, and options after a question mark.
 
     events.nq    readings?unit=s    -?format=jsonl    https://example.org/feed.nq.gz?time=prov
 
 Options are `key=value` pairs joined by `&`; characters can be percent-encoded (`delimiter=%09`).
-A question mark in the name of a file that exists is part of the name. In a URL, the options
-follow the last question mark: one with a query of its own ends in a question mark.
+A question mark in the name of an existing file is part of the name. In a URL, the options follow
+the last question mark; end a URL that has a query of its own with a question mark.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 __all__ = ["STANDARD_INPUT", "Spec", "is_url", "nearest", "need", "read_spec"]
 
 STANDARD_INPUT = "-"
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # one letter would be a drive
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # a single letter is a drive
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A place (a path, `-` or a URL) and the options given with it."""
+    """A place (a path, `-` or a URL) and its options."""
 
     place: str
     options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """The place as it is shown and written down: without the secrets of a URL."""
+        """The place as messages and logs show it, without the secrets of a URL."""
         return without_secrets(self.place)
 
     def choice(self, key: str, known: tuple[str, ...]) -> str:
-        """Return the value of an option that knows a few; the first of them is the default."""
+        """Return the value of an option, which must be in `known`; the first is the default."""
         value = self.options.get(key, known[0])
         if value not in known:
             raise SourceError(
@@ -53,7 +53,7 @@ class Spec:
 
 
 def read_spec(text: str) -> Spec:
-    """Split what a user named into the place and its options.
+    """Split a source specification into its place and its options.
 
     >>> read_spec("-?format=csv&delimiter=%3B")
     Spec(place='-', options={'format': 'csv', 'delimiter': ';'})
@@ -67,7 +67,7 @@ def read_spec(text: str) -> Spec:
 
 
 def is_url(place: str) -> bool:
-    """Tell whether a place is a URL: it starts with a scheme, and no file has that name.
+    """Return whether a place is a URL: it starts with a scheme, and is not an existing file.
 
     >>> is_url("https://example.org/"), is_url("events.nq"), is_url("C:events.nq")
     (True, False, False)
@@ -76,7 +76,7 @@ def is_url(place: str) -> bool:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return a hint that names the known word most like an unknown one, if one is like it.
+    """Return a hint with the known word that is closest to an unknown one; `None` if none is.
 
     >>> nearest("fromat", ["format", "time"])
     'did you mean format?'
@@ -86,7 +86,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def need(place: str, extra: str, module: str) -> None:
-    """Refuse what needs a package that is not installed, and say which."""
+    """Raise `SourceError` if the module of an optional extra is not installed."""
     if find_spec(module) is None:
         hint = f"install it: pip install 'rsp-engine[{extra}]'"
         raise SourceError(f"{place}: this needs the extra {extra}", hint)
@@ -119,5 +119,5 @@ def _read_options(place: str, text: str) -> dict[str, str]:
 def _exists(place: str) -> bool:
     try:
         return Path(place).exists()
-    except (OSError, ValueError):  # a name that no file can have: too long, or with a NUL
+    except (OSError, ValueError):  # not a valid file name: too long, or it contains a NUL
         return False

@@ -1,7 +1,7 @@
-"""Sources that can be cut: places at which others can start to read, each by itself.
+"""Splits: parts of a source that executors read independently.
 
-A file of lines is cut between two lines that belong to different elements, a folder of files
-between two files. What all places hold, one after the other, is what the source holds.
+A file of lines is split between two lines of different elements, a folder between two files. The
+splits of a source, read in order, give the same elements as the source itself.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Split", "SplitPart", "Splittable", "is_splittable", "part_of", "split_lines"]
 
-_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """From where to where to read: bytes of a file, or files of a folder; no end means to its end.
+    """A range of a source: bytes of a file, or files of a folder.
 
-    `line` is the number of the first line, as the whole source counts them.
+    An `end` of `None` is the end of the source. `line` is the number of the first line, counted
+    from the start of the source.
     """
 
     start: int
@@ -38,48 +39,48 @@ class Split:
 
 @runtime_checkable
 class Splittable(Protocol):
-    """A source that may be read in several places at once."""
+    """A source that may be divided into splits."""
 
     @property
     def can_be_cut(self) -> bool:
-        """Tell whether this one can: a file can, standard input cannot."""
+        """Return whether this source can be split: a file can, standard input cannot."""
 
     def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
-        """Yield places of about so many bytes, in order, after the end of one of them."""
+        """Yield splits of about `size` bytes, in order; `since` is the split to continue after."""
 
-    def part(self, place: Split) -> SplitPart:
-        """Return what is in a place, as a source."""
+    def part(self, split: Split) -> SplitPart:
+        """Return a split as a source of its own."""
 
 
 class SplitPart(ElementSource, Protocol):
-    """What is in a place of a source."""
+    """A source that reads one split."""
 
     @property
     def leans_on_others(self) -> bool:
-        """Tell, once it is read, whether it has to be read together with the other places."""
+        """Return, after reading, whether the split depends on others and cannot be read alone."""
 
 
 def is_splittable(source: Input) -> bool:
-    """Tell whether an input is a file of plain bytes."""
+    """Return whether an input is an uncompressed file."""
     return isinstance(source, FileInput) and source.is_plain()
 
 
-def part_of(source: Input, place: Split) -> Input:
-    """Return the bytes of a place."""
-    assert isinstance(source, FileInput), "only files are cut"  # noqa: S101
-    return _Bytes(source.name, source.path, place)
+def part_of(source: Input, split: Split) -> Input:
+    """Return the bytes of a split as an input."""
+    assert isinstance(source, FileInput), "only files are split"  # noqa: S101
+    return _FileRange(source.name, source.path, split)
 
 
-class _Bytes:
-    """Some bytes of a file."""
+class _FileRange:
+    """A range of bytes of a file."""
 
-    def __init__(self, name: str, path: Path, place: Split) -> None:
+    def __init__(self, name: str, path: Path, split: Split) -> None:
         self.name = name
         self._path = path
-        self._place = place
+        self._split = split
 
     def chunks(self) -> Iterator[bytes]:
-        start, end = self._place.start, self._place.end
+        start, end = self._split.start, self._split.end
         try:
             with self._path.open("rb") as stream:
                 stream.seek(start)
@@ -88,16 +89,19 @@ class _Bytes:
                     left = None if left is None else left - len(data)
                     yield data
         except OSError as error:
-            # Others read the other places: what is missing here would be missed by nobody.
+            # The run must fail: other executors read the other splits, and would not miss this one.
             message = f"{self.name}: it cannot be read: {error.strerror}"
             raise SourceError(message, "every executor must be able to read the file") from None
 
 
 def split_lines(
-    source: Input, size: int, since: Split | None, parts: Callable[[bytes, bytes], bool]
+    source: Input, size: int, since: Split | None, is_boundary: Callable[[bytes, bytes], bool]
 ) -> Iterator[Split]:
-    """Cut a file between two lines that `parts` tells apart, so many bytes on or a little later."""
-    assert isinstance(source, FileInput), "only files are cut"  # noqa: S101
+    """Split a file at the first boundary between two lines after every `size` bytes.
+
+    `is_boundary` gets two consecutive lines, and returns whether a split may end between them.
+    """
+    assert isinstance(source, FileInput), "only files are split"  # noqa: S101
     begin = Split(0, None) if since is None else since
     start, line = begin.start, begin.line
     with source.path.open("rb") as stream:
@@ -115,15 +119,15 @@ def split_lines(
             rest = stream.readline()
             data += rest
             before = data[data.rfind(b"\n", 0, len(data) - 1) + 1 :]
-            more = [data]
+            pieces = [data]
             while after := stream.readline():
-                if not after.startswith(_MARK) and parts(before, after):
+                if not after.startswith(_BYTE_ORDER_MARK) and is_boundary(before, after):
                     break
-                more.append(after)
+                pieces.append(after)
                 before = after
             else:
                 break
-            whole = b"".join(more)
+            whole = b"".join(pieces)
             yield Split(start, start + len(whole), line)
             line += whole.count(b"\n")
             start += len(whole)

@@ -1,6 +1,6 @@
-"""Timestamps as streams write them, as integer milliseconds since 1970 in UTC.
+"""Timestamp parsers: numbers, ISO 8601 and JSON values to integer milliseconds since 1970 (UTC).
 
-Every function raises `ValueError` with the reason, in words that follow "its time".
+Every function raises `ValueError` with a reason that completes the sentence "its time ...".
 """
 
 from __future__ import annotations
@@ -27,38 +27,38 @@ _ISO = re.compile(
 
 
 def from_iso(text: str) -> int:
-    """Read an ISO 8601 (`xsd:dateTime`) text; without a zone it means UTC.
+    """Parse an ISO 8601 (`xsd:dateTime`) text; without a time zone it is UTC.
 
-    A fraction of a second is cut to milliseconds. `24:00:00` is the end of a day.
+    A fraction of a second is truncated to milliseconds. `24:00:00` is the end of a day.
 
     >>> from_iso("1970-01-01T01:00:01.2345+01:00")
     1234
     """
-    found = _ISO.fullmatch(text)
-    if found is None:
+    match = _ISO.fullmatch(text)
+    if match is None:
         raise ValueError(f"is not of the form 2015-01-06T20:00:22Z: {_shown(text)}")
-    year, month, day, hour, minute, second, fraction, sign, ahead, minutes = found.groups()
+    year, month, day, hour, minute, second, fraction, sign, hours, minutes = match.groups()
     days = _days(year, month, day)
     seconds = _clock(text, int(hour), int(minute), int(second or 0), bool(int(fraction or 0)))
     offset = 0
     if sign is not None:
-        offset = _offset(text, int(ahead), int(minutes or 0)) * (-1 if sign == "-" else 1)
+        offset = _offset(text, int(hours), int(minutes or 0)) * (-1 if sign == "-" else 1)
     milliseconds = int((fraction or "0")[:3].ljust(3, "0"))
     return (days * 86_400 + seconds - offset) * 1_000 + milliseconds
 
 
 def from_number(text: str, unit: TimeUnit = "ms") -> int:
-    """Read a number of seconds, cut to milliseconds, or a whole number of milliseconds.
+    """Parse a whole number of milliseconds, or a number of seconds, rounded down to milliseconds.
 
     >>> from_number("1500"), from_number("1.5", "s")
     (1500, 1500)
     """
-    if len(text) < 16 and text.isascii() and text.isdigit():  # nearly always
+    if len(text) < 16 and text.isascii() and text.isdigit():  # the common case
         return int(text) * (1_000 if unit == "s" else 1)
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
         raise ValueError(f"is not a number: {_shown(text)}")
-    sign, whole, fraction = found.groups(default="")
+    sign, whole, fraction = match.groups(default="")
     if len(whole) > 19:
         whole = whole.lstrip("0").rjust(1, "0")
     if len(whole) > 19:
@@ -69,12 +69,12 @@ def from_number(text: str, unit: TimeUnit = "ms") -> int:
     elif finer:
         raise ValueError(f"is not a whole number of milliseconds: {_shown(text)}")
     if sign == "-":
-        return _checked(-int(whole) - bool(finer))  # cut towards the past, as on the other side
+        return _checked(-int(whole) - bool(finer))  # round down, as positive times are
     return _checked(int(whole))
 
 
 def from_text(text: str, unit: TimeUnit = "ms") -> int:
-    """Read a number in the unit given, or an ISO 8601 text.
+    """Parse a number in the given unit, or an ISO 8601 text.
 
     >>> from_text("1000"), from_text("1970-01-01T00:00:01Z")
     (1000, 1000)
@@ -88,7 +88,7 @@ def from_text(text: str, unit: TimeUnit = "ms") -> int:
 
 
 def from_json(value: object) -> int:
-    """Read a JSON value: a whole number of milliseconds, or an ISO 8601 string.
+    """Convert a JSON value: a whole number of milliseconds, or an ISO 8601 string.
 
     >>> from_json(1000), from_json(1e3), from_json("1970-01-01T00:00:01Z")
     (1000, 1000, 1000)

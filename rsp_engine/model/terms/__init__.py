@@ -1,1 +1,1 @@
-"""RDF terms: their text, their numbers and their order."""
+"""RDF terms: their text forms, their numeric values and their order."""

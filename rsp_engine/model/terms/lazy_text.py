@@ -1,4 +1,4 @@
-"""Rows and triples that stay text until somebody looks at them: most are never looked at."""
+"""Rows and triples that stay text until they are read: most never are."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 __all__ = ["WrittenRows", "WrittenTriples"]
 
-Row = tuple[Any, ...]  # terms, or nothing where there is none
+Row = tuple[Any, ...]  # terms; `None` where a variable is unbound
 
 
 class WrittenRows(Sequence[Row]):
-    r"""Rows of so many terms, each as its line of text.
+    r"""Rows of `width` terms, each kept as a line of text.
 
     >>> rows = WrittenRows(2, ['<urn:a>\t"b"', '<urn:c>\t'])
     >>> rows[1], len(rows), rows.column(0)
@@ -39,22 +39,22 @@ class WrittenRows(Sequence[Row]):
     @overload
     def __getitem__(self, place: slice) -> list[Row]: ...
     def __getitem__(self, place: int | slice) -> Row | list[Row]:
-        """Read a row, or some."""
+        """Parse one row, or the rows of a slice."""
         if isinstance(place, slice):
             return [*read_rows(self.texts[place], self.width)]
         return read_rows([self.texts[place]], self.width)[0]
 
     def __iter__(self) -> Iterator[Row]:
-        """Read all rows at once."""
+        """Parse all rows at once."""
         return iter(read_rows(self.texts, self.width))
 
     def at(self, places: Iterable[int]) -> WrittenRows:
-        """Return some of the rows."""
+        """Return the rows at these places, still as text."""
         texts = self.texts
         return WrittenRows(self.width, [texts[place] for place in places])
 
     def column(self, *places: int) -> list[str]:
-        """Return the text of a term of each row; that of several with tabs between them."""
+        """Return the text of one term per row; join several terms with tabs."""
         if places == (0,):
             return [text.partition("\t")[0] for text in self.texts]
         rows = (text.split("\t") for text in self.texts)
@@ -62,7 +62,7 @@ class WrittenRows(Sequence[Row]):
 
 
 class WrittenTriples(Sequence[ox.Triple]):
-    """Triples as text, each on a line of its own.
+    """Triples kept as text, one per line.
 
     >>> triples = WrittenTriples('<urn:a> <urn:b> "c"')
     >>> triples.add('<urn:d> <urn:e> "f"')
@@ -78,7 +78,7 @@ class WrittenTriples(Sequence[ox.Triple]):
         self.text = text
 
     def add(self, text: str) -> None:
-        """Add more triples."""
+        """Append triples, one per line."""
         self.text = f"{self.text}\n{text}" if self.text and text else self.text or text
 
     def __len__(self) -> int:
@@ -89,17 +89,17 @@ class WrittenTriples(Sequence[ox.Triple]):
     @overload
     def __getitem__(self, place: slice) -> list[ox.Triple]: ...
     def __getitem__(self, place: int | slice) -> ox.Triple | list[ox.Triple]:
-        """Read all triples, and return some."""
+        """Parse all triples, and return one or a slice."""
         return read_triples(self.text)[place]
 
     def __iter__(self) -> Iterator[ox.Triple]:
-        """Read all triples at once."""
+        """Parse all triples at once."""
         return iter(read_triples(self.text))
 
     def quads(self, graph: ox.NamedNode, *, in_order: bool = False) -> list[ox.Quad]:
-        """Return the triples in a graph, which is faster than to put triples into it.
+        """Parse the triples as quads of a graph, sorted by text if `in_order`.
 
-        They may be put in order: by their text.
+        This is faster than to parse triples and make a quad of each.
         """
         if not self.text:
             return []

@@ -1,4 +1,4 @@
-"""RDF terms, rows and triples as N-Triples text, in files and saved states: read as they were."""
+"""RDF terms, rows and triples as N-Triples text, for files and saved states."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["read_rows", "read_terms", "read_triples", "row_text", "triples_text"]
 
-# The outer form of an IRI or a literal: what stands for one cannot hold a second, or a comment.
+# The outer form of an IRI or a literal: a text that matches is one term, without a comment.
 _TERM = re.compile(r'<[^<>\s]*>|"(?:[^"\\\r\n]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s]*>)?')
 
 
 def read_terms(texts: Sequence[str]) -> list[Term]:
-    r"""Read many terms at once; a text that is not one term is refused.
+    r"""Parse many terms at once; raise `ValueError` for a text that is not exactly one term.
 
     >>> read_terms(["<urn:a>", '"b"@en'])
     [<NamedNode value=urn:a>, <Literal value=b language=en>]
@@ -29,38 +29,38 @@ def read_terms(texts: Sequence[str]) -> list[Term]:
     ValueError: not a term: '<urn:a> . <urn:b> <urn:c> <urn:d>'
     """
     try:
-        return _parsed(texts)
+        return _parse_all(texts)
     except (ValueError, SyntaxError):
-        return [_one(text) for text in texts]
+        return [_parse_one(text) for text in texts]  # raises at the text that is wrong
 
 
-def _one(text: str) -> Term:
+def _parse_one(text: str) -> Term:
     try:
-        return _parsed([text])[0]
+        return _parse_all([text])[0]
     except (ValueError, SyntaxError):
         raise ValueError(f"not a term: {text!r}") from None
 
 
-def _parsed(texts: Sequence[str]) -> list[Term]:
-    """Read what stands as objects of triples; labels of blank nodes are taken as they are."""
+def _parse_all(texts: Sequence[str]) -> list[Term]:
+    """Parse terms as the objects of one N-Triples document; keep blank node labels unchanged."""
     nodes = [text for text in texts if not text.startswith("_:")]
     if not all(map(_TERM.fullmatch, nodes)):
         raise ValueError("a text is not one term")
     lines = (
         "".join(("<urn:s> <urn:p> ", " .\n<urn:s> <urn:p> ".join(nodes), " .\n")) if nodes else ""
     )
-    # The form of a triple is another, so none is among them.
-    read: list[Any] = [quad.object for quad in ox.parse(lines, format=ox.RdfFormat.N_TRIPLES)]
+    # Typed as Any since an object may be a triple term in general; `_TERM` matches none.
+    objects: list[Any] = [quad.object for quad in ox.parse(lines, format=ox.RdfFormat.N_TRIPLES)]
     if len(nodes) == len(texts):
-        return read
-    found = iter(read)
-    return [ox.BlankNode(text[2:]) if text.startswith("_:") else next(found) for text in texts]
+        return objects
+    remaining = iter(objects)
+    return [ox.BlankNode(text[2:]) if text.startswith("_:") else next(remaining) for text in texts]
 
 
 def row_text(terms: Sequence[Term | None]) -> str:
-    r"""Write a row as a line: its terms with tabs between them, nothing for no term.
+    r"""Write a row as a line: its terms separated by tabs, empty where a term is missing.
 
-    Rows are ordered by this text.
+    This text also defines the order of rows.
 
     >>> row_text([None, ox.NamedNode("urn:a"), ox.Literal(1)])
     '\t<urn:a>\t"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -71,7 +71,7 @@ def row_text(terms: Sequence[Term | None]) -> str:
 
 
 def read_rows(lines: Sequence[str], width: int) -> list[tuple[Term | None, ...]]:
-    r"""Read rows of so many terms each.
+    r"""Parse rows of `width` terms each.
 
     >>> read_rows(['\t<urn:a>'], 2)
     [(None, <NamedNode value=urn:a>)]
@@ -84,7 +84,7 @@ def read_rows(lines: Sequence[str], width: int) -> list[tuple[Term | None, ...]]
 
 
 def triples_text(triples: Iterable[ox.Triple]) -> str:
-    """Write triples, each on a line of its own.
+    """Write triples, one per line.
 
     >>> a = ox.NamedNode("urn:a")
     >>> print(triples_text([ox.Triple(a, a, ox.Literal("b")), ox.Triple(a, a, a)]))
@@ -95,7 +95,7 @@ def triples_text(triples: Iterable[ox.Triple]) -> str:
 
 
 def read_triples(text: str) -> list[ox.Triple]:
-    """Read triples, one for each line, in their order."""
+    """Parse triples, one per line, in order."""
     if not text:
         return []
     try:

@@ -1,4 +1,4 @@
-"""The numbers of literals, as Oxigraph reads them: what it takes for no number is none here."""
+"""Numeric literals: their float64 values, within the ranges and formats that Oxigraph accepts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.model.terms.term import XSD
+from rsp_engine.model.terms.xsd import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,15 +31,18 @@ INTEGERS = tuple(
 )  # fmt: skip
 DECIMAL, DOUBLE, FLOAT = XSD + "decimal", XSD + "double", XSD + "float"
 SURE = 15
-"""An integer or a decimal of so many characters is in range, and no other has its float64."""
+"""The characters up to which an integer or a decimal is in range and has a float64 of its own.
+
+A float64 distinguishes all decimals of 15 significant digits.
+"""
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)\.?([0-9]*)")
-_DOUBLE = re.compile(r"[!-^`-~]+")  # float() would take spaces, underscores and other digits too
+_DOUBLE = re.compile(r"[!-^`-~]+")  # float() also accepts spaces, underscores and other digits
 
 
 def _is_within(value: int, bits: int) -> bool:
-    """Tell whether Oxigraph has such an integer: of 64 bits, or of 128 and 10**-18 for decimals."""
+    """Return whether a value fits Oxigraph: integers have 64 bits, decimals 128 (x 10**-18)."""
     return -(1 << bits) <= value < 1 << bits
 
 
@@ -50,11 +53,11 @@ def _integer(text: str) -> float:
 
 
 def _decimal(text: str) -> float:
-    found = _DECIMAL.fullmatch(text)
-    if found is None:
+    match = _DECIMAL.fullmatch(text)
+    if match is None:
         raise ValueError(text)
     if len(text) > SURE:
-        sign, whole, digits = found.groups()
+        sign, whole, digits = match.groups()
         digits = digits.rstrip("0")
         if len(digits) > 18 or not _is_within(int(sign + whole + digits.ljust(18, "0")), bits=127):
             raise ValueError(text)
@@ -78,7 +81,7 @@ NUMERALS: dict[str, Callable[[str], float]] = {
     DOUBLE: _double,
     FLOAT: _float,
 }
-"""By datatype, the reader of its texts: the nearest float64, or a `ValueError`.
+"""The parser of each numeric datatype: it returns the nearest float64 or raises `ValueError`.
 
-An xsd:float is the number that it is stored as.
+An xsd:float is rounded to float32 first, as it is stored.
 """

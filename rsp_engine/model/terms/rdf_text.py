@@ -1,18 +1,21 @@
-"""RDF terms as SPARQL text: the only place that writes them, and it writes none that is not valid.
+"""RDF terms as SPARQL text: the only place that writes terms into queries.
 
-A term that comes from a stream or a server can hold anything. What is written here reads back as
-the same term and can never end early and become part of a query around it.
+A term from a stream or a server can hold any characters. The functions here write text that parses
+back to the same term, so that no term can end early and inject text into the query around it. They
+raise `ValueError` for a term that cannot be written.
 """
 
 from __future__ import annotations
 
 import re
 
+from rsp_engine.model.terms.xsd import XSD, XSD_STRING
+
 __all__ = ["blank_node_text", "iri_text", "literal_text", "string_text", "variable_text"]
 
-_XSD = "http://www.w3.org/2001/XMLSchema#"
 _IRI = re.compile(r'[^\x00-\x20<>"{}|^`\\\ud800-\udfff]*')
 _LANGUAGE = re.compile(r"[A-Za-z]+(-[0-9A-Za-z]+)*")
+# PN_CHARS_U of the SPARQL 1.1 grammar, and what PN_CHARS adds to it besides digits and the hyphen.
 _LETTER = (
     r"A-Z_a-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u1FFF\u200C\u200D"
     r"\u2070-\u218F\u2C00-\u2FEF\u3001-\uD7FF\uF900-\uFDCF\uFDF0-\uFFFD\U00010000-\U000EFFFF"
@@ -23,11 +26,12 @@ _VARIABLE = re.compile(f"[0-9{_LETTER}][0-9{_LETTER}{_LATER}]*")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ESCAPED = re.compile(r'["\x00-\x1f\x7f]|\\[uU]?')
 _ESCAPES = {'"': '\\"', "\t": "\\t", "\b": "\\b", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
+# The lexical forms that SPARQL reads without quotes as literals of these datatypes.
 _BARE = {
-    _XSD + "integer": re.compile(r"[+-]?[0-9]+"),
-    _XSD + "decimal": re.compile(r"[+-]?[0-9]*\.[0-9]+"),
-    _XSD + "double": re.compile(r"[+-]?([0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+"),
-    _XSD + "boolean": re.compile(r"true|false"),
+    XSD + "integer": re.compile(r"[+-]?[0-9]+"),
+    XSD + "decimal": re.compile(r"[+-]?[0-9]*\.[0-9]+"),
+    XSD + "double": re.compile(r"[+-]?([0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+"),
+    XSD + "boolean": re.compile(r"true|false"),
 }
 
 
@@ -48,7 +52,7 @@ def iri_text(value: str) -> str:
 def string_text(value: str) -> str:
     r"""Write a string in double quotes.
 
-    A backslash before a `u` is written so that no reader can take the two for an escape.
+    A `u` after a backslash is escaped too, so that no parser takes the two for a code point escape.
 
     >>> print(string_text('say "hi"\n'), string_text("\\u0041"))
     "say \"hi\"\n" "\\\u00750041"
@@ -59,14 +63,14 @@ def string_text(value: str) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    found = match[0]
-    if found[0] == "\\":
-        return "\\\\" + "".join(f"\\u{ord(c):04x}" for c in found[1:])
-    return _ESCAPES.get(found) or f"\\u{ord(found):04x}"
+    special = match[0]
+    if special[0] == "\\":
+        return "\\\\" + "".join(f"\\u{ord(c):04x}" for c in special[1:])
+    return _ESCAPES.get(special) or f"\\u{ord(special):04x}"
 
 
-def literal_text(lexical: str, datatype: str = _XSD + "string", language: str | None = None) -> str:
-    """Write a literal, a number or a truth value without quotes where it reads back the same.
+def literal_text(lexical: str, datatype: str = XSD_STRING, language: str | None = None) -> str:
+    """Write a literal; a number or a boolean without quotes if that parses to the same literal.
 
     >>> print(literal_text("7", "http://www.w3.org/2001/XMLSchema#integer"))
     7
@@ -77,7 +81,7 @@ def literal_text(lexical: str, datatype: str = _XSD + "string", language: str | 
         if _LANGUAGE.fullmatch(language) is None:
             raise ValueError(f"not a language tag: {language!r}")
         return f"{string_text(lexical)}@{language}"
-    if datatype == _XSD + "string":
+    if datatype == XSD_STRING:
         return string_text(lexical)
     if datatype in _BARE and _BARE[datatype].fullmatch(lexical):
         return lexical

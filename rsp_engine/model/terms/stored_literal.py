@@ -1,6 +1,6 @@
-"""Literals as a store gives them back.
+"""Literals in the canonical form of Oxigraph's store.
 
-Oxigraph keeps numbers, truth values and times by their value: `01` and `1` are the same literal.
+The store keeps numbers, booleans and times by value: `01` and `1` become the same literal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ANY = ox.NamedNode("urn:any")
 
 @lru_cache(maxsize=65_536)
 def stored_literal(literal: ox.Literal) -> ox.Literal:
-    """Put a literal into a store, and take it out again.
+    """Return a literal as the store returns it, by a round trip through an empty store.
 
     >>> stored_literal(ox.Literal("01", datatype=ox.Literal(1).datatype)) == ox.Literal(1)
     True
@@ -24,5 +24,5 @@ def stored_literal(literal: ox.Literal) -> ox.Literal:
     store = ox.Store()
     store.add(ox.Quad(_ANY, _ANY, literal))
     [quad] = store
-    assert isinstance(quad.object, ox.Literal), "a literal stays one"  # noqa: S101
+    assert isinstance(quad.object, ox.Literal), "a literal stays a literal"  # noqa: S101
     return quad.object

@@ -1,4 +1,4 @@
-"""RDF terms as the engine holds them, and the namespace of their datatypes."""
+"""RDF terms as the engine holds them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from typing import TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-__all__ = ["XSD", "XSD_STRING", "Term"]
+__all__ = ["Term"]
 
 Term: TypeAlias = NamedNode | BlankNode | Literal
-XSD = "http://www.w3.org/2001/XMLSchema#"
-XSD_STRING = XSD + "string"

@@ -1,21 +1,21 @@
-"""The order of RDF terms: any two have a place, and no three go round in a circle.
+"""The total order of RDF terms.
 
     unbound  <  blank nodes  <  IRIs  <  numbers  <  booleans  <  dates  <  moments (dateTime)
              <  durations  <  texts of all languages  <  times  <  all other literals
 
-This is SPARQL's order (section 15.1) where SPARQL decides; what it leaves open is decided here, for
-every operator, every path and the oracle:
+It follows SPARQL 1.1 (section 15.1) where SPARQL defines an order. What SPARQL leaves open is
+decided here, once for every operator, evaluator and oracle:
 
-- Numbers of all types are compared as doubles, and where these are equal by their decimals, so that
+- Numbers of all types are compared as doubles and, where these are equal, as decimals, so that
   9007199254740993 comes after 9007199254740992. NaN comes before all other numbers. Numbers of one
   value are equal, whatever their type.
-- Dates and times without a time zone are of UTC; what is the same instant is equal. Durations are
-  compared by their seconds, with 146,097 days in 4,800 months.
-- Texts are compared by code points, those of equal text by language, none first.
-- Other literals, and those whose text is none of their type, are compared by datatype and text.
+- Dates and times without a time zone are taken as UTC; equal instants are equal. Durations are
+  compared by their seconds, with 146,097 days in 4,800 months (a Gregorian cycle of 400 years).
+- Texts are compared by code points, equal texts by language, without a language first.
+- Other literals, and ill-typed ones, are compared by datatype and text.
 
-A term is turned into a *key*: a text, and texts are compared by code points. So whoever can sort
-texts can sort terms; Oxigraph too, which has no total order of its own.
+A term is mapped to a *key*, a string that is compared by code points. So anything that sorts
+strings can sort terms, Oxigraph included, which has no total order of its own.
 
 >>> terms = [ox.Literal("b"), ox.Literal(10), ox.Literal(9.5), None, ox.NamedNode("urn:a")]
 >>> [str(term) for term in sorted(terms, key=order_key)]
@@ -40,7 +40,7 @@ from rsp_engine.model.terms.numerals import (
     NUMERALS,
     SURE,
 )
-from rsp_engine.model.terms.term import XSD
+from rsp_engine.model.terms.xsd import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ __all__ = ["full_key", "number_key", "order_key"]
 
 _BLANK, _IRI, _NUMBER, _BOOLEAN, _DATE, _MOMENT, _DURATION, _TEXT, _TIME, _OTHER = "0123456789"
 _UNBOUND = ""
-_EXACT = Context(prec=60)  # more than a decimal of Oxigraph has digits
+_EXACT = Context(prec=60)  # digits; a decimal of Oxigraph has at most 39
 _SECONDS_OF_MONTH = Decimal(146_097 * 86_400) / 4_800
 _ZONE = r"(?P<zone>Z|[+-]\d\d:\d\d)?"
 _DAY = r"(?P<year>-?(?:[1-9]\d{3,}|0\d{3}))-(?P<month>\d\d)-(?P<day>\d\d)"
@@ -71,7 +71,7 @@ _LEAST, _MOST = -(1 << 63), 1 << 63
 
 
 def order_key(term: Term | ox.Triple | None) -> str:
-    """Return the key of a term; terms that are equal in the order have the same.
+    """Return the key of a term; terms that tie in the order have the same key.
 
     >>> order_key(ox.Literal(1)) == order_key(ox.Literal(1.0)) < order_key(ox.Literal("1"))
     True
@@ -86,7 +86,7 @@ def order_key(term: Term | ox.Triple | None) -> str:
 
 
 def full_key(term: Term | ox.Triple | None) -> str:
-    """Return a key that no other term has: of equal ones by datatype, then by text.
+    """Return a key that is unique to a term: ties in the order are broken by datatype and text.
 
     >>> full_key(ox.Literal(1.0)) < full_key(ox.Literal(1)) < full_key(ox.Literal(2))
     True
@@ -97,7 +97,7 @@ def full_key(term: Term | ox.Triple | None) -> str:
 
 
 def number_key(value: float) -> str:
-    """Return the key of a double, and of each number of at most 15 digits that it is nearest to.
+    """Return the key of a double, and of any number of at most 15 digits that is nearest to it.
 
     >>> number_key(1.5) == order_key(ox.Literal(1.5))
     True
@@ -106,7 +106,7 @@ def number_key(value: float) -> str:
 
 
 def _rising(value: float) -> int:
-    """Return the bits of a double as an integer that rises with it; -0.0 is 0.0."""
+    """Map a double to an integer of the same order, by its bits; -0.0 counts as 0.0."""
     bits: int = unpack(">q", pack(">d", value + 0.0))[0]
     return bits + (1 << 63) if bits >= 0 else ~bits
 
@@ -117,13 +117,13 @@ def _literal_key(text: str, datatype: str, language: str | None) -> str:
         return f"{_TEXT}{_above_nul(text)}\0{language or ''}"
     try:
         with localcontext(_EXACT):
-            return _keys_of_kinds[datatype](text, datatype)
+            return _KEYS[datatype](text, datatype)
     except (KeyError, ValueError, ArithmeticError):
         return f"{_OTHER}{datatype}\0{text}"
 
 
 def _above_nul(text: str) -> str:
-    """Return a text without U+0000, which ends texts in keys; the order of texts stays."""
+    """Escape U+0000, which terminates texts in keys, without changing the order of texts."""
     if "\0" not in text and "\1" not in text:
         return text
     return text.replace("\1", "\1\2").replace("\0", "\1\1")
@@ -133,12 +133,12 @@ def _number_key(text: str, datatype: str) -> str:
     value = NUMERALS[datatype](text)
     if len(text) <= SURE or datatype in {DOUBLE, FLOAT}:
         return number_key(value)
-    # The decimal that Python and SPARQL write for this double is the one that others are beside.
-    beside = int((Decimal(text) - Decimal(repr(value))).scaleb(18))
-    if not beside:
+    # Numbers that share a double are ordered by their distance from its shortest decimal form.
+    distance = int((Decimal(text) - Decimal(repr(value))).scaleb(18))
+    if not distance:
         return number_key(value)
-    rising, below = _rising(value), beside < 0
-    return f"{_NUMBER}1{rising - below:016x}{'~' if below else '+'}{beside % (1 << 128):032x}"
+    rising, below = _rising(value), distance < 0
+    return f"{_NUMBER}1{rising - below:016x}{'~' if below else '+'}{distance % (1 << 128):032x}"
 
 
 def _boolean_key(text: str, _: str) -> str:
@@ -147,10 +147,10 @@ def _boolean_key(text: str, _: str) -> str:
 
 def _instant_key(text: str, datatype: str) -> str:
     kind, form = _FORMS[datatype]
-    found = form.fullmatch(text)
-    if found is None:
+    match = form.fullmatch(text)
+    if match is None:
         raise ValueError(text)
-    parts = found.groupdict()
+    parts = match.groupdict()
     days = (
         _days(int(parts["year"]), int(parts["month"]), int(parts["day"])) if "day" in parts else 0
     )
@@ -161,14 +161,14 @@ def _instant_key(text: str, datatype: str) -> str:
 
 
 def _days(year: int, month: int, day: int) -> int:
-    """Return the days from a day in March of the year 0 on, in the Gregorian calendar."""
+    """Return the day number in the proleptic Gregorian calendar, counted from March of year 0."""
     is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     lengths = (31, 29 if is_leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
     if not 1 <= month <= 12 or not 1 <= day <= lengths[month - 1]:
         raise ValueError("there is no such day")
-    since = year if month > 2 else year - 1
-    months = (month + 9) % 12  # from March on
-    return 365 * since + since // 4 - since // 100 + since // 400 + (153 * months + 2) // 5 + day
+    years = year if month > 2 else year - 1
+    months = (month + 9) % 12  # from March on, so that the leap day is the last of a year
+    return 365 * years + years // 4 - years // 100 + years // 400 + (153 * months + 2) // 5 + day
 
 
 def _seconds_of_day(hour: int, minute: int, second: str) -> Decimal:
@@ -189,10 +189,10 @@ def _zone_seconds(zone: str | None) -> int:
 
 
 def _period_key(text: str, datatype: str) -> str:
-    found = _PERIOD.fullmatch(text)
-    if found is None:
+    match = _PERIOD.fullmatch(text)
+    if match is None:
         raise ValueError(text)
-    sign, *parts = found.groups()
+    sign, *parts = match.groups()
     years, months, days, hours, minutes, seconds = (Decimal(part or 0) for part in parts)
     has_months, has_days = any(parts[:2]), any(parts[2:])
     if (datatype == XSD + "dayTimeDuration" and has_months) or (
@@ -207,12 +207,12 @@ def _period_key(text: str, datatype: str) -> str:
 def _seconds_key(seconds: Decimal) -> str:
     whole = int(seconds.to_integral_value(rounding="ROUND_FLOOR"))
     if not _LEAST <= whole < _MOST:
-        raise ValueError("beyond all times")
+        raise ValueError("out of range: more than 64 bits of seconds")
     digits = f"{seconds - whole:f}".partition(".")[2].rstrip("0")
     return f"{whole - _LEAST:016x}{digits}"
 
 
-_keys_of_kinds: dict[str, Callable[[str, str], str]] = {
+_KEYS: dict[str, Callable[[str, str], str]] = {
     **dict.fromkeys(NUMERALS, _number_key),
     XSD + "boolean": _boolean_key,
     **dict.fromkeys(_FORMS, _instant_key),

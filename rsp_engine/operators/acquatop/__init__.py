@@ -1,1 +1,1 @@
-"""Topk+N over the Super-MTK+N list, and what it is made of."""
+"""AcquaTop's Topk+N over the Super-MTK+N list, and the ranking of a whole window."""

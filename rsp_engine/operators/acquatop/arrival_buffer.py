@@ -1,4 +1,4 @@
-"""Arrivals with two sides, as they wait for their window."""
+"""Arrivals with a streaming and a remote value, buffered until their window is evaluated."""
 
 from __future__ import annotations
 
@@ -21,18 +21,25 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.model.state import StateData
 
-__all__ = ["ArrivalBuffer", "JoinedObject", "ScoreFunction"]
+__all__ = [
+    "ArrivalBuffer",
+    "JoinedArrivals",
+    "ScoreFunction",
+    "apply_score",
+    "as_joined_arrivals",
+    "last_changes",
+]
 
 ScoreFunction = Callable[["Floats", "Floats"], "Floats"]
-"""F: from streaming and remote values to scores. What is not known remotely is NaN, and so is F."""
+"""F, from streaming and remote values to scores. It is NaN where the remote value is NaN."""
 
 
 @dataclass(frozen=True, slots=True)
-class JoinedObject:
-    """Arrivals as arrays of equal length, with x_S, x_D and F(x_S, x_D).
+class JoinedArrivals:
+    """A batch of arrivals: arrays of equal length, with x_S, x_D and F(x_S, x_D).
 
-    Their smallest and largest key are known, whether a remote value is missing, and whether the
-    keys rise: then each comes once.
+    `has_unknown` means that some scores are NaN. `has_rising_keys` means that the keys strictly
+    rise, so each occurs once.
     """
 
     keys: Integers
@@ -46,9 +53,9 @@ class JoinedObject:
     has_rising_keys: bool
 
     def latest(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return those of some arrivals that are the latest of their keys.
+        """Return those of the given indices that are the latest arrivals of their keys.
 
-        Of two arrivals at once the larger x_S counts, so that neither batches nor changes matter.
+        At equal positions the larger x_S wins, so the result does not depend on batches or changes.
         """
         if self.has_rising_keys:
             return places
@@ -60,14 +67,16 @@ class JoinedObject:
         if is_last.all():
             return places
         positions = self.positions[places]
-        if not (positions[1:] > positions[:-1]).all():  # else they stand in their order already
+        if not (
+            positions[1:] > positions[:-1]
+        ).all():  # otherwise the stable sort has them in order
             order = np.lexsort((self.streaming[places], positions, keys))
         return places[order[is_last]]
 
-    def newest(self) -> JoinedObject:
-        """Return the arrivals without those that are older than another of their key.
+    def newest(self) -> JoinedArrivals:
+        """Return the arrivals that have the latest position of their key.
 
-        Of a key that came twice at once both are left: which is better, changes may change.
+        Several arrivals of a key at that position are all kept: a change may decide between them.
         """
         if self.has_rising_keys:
             return self
@@ -93,16 +102,25 @@ class JoinedObject:
         )
 
 
-def as_joined(columns: tuple[Any, Any, Any, Any], score: ScoreFunction) -> JoinedObject:
-    """Return arrays of a batch with their scores, or raise what is wrong with it."""
+def as_joined_arrivals(columns: tuple[Any, Any, Any, Any], score: ScoreFunction) -> JoinedArrivals:
+    """Convert array-likes to a batch with scores; raise ValueError if they are not one."""
     keys, positions = (as_array(column, np.int64) for column in columns[:2])
     streaming, remote = (as_array(column, np.float64) for column in columns[2:])
     if not len(keys) == len(positions) == len(streaming) == len(remote):
         raise ValueError("keys, positions and both scores must be of equal length")
     if not len(keys):
-        facts = (0, 0, False, True)
-        return JoinedObject(keys, positions, streaming, remote, streaming, *facts)
-    # New keys are numbered as they come, so this is worth a look.
+        return JoinedArrivals(
+            keys,
+            positions,
+            streaming,
+            remote,
+            streaming,
+            0,
+            0,
+            has_unknown=False,
+            has_rising_keys=True,
+        )
+    # Keys are numbered in order of first arrival, so this is common.
     is_rising = bool((keys[1:] > keys[:-1]).all())
     smallest, largest = int(keys[0]), int(keys[-1])
     if not is_rising:
@@ -111,13 +129,14 @@ def as_joined(columns: tuple[Any, Any, Any, Any], score: ScoreFunction) -> Joine
         raise ValueError("a key must not be negative")
     if np.isnan(streaming.min()):
         raise ValueError("a score must be a number")
-    scores, has_unknown = scored(streaming, remote, score)
-    facts = (smallest, largest, has_unknown, is_rising)
-    return JoinedObject(keys, positions, streaming, remote, scores, *facts)
+    scores, has_unknown = apply_score(streaming, remote, score)
+    return JoinedArrivals(
+        keys, positions, streaming, remote, scores, smallest, largest, has_unknown, is_rising
+    )
 
 
-def scored(streaming: Floats, remote: Floats, score: ScoreFunction) -> tuple[Floats, bool]:
-    """Return the scores, and whether some are NaN; they may be so only where x_D is."""
+def apply_score(streaming: Floats, remote: Floats, score: ScoreFunction) -> tuple[Floats, bool]:
+    """Return the scores, and whether some are NaN; raise ValueError if one is where x_D is not."""
     if not len(streaming):
         return streaming, False
     with np.errstate(all="ignore"):
@@ -131,79 +150,79 @@ def scored(streaming: Floats, remote: Floats, score: ScoreFunction) -> tuple[Flo
 
 
 class ArrivalBuffer:
-    """All arrivals of a pane, until the first window that holds them is looked at.
+    """All arrivals of the panes that no window has taken yet.
 
-    All, because a later arrival of a key counts even where it is worse.
+    The buffer cannot keep only the best: the latest arrival of a key counts, even if it is worse.
     """
 
     def __init__(self) -> None:
         self.closed = -1
-        self._panes: dict[Pane, list[JoinedObject]] = {}
+        self._panes: dict[Pane, list[JoinedArrivals]] = {}
 
-    def add(self, pane: Pane, batch: JoinedObject) -> None:
-        """Put a batch into its pane; nothing of it if one of its windows has closed."""
+    def add(self, pane: Pane, batch: JoinedArrivals) -> None:
+        """Add a batch to its pane; raise ValueError if a window of the pane has closed."""
         check_open(pane, self.closed)
         if len(batch.keys):
             self._panes.setdefault(pane, []).append(batch)
 
-    def until(self, window: int) -> Iterator[tuple[Pane, JoinedObject]]:
-        """Yield the panes of a window, in time order, and their arrivals."""
+    def until(self, window: int) -> Iterator[tuple[Pane, JoinedArrivals]]:
+        """Remove and yield the panes that begin by a window, in time order, with their arrivals."""
         check_order(window, self.closed)
         for pane in sorted(pane for pane in self._panes if pane.first <= window):
             parts = self._panes.pop(pane)
-            yield pane, _joined(parts)
+            yield pane, _concatenate(parts)
 
-    def within(self, window: int) -> Iterator[tuple[Pane, JoinedObject]]:
-        """Yield the panes that a window holds, and the latest arrivals of their keys; keep them."""
+    def within(self, window: int) -> Iterator[tuple[Pane, JoinedArrivals]]:
+        """Yield the panes that a window contains, with the newest arrivals of their keys."""
         check_order(window, self.closed)
         for pane, parts in self._panes.items():
             if len(parts) > 1:
-                self._panes[pane] = [_joined(parts).newest()]
+                self._panes[pane] = [_concatenate(parts).newest()]
             if pane.first <= window <= pane.last:
                 yield pane, self._panes[pane][0]
 
     def holds(self, keys: Integers) -> Booleans:
-        """Tell which keys have an arrival here."""
+        """Return which keys have an arrival in the buffer."""
         parts = [part.keys for parts in self._panes.values() for part in parts]
         return np.isin(keys, np.concatenate(parts)) if parts else np.zeros(len(keys), dtype=bool)
 
     def close(self, window: int) -> None:
-        """Close a window, and forget the panes that no later one holds."""
+        """Close a window, and remove the panes that no later window contains."""
         check_order(window, self.closed)
         self.closed = window
         self._panes = {pane: parts for pane, parts in self._panes.items() if pane.last > window}
 
     def change(self, keys: Integers, remote: Floats, score: ScoreFunction) -> None:
-        """Give arrivals that wait the remote values of their keys, which come in order."""
+        """Set new remote values of keys, which are sorted, in the buffered arrivals."""
         self._panes = {
-            pane: [_changed(part, keys, remote, score) for part in parts]
+            pane: [_with_remote(part, keys, remote, score) for part in parts]
             for pane, parts in self._panes.items()
         }
 
     def state(self) -> StateData:
-        """Return what waits, as plain data; scores can be worked out anew."""
+        """Return the buffered arrivals as plain data, without scores."""
         panes = {}
         for pane, parts in sorted(self._panes.items(), key=itemgetter(0)):
-            whole = _joined(parts)
+            whole = _concatenate(parts)
             columns = (whole.keys, whole.positions, whole.streaming, whole.remote)
             panes[pane.name] = list(map(list, zip(*(c.tolist() for c in columns), strict=True)))
         return {"closed": self.closed, "size": len(panes), "panes": panes}
 
     def restore(self, state: StateData, score: ScoreFunction) -> None:
-        """Take back what waits."""
+        """Restore the buffered arrivals, and compute their scores."""
         self.closed = state["closed"]
         if len(state["panes"]) != state["size"]:
             raise ValueError(f"{state['size']} panes were saved")
         self._panes = {}
         for pane, rows in sorted((Pane.named(n), r) for n, r in state["panes"].items()):
             keys, positions, streaming, remote = zip(*rows, strict=True) if rows else ((),) * 4
-            self._panes[pane] = [as_joined((keys, positions, streaming, remote), score)]
+            self._panes[pane] = [as_joined_arrivals((keys, positions, streaming, remote), score)]
 
 
-def last_of_each(
+def last_changes(
     keys: Integers, remote: Floats, streaming: Floats
 ) -> tuple[Integers, Floats, Floats]:
-    """Return changes in the order of their keys, of each key the last."""
+    """Sort changes by key, and keep the last change of each key."""
     if not len(keys) == len(remote) == len(streaming):
         raise ValueError("keys and remote values must be of equal length")
     order = np.argsort(keys, kind="stable")
@@ -213,10 +232,10 @@ def last_of_each(
     return keys[order], remote[order], streaming[order]
 
 
-def _joined(parts: list[JoinedObject]) -> JoinedObject:
+def _concatenate(parts: list[JoinedArrivals]) -> JoinedArrivals:
     if len(parts) == 1:
         return parts[0]
-    return JoinedObject(
+    return JoinedArrivals(
         np.concatenate([part.keys for part in parts]),
         np.concatenate([part.positions for part in parts]),
         np.concatenate([part.streaming for part in parts]),
@@ -229,13 +248,13 @@ def _joined(parts: list[JoinedObject]) -> JoinedObject:
     )
 
 
-def _changed(
-    part: JoinedObject, keys: Integers, remote: Floats, score: ScoreFunction
-) -> JoinedObject:
+def _with_remote(
+    part: JoinedArrivals, keys: Integers, remote: Floats, score: ScoreFunction
+) -> JoinedArrivals:
     places = np.minimum(np.searchsorted(keys, part.keys), len(keys) - 1)
     is_changed = keys[places] == part.keys
     if not is_changed.any():
         return part
     values = np.where(is_changed, remote[places], part.remote)
-    scores, has_unknown = scored(part.streaming, values, score)
+    scores, has_unknown = apply_score(part.streaming, values, score)
     return replace(part, remote=values, scores=scores, has_unknown=has_unknown)

@@ -1,9 +1,9 @@
-"""Whether an answer is surely right, although objects were forgotten.
+"""Score bounds that decide whether an answer is exact although objects were dropped.
 
-An object that is dropped is worse than enough others that live as long. If one of these later falls
-back, the dropped object may have belonged into an answer after all; nobody knows, but its score was
-not better than the best dropped so far. So for each end two bounds are kept: how good the best
-dropped object was, and how good an object may be that is missing.
+An object is dropped when enough better objects live as long. If the score of one of these falls
+later, a dropped object may belong in an answer after all. Its score is not stored, but is at most
+the best dropped so far. So two upper bounds are kept for each end (the last window of an object):
+the best score that was dropped, and the best score that may be missing from an answer.
 """
 
 from __future__ import annotations
@@ -20,63 +20,63 @@ __all__ = ["LEAST", "ExactnessBound"]
 
 
 LEAST = -float(np.finfo(np.float64).max)
-"""A bound of scores that tells a score of -inf from no score."""
+"""The lowest bound of an object; -inf is reserved for no object at all."""
 
-_SPARE = 64  # so that few windows need new tables
+_SPARE = 64  # extra entries, so that few windows need larger tables
 
 
 class ExactnessBound:
-    """Memory: two numbers for each window that is active."""
+    """Two score bounds for each end. Memory: two numbers for each active window."""
 
     def __init__(self) -> None:
-        self._first = 0  # the end that the tables begin with
+        self._first = 0  # the end of the first entry
         self._dropped: Floats = np.empty(0)
         self._missing: Floats = np.empty(0)
 
     def reach(self, end: int) -> None:
-        """Make room for objects that live until an end. None is noted that lives longer."""
-        if (more := end - self._first + 1 - len(self._dropped)) > 0:
-            none = np.full(more + _SPARE, -np.inf)
+        """Extend the tables to an end. Call this before objects with that end are recorded."""
+        if (count := end - self._first + 1 - len(self._dropped)) > 0:
+            none = np.full(count + _SPARE, -np.inf)
             self._dropped = np.concatenate((self._dropped, none))
             self._missing = np.concatenate((self._missing, none))
 
     def drop(self, end: Integers, scores: Floats) -> None:
-        """Note objects that are kept out although they live on: so many others are better."""
+        """Record live objects that leave the list because enough others are better."""
         if len(end):
             np.maximum.at(self._dropped, end - self._first, np.maximum(scores, LEAST))
 
     def pass_over(self, end: int, score: float) -> None:
-        """Note that objects are kept out that are not better than a score; -inf for none."""
+        """Record that objects up to a score never entered the list; -inf means none."""
         place = end - self._first
         self._dropped[place] = max(self._dropped[place], score)
 
     def fall(self, end: int) -> None:
-        """Note that an object fell back, or left, that lives until an end.
+        """Record that the score of a listed object with an end fell, or that the object left.
 
-        What it kept out of the list may be missing now.
+        Objects that it kept out of the list may be missing now.
         """
         until = max(0, end - self._first + 1)
         np.maximum(self._missing[:until], self._dropped[:until], out=self._missing[:until])
 
     def miss(self, end: Integers, scores: Floats) -> None:
-        """Note objects outside the list that may be as good as these scores."""
+        """Record objects that may be missing from answers, with upper bounds of their scores."""
         if len(end):
             np.maximum.at(self._missing, end - self._first, np.maximum(scores, LEAST))
 
     def missing(self, window: int) -> float:
-        """Return how good an object may be that is missing in a window; -inf if none is."""
+        """Return an upper bound of the scores missing from a window; -inf if none is missing."""
         return float(self._missing[max(0, window - self._first) :].max(initial=-np.inf))
 
     def kept_out(self, end: int) -> float:
-        """Return how good an object may be that is kept out of the list and lives until an end."""
+        """Return an upper bound of the scores outside the list for one end."""
         place = end - self._first
         return float(max(self._dropped[place], self._missing[place]))
 
     def expire(self, window: int) -> None:
-        """Forget what does not live until a window."""
-        if (gone := window - self._first) > 0:
+        """Remove the bounds of ends before a window."""
+        if (expired := window - self._first) > 0:
             self._first = window
-            self._dropped, self._missing = self._dropped[gone:], self._missing[gone:]
+            self._dropped, self._missing = self._dropped[expired:], self._missing[expired:]
 
     def state(self) -> StateData:
         """Return the bounds as plain data."""
@@ -84,7 +84,7 @@ class ExactnessBound:
         return {"first": self._first, **tables}
 
     def restore(self, state: StateData) -> None:
-        """Take the bounds back."""
+        """Restore the bounds."""
         self._first = state["first"]
         self._dropped = np.array(state["dropped"], dtype=np.float64)
         self._missing = np.array(state["missing"], dtype=np.float64)

@@ -1,18 +1,18 @@
-"""Topk+N: the k best of each window where remote changes move the scores.
+"""Topk+N: the top-k of each window when remote changes move the scores.
 
-The score of an object is F(x_S, x_D), of what the stream said when it last arrived and of what the
-remote side says. The Super-MTK+N list keeps, for every active window, the K+N best live objects:
-the first K of them are the answer, the next N stand by, since changes may move them up.
+The score of an object is F(x_S, x_D): x_S is the streaming value of its latest arrival, and x_D its
+remote value. The Super-MTK+N list keeps, for every active window, the K+N best live objects: the
+first K are the answer, and the next N are in reserve, since changes may move them up.
 
     K-list | N-list | outside
 
-A key that arrives again replaces its earlier arrival. A change of an object in the list moves it.
-One of an object outside enters it with a lower bound of its score, F(min.score_S, x_D): what it
-streamed was forgotten, but it was not less than the least of its pane. That needs an F that does
-not fall when x_S rises; otherwise such changes are left out. Where an answer is surely the oracle's
-it says so: see `ExactnessBound`.
+A key that arrives again replaces its earlier arrival. A change of a listed object moves it in the
+list. A changed object outside the list enters with a lower bound of its score, F(min.score_S, x_D):
+its x_S was not kept, but is at least the smallest x_S of its pane. That requires an F that does not
+decrease in x_S; for any other F such changes are ignored. An answer is marked as exact if it is
+guaranteed to equal the oracle's: see `ExactnessBound`.
 
-A remote value that is not known yet is NaN: such an object is outside until a change tells it.
+An unknown remote value is NaN: such an object is outside the list until a change gives its value.
 
 >>> from rsp_engine.model.windows import Pane
 >>> operator = TopkN(TopkNConfig(1, n=1), lambda streaming, remote: streaming + remote)
@@ -37,14 +37,13 @@ import numpy as np
 from rsp_engine.model.state import StateData, check_header, with_header
 from rsp_engine.operators.acquatop.arrival_buffer import (
     ArrivalBuffer,
-    JoinedObject,
+    JoinedArrivals,
     ScoreFunction,
-    as_joined,
-    last_of_each,
-    scored,
+    apply_score,
+    as_joined_arrivals,
+    last_changes,
 )
 from rsp_engine.operators.acquatop.exactness_bound import LEAST, ExactnessBound
-from rsp_engine.operators.acquatop.key_marks import KeyMarks
 from rsp_engine.operators.acquatop.last_arrivals import LastArrivals
 from rsp_engine.operators.topk.contract import (
     Arrivals,
@@ -59,7 +58,7 @@ from rsp_engine.operators.topk.super_mtk_list import Candidate, Dropped, SuperMT
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.model.windows import Pane
 
 __all__ = ["Area", "TopkN", "TopkNConfig"]
@@ -69,7 +68,7 @@ Area = Literal["K-list", "N-list", "outside"]
 
 @dataclass(frozen=True, slots=True)
 class TopkNConfig(TopkOperatorConfig):
-    """The k best, and n that stand by; `is_monotone` says that F does not fall when x_S rises."""
+    """The configuration of Topk+N: k, n, and `is_monotone`: F does not decrease in x_S."""
 
     n: int = 0
     is_monotone: bool = True
@@ -81,30 +80,61 @@ class TopkNConfig(TopkOperatorConfig):
 
     @property
     def size(self) -> int:
-        """How many are kept for each window: K+N."""
+        """The number of objects kept for each window: K+N."""
         return self.k + self.n
 
 
-class TopkN:
-    """Time for a pane of n arrivals: O(n + c); for m changes: O((c + m) log (c + m)).
+class _KeyMarks:
+    """A reusable table of marks, to find the keys of one array in another in one pass.
 
-    c is the length of the list. Memory: O(c), two numbers for each key up to the largest, and the
-    arrivals of panes that no window has looked at yet.
+    Keys are dense integers. Memory: a byte for each.
+    """
+
+    def __init__(self) -> None:
+        self._marks: Booleans = np.zeros(0, dtype=bool)
+
+    def reach(self, largest: int) -> None:
+        """Extend the table to the largest key."""
+        if largest >= len(self._marks):
+            self._marks = np.zeros(max(largest + 1, 2 * len(self._marks)), dtype=bool)
+
+    def places(self, keys: Integers, *targets: Integers) -> NDArray[np.intp]:
+        """Return the indices of the keys that are in one of the target arrays.
+
+        >>> table = _KeyMarks()
+        >>> table.reach(3)
+        >>> table.places(np.array([3, 1, 3, 2]), np.array([3]), np.array([2])).tolist()
+        [0, 2, 3]
+        """
+        for array in targets:
+            self._marks[array] = True
+        places = self._marks.take(keys).nonzero()[0]
+        for array in targets:
+            self._marks[array] = False
+        return places
+
+
+class TopkN:
+    """The Topk+N operator.
+
+    Time for a pane of n arrivals: O(n + c); for m changes: O((c + m) log (c + m)), with c objects
+    in the list. Memory: O(c), two numbers for each key up to the largest, and the arrivals of panes
+    that no window has taken yet.
     """
 
     def __init__(self, config: TopkNConfig, score: ScoreFunction) -> None:
         self.config = config
         self._score = score
-        self._window = 0  # the window that is looked at
-        self._inflow = ArrivalBuffer()
+        self._window = 0  # the window being evaluated
+        self._buffer = ArrivalBuffer()
         self._border = Border(config.size)
-        self._latest = LastArrivals()
-        self._recurrence = KeyMarks()
-        self._largest = -1  # no key so far was larger
-        self._doubt = ExactnessBound()
-        # With each object: x_S, as low and as high as it may have been, and x_D.
-        self._list = SuperMTKList(config.size, more=3)
-        self._has_bounds = False  # whether x_S may be known as bounds only
+        self._last_arrivals = LastArrivals()
+        self._key_marks = _KeyMarks()
+        self._largest = -1  # the largest key so far
+        self._exactness = ExactnessBound()
+        # The payload of an object: a lower and an upper bound of x_S, and x_D.
+        self._list = SuperMTKList(config.size, payload_width=3)
+        self._has_bounds = False  # whether the bounds of some x_S may differ
 
     def __len__(self) -> int:
         return len(self._list)
@@ -116,140 +146,146 @@ class TopkN:
 
     @property
     def scores(self) -> Floats:
-        """The scores of the list, which fall."""
+        """The scores of the list, in descending order."""
         return self._list.scores
 
     @property
     def ends(self) -> Integers:
-        """The last window that holds each object of the list."""
+        """The last window that contains each object of the list."""
         return self._list.end
 
     def arrive(self, pane: Pane, keys: Any, positions: Any, streaming: Any, remote: Any) -> None:  # noqa: ANN401 - array-like
-        """Take arrivals of a pane whose windows are all open, with x_S and x_D.
+        """Add arrivals of a pane, none of whose windows has closed, with x_S and x_D.
 
-        Arrays are kept as they are: the caller must not write into them any more.
+        Arrays are not copied: the caller must not write to them afterwards.
         """
-        self._inflow.add(pane, as_joined((keys, positions, streaming, remote), self._score))
+        self._buffer.add(
+            pane, as_joined_arrivals((keys, positions, streaming, remote), self._score)
+        )
 
     def settle(self, window: int) -> None:
-        """Put into the list what has arrived for a window so far."""
-        panes = [found for found in self._inflow.until(window) if found[0].last >= window]
+        """Insert into the list the arrivals of a window so far."""
+        panes = [pair for pair in self._buffer.until(window) if pair[0].last >= window]
         self._window = window
-        self._latest.expire(window)
-        self._doubt.expire(window)
+        self._last_arrivals.expire(window)
+        self._exactness.expire(window)
         if not panes:
             self._list.purge(window)
         for pane, batch in panes:
             self._take(pane.last, batch)
 
-    def _take(self, end: int, batch: JoinedObject) -> None:
-        """Take the arrivals of a pane."""
-        self._doubt.reach(end)
-        # A key larger than all before never came before: it is not in the list.
-        may_recur = batch.smallest <= self._largest
+    def _take(self, end: int, batch: JoinedArrivals) -> None:
+        """Insert the arrivals of a pane into the list."""
+        self._exactness.reach(end)
+        # A key larger than all earlier ones is new: it is not in the list.
+        may_rearrive = batch.smallest <= self._largest
         self._largest = max(self._largest, batch.largest)
-        self._recurrence.reach(self._largest)
-        near, below = self._near(batch, may_recur=may_recur)
-        replaced = self._replace(batch, near) if may_recur else near[:0]
+        self._key_marks.reach(self._largest)
+        near, below = self._near(batch, may_rearrive=may_rearrive)
+        replaced = self._replace(batch, near) if may_rearrive else near[:0]
         ranked = self._ranked(batch, near)
         best = ranked[: self.config.size]
-        forgotten = self._forgotten(end, batch, best, replaced) if may_recur else batch.keys[:0]
+        forgotten = self._forgotten(end, batch, best, replaced) if may_rearrive else batch.keys[:0]
         new = Arrivals(batch.keys[best], batch.positions[best], batch.scores[best])
         streaming = batch.streaming[best]
-        more = _rows(streaming, streaming, batch.remote[best])
-        self._drop(self._list.insert(end, new, more, window=self._window))
+        payload = _rows(streaming, streaming, batch.remote[best])
+        self._drop(self._list.insert(end, new, payload, window=self._window))
         self._suspect(end, forgotten)
-        self._latest.take(end, batch.keys, batch.positions, batch.streaming)
+        self._last_arrivals.take(end, batch.keys, batch.positions, batch.streaming)
         if len(ranked) > len(best):
             below = max(below, float(batch.scores[ranked[len(best)]]), LEAST)
-        self._doubt.pass_over(end, below)
+        self._exactness.pass_over(end, below)
         if batch.has_unknown:
-            self._doubt.miss(np.array([end]), np.array([np.inf]))
+            self._exactness.miss(np.array([end]), np.array([np.inf]))
 
-    def _near(self, batch: JoinedObject, *, may_recur: bool) -> tuple[NDArray[np.intp], float]:
-        """Return the places of arrivals near the top and of listed keys, of each key the latest.
+    def _near(self, batch: JoinedArrivals, *, may_rearrive: bool) -> tuple[NDArray[np.intp], float]:
+        """Return the indices of the latest arrivals of top keys and of listed keys.
 
-        The K+N best are among them. Return also how good the best of the others may be.
+        They include the K+N best. Return also an upper bound of the scores of the others.
         """
         above = self._border.above(batch.scores)
         if above is not None:
-            if batch.has_rising_keys and not may_recur:
+            if batch.has_rising_keys and not may_rearrive:
                 return above, nextafter(self._border.lowest, -np.inf)
-            sought = [batch.keys[above], self._list.keys] if may_recur else [batch.keys[above]]
-            places = self._recurrence.places(batch.keys, *sought)
-            found = self._latest_of(batch, places, may_recur=may_recur)
+            targets = [batch.keys[above], self._list.keys] if may_rearrive else [batch.keys[above]]
+            places = self._key_marks.places(batch.keys, *targets)
+            latest = self._latest_of(batch, places, may_rearrive=may_rearrive)
             lowest = self._border.lowest
             if (
-                len(found) == len(places) == len(above)
-                or np.count_nonzero(batch.scores[found] >= lowest) >= self.config.size
+                len(latest) == len(places) == len(above)
+                or np.count_nonzero(batch.scores[latest] >= lowest) >= self.config.size
             ):
-                return found, nextafter(lowest, -np.inf)
-        # A small batch, or few keys again and again.
+                return latest, nextafter(lowest, -np.inf)
+        # A small batch, or one with few distinct keys.
         places = np.arange(len(batch.keys))
-        return self._latest_of(batch, places, may_recur=may_recur), -np.inf
+        return self._latest_of(batch, places, may_rearrive=may_rearrive), -np.inf
 
     def _latest_of(
-        self, batch: JoinedObject, places: NDArray[np.intp], *, may_recur: bool
+        self, batch: JoinedArrivals, places: NDArray[np.intp], *, may_rearrive: bool
     ) -> NDArray[np.intp]:
-        """Return those of some arrivals that are the latest of their keys, here and before."""
-        found = batch.latest(places)
-        if not may_recur or batch.positions[found].min() > self._latest.newest:
-            return found
-        found = found[self._latest.are_latest(batch.keys[found], batch.positions[found])]
-        again, listed = self._again(batch, found)
-        # Of two arrivals at once the larger x_S counts, in whatever order they are given.
-        is_less = (batch.positions[found[again]] == self._list.positions[listed]) & (
-            batch.streaming[found[again]] < self._list.more[listed, 1]
+        """Return those of the indices that are the latest arrivals of their keys so far."""
+        latest = batch.latest(places)
+        if not may_rearrive or batch.positions[latest].min() > self._last_arrivals.newest:
+            return latest
+        latest = latest[self._last_arrivals.are_latest(batch.keys[latest], batch.positions[latest])]
+        again, listed = self._listed_again(batch, latest)
+        # At equal positions the larger x_S wins, in any order of arrival.
+        is_less = (batch.positions[latest[again]] == self._list.positions[listed]) & (
+            batch.streaming[latest[again]] < self._list.payload[listed, 1]
         )
-        return np.delete(found, again[is_less])
+        return np.delete(latest, again[is_less])
 
-    def _again(
-        self, batch: JoinedObject, near: NDArray[np.intp]
+    def _listed_again(
+        self, batch: JoinedArrivals, near: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return which of some arrivals, each of another key, are listed, and where."""
+        """Return which of some arrivals of distinct keys are listed, and their list indices."""
         keys, listed = batch.keys[near], self._list.keys
-        again = self._recurrence.places(keys, listed)
-        places = self._recurrence.places(listed, keys[again])
+        again = self._key_marks.places(keys, listed)
+        places = self._key_marks.places(listed, keys[again])
         return again[np.argsort(keys[again])], places[np.argsort(listed[places])]
 
-    def _replace(self, batch: JoinedObject, near: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Take objects out of the list that arrive again; return the places of these arrivals."""
-        again, places = self._again(batch, near)
+    def _replace(self, batch: JoinedArrivals, near: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Remove listed objects that arrive again; return the indices of these arrivals."""
+        again, places = self._listed_again(batch, near)
         fell = ~(batch.scores[near[again]] >= self._list.scores[places])
         self._fall(self._list.end[places[fell]])
-        gone = np.zeros(len(self._list), dtype=bool)
-        gone[places] = True
-        self._list.remove(gone)
+        removed = np.zeros(len(self._list), dtype=bool)
+        removed[places] = True
+        self._list.remove(removed)
         return near[again]
 
     def _forgotten(
-        self, end: int, batch: JoinedObject, best: NDArray[np.intp], replaced: NDArray[np.intp]
+        self, end: int, batch: JoinedArrivals, best: NDArray[np.intp], replaced: NDArray[np.intp]
     ) -> Integers:
-        """Return keys that came at the same time before, and what they streamed is forgotten.
+        """Return keys with an earlier arrival at the same position whose x_S was not kept.
 
-        It was not better than what was kept out; if F is monotone, who is better streamed more.
+        Its score was at most that of objects outside the list. So, if F is monotone, a new arrival
+        with a better score has the larger x_S, and wins.
         """
-        if not len(best) or batch.positions[best].min() > self._latest.newest:
+        if not len(best) or batch.positions[best].min() > self._last_arrivals.newest:
             return batch.keys[:0]
         places = np.setdiff1d(best, replaced)
-        at_once = self._latest.came_at(batch.keys[places], batch.positions[places])
+        at_once = self._last_arrivals.came_at(batch.keys[places], batch.positions[places])
         if self.config.is_monotone:
-            at_once &= batch.scores[places] <= self._doubt.kept_out(end)
+            at_once &= batch.scores[places] <= self._exactness.kept_out(end)
         return np.sort(batch.keys[places[at_once]])
 
     def _suspect(self, end: int, keys: Integers) -> None:
-        """Note of keys in the list that x_S may be larger: of two arrivals at once that counts."""
+        """Account for keys with another arrival at the same position, whose x_S may be larger.
+
+        If F is monotone, raise their upper bounds of x_S; otherwise record them as missing.
+        """
         places = _places(self._list.keys, keys)
         places = places[places >= 0]
         if len(places) and self.config.is_monotone:
-            highest = self._latest.lives(self._list.keys[places]).highest
-            self._list.more[places, 1] = np.maximum(self._list.more[places, 1], highest)
+            highest = self._last_arrivals.lookup(self._list.keys[places]).highest
+            self._list.payload[places, 1] = np.maximum(self._list.payload[places, 1], highest)
             self._has_bounds = True
         elif len(places):
-            self._doubt.miss(np.array([end]), np.array([np.inf]))
+            self._exactness.miss(np.array([end]), np.array([np.inf]))
 
-    def _ranked(self, batch: JoinedObject, near: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the places of those whose remote values are known, best first."""
+    def _ranked(self, batch: JoinedArrivals, near: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the indices of the arrivals with a score, best first."""
         scores = batch.scores[near]
         if batch.has_unknown:
             known = ~np.isnan(scores)
@@ -259,152 +295,154 @@ class TopkN:
         return near[order]
 
     def _fall(self, ends: Integers) -> None:
-        """Note that objects fell back or left, which lived until these ends."""
+        """Record that objects with these ends fell in the list, or left it."""
         if len(ends):
-            self._doubt.fall(int(ends.max()))
+            self._exactness.fall(int(ends.max()))
 
     def _drop(self, dropped: Dropped | None) -> None:
-        """Note objects that left the list; of some, only a lower bound was known."""
+        """Record objects that left the list; some may have only bounds of their scores."""
         if dropped is None:
             return
-        self._doubt.drop(dropped.end, -dropped.falling)
+        self._exactness.drop(dropped.end, -dropped.negated)
         if self._has_bounds:
-            low, high, remote = dropped.more.T
+            low, high, remote = dropped.payload.T
             unsure = low < high
-            highest, _ = scored(high[unsure], remote[unsure], self._score)
-            self._doubt.miss(dropped.end[unsure], highest)
+            highest, _ = apply_score(high[unsure], remote[unsure], self._score)
+            self._exactness.miss(dropped.end[unsure], highest)
 
     def change(self, keys: Any, remote: Any, streaming: Any = None) -> None:  # noqa: ANN401 - array-like
-        """Take new remote values of keys; NaN says that there is none any more.
+        """Apply new remote values of keys; NaN means that a key has none any more.
 
-        The last one counts where a key comes twice. Who remembers what objects outside the list
-        streamed may say so, and they are scored as they are; NaN is not remembered.
+        If a key occurs twice, the last value counts. `streaming` may give x_S of objects outside
+        the list, which then get exact scores; NaN means unknown.
         """
         keys, remote = as_array(keys, np.int64), as_array(remote, np.float64)
         streaming = np.full(len(keys), np.nan) if streaming is None else streaming
-        keys, remote, streaming = last_of_each(keys, remote, as_array(streaming, np.float64))
+        keys, remote, streaming = last_changes(keys, remote, as_array(streaming, np.float64))
         if not len(keys):
             return
         places = _places(self._list.keys, keys)
         listed, outside = places >= 0, places < 0
-        end, more = self._list.end, self._list.more.copy()
-        more[places[listed], 2] = remote[listed]
-        # Scores come first: one that cannot be worked out must leave everything as it is.
-        scores, _ = scored(more[:, 0], more[:, 2], self._score)
-        newcomers = self._outside(keys[outside], remote[outside], streaming[outside])
-        self._inflow.change(keys, remote, self._score)
+        end, payload = self._list.end, self._list.payload.copy()
+        payload[places[listed], 2] = remote[listed]
+        # Compute scores first: if F raises an error, the operator must stay unchanged.
+        scores, _ = apply_score(payload[:, 0], payload[:, 2], self._score)
+        newcomers = self._outside_rows(keys[outside], remote[outside], streaming[outside])
+        self._buffer.change(keys, remote, self._score)
         unsure = newcomers[4][:, 0] < newcomers[4][:, 1]
         if not self.config.is_monotone:
             ends = newcomers[3][unsure]
-            self._doubt.miss(ends, np.full(len(ends), np.inf))
+            self._exactness.miss(ends, np.full(len(ends), np.inf))
             newcomers, unsure = [column[~unsure] for column in newcomers], unsure[:0]
         self._has_bounds |= bool(unsure.any())
         self._fall(end[~(scores >= self._list.scores)])
-        rows = [self._list.keys, self._list.positions, scores, end, more]
+        rows = [self._list.keys, self._list.positions, scores, end, payload]
         rows = list(map(np.concatenate, zip(rows, newcomers, strict=True)))
-        keys, positions, scores, end, more = (row[~np.isnan(rows[2])] for row in rows)
-        found = Arrivals(keys, positions, scores)
-        self._drop(self._list.replace(found, end, more, window=self._window))
+        keys, positions, scores, end, payload = (row[~np.isnan(rows[2])] for row in rows)
+        objects = Arrivals(keys, positions, scores)
+        self._drop(self._list.replace(objects, end, payload, window=self._window))
 
-    def _outside(self, keys: Integers, remote: Floats, streaming: Floats) -> list[NDArray[Any]]:
-        """Return objects outside the list that live, as rows for it, with their lower bounds."""
-        known = self._latest.known(keys) & ~np.isnan(remote)
+    def _outside_rows(
+        self, keys: Integers, remote: Floats, streaming: Floats
+    ) -> list[NDArray[Any]]:
+        """Return the live objects among keys outside the list, as rows of it with bounds of x_S."""
+        known = self._last_arrivals.known(keys) & ~np.isnan(remote)
         keys, remote, streaming = keys[known], remote[known], streaming[known]
-        positions, end, low, high = self._latest.lives(keys)
+        positions, end, low, high = self._last_arrivals.lookup(keys)
         low = np.where(np.isnan(streaming), low, streaming)
         high = np.where(np.isnan(streaming), high, streaming)
-        scores, _ = scored(low, remote, self._score)
+        scores, _ = apply_score(low, remote, self._score)
         rows = [keys, positions, scores, end, _rows(low, high, remote)]
         return [row[end >= self._window] for row in rows]
 
     def close(self, window: int) -> TopkAnswer:
-        """Close a window, and all before it, and return its ranking."""
+        """Close a window and all earlier ones, and return its top-k."""
         self.settle(window)
         k = self.config.k
         keys, scores = self._list.keys[:k].copy(), self._list.scores[:k]
         bound = float(scores[-1]) if len(scores) == k else -np.inf
-        missing = self._doubt.missing(window)
+        missing = self._exactness.missing(window)
         has_all = missing == -np.inf or missing < bound
         in_order = True
         if self._has_bounds:
-            low, high, remote = self._list.more.T
+            low, high, remote = self._list.payload.T
             unsure = np.flatnonzero(low < high)
             below = unsure[unsure >= k]
-            highest, _ = scored(high[below], remote[below], self._score)
+            highest, _ = apply_score(high[below], remote[below], self._score)
             has_all &= bool((highest < bound).all())
             in_order = len(below) == len(unsure)
             self._has_bounds = bool(len(unsure))
-        self._inflow.closed, self._window = window, window + 1
+        self._buffer.closed, self._window = window, window + 1
         return TopkAnswer(window, keys, scores, has_all and in_order, has_all)
 
     def candidates(self) -> list[Candidate]:
-        """Return the Super-MTK+N list, with marks, seen from the first window that is open."""
-        current = self._inflow.closed + 1
+        """Return the Super-MTK+N list with its window marks, as of the first open window."""
+        current = self._buffer.closed + 1
         self._list.purge(current)
         return self._list.candidates(current)
 
     def pointers(self) -> dict[int, int]:
         """Return the lower bound pointer of each window that has K+N objects."""
-        current = self._inflow.closed + 1
+        current = self._buffer.closed + 1
         self._list.purge(current)
         return self._list.pointers(current)
 
     def areas(self, window: int) -> dict[int, Area]:
         """Return the area of each listed object in the MTK+N list of a window."""
         places = np.flatnonzero(self._list.end >= window)
-        found: dict[int, Area] = dict.fromkeys(self._list.keys.tolist(), "outside")
+        areas: dict[int, Area] = dict.fromkeys(self._list.keys.tolist(), "outside")
         for rank, key in enumerate(self._list.keys[places[: self.config.size]].tolist()):
-            found[key] = "K-list" if rank < self.config.k else "N-list"
-        return found
+            areas[key] = "K-list" if rank < self.config.k else "N-list"
+        return areas
 
     def state(self) -> StateData:
-        """Return all there is to know, as plain data, to be restored from."""
+        """Return the state of the operator as plain data."""
         content = {
             "window": self._window,
             "largest": self._largest,
             "has_bounds": self._has_bounds,
-            "guess": self._border.guess,  # it tells how good those may be that are passed over
-            "inflow": self._inflow.state(),
-            "latest": self._latest.state(),
-            "doubt": self._doubt.state(),
+            "guess": self._border.guess,  # it affects the bounds of later panes
+            "inflow": self._buffer.state(),
+            "latest": self._last_arrivals.state(),
+            "doubt": self._exactness.state(),
             "list": self._list.state(),
         }
         return with_header("Topk+N", asdict(self.config), content)
 
     @classmethod
     def restored(cls, config: TopkNConfig, score: ScoreFunction, state: StateData) -> TopkN:
-        """Return an operator that goes on from a state."""
+        """Restore an operator from a saved state."""
         check_header(state, "Topk+N", asdict(config))
-        made = cls(config, score)
-        made._window, made._largest = state["window"], state["largest"]
-        made._has_bounds = state["has_bounds"]
-        made._border.guess = state["guess"]
-        made._recurrence.reach(made._largest)
-        made._inflow.restore(state["inflow"], score)
-        made._latest.restore(state["latest"])
-        made._doubt.restore(state["doubt"])
-        made._list.restore(state["list"])
-        return made
+        operator = cls(config, score)
+        operator._window, operator._largest = state["window"], state["largest"]
+        operator._has_bounds = state["has_bounds"]
+        operator._border.guess = state["guess"]
+        operator._key_marks.reach(operator._largest)
+        operator._buffer.restore(state["inflow"], score)
+        operator._last_arrivals.restore(state["latest"])
+        operator._exactness.restore(state["doubt"])
+        operator._list.restore(state["list"])
+        return operator
 
     def _check(self) -> None:
-        """Assert what always holds."""
-        current = self._inflow.closed + 1
+        """Assert the invariants of the list."""
+        current = self._buffer.closed + 1
         self._list.purge(current)
         self._list.check(current)
 
 
 def _rows(low: Floats, high: Floats, remote: Floats) -> Floats:
-    """Return what travels with objects, as rows."""
+    """Return the payload rows of objects."""
     rows = np.empty((len(low), 3))
     rows[:, 0], rows[:, 1], rows[:, 2] = low, high, remote
     return rows
 
 
 def _places(listed: Integers, keys: Integers) -> NDArray[np.intp]:
-    """Return the places of keys in a list, -1 for one that is not there; the keys are in order."""
+    """Return the list indices of sorted keys, or -1 for a key that is not listed."""
     places = np.full(len(keys), -1)
     if len(listed) and len(keys):
-        found = np.minimum(np.searchsorted(keys, listed), len(keys) - 1)
-        hits = np.flatnonzero(keys[found] == listed)
-        places[found[hits]] = hits
+        nearest = np.minimum(np.searchsorted(keys, listed), len(keys) - 1)
+        hits = np.flatnonzero(keys[nearest] == listed)
+        places[nearest[hits]] = hits
     return places

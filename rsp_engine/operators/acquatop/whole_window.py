@@ -1,12 +1,12 @@
-"""The whole window, ranked: for policies that look at all objects, and forget none.
+"""A ranking of the whole window, for policies that consider every object.
 
-The score of an object is F(x_S, x_D), of what the stream said when it last arrived and of what the
-remote side says. Every object of an open window is kept, so a change of any of them is scored as it
-is, and the ranking is right with respect to the remote values that are known.
+The score of an object is F(x_S, x_D): x_S is the streaming value of its latest arrival, and x_D its
+remote value. Every object of an open window is kept, so a change of any object gets its exact
+score, and the ranking is correct for the known remote values.
 
-A remote value that is not known yet is NaN: such an object is left out of the ranking until a
-change tells it, and the ranking says that it is not exact. What is told to have vanished is left
-out as well, and that is exact.
+An unknown remote value is NaN: such an object is not ranked until a change gives its value, and the
+answer is not exact. An object whose remote value has vanished is not ranked either, and the answer
+stays exact.
 
 >>> from rsp_engine.model.windows import Pane
 >>> operator = WholeWindow(TopkOperatorConfig(1), lambda streaming, remote: streaming + remote)
@@ -27,7 +27,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rsp_engine.model.state import StateData, check_header, with_header
-from rsp_engine.operators.acquatop.arrival_buffer import ArrivalBuffer, ScoreFunction, as_joined
+from rsp_engine.operators.acquatop.arrival_buffer import (
+    ArrivalBuffer,
+    ScoreFunction,
+    as_joined_arrivals,
+)
 from rsp_engine.operators.topk.contract import (
     Arrivals,
     TopkAnswer,
@@ -47,7 +51,7 @@ __all__ = ["WholeWindow"]
 
 
 class _View(NamedTuple):
-    """The objects of a window, best first, and the keys of those that cannot be ranked."""
+    """The objects of a window, best first, and the keys whose remote value is unknown."""
 
     keys: Integers
     positions: Integers
@@ -57,62 +61,63 @@ class _View(NamedTuple):
 
 
 class WholeWindow:
-    """Time for a window of n arrivals: O(n log n); for m changes: O(n log m).
+    """An operator that ranks all objects of a window.
 
-    Memory: the arrivals of open windows, of each key and pane the latest; while a window is ranked,
-    a number for each key up to the largest.
+    Time for a window of n arrivals: O(n log n); for m changes: O(n log m). Memory: the latest
+    arrivals of each key and pane of open windows; while a window is ranked, also a number for each
+    key up to the largest.
     """
 
     def __init__(self, config: TopkOperatorConfig, score: ScoreFunction) -> None:
         self.config = config
         self._score = score
-        self._window = 0  # the window that is looked at
-        self._inflow = ArrivalBuffer()
-        self._vanished: Integers = np.empty(0, dtype=np.int64)  # keys told so, in order
-        self._seen: _View | None = None
+        self._window = 0  # the window being evaluated
+        self._buffer = ArrivalBuffer()
+        self._vanished: Integers = np.empty(0, dtype=np.int64)  # sorted keys without a remote value
+        self._cached: _View | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
 
     @property
     def keys(self) -> Integers:
-        """The keys of the window that is looked at, best first, so far as they can be scored."""
+        """The keys of the current window that have a score, best first."""
         return self._view().keys
 
     @property
     def scores(self) -> Floats:
-        """Their scores, which fall."""
+        """The scores of `keys`, in descending order."""
         return self._view().scores
 
     @property
     def ends(self) -> Integers:
-        """The last window that holds each of them."""
+        """The last window that contains each of `keys`."""
         return self._view().ends
 
     @property
     def unknown(self) -> Integers:
-        """The keys of the window whose remote value is not known, the largest x_S first."""
+        """The keys of the current window whose remote value is unknown, the largest x_S first."""
         return self._view().unknown
 
     def arrive(self, pane: Pane, keys: Any, positions: Any, streaming: Any, remote: Any) -> None:  # noqa: ANN401 - array-like
-        """Take arrivals of a pane whose windows are all open, with x_S and x_D."""
-        batch = as_joined((keys, positions, streaming, remote), self._score)
-        self._inflow.add(pane, batch.newest())
+        """Add arrivals of a pane, none of whose windows has closed, with x_S and x_D."""
+        batch = as_joined_arrivals((keys, positions, streaming, remote), self._score)
+        self._buffer.add(pane, batch.newest())
         if len(self._vanished):
-            told = batch.keys[~np.isnan(batch.remote)]
-            self._vanished = np.setdiff1d(self._vanished, told)
-        self._seen = None
+            known = batch.keys[~np.isnan(batch.remote)]
+            self._vanished = np.setdiff1d(self._vanished, known)
+        self._cached = None
 
     def settle(self, window: int) -> None:
-        """Look at a window, with what has arrived for it so far."""
-        check_order(window, self._inflow.closed)
+        """Make a window the current one, with its arrivals so far."""
+        check_order(window, self._buffer.closed)
         if window != self._window:
-            self._window, self._seen = window, None
+            self._window, self._cached = window, None
 
     def change(self, keys: Any, remote: Any, streaming: Any = None) -> None:  # noqa: ANN401 - array-like
-        """Take new remote values of keys; NaN says that there is none any more.
+        """Apply new remote values of keys; NaN means that a key has none any more.
 
-        The last one counts where a key comes twice. What objects streamed is known here.
+        If a key occurs twice, the last value counts. `streaming` is ignored: all x_S are stored.
         """
         keys, remote = as_array(keys, np.int64), as_array(remote, np.float64)
         if len(keys) != len(remote):
@@ -121,31 +126,31 @@ class WholeWindow:
             return
         keys, places = np.unique(keys[::-1], return_index=True)
         remote = remote[::-1][places]
-        self._inflow.change(keys, remote, self._score)
+        self._buffer.change(keys, remote, self._score)
         has_none = np.isnan(remote)
         others = np.setdiff1d(self._vanished, keys, assume_unique=True)
         self._vanished = np.union1d(others, keys[has_none])
-        self._seen = None
+        self._cached = None
 
     def close(self, window: int) -> TopkAnswer:
-        """Close a window, and all before it, and return its ranking."""
+        """Close a window and all earlier ones, and return its top-k."""
         self.settle(window)
         view, k = self._view(), self.config.k
-        self._inflow.close(window)
+        self._buffer.close(window)
         if len(self._vanished):
-            self._vanished = self._vanished[self._inflow.holds(self._vanished)]
-        self._window, self._seen = window + 1, None
+            self._vanished = self._vanished[self._buffer.holds(self._vanished)]
+        self._window, self._cached = window + 1, None
         is_exact = not len(view.unknown)
         return TopkAnswer(window, view.keys[:k], view.scores[:k], is_exact, is_exact)
 
     def _view(self) -> _View:
-        """Return the window that is looked at. It is ranked anew only if something has happened."""
-        if self._seen is None:
-            self._seen = self._ranked()
-        return self._seen
+        """Return the ranking of the current window, from the cache if it is valid."""
+        if self._cached is None:
+            self._cached = self._rank()
+        return self._cached
 
-    def _ranked(self) -> _View:
-        panes = list(self._inflow.within(self._window))
+    def _rank(self) -> _View:
+        panes = list(self._buffer.within(self._window))
         if not panes:
             none = np.empty(0, dtype=np.int64)
             return _View(none, none, np.empty(0), none, none)
@@ -164,11 +169,11 @@ class WholeWindow:
         return _View(keys[known], positions[known], scores[known], ends[known], keys[others])
 
     def state(self) -> StateData:
-        """Return all there is to know, as plain data, to be restored from."""
+        """Return the state of the operator as plain data."""
         content = {
             "window": self._window,
             "vanished": self._vanished.tolist(),
-            "inflow": self._inflow.state(),
+            "inflow": self._buffer.state(),
         }
         return with_header("WholeWindow", asdict(self.config), content)
 
@@ -176,35 +181,35 @@ class WholeWindow:
     def restored(
         cls, config: TopkOperatorConfig, score: ScoreFunction, state: StateData
     ) -> WholeWindow:
-        """Return an operator that goes on from a state."""
+        """Restore an operator from a saved state."""
         check_header(state, "WholeWindow", asdict(config))
-        made = cls(config, score)
-        made._window = state["window"]
-        made._vanished = np.array(state["vanished"], dtype=np.int64)
-        made._inflow.restore(state["inflow"], score)
-        return made
+        operator = cls(config, score)
+        operator._window = state["window"]
+        operator._vanished = np.array(state["vanished"], dtype=np.int64)
+        operator._buffer.restore(state["inflow"], score)
+        return operator
 
     def _check(self) -> None:
-        """Assert what always holds."""
+        """Assert the invariants of the ranking."""
         view = self._view()
-        assert self._window > self._inflow.closed, "the window is open"  # noqa: S101
-        assert (view.ends >= self._window).all(), "all objects live"  # noqa: S101
+        assert self._window > self._buffer.closed, "the window is open"  # noqa: S101
+        assert (view.ends >= self._window).all(), "all objects are alive"  # noqa: S101
         keys = np.concatenate((view.keys, view.unknown))
-        assert len(np.unique(keys)) == len(keys), "a key stands once"  # noqa: S101
-        assert not np.isnan(view.scores).any(), "what is ranked has a score"  # noqa: S101
+        assert len(np.unique(keys)) == len(keys), "keys are unique"  # noqa: S101
+        assert not np.isnan(view.scores).any(), "ranked objects have scores"  # noqa: S101
         order = rank_order(Arrivals(view.keys, view.positions, view.scores))
         assert (order == np.arange(len(order))).all(), "the objects are in order"  # noqa: S101
-        assert not np.isin(view.unknown, self._vanished).any(), "vanished is known"  # noqa: S101
-        assert (np.diff(self._vanished) > 0).all(), "the vanished are in order"  # noqa: S101
+        assert not np.isin(view.unknown, self._vanished).any(), "vanished keys are known"  # noqa: S101
+        assert (np.diff(self._vanished) > 0).all(), "vanished keys are sorted"  # noqa: S101
 
 
 def _latest(
     keys: Integers, positions: Integers, streaming: Floats, scores: Floats, ends: Integers
 ) -> NDArray[np.intp]:
-    """Return the places of the latest arrivals of their keys.
+    """Return the indices of the latest arrivals of their keys.
 
-    Of two at once the larger x_S counts; of equals the one that lives longer, in whatever order
-    they came.
+    At equal positions the larger x_S wins, then a known and larger score, then the larger end; the
+    order of arrival does not matter.
     """
     newest = np.full(keys.max() + 1, np.iinfo(np.int64).min)
     np.maximum.at(newest, keys, positions)

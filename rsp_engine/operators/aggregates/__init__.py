@@ -1,1 +1,1 @@
-"""Aggregates by key, put together from panes, and their ranking."""
+"""Aggregates of each key, merged from the partials of panes, and their ranking."""

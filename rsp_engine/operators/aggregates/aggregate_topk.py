@@ -1,26 +1,26 @@
-"""Aggregates of each key over a window, ranked: COUNT, SUM, MIN, MAX and AVG, then the k best.
+"""Top-k by an aggregate (COUNT, SUM, MIN, MAX or AVG) of each key over a window.
 
-An aggregate changes as the window slides, so no object can be dropped for good: the partials of
-every key are kept, a pane at a time, and the list is rebuilt when it is asked for. It holds the K+N
-best of each active window, by what has arrived for the window at hand; best first, each once.
+An aggregate changes as the window slides, so no object can be dropped for good: the partial
+aggregates of every key are kept for each pane, and the list is rebuilt on demand. It has the K+N
+best objects of each active window, given the arrivals of the current window, each object once.
 
     panes   | a 3  b 1 | a 1  c 2 | c 2  d 3 |        k = 1, n = 0, sum
-    W0      (     a 4      c 4      d 3      ]        c: of equals the later arrival
+    W0      (     a 4      c 4      d 3      ]        c: of a tie, the later arrival
     W1                 (   a 1      c 4      d 3 ..   c
     W2                            ( c 2      d 3 ..   d
     list    c until W1, d until W2
 
-Panes that begin after the window at hand wait: else the list, and whatever is elected from it,
-would depend on how far ahead the input was read. So what is in a later window is in this one too,
-and all of the list can be ordered by its score in this one: the first K are its K-list.
+Panes that begin after the current window are ignored: otherwise the list, and the set elected from
+it, would depend on how far ahead the input was read. So every listed object is in the current
+window, and the list is sorted by the scores there: its first K objects are the K-list.
 
-The score is x_S, which is the aggregate or what is made of it; or F(x_S, x_D) of that and of what
-the remote side says of the key. An object whose remote value is not known is left out, and the
-answer is not exact; one that is known to have none is left out as well. A score that is no number
-all the same, as of a value that is none, counts as -inf: it ranks last.
+The score is x_S, the aggregate or a function of it, or F(x_S, x_D), where x_D is the remote value
+of the key. An object whose remote value is unknown is not ranked, and the answer is not exact; an
+object that is known to have no remote value is not ranked either. Any other score that is NaN, such
+as that of a value that is not a number, counts as -inf and ranks last.
 
-What is counted twice in a window can be withdrawn from the pane that ends first: every window to
-come that holds that pane holds the other one as well.
+A value that two panes of a window count can be negated from the pane that ends first: every later
+window that contains that pane contains the other one too.
 
 >>> from rsp_engine.model.windows import Pane
 >>> operator = AggregateTopk(AggregateTopkConfig(1, function="sum"))
@@ -49,8 +49,8 @@ from rsp_engine.operators.aggregates.pane_partials import (
     PanePartials,
     Suffixes,
     Totals,
+    negated,
     partials,
-    withdrawn,
 )
 from rsp_engine.operators.topk.contract import (
     Arrivals,
@@ -80,7 +80,7 @@ _NO_FLOATS: Floats = np.empty(0)
 
 @dataclass(frozen=True, slots=True)
 class AggregateTopkConfig(TopkOperatorConfig):
-    """The k best by an aggregate, and n that stand by."""
+    """The configuration: k, n objects in reserve, and the aggregate function."""
 
     n: int = 0
     function: Function = "count"
@@ -94,12 +94,12 @@ class AggregateTopkConfig(TopkOperatorConfig):
 
     @property
     def size(self) -> int:
-        """How many are listed for each window: K+N."""
+        """The number of objects listed for each window: K+N."""
         return self.k + self.n
 
 
 class _Listed(NamedTuple):
-    """The list, best first; of each object the first and the last window among whose best it is."""
+    """The list, best first, with window marks: the first and last window whose K+N best have it."""
 
     keys: Integers
     scores: Floats
@@ -108,10 +108,11 @@ class _Listed(NamedTuple):
 
 
 class AggregateTopk:
-    """Time for a batch of n arrivals: O(n log n); for a window: O(r log m), with r rows in m panes.
+    """An operator that ranks keys by an aggregate.
 
-    A pane has a row for each of its keys; for sums, one or two. The list takes O(r log r + m d),
-    with d keys in all. Memory: the rows of panes in open windows, and the remote values told.
+    Time for a batch of n arrivals: O(n log n); for a window: O(r log m), with r rows in m panes. A
+    pane has a row for each of its keys; for sums, one or two. The list takes O(r log r + m d), with
+    d distinct keys. Memory: the rows of panes in open windows, and the known remote values.
     """
 
     def __init__(
@@ -121,15 +122,15 @@ class AggregateTopk:
         *,
         streaming: Callable[[Totals], Floats] | None = None,
     ) -> None:
-        """Take F, and what makes x_S of totals, if that is not the aggregate."""
+        """Create an operator: `score` is F, `streaming` maps totals to x_S (default: values)."""
         self.config = config
         self._score = score
         self._streaming = streaming
         self._panes = PanePartials(config.function)
-        self._settled = -1  # panes that begin later wait
+        self._settled = -1  # panes that begin later are ignored
         self._window = 0  # the first window of the list
         self._remote_keys, self._remote = _NO_INTEGERS, _NO_FLOATS
-        self._totals: tuple[int, Totals] | None = None  # of a window, until something arrives
+        self._totals: tuple[int, Totals] | None = None  # the totals of a window, until an arrival
         self._listed: _Listed | None = None
 
     def __len__(self) -> int:
@@ -137,27 +138,27 @@ class AggregateTopk:
 
     @property
     def keys(self) -> Integers:
-        """The keys of the list, best first by the window at hand."""
+        """The keys of the list, best first in the current window."""
         return self._list().keys
 
     @property
     def scores(self) -> Floats:
-        """The scores of the list in the window at hand, which fall."""
+        """The scores of the list in the current window, in descending order."""
         return self._list().scores
 
     @property
     def ends(self) -> Integers:
-        """The last window among whose K+N best each object of the list is."""
+        """The last window whose K+N best contain each object of the list."""
         return self._list().ends
 
     @property
     def lives(self) -> Integers:
-        """How many windows until then, the one at hand included."""
+        """The number of windows from the current one to the end of each object."""
         return self.ends - self._window + 1
 
     def arrive(self, pane: Pane, keys: Any, positions: Any, values: Any = None) -> None:  # noqa: ANN401 - array-like
-        """Take arrivals of a pane whose windows are all open; a count needs no values."""
-        keys, values = self._valued(keys, values)
+        """Add arrivals of a pane, none of whose windows has closed; COUNT needs no values."""
+        keys, values = self._columns(keys, values)
         positions = as_array(positions, np.int64)
         if not len(keys) == len(positions):
             raise ValueError("keys, positions and values must be of equal length")
@@ -165,18 +166,18 @@ class AggregateTopk:
         self._totals = self._listed = None
 
     def withdraw(self, pane: Pane, keys: Any, values: Any = None) -> None:  # noqa: ANN401 - array-like
-        """Take arrivals back that count in other panes of the same windows, with their values.
+        """Withdraw arrivals that another pane of the same windows counts, with their values.
 
-        The least and the largest of a window are the same whether a value counts once or twice.
+        MIN and MAX are the same whether a value counts once or twice, and ignore the call.
         """
-        keys, values = self._valued(keys, values)
+        keys, values = self._columns(keys, values)
         function = self.config.function
         rows = partials(function, keys, np.zeros_like(keys), values)
         if function not in {"min", "max"}:
-            self._panes.add(pane, withdrawn(function, rows))
+            self._panes.add(pane, negated(function, rows))
             self._totals = self._listed = None
 
-    def _valued(self, keys: Any, values: Any) -> tuple[Integers, Floats]:  # noqa: ANN401 - array-like
+    def _columns(self, keys: Any, values: Any) -> tuple[Integers, Floats]:  # noqa: ANN401 - array-like
         keys = as_array(keys, np.int64)
         if values is None:
             if self.config.function != "count":
@@ -188,16 +189,16 @@ class AggregateTopk:
         return keys, values
 
     def settle(self, window: int) -> None:
-        """Let the list be that of a window: of all panes that do not begin after it."""
+        """Make a window the current one; its list has all panes that do not begin after it."""
         check_order(window, self._panes.closed)
         self._settled = self._window = window
         self._listed = None
 
     def change(self, keys: Any, remote: Any) -> None:  # noqa: ANN401 - array-like
-        """Take remote values of keys; NaN says that there is none.
+        """Set remote values of keys; NaN means that a key has none.
 
-        They are kept for whenever the keys arrive, until they are forgotten. The last one counts
-        where a key comes twice.
+        A value is kept, whether or not its key has arrived, until `forget`. If a key occurs twice,
+        the last value counts.
         """
         if self._score is None:
             raise ValueError("without F there is no remote side")
@@ -206,7 +207,7 @@ class AggregateTopk:
             raise ValueError("keys and remote values must be of equal length")
         if len(keys) and keys.min() < 0:
             raise ValueError("a key must not be negative")
-        places, known = self._told(keys)
+        places, known = self._find_remote(keys)
         self._listed = None
         if known.all():
             self._remote[places] = remote
@@ -220,71 +221,71 @@ class AggregateTopk:
         self._remote_keys, self._remote = keys[order], remote[order]
 
     def forget(self, keys: Any) -> None:  # noqa: ANN401 - array-like
-        """Forget the remote values of keys: they are not known any more."""
-        places, known = self._told(as_array(keys, np.int64))
+        """Remove the remote values of keys, which become unknown."""
+        places, known = self._find_remote(as_array(keys, np.int64))
         self._remote_keys = np.delete(self._remote_keys, places[known])
         self._remote = np.delete(self._remote, places[known])
         self._listed = None
 
-    def _told(self, keys: Integers) -> tuple[NDArray[np.intp], Booleans]:
-        """Return the places of the remote values of keys, and whether they are known."""
+    def _find_remote(self, keys: Integers) -> tuple[NDArray[np.intp], Booleans]:
+        """Return the indices of the remote values of keys, and which of them are known."""
         places = np.searchsorted(self._remote_keys, keys)
         known = places < len(self._remote_keys)
         known[known] = self._remote_keys[places[known]] == keys[known]
         return places, known
 
     def totals(self, window: int) -> Totals:
-        """Return the keys of an open window, in order, with their aggregates so far."""
-        found = self._total(window)
-        return found.take(np.arange(len(found.keys)))
+        """Return the sorted keys of an open window with their aggregates so far."""
+        totals = self._cached_totals(window)
+        return totals.take(np.arange(len(totals.keys)))  # a copy
 
-    def _total(self, window: int) -> Totals:
+    def _cached_totals(self, window: int) -> Totals:
         if self._totals is None or self._totals[0] != window:
             self._totals = window, self._panes.totals(window)
         return self._totals[1]
 
-    def _scored(self, totals: Totals) -> Floats:
-        """Return the scores; NaN where the remote value is not known, or there is none."""
+    def _scores(self, totals: Totals) -> Floats:
+        """Return the scores; NaN where the remote value is unknown or missing."""
         values = totals.values if self._streaming is None else self._streaming(totals)
         if self._score is None:
             return np.where(np.isnan(values), -np.inf, values)
         scores = np.full(len(values), np.nan)
-        places, known = self._told(totals.keys)
+        places, known = self._find_remote(totals.keys)
         remote = self._remote[places[known]]
         if not len(remote):
             return scores
         with np.errstate(all="ignore"):
-            found = np.asarray(self._score(values[known], remote), dtype=np.float64)
-        if found.shape != remote.shape:
+            joined = np.asarray(self._score(values[known], remote), dtype=np.float64)
+        if joined.shape != remote.shape:
             raise ValueError("a scoring function must give one score for each pair of values")
         scores[known] = np.where(
-            np.isnan(remote), np.nan, np.where(np.isnan(found), -np.inf, found)
+            np.isnan(remote), np.nan, np.where(np.isnan(joined), -np.inf, joined)
         )
         return scores
 
     def close(self, window: int) -> TopkAnswer:
-        """Close a window, and all before it, and return its ranking."""
-        found = self._total(window)
-        scores = self._scored(found)
-        objects = Arrivals(found.keys, found.positions, scores).take(~np.isnan(scores))
+        """Close a window and all earlier ones, and return its top-k."""
+        totals = self._cached_totals(window)
+        scores = self._scores(totals)
+        objects = Arrivals(totals.keys, totals.positions, scores).take(~np.isnan(scores))
         best = objects.take(_best(objects, self.config.k))
         best = best.take(rank_order(best))
         self._panes.close(window)
         self._settled, self._window = window, window + 1
         self._totals = self._listed = None
-        is_exact = self._score is None or bool(self._told(found.keys)[1].all())
+        is_exact = self._score is None or bool(self._find_remote(totals.keys)[1].all())
         return TopkAnswer(window, best.keys, best.scores, is_exact, is_exact)
 
     def _list(self) -> _Listed:
-        """Return the list, rebuilt if something has happened since."""
+        """Return the list, from the cache if it is valid."""
         if self._listed is None:
-            self._listed = self._rebuilt(self._panes.of(self._settled, self._window))
+            self._listed = self._build_list(self._panes.of(self._settled, self._window))
         return self._listed
 
-    def _rebuilt(self, panes: list[tuple[int, Partials]]) -> _Listed:
-        """Return the K+N best of each window that holds one of these panes.
+    def _build_list(self, panes: list[tuple[int, Partials]]) -> _Listed:
+        """Return the K+N best of each window that contains one of these panes.
 
-        The windows from one end of a pane to the next hold the same panes, and are looked at once.
+        Windows between two consecutive ends of panes contain the same panes, and are ranked once.
         """
         if not panes:
             return _Listed(_NO_INTEGERS, _NO_FLOATS, _NO_INTEGERS, _NO_INTEGERS)
@@ -295,27 +296,28 @@ class AggregateTopk:
         objects = Arrivals(suffixes.keys, np.zeros(count, dtype=np.int64), np.full(count, np.nan))
         values, counts = np.zeros(count), np.zeros(count, dtype=np.int64)
         starts, until = np.full(count, -1), np.full(count, -1)
-        for end, new, totals in suffixes:
-            values[new], counts[new] = totals.values, totals.counts
-            objects.positions[new], objects.scores[new] = totals.positions, self._scored(totals)
+        for end, changed, totals in suffixes:
+            values[changed], counts[changed] = totals.values, totals.counts
+            objects.positions[changed] = totals.positions
+            objects.scores[changed] = self._scores(totals)
             present = np.flatnonzero(~np.isnan(objects.scores))
             best = present[_best(objects.take(present), self.config.size)]
             starts[best] = begins[end]
             until[best] = np.maximum(until[best], end)
-        if self._settled == self._window:  # then these are all panes of the window at hand
-            found = Totals(objects.keys, objects.positions, values, counts)
-            self._totals = self._window, found.take(counts > 0)
+        if self._settled == self._window:  # then these are all panes of the current window
+            totals = Totals(objects.keys, objects.positions, values, counts)
+            self._totals = self._window, totals.take(counts > 0)
         listed = np.flatnonzero(until >= 0)
         order = listed[rank_order(objects.take(listed))]
         return _Listed(objects.keys[order], objects.scores[order], starts[order], until[order])
 
     def candidates(self) -> list[Candidate]:
-        """Return the list with its marks; between them, an object may fall back for a while."""
+        """Return the list with its window marks; between them an object may leave and return."""
         columns = (column.tolist() for column in self._list())
         return [Candidate(*row) for row in zip(*columns, strict=True)]
 
     def state(self) -> StateData:
-        """Return all there is to know, as plain data, to be restored from."""
+        """Return the state of the operator as plain data."""
         content = {
             "settled": self._settled,
             "window": self._window,
@@ -333,28 +335,28 @@ class AggregateTopk:
         *,
         streaming: Callable[[Totals], Floats] | None = None,
     ) -> AggregateTopk:
-        """Return an operator that goes on from a state."""
+        """Restore an operator from a saved state."""
         check_header(state, "Aggregates", asdict(config))
-        made = cls(config, score, streaming=streaming)
-        made._settled, made._window = state["settled"], state["window"]
-        made._panes.restore(state["panes"])
+        operator = cls(config, score, streaming=streaming)
+        operator._settled, operator._window = state["settled"], state["window"]
+        operator._panes.restore(state["panes"])
         keys, remote = state["remote"]
-        made._remote_keys = np.array(keys, dtype=np.int64)
-        made._remote = np.array(remote, dtype=np.float64)
-        return made
+        operator._remote_keys = np.array(keys, dtype=np.int64)
+        operator._remote = np.array(remote, dtype=np.float64)
+        return operator
 
     def _check(self) -> None:
-        """Assert what always holds."""
+        """Assert the invariants of the panes and the list."""
         self._panes.check()
         listed = self._list()
         falls = listed.scores[1:] <= listed.scores[:-1]
-        assert falls.all(), "scores do not fall"  # noqa: S101
+        assert falls.all(), "scores are not descending"  # noqa: S101
         assert (listed.starts >= self._window).all(), "a mark is in the past"  # noqa: S101
         assert (listed.starts <= listed.ends).all(), "marks are crossed"  # noqa: S101
 
 
 def _best(objects: Arrivals, count: int) -> NDArray[np.intp]:
-    """Return the places of so many, the best, in no order. Time: O(n), however many are equal."""
+    """Return the indices of the `count` best, in no order. Time: O(n), also with many ties."""
     near = np.arange(len(objects.keys))
     sure = []
     for column in (objects.scores, objects.positions, objects.keys):

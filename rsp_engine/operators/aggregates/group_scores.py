@@ -1,12 +1,12 @@
-"""Scores of groups that have SPARQL's order, whatever the values are.
+"""Scores of groups in SPARQL's order, for values of any kind.
 
-Where float64 tells the order of the aggregates and of F over them, the scores are F. Otherwise the
-aggregates and F over them are found as terms, and the ranks of these terms are the scores:
+Where float64 preserves the order of the aggregates and of F over them, the scores are F. Otherwise
+the aggregates and F over them are computed as terms, and the ranks of these terms are the scores:
 
     MAX(?name)    "Anna"  "Bert"  "Bert"          MAX(?v) * 2    -3   unbound   10
     scores        0       1       1               scores         1    0         2
 
-What has no value comes first under ASC and last under DESC, as SPARQL says.
+A group without a value comes first under ASC and last under DESC, as SPARQL requires.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["GroupScores", "ranks_of"]
 
 
 def ranks_of(keys: Sequence[str], *, descending: bool) -> Floats:
-    """Return larger numbers for better keys of terms, the same ones for equal keys.
+    """Return scores for order keys of terms: larger for better keys, equal for equal keys.
 
     >>> ranks_of(["b", "a", "b"], descending=False)
     array([-1., -0., -1.])
@@ -45,9 +45,9 @@ def ranks_of(keys: Sequence[str], *, descending: bool) -> Floats:
 
 
 class GroupScores:
-    """Gives the scores of groups of a window, larger is better. Time for terms: O(groups).
+    """A function from the totals of groups to scores; larger is better. Time for terms: O(groups).
 
-    `scored` asks for the terms that groups have as their scores; nothing if these are aggregates.
+    `scored` is the query that computes F as a term; None if F is the aggregate itself.
     """
 
     def __init__(
@@ -55,33 +55,34 @@ class GroupScores:
     ) -> None:
         self._groups = groups
         self._scoring = scoring
-        self._asking = None if scored is None else SparqlQuery(scored)
+        self._query = None if scored is None else SparqlQuery(scored)
         self._descending = descending
 
     def __call__(self, totals: Totals) -> Floats:
-        """Return the score of each group of the window at hand."""
-        found = self._plain(totals)
-        # A quotient by zero is infinite, and its sign is that of the zero, which partials lack.
-        if found is not None and np.isfinite(found).all():
-            return found if self._descending else -found
-        terms = self._scored(self._groups.terms(totals.keys.tolist()))
+        """Return the score of each group of the current window."""
+        scores = self._float_scores(totals)
+        # A quotient by zero is infinite with the sign of the zero, which partials do not keep.
+        if scores is not None and np.isfinite(scores).all():
+            return scores if self._descending else -scores
+        terms = self._term_scores(self._groups.terms(totals.keys.tolist()))
         return ranks_of([*map(order_key, terms)], descending=self._descending)
 
-    def _plain(self, totals: Totals) -> Floats | None:
-        """Return F of the aggregates, if float64 has SPARQL's order."""
+    def _float_scores(self, totals: Totals) -> Floats | None:
+        """Return F of the aggregates, or None if float64 may not preserve SPARQL's order."""
         column = self._groups.column(totals)
         if column is None:
             return None
         variable = self._groups.config.variable
         return ordered_scores(self._scoring, {variable: column}, len(totals.keys))
 
-    def _scored(self, terms: Sequence[Term | None]) -> Sequence[Term | None]:
-        """Return F of aggregates; what several groups have is asked for once."""
-        if self._asking is None:
+    def _term_scores(self, terms: Sequence[Term | None]) -> Sequence[Term | None]:
+        """Return F of aggregates as terms; F of each distinct aggregate is computed once."""
+        if self._query is None:
             return terms
-        each = [*dict.fromkeys(terms)]
+        distinct = [*dict.fromkeys(terms)]
         variable = self._groups.config.variable
-        objects = [{} if term is None else {variable: term} for term in each]
-        scores = (score for [score] in ask_objects(self._asking, objects, now=0))  # it needs no now
-        found = dict(zip(each, scores, strict=True))
-        return [found[term] for term in terms]
+        objects = [{} if term is None else {variable: term} for term in distinct]
+        # F does not use the current time.
+        scores = (score for [score] in ask_objects(self._query, objects, now=0))
+        score_of = dict(zip(distinct, scores, strict=True))
+        return [score_of[term] for term in terms]

@@ -1,18 +1,18 @@
-"""The groups of the solutions of a window, for an aggregate that is kept pane by pane.
+"""The groups of the solutions of a window, for an aggregate that is maintained pane by pane.
 
 The content of a window is a set of triples, so a solution counts once in it, however often it
-comes. One that comes again moves to its latest pane, and is withdrawn from the one before: windows
-to come that hold the earlier pane hold the later one as well.
+arrives. A solution that arrives again moves to its latest pane, and is withdrawn from the earlier
+one: later windows that contain the earlier pane contain the later one too.
 
     panes    | x     | x     |       |
     W0       (   1 - 1 + 1           ]        x counts once
     W1               (   1           ..
 
-Where both panes end with the same window, it counts in the later one and is withdrawn from it: all
-that is left of it there is when its group came last.
+If both panes end with the same window, the solution is added to the later one and withdrawn from it
+again, which leaves only the latest position of its group there.
 
-Aggregates are kept in float64, which tells their order for most values; of which kind these are is
-noted. Where float64 does not tell, the terms are aggregated pane by pane as well.
+Aggregates are kept in float64, which preserves the order of most values; the kinds of the values
+are recorded. Where float64 may not preserve the order, the terms are aggregated as well.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ __all__ = ["Grouping", "Groups"]
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """How solutions are put together.
+    """The GROUP BY key and the aggregate of a query.
 
-    `keys` are the places of the key among the variables of a solution, and `value` is that of what
-    is aggregated; a count needs none. The aggregate is known as `variable` to what makes rows.
+    `keys` are the indices of the key variables in a solution, and `value` is the index of the
+    aggregated variable, or None for a count. `variable` names the aggregate in result rows.
     """
 
     function: Function
@@ -62,7 +62,7 @@ class Grouping:
 
 
 class Groups:
-    """Tells an operator what of each pane counts. Memory: the solutions of open windows."""
+    """The groups of open windows, which feed an operator. Memory: the solutions of open windows."""
 
     def __init__(self, config: Grouping, matching: Matching, aggregates: AggregateTopk) -> None:
         self.config = config
@@ -71,15 +71,15 @@ class Groups:
         self._numbers: dict[SolutionTuple, int] = {}
         self._keys: dict[int, SolutionTuple] = {}
         self._key_of = _key_of(config.keys)
-        # Of each group its solutions, with the last window that holds each.
+        # The solutions of each group, with the last window that contains each.
         self._solutions: dict[int, dict[SolutionTuple, int]] = {}
         self._ends: dict[int, list[tuple[int, SolutionTuple]]] = {}
-        self._kinds: dict[int, ValueKind] = {}  # of the values of panes, by their ends
-        self._partials: TermPartials | None = None  # of terms, while these are asked for
-        self._are_asked = False
+        self._kinds: dict[int, ValueKind] = {}  # of the values, by the ends of their panes
+        self._partials: TermPartials | None = None  # only while terms are in use
+        self._terms_used = False
         self._next = 0
         self._positions = Positions()
-        self._came = LatestPositions()
+        self._last_positions = LatestPositions()
         self._texts: dict[int, TextBlocks] = {}
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ class Groups:
         return list(self._keys)
 
     def end(self, number: int) -> int:
-        """Return the last window that holds a solution of a group."""
+        """Return the last window that contains a solution of a group."""
         return max(self._solutions[number].values())
 
     def key(self, number: int) -> SolutionTuple:
@@ -98,47 +98,47 @@ class Groups:
         return self._keys[number]
 
     def take(self, pane: Pane, matched: Matched) -> list[int]:
-        """Take the solutions of a pane, and return the groups that were not there before."""
+        """Add the solutions of a pane, and return the numbers of new groups."""
         first_new = self._next
         solutions, times = matched.solutions, matched.times.tolist()
         values = matched.numbers.tolist()
         if values:
             self._note(pane.last, ValueKind.of(matched.kind, matched.numbers))
         latest: dict[int, int] = {}
-        numbers, arrived = list[int](), list[float]()
-        told = set[int]()
+        numbers, new_values = list[int](), list[float]()
+        placed = set[int]()  # groups whose latest position the pane has already
         moved: dict[int, tuple[list[int], list[float]]] = {}
         ending = self._ends.setdefault(pane.last, [])
         for place, solution in enumerate(solutions):
             number = self._number(self._key_of(solution))
             latest[number] = max(latest.get(number, times[place]), times[place])
             end = self._solutions[number].get(solution, -1)
-            if end > pane.last or (end == pane.last and number in told):
+            if end > pane.last or (end == pane.last and number in placed):
                 continue
             if end >= pane.first:
-                again = moved.setdefault(end, ([], []))
-                again[0].append(number)
-                again[1].append(values[place])
+                moved_numbers, moved_values = moved.setdefault(end, ([], []))
+                moved_numbers.append(number)
+                moved_values.append(values[place])
             if end < pane.last:
                 self._solutions[number][solution] = pane.last
                 ending.append((number, solution))
-                self._move(number, solution, end, pane.last)
-            told.add(number)
+                self._move_term(number, solution, end, pane.last)
+            placed.add(number)
             numbers.append(number)
-            arrived.append(values[place])
-        positions = self._placed(latest)
-        self._aggregates.arrive(pane, numbers, [positions[n] for n in numbers], arrived)
-        for end, (again_numbers, again_values) in moved.items():
-            self._aggregates.withdraw(Pane(pane.first, end), again_numbers, again_values)
+            new_values.append(values[place])
+        positions = self._place(latest)
+        self._aggregates.arrive(pane, numbers, [positions[n] for n in numbers], new_values)
+        for end, (moved_numbers, moved_values) in moved.items():
+            self._aggregates.withdraw(Pane(pane.first, end), moved_numbers, moved_values)
         return list(range(first_new, self._next))
 
     def _note(self, end: int, kind: ValueKind) -> None:
-        """Note of which kind values are that live until an end."""
+        """Record the kind of values with an end."""
         known = self._kinds.get(end)
         self._kinds[end] = kind if known is None else ValueKind.joined([known, kind])
 
-    def _move(self, number: int, solution: SolutionTuple, before: int, end: int) -> None:
-        """Let a solution live until another end; it may be new."""
+    def _move_term(self, number: int, solution: SolutionTuple, before: int, end: int) -> None:
+        """Move the term of a solution to another end; a `before` of -1 means that it is new."""
         if self._partials is not None:
             term = self._value(solution)
             if before >= 0:
@@ -146,7 +146,7 @@ class Groups:
             self._partials.add(end, number, term)
 
     def _value(self, solution: SolutionTuple) -> Term:
-        return solution[self.config.value or 0]  # any term will do where solutions are counted
+        return solution[self.config.value or 0]  # a count needs no value: any term will do
 
     def _number(self, key: SolutionTuple) -> int:
         number = self._numbers.setdefault(key, self._next)
@@ -156,73 +156,76 @@ class Groups:
             self._solutions[number] = {}
         return number
 
-    def _placed(self, latest: Mapping[int, int]) -> dict[int, int]:
-        """Return when groups came last: by time, and then in the order of their keys."""
-        seen = Counter(latest.values())
+    def _place(self, latest: Mapping[int, int]) -> dict[int, int]:
+        """Return new positions of groups, ordered by latest time, then by key."""
+        groups_at = Counter(latest.values())
         order = sorted(
             latest,
             key=lambda number: (
                 latest[number],
-                row_text(self._keys[number]) if seen[latest[number]] > 1 else "",
+                row_text(self._keys[number]) if groups_at[latest[number]] > 1 else "",
             ),
         )
         times = np.array([latest[number] for number in order], dtype=np.int64)
-        found = self._positions.of(times, lambda at: row_text(self._keys[order[at]]), self._at)
-        self._came.note(order, found.tolist())
-        return dict(zip(order, found.tolist(), strict=True))
+        positions = self._positions.of(
+            times, lambda at: row_text(self._keys[order[at]]), self._keys_at
+        ).tolist()
+        self._last_positions.note(order, positions)
+        return dict(zip(order, positions, strict=True))
 
-    def _at(self, times: Integers) -> Iterator[tuple[str, int]]:
-        """Yield the keys, as text, and the positions of groups that came last at some instants."""
-        return ((row_text(self._keys[number]), came) for number, came in self._came.at(times))
+    def _keys_at(self, times: Integers) -> Iterator[tuple[str, int]]:
+        """Yield the key texts and positions of groups whose latest arrival was at some instants."""
+        at_times = self._last_positions.at(times)
+        return ((row_text(self._keys[number]), position) for number, position in at_times)
 
     def expire(self, window: int) -> list[int]:
-        """Forget solutions that do not live until a window, and return the groups that go."""
-        gone = []
+        """Remove solutions that expire before a window; return the groups that become empty."""
+        emptied = []
         self._forget(window)
         for end in sorted(end for end in self._ends if end < window):
             for number, solution in self._ends.pop(end):
-                held = self._solutions.get(number)
-                if held is None or held.get(solution) != end:
-                    continue  # it came again
-                del held[solution]
-                if not held:
-                    gone.append(number)
-                    self._came.forget(number)
+                solutions = self._solutions.get(number)
+                if solutions is None or solutions.get(solution) != end:
+                    continue  # it arrived again
+                del solutions[solution]
+                if not solutions:
+                    emptied.append(number)
+                    self._last_positions.forget(number)
                     del self._numbers[self._keys.pop(number)], self._solutions[number]
-        return gone
+        return emptied
 
     def _forget(self, window: int) -> None:
-        """Forget what is known of values that do not live until a window."""
+        """Remove kinds and partials that expire before a window, and partials not in use."""
         self._kinds = {end: kind for end, kind in self._kinds.items() if end >= window}
-        if not self._are_asked:
+        if not self._terms_used:
             self._partials = None
         if self._partials is not None:
             self._partials.expire(window)
-        self._are_asked = False
+        self._terms_used = False
 
     def column(self, totals: Totals) -> Column | None:
-        """Return the aggregates of groups; nothing if float64 may not tell their order."""
+        """Return the aggregates of groups, or None if float64 may not preserve their order."""
         return column_of(self.config.function, ValueKind.joined(self._kinds.values()), totals)
 
     def terms(self, numbers: Sequence[int]) -> list[Term | None]:
-        """Return the aggregates of groups of the window at hand, as terms."""
-        self._are_asked = True
+        """Return the aggregates of groups of the current window as terms."""
+        self._terms_used = True
         if self._partials is None:
             self._partials = TermPartials(self.config.function)
-            for number, held in self._solutions.items():
-                for solution, end in held.items():
+            for number, solutions in self._solutions.items():
+                for solution, end in solutions.items():
                     self._partials.add(end, number, self._value(solution))
-        found = self._partials.terms()
-        return [found[number] for number in numbers]
+        terms = self._partials.terms()
+        return [terms[number] for number in numbers]
 
     def bindings(self, numbers: Sequence[int]) -> list[Mapping[str, Term]]:
-        """Return the variables of groups of the window at hand: their keys, and the aggregate."""
-        return [self._known(number, self._term(number)) for number in numbers]
+        """Return the bindings of groups of the current window: their keys, and the aggregate."""
+        return [self._binding(number, self._term(number)) for number in numbers]
 
-    def _known(self, number: int, term: Term | None) -> dict[str, Term]:
+    def _binding(self, number: int, term: Term | None) -> dict[str, Term]:
         names = (self._names[place] for place in self.config.keys)
-        known = dict(zip(names, self._keys[number], strict=True))
-        return known if term is None else {**known, self.config.variable: term}
+        keys = dict(zip(names, self._keys[number], strict=True))
+        return keys if term is None else {**keys, self.config.variable: term}
 
     def _term(self, number: int) -> Term | None:
         solutions = self._solutions[number]
@@ -231,28 +234,28 @@ class Groups:
         return TERM_AGGREGATES[self.config.function.upper()]([*map(self._value, solutions)])
 
     def state(self) -> StateData:
-        """Return all there is to know beside the partials, as plain data.
+        """Return the solutions by their ends as plain data, without the partials.
 
-        By the end of each solution; one that came again stands at its earlier end as well.
+        A solution that arrived again is listed at its earlier end too.
         """
         self._texts = {end: self._texts.get(end) or TextBlocks() for end in sorted(self._ends)}
         ends = {
-            str(end): texts.state(self._ends[end], lambda held: [held[0], row_text(held[1])])
+            str(end): texts.state(self._ends[end], lambda row: [row[0], row_text(row[1])])
             for end, texts in self._texts.items()
         }
         return {
             "next": self._next,
             "positions": self._positions.state(),
-            "came": self._came.state(),
+            "came": self._last_positions.state(),
             "size": len(ends),
             "ends": ends,
         }
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state; the operator is restored already."""
+        """Restore the groups; the operator must have been restored before."""
         self._next = state["next"]
         self._positions.restore(state["positions"])
-        self._came.restore(state["came"])
+        self._last_positions.restore(state["came"])
         if len(state["ends"]) != state["size"]:
             raise ValueError(f"the solutions of {state['size']} ends were saved")
         for end in sorted(map(int, state["ends"])):

@@ -1,14 +1,15 @@
-"""Partial aggregates: what of each key of a pane is enough to aggregate any window that holds it.
+"""Partial aggregates of panes, from which any window that contains the panes is aggregated.
 
-A partial is a table: for each key its count, its latest position, and its least or largest value,
-or its sum. Tables of several panes are merged row by row, in any order and any grouping, and the
-result is the same to the bit. For counts, positions, least and largest values that is plain.
+A partial is a table: for each key its count, its latest position, and its minimum, maximum or sum.
+The tables of several panes merge row by row, in any order and any grouping, with a bit-identical
+result. For counts, positions, minima and maxima that holds by definition.
 
-Sums of floating-point numbers depend on the order, so they are kept as whole numbers, exactly: see
-`exact_sums`. So a key has a row for each place at which a value of it begins, mostly one or two.
+Sums of floating-point numbers depend on the order of addition, so they are kept exactly, as
+integers: see `exact_sums`. A key has a row for each place at which its values start, usually one or
+two.
 
-A partial can be withdrawn: it is added once more, with all its signs turned. What is no number
-(NaN) has a place of its own; with it, an aggregate of values is no number either.
+A partial is withdrawn by adding it with all signs negated. NaN has a place of its own; an aggregate
+of values with a NaN is NaN.
 """
 
 from __future__ import annotations
@@ -37,26 +38,26 @@ __all__ = [
     "Partials",
     "Suffixes",
     "Totals",
-    "finished",
+    "negated",
     "partials",
-    "withdrawn",
+    "totals_of",
 ]
 
 Function = Literal["count", "sum", "min", "max", "avg"]
 Partials = tuple["NDArray[Any]", ...]
-"""Rows as columns: codes in order, each once; counts; latest positions; and what is aggregated.
+"""A table as columns: sorted unique codes, counts, latest positions, and the aggregated values.
 
-A code is a key and the place at which its values begin, in the last 7 bits; without sums, 0.
+A code is a key followed by 7 bits for the place of its values, which is 0 unless they are summed.
 """
 
-_CODE_BITS = 7
-_BLOCK_BITS = 7
+_CODE_BITS = 7  # `exact_sums` has places up to 127
+_BLOCK_BITS = 7  # a saved block has the rows of 128 consecutive keys
 _PLACE = (1 << _CODE_BITS) - 1
 _KEYS = 1 << (63 - _CODE_BITS)
 
 _NEVER = np.iinfo(np.int64).min
 _SUMS = ((np.add, 0),) * 3
-_MORE: dict[Function, tuple[tuple[np.ufunc, float], ...]] = {
+_VALUE_MERGES: dict[Function, tuple[tuple[np.ufunc, float], ...]] = {
     "count": (),
     "sum": _SUMS,
     "min": ((np.minimum, np.inf),),
@@ -66,7 +67,7 @@ _MORE: dict[Function, tuple[tuple[np.ufunc, float], ...]] = {
 
 
 class Totals(NamedTuple):
-    """The aggregate of each key, the keys in order, with their latest positions and counts."""
+    """The sorted keys with their aggregates, latest positions and counts."""
 
     keys: Integers
     positions: Integers
@@ -80,47 +81,47 @@ class Totals(NamedTuple):
 
 
 def _merges(function: Function) -> tuple[tuple[np.ufunc, float], ...]:
-    """Return how each column after the codes is merged, and what changes nothing in it."""
-    return ((np.add, 0), (np.maximum, _NEVER), *_MORE[function])
+    """Return the merge function of each column after the codes, and its neutral element."""
+    return ((np.add, 0), (np.maximum, _NEVER), *_VALUE_MERGES[function])
 
 
 def partials(function: Function, keys: Integers, positions: Integers, values: Floats) -> Partials:
-    """Return the partials of arrivals, or raise what is wrong with them."""
+    """Return the partials of arrivals; raise ValueError if a key is out of range."""
     if len(keys) and keys.min() < 0:
         raise ValueError("a key must not be negative")
     if len(keys) and keys.max() >= _KEYS:
         raise ValueError(f"a key must be less than {_KEYS}")
     codes = keys << _CODE_BITS
     counts = np.ones(len(keys), dtype=np.int64)
-    more: tuple[NDArray[Any], ...] = ()
+    aggregated: tuple[NDArray[Any], ...] = ()
     if function in {"sum", "avg"}:
-        place, *more_pieces = pieces(values)
-        codes, more = codes | place, tuple(more_pieces)
+        place, *sum_pieces = pieces(values)
+        codes, aggregated = codes | place, tuple(sum_pieces)
     elif function != "count":
-        more = (values + 0.0,)  # which of -0.0 and 0.0 is less depends on the order
-    return _reduced(function, (codes, counts, positions, *more))
+        aggregated = (values + 0.0,)  # no -0.0: min and max of -0.0 and 0.0 depend on the order
+    return _reduce(function, (codes, counts, positions, *aggregated))
 
 
-def withdrawn(function: Function, rows: Partials) -> Partials:
-    """Return what takes counts and sums of partials back; their positions are forgotten."""
+def negated(function: Function, rows: Partials) -> Partials:
+    """Return partials that withdraw counts and sums when merged; positions are not withdrawn."""
     if function in {"min", "max"}:
         raise ValueError(f"a {function} cannot be taken back")
-    codes, counts, positions, *more = rows
-    return (codes, -counts, np.full_like(positions, _NEVER), *(-piece for piece in more))
+    codes, counts, positions, *sum_pieces = rows
+    return (codes, -counts, np.full_like(positions, _NEVER), *(-piece for piece in sum_pieces))
 
 
-def _merged(function: Function, parts: Sequence[Partials]) -> Partials:
-    """Return several partials as one."""
+def _merge(function: Function, parts: Sequence[Partials]) -> Partials:
+    """Merge partials."""
     if len(parts) == 1:
         return parts[0]
-    # A stable sort is fast where parts are in order already.
-    return _reduced(function, tuple(map(np.concatenate, zip(*parts, strict=True))), "stable")
+    # A stable sort is fast on concatenated sorted parts.
+    return _reduce(function, tuple(map(np.concatenate, zip(*parts, strict=True))), "stable")
 
 
-def _reduced(function: Function, rows: Partials, kind: Literal["stable"] | None = None) -> Partials:
-    """Return rows in the order of their codes, each once."""
-    if (counted := _counted(function, rows)) is not None:
-        return counted
+def _reduce(function: Function, rows: Partials, kind: Literal["stable"] | None = None) -> Partials:
+    """Sort rows by code, and merge rows of equal codes."""
+    if (reduced := _reduce_by_table(function, rows)) is not None:
+        return reduced
     order = rows[0].argsort(kind=kind)
     codes = rows[0][order]
     starts = _starts(codes)
@@ -128,12 +129,12 @@ def _reduced(function: Function, rows: Partials, kind: Literal["stable"] | None 
         return (codes, *(column[order] for column in rows[1:]))
     columns = zip(rows[1:], _merges(function), strict=True)
     table = [merge.reduceat(c[order], starts) for c, (merge, _) in columns]
-    found = _saying(function, table)
-    return (codes[starts[found]], *(column[found] for column in table))
+    kept = _nonempty_rows(function, table)
+    return (codes[starts[kept]], *(column[kept] for column in table))
 
 
-def _counted(function: Function, rows: Partials) -> Partials | None:
-    """Return the same by means of a table with room for all codes, if that is not large."""
+def _reduce_by_table(function: Function, rows: Partials) -> Partials | None:
+    """Reduce rows through a dense table of all codes, or return None if that would be large."""
     if not len(rows[0]):
         return None
     keys, places = rows[0] >> _CODE_BITS, rows[0] & _PLACE
@@ -148,66 +149,66 @@ def _counted(function: Function, rows: Partials) -> Partials | None:
         table.append(np.full(size, none, dtype=column.dtype))
         with np.errstate(invalid="ignore"):
             merge.at(table[-1], slots, column)
-    found = _saying(function, table)
-    codes = ((found // span + first_key) << _CODE_BITS) | (found % span + first)
-    return (codes, *(column[found] for column in table))
+    kept = _nonempty_rows(function, table)
+    codes = ((kept // span + first_key) << _CODE_BITS) | (kept % span + first)
+    return (codes, *(column[kept] for column in table))
 
 
-def _saying(function: Function, table: list[NDArray[Any]]) -> NDArray[np.intp]:
-    """Return the rows that say something, be it only when a key came last."""
+def _nonempty_rows(function: Function, table: list[NDArray[Any]]) -> NDArray[np.intp]:
+    """Return the indices of rows with at least one column that is not neutral."""
     columns = zip(table, _merges(function), strict=True)
     return np.flatnonzero(np.any([column != none for column, (_, none) in columns], axis=0))
 
 
 def _starts(ordered: Integers) -> NDArray[np.intp]:
-    """Return where each run of equals begins."""
+    """Return the start of each run of equal values."""
     is_start = np.ones(len(ordered), dtype=bool)
     is_start[1:] = ordered[1:] != ordered[:-1]
     return np.flatnonzero(is_start)
 
 
-def finished(function: Function, rows: Partials) -> Totals:
+def totals_of(function: Function, rows: Partials) -> Totals:
     """Return the aggregate of each key."""
-    codes, counts, positions, *more = rows
+    codes, counts, positions, *aggregated = rows
     keys = codes >> _CODE_BITS
     if function == "count":
         return Totals(keys, positions, counts.astype(np.float64), counts)
     if function in {"min", "max"}:
-        return Totals(keys, positions, more[0], counts)
+        return Totals(keys, positions, aggregated[0], counts)
     if counts.max(initial=0) > MOST:
         raise OverflowError(f"more than {MOST} arrivals of one key cannot be added up")
     starts = _starts(keys)
-    values = rounded_sum(codes & _PLACE, starts, more)
+    values = rounded_sum(codes & _PLACE, starts, aggregated)
     if len(starts) < len(keys):
         counts, positions = np.add.reduceat(counts, starts), np.maximum.reduceat(positions, starts)
     return Totals(keys[starts], positions, values / counts if function == "avg" else values, counts)
 
 
 class PanePartials:
-    """The partials of panes that are in an open window.
+    """The partials of the panes of open windows.
 
-    Time for n arrivals: O(n log n), whatever the batches. Memory: the rows.
+    Time for n arrivals: O(n log n), for batches of any size. Memory: the rows.
     """
 
     def __init__(self, function: Function) -> None:
         self.closed = -1
         self._function = function
         self._panes: dict[Pane, list[Partials]] = {}
-        self._written: dict[Pane, tuple[Partials, dict[str, Any]]] = {}
+        self._saved: dict[Pane, tuple[Partials, dict[str, Any]]] = {}
 
     def add(self, pane: Pane, rows: Partials) -> None:
-        """Put partials into their pane; nothing of it if one of its windows has closed."""
+        """Add partials to their pane; raise ValueError if a window of the pane has closed."""
         check_open(pane, self.closed)
         if not len(rows[0]):
             return
         parts = [*self._panes.get(pane, []), rows]
-        # Small parts wait for others of their size, so that small batches cost little.
+        # Merge only parts of similar size, so that many small batches stay cheap.
         while len(parts) > 1 and len(parts[-2][0]) <= 2 * len(parts[-1][0]):
-            parts[-2:] = [_merged(self._function, parts[-2:])]
+            parts[-2:] = [_merge(self._function, parts[-2:])]
         self._panes[pane] = parts
 
     def of(self, first: int, last: int) -> list[tuple[int, Partials]]:
-        """Return panes that begin until the first window and end from the last on, with ends."""
+        """Return ends and rows of the panes that begin by `first` and end at `last` or later."""
         panes = [pane for pane in self._panes if pane.first <= first and pane.last >= last]
         return [(pane.last, self._whole(pane)) for pane in panes]
 
@@ -215,46 +216,46 @@ class PanePartials:
         """Return the totals of an open window so far."""
         check_order(window, self.closed)
         parts = [rows for _, rows in self.of(window, window)]
-        rows = _merged(self._function, parts or [_empty(self._function)])
-        counting = rows[1] > 0  # of others, all that there was is withdrawn
-        return finished(self._function, tuple(column[counting] for column in rows))
+        rows = _merge(self._function, parts or [_empty(self._function)])
+        is_counted = rows[1] > 0  # the other rows have been withdrawn entirely
+        return totals_of(self._function, tuple(column[is_counted] for column in rows))
 
     def _whole(self, pane: Pane) -> Partials:
-        self._panes[pane] = [_merged(self._function, self._panes[pane])]
+        self._panes[pane] = [_merge(self._function, self._panes[pane])]
         return self._panes[pane][0]
 
     def close(self, window: int) -> None:
-        """Forget what is in no later window."""
+        """Close a window, and remove the panes that no later window contains."""
         self.closed = window
         self._panes = {pane: parts for pane, parts in self._panes.items() if pane.last > window}
 
     def state(self) -> StateData:
-        """Return all rows as plain data; the same for any batches."""
-        known, self._written = self._written, {}
+        """Return all rows as plain data, independent of how they were batched."""
+        known, self._saved = self._saved, {}
         for pane in sorted(self._panes):
             rows = self._whole(pane)
             before = known.get(pane)
-            self._written[pane] = (
+            self._saved[pane] = (
                 before
                 if before is not None and before[0] is rows
                 else (rows, _blocks(rows, before))
             )
-        panes = {p.name: blocks for p, (_, blocks) in self._written.items()}
+        panes = {p.name: blocks for p, (_, blocks) in self._saved.items()}
         return {"closed": self.closed, "size": len(panes), "panes": panes}
 
     def restore(self, state: StateData) -> None:
-        """Take the rows back."""
+        """Restore the rows."""
         self.closed = state["closed"]
         kinds = [column.dtype for column in _empty(self._function)]
         if len(state["panes"]) != state["size"]:
             raise ValueError(f"{state['size']} panes were saved")
-        for pane, saved in sorted((Pane.named(n), held) for n, held in state["panes"].items()):
+        for pane, saved in sorted((Pane.named(n), blocks) for n, blocks in state["panes"].items()):
             columns = [*zip(*rows_of(saved["rows"], saved["size"]), strict=True)]
             rows = zip(columns, kinds, strict=True)
             self._panes[pane] = [tuple(np.array(c, dtype=kind) for c, kind in rows)]
 
     def check(self) -> None:
-        """Assert what always holds."""
+        """Assert the invariants of the partials."""
         for pane, parts in self._panes.items():
             assert pane.last > self.closed, "an expired pane is kept"  # noqa: S101
             for codes, counts, *_ in parts:
@@ -269,17 +270,17 @@ def _empty(function: Function) -> Partials:
 
 
 def _blocks(rows: Partials, before: tuple[Partials, dict[str, Any]] | None) -> dict[str, Any]:
-    """Return rows as plain data, in blocks of codes; blocks with the same rows are the same."""
+    """Return rows as plain data in blocks of codes; reuse the blocks that have not changed."""
     known, written = _split(before[0]) if before else {}, before[1]["rows"] if before else {}
-    found = {}
+    blocks = {}
     for block, columns in _split(rows).items():
         is_same = block in known and all(map(np.array_equal, columns, known[block]))
-        found[block] = (
+        blocks[block] = (
             written[block]
             if is_same
             else tuple(map(list, zip(*(column.tolist() for column in columns), strict=True)))
         )
-    return {"size": len(rows[0]), "rows": found}
+    return {"size": len(rows[0]), "rows": blocks}
 
 
 def _split(rows: Partials) -> dict[str, Partials]:
@@ -292,15 +293,15 @@ def _split(rows: Partials) -> dict[str, Partials]:
 
 
 class Suffixes:
-    """Totals of partials that end one after the other, from the last end to the first.
+    """An iteration over the totals of panes by their ends, from the last end to the first.
 
-    Each step gives the end, the keys whose totals are new there, as places in `keys`, and their
-    totals over all partials that live until that end. Time for a step: O(d log D), with d rows that
-    end there and D rows in all, and a glance at each of the D.
+    Each step yields an end, the indices in `keys` of the keys with values that end there, and their
+    totals over all partials that end there or later. Time for a step: O(d log D + D), with d rows
+    that end there and D rows in all.
     """
 
     def __init__(self, function: Function, parts: list[tuple[int, Partials]]) -> None:
-        """Take at least one partial, each with its end."""
+        """Create an iteration over at least one partial, each with its end."""
         self._function = function
         self._parts = sorted(parts, key=_end, reverse=True)
         codes = np.sort(np.concatenate([rows[0] for _, rows in parts]), kind="stable")
@@ -315,16 +316,16 @@ class Suffixes:
         columns = zip(self._parts[0][1][1:], merges, strict=True)
         table = [np.full(len(self._codes), none, dtype=c.dtype) for c, (_, none) in columns]
         for end, group in groupby(self._parts, key=_end):
-            is_new = np.zeros(len(self.keys), dtype=bool)
+            is_changed = np.zeros(len(self.keys), dtype=bool)
             for _, rows in group:
                 places = np.searchsorted(self._codes, rows[0])
-                for column, more, (merge, _) in zip(table, rows[1:], merges, strict=True):
-                    column[places] = merge(column[places], more)  # a code comes once in a part
-                is_new[self._places[places]] = True
-            found = np.flatnonzero(is_new[self._places] & (table[0] > 0))
-            new = (self._codes[found], *(column[found] for column in table))
-            places = self._places[found]
-            yield end, places[_starts(places)], finished(self._function, new)
+                for column, values, (merge, _) in zip(table, rows[1:], merges, strict=True):
+                    column[places] = merge(column[places], values)  # codes of a part are unique
+                is_changed[self._places[places]] = True
+            changed = np.flatnonzero(is_changed[self._places] & (table[0] > 0))
+            changed_rows = (self._codes[changed], *(column[changed] for column in table))
+            places = self._places[changed]
+            yield end, places[_starts(places)], totals_of(self._function, changed_rows)
 
 
 def _end(part: tuple[int, Partials]) -> int:

@@ -1,8 +1,9 @@
-"""Partial aggregates of terms of any kind: what of each key and end is enough for any window.
+"""Partial aggregates of RDF terms, by key and end (the last window that contains a value).
 
-They are as `pane_partials`, for values that float64 does not tell: texts, long numbers, numbers of
-several types. A value counts until its end, the last window that holds it. Sums are exact, so a
-value can be taken back; the least and the largest of a window stay the same if it is not.
+They are the counterpart of `pane_partials` for values whose order float64 may not preserve:
+strings, long numbers, numbers of several datatypes. Sums are exact, so a value can be withdrawn.
+MIN and MAX need no withdrawal: a value that moves to a later end is still in every window up to its
+earlier end.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ __all__ = ["TermPartials"]
 
 
 class _Partial(Protocol):
-    """What is known of some values."""
+    """The partial aggregate of some values."""
 
     def add(self, term: Term, times: int) -> None:
-        """Add a value; -1 takes it back."""
+        """Add a value; `times` of -1 withdraws it."""
 
     def merge(self, other: _Partial) -> None:
-        """Add all that another partial has."""
+        """Merge another partial of the same function into this one."""
 
     def term(self) -> Term | None:
-        """Return the aggregate."""
+        """Return the aggregate; None if there is none."""
 
 
 class _Count:
@@ -81,16 +82,16 @@ class _Least:
 
     def add(self, term: Term, times: int) -> None:
         if times > 0:
-            self._meet(full_key(term), term)
+            self._offer(full_key(term), term)
 
-    def _meet(self, key: str, term: Term) -> None:
+    def _offer(self, key: str, term: Term) -> None:
         if self._best is None or self._is_better(key, self._best[0]):
             self._best = key, term
 
     def merge(self, other: _Partial) -> None:
         assert isinstance(other, _Least), "partials are of one function"  # noqa: S101
         if other._best is not None:
-            self._meet(*other._best)
+            self._offer(*other._best)
 
     def term(self) -> Term | None:
         return None if self._best is None else self._best[1]
@@ -112,7 +113,7 @@ _PARTIALS: dict[Function, Callable[[], _Partial]] = {
 
 
 class TermPartials:
-    """Time for a window: O(r), with r partials of its keys and ends. Memory: these.
+    """The partials of all keys and ends. Time for a window: O(r), with r partials. Memory: O(r).
 
     >>> partials = TermPartials("max")
     >>> partials.add(3, 7, ox.Literal("a"))
@@ -129,7 +130,7 @@ class TermPartials:
         self._ends: dict[int, dict[int, _Partial]] = {}
 
     def add(self, end: int, number: int, term: Term, times: int = 1) -> None:
-        """Add a value of a key that counts until its end; -1 takes it back."""
+        """Add a value of a key that counts until an end; `times` of -1 withdraws it."""
         self._of(self._ends.setdefault(end, {}), number).add(term, times)
 
     def _of(self, partials: dict[int, _Partial], number: int) -> _Partial:
@@ -138,14 +139,14 @@ class TermPartials:
         return partials[number]
 
     def expire(self, window: int) -> None:
-        """Forget what does not live until a window."""
+        """Remove the partials of ends before a window."""
         for end in [end for end in self._ends if end < window]:
             del self._ends[end]
 
     def terms(self) -> dict[int, Term | None]:
         """Return the aggregates of all keys."""
-        found: dict[int, _Partial] = {}
+        merged: dict[int, _Partial] = {}
         for partials in self._ends.values():
             for number, partial in partials.items():
-                self._of(found, number).merge(partial)
-        return {number: partial.term() for number, partial in found.items()}
+                self._of(merged, number).merge(partial)
+        return {number: partial.term() for number, partial in merged.items()}

@@ -1,10 +1,10 @@
-"""AMS sketches of a sliding window: its self-join size, in little room.
+"""AMS sketches of a sliding window: an estimate of its self-join size in constant memory.
 
-Each object has a sign, by chance, in each of some counters, and adds it there whenever it comes.
-The square of a counter is the self-join size, in the mean over all chances: the sum of the squares
-of how often each object came. Divided by how often any came, it is how often an object has come
-that an observation taken by chance is of. Counters are sums, so those of a pane are left out when
-it expires.
+Each object has a random sign for each counter, and every observation of it adds the sign to the
+counter. The expected square of a counter is the self-join size: the sum of the squared frequencies
+of the objects. Divided by the number of observations, it is the expected frequency of the object of
+a random observation. Counters are additive, so there is a set for each pane, dropped when the pane
+expires.
 
 >>> sketch = AMSSketch()
 >>> sketch.add(np.repeat(np.arange(50), 3), 5)
@@ -28,33 +28,33 @@ if TYPE_CHECKING:
 
 __all__ = ["AMSSketch"]
 
-_COUNTERS = 64  # a bit of a hash each
+_COUNTERS = 64  # one for each bit of a hash
 
 
 class AMSSketch:
-    """Time: O(counters) for an object. Memory: the counters of each pane."""
+    """The sketch of one stream. Time per observation and memory per pane: O(counters)."""
 
     def __init__(self) -> None:
         self._panes: dict[int, Integers] = {}
         self._sums: dict[int, int] = {}
 
     def add(self, objects: Integers, end: int, since: Integers | None = None) -> None:
-        """Hear of observations of objects, by hashes, that live until a window.
+        """Add observations, by the hashes of their objects, that live until window `end`.
 
-        An observation that comes again moves here from the pane that lived until `since`.
+        An observation that arrives again moves here from the pane with the last window `since`.
         """
         bits = np.unpackbits(hashed(objects, seed=1).view(np.uint8)).reshape(-1, _COUNTERS)
         signs = 2 * bits.astype(np.int64) - 1
         self._panes[end] = self._panes.get(end, 0) + signs.sum(axis=0)
         self._sums[end] = self._sums.get(end, 0) + len(objects)
-        for before in () if since is None else np.unique(since).tolist():
-            if before in self._panes:
-                moved = since == before
-                self._panes[before] = self._panes[before] - signs[moved].sum(axis=0)
-                self._sums[before] -= int(np.count_nonzero(moved))
+        for previous in () if since is None else np.unique(since).tolist():
+            if previous in self._panes:
+                moved = since == previous
+                self._panes[previous] = self._panes[previous] - signs[moved].sum(axis=0)
+                self._sums[previous] -= int(np.count_nonzero(moved))
 
     def recurrences(self, window: int) -> float:
-        """Return about how often an object of a window comes in it, once at least."""
+        """Return the estimated frequency of an object in a window, at least 1."""
         for end in [end for end in self._panes if end < window]:
             del self._panes[end], self._sums[end]
         count = sum(self._sums.values())
@@ -73,7 +73,7 @@ class AMSSketch:
         }
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state."""
+        """Restore the state."""
         counters = (np.array(counts, dtype=np.int64) for counts in state["counters"])
         self._panes = dict(zip(state["ends"], counters, strict=True))
         self._sums = dict(zip(state["ends"], state["sums"], strict=True))

@@ -1,14 +1,15 @@
-"""approxAlgo: EAA that expects of what is missing no more than is likely.
+"""approxAlgo: EAA with probable instead of possible best scores.
 
-In a best score, the largest value of an attribute that has not come is weighted with the
-probability that it will still come (`chances`). So intervals are smaller, and far fewer instances
-are kept; that one of those dropped would have been among the best is possible, but rare. Answers
-say that they are approximate.
+In a best score, the largest value of an attribute that has not arrived is weighted by the
+probability that it still will (`arrival_probability`). So intervals are narrower, and far fewer
+instances are kept. An instance that would have been among the k best may be dropped, but rarely.
+Answers are marked as approximate.
 
-With a `bound`, no more than so many instances are kept after any answer: those with the best hopes.
+With a `bound`, at most that many instances are kept after each answer: those with the best scores
+to expect.
 
 Haghani, Michel, Aberer: Evaluating top-k queries over incomplete data streams. CIKM 2009, section
-4; section 5 for objects that come again in one stream.
+4; section 5 for objects that recur in one stream.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ __all__ = ["Approximate"]
 
 
 class Approximate(EAA):
-    """Time and memory: those of EAA, with fewer instances kept, and the sketches."""
+    """The approxAlgo operator. Time and memory: those of EAA with fewer instances, and sketches."""
 
     tag: ClassVar[str] = "Approximate"
 
     is_approximate = True
-    _is_thorough = True  # so few are kept that looking pane by pane costs little
+    _is_thorough = True  # few instances are kept, so exact dominance pane by pane is cheap
 
     def __init__(self, config: IncompleteOperatorConfig, bound: int | None = None) -> None:
         super().__init__(config)
@@ -55,34 +56,34 @@ class Approximate(EAA):
         return ranking
 
     def kept(self) -> set[int]:
-        """Return the objects of which an instance is kept."""
+        """Return the keys of the objects that have an instance."""
         return set(self._instances.columns.keys.tolist())
 
-    def bests(self, held: Columns) -> Floats:
-        """Return the score that each instance is likely to reach."""
+    def bests(self, columns: Columns) -> Floats:
+        """Return the score that each instance is expected to reach."""
         config = self.config
         still = self._chances.still(self._window)
         repeats = self._chances.recurrences(self._window)[:, None]
-        is_seen = held.counts > 0
-        left = np.maximum(repeats - held.counts, 0.0)
+        is_seen = columns.counts > 0
+        missing = np.maximum(repeats - columns.counts, 0.0)
         for stream in range(config.streams):
-            likely = np.where(is_seen, still[stream][:, None], 0.0).max(axis=0)
-            left[stream] *= np.where(is_seen[stream], 1.0, likely)
+            probability = np.where(is_seen, still[stream][:, None], 0.0).max(axis=0)
+            missing[stream] *= np.where(is_seen[stream], 1.0, probability)
         if config.repeats == "max":
-            left = np.minimum(left, 1.0)
-        return self._with_rest(held.values, left * self._highs)
+            missing = np.minimum(missing, 1.0)
+        return self._with_rest(columns.values, missing * self._highs)
 
     def _take(self, end: int, batch: Observations) -> None:
-        self._chances.hear(end, batch)
+        self._chances.add(end, batch)
         super()._take(end, batch)
 
-    def _chosen(self, bests: Floats, kth: Floats) -> Booleans:
-        chosen = super()._chosen(bests, kth)
-        if self.bound is not None and np.count_nonzero(chosen) > self.bound:
-            # Of equal hopes the younger are kept: they live longer.
-            order = np.lexsort((np.arange(len(bests)), bests, chosen))
-            chosen[order[: -self.bound]] = False
-        return chosen
+    def _select(self, bests: Floats, kth: Floats) -> Booleans:
+        is_kept = super()._select(bests, kth)
+        if self.bound is not None and np.count_nonzero(is_kept) > self.bound:
+            # Ties go to the younger instances, which live longer.
+            order = np.lexsort((np.arange(len(bests)), bests, is_kept))
+            is_kept[order[: -self.bound]] = False
+        return is_kept
 
     def _plain(self) -> dict[str, Any]:
         return {**self.config.plain(), "bound": self.bound}
@@ -94,11 +95,11 @@ class Approximate(EAA):
     def restored(
         cls, config: IncompleteOperatorConfig, state: StateData, bound: int | None = None
     ) -> Approximate:
-        """Return an operator that goes on from a state. Where to look for the best is guessed."""
-        made = cls(config, bound)
-        check_header(state, cls.tag, made._plain())
-        made._restore(state)
-        return made
+        """Return an operator restored from a state."""
+        operator = cls(config, bound)
+        check_header(state, cls.tag, operator._plain())
+        operator._restore(state)
+        return operator
 
     def _restore(self, state: StateData) -> None:
         super()._restore(state)

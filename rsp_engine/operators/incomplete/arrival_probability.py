@@ -1,21 +1,21 @@
-"""With what probability an object that is seen in some streams will still come in another.
+"""The probability that an object observed in some streams will still arrive in another.
 
-Of two streams i and j, sketches tell how many objects of a window are in both: |i| + |j| less those
-of their union. The paper takes the share of these in |j| as the probability that an object of j is
-in i. Here it is the probability that it will *still come* in i, where it has not come: objects in
-both came first in the one as often as in the other, as nothing else is known; so half of those in
-both were not in i when they came in j, and came there later; and so of
+For two streams i and j, sketches estimate the number of objects of a window that are in both:
+|i| + |j| minus the size of their union. The paper uses its share of |j| as the probability that an
+object of j is in i. Here it is the probability that an object of j which has not arrived in i *will
+still arrive* there. An object in both is assumed to arrive first in either with equal probability,
+so that of
 
-    |j| - |both| / 2    objects that came in j when they were not in i,
-          |both| / 2    came in i later.
+    |j| - |both| / 2    objects that were not in i when they arrived in j,
+          |both| / 2    arrived in i later.
 
-Of an object that is seen in several streams the largest of these probabilities counts. Streams in
-which objects come more than once have fewer objects than observations: these are counted by their
-sketches too. That an object which is not kept comes again is not noticed, so a sketch that tells of
-far fewer objects than there are observations is believed as well.
+For an object observed in several streams, the largest of these probabilities counts. A stream whose
+objects occur once has as many objects as observations; the objects of other streams are counted by
+sketches. Repeated objects may go unnoticed once they are not kept, so a sketch that finds far fewer
+objects than observations is also preferred.
 
 Haghani, Michel, Aberer: Evaluating top-k queries over incomplete data streams. CIKM 2009, section 4
-and, for objects that come again, section 5.
+and, for objects that recur, section 5.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrivalProbability"]
 
-_ERROR = 0.2  # of what a sketch tells: five times its standard error
+_ERROR = 0.2  # tolerated relative error of a sketch: five times its standard error
 
 
 class ArrivalProbability:
-    """What is known of d streams. Memory: their sketches, whatever the window holds."""
+    """The arrival statistics of d streams. Memory: their sketches, independent of the window."""
 
     def __init__(self, most: tuple[int, ...]) -> None:
         self._most = most
@@ -46,54 +46,54 @@ class ArrivalProbability:
         self._repeats = [AMSSketch() for _ in most]
         self._sums: dict[int, Integers] = {}
 
-    def hear(self, end: int, batch: Observations) -> None:
-        """Take observations that live until a window."""
+    def add(self, end: int, batch: Observations) -> None:
+        """Add observations that live until window `end`."""
         streams = len(self._most)
         for stream in range(streams):
-            mine = batch.streams == stream
-            self._sketches[stream].add(batch.hashes[mine], end)
+            is_own = batch.streams == stream
+            self._sketches[stream].add(batch.hashes[is_own], end)
             if self._most[stream] > 1:
-                self._repeats[stream].add(batch.hashes[mine], end, batch.since[mine])
+                self._repeats[stream].add(batch.hashes[is_own], end, batch.since[is_own])
         counts = np.bincount(batch.streams, minlength=streams)
         self._sums[end] = self._sums.get(end, 0) + counts
-        for before in np.unique(batch.since).tolist():
-            if before in self._sums:  # these have come again
-                moved = batch.streams[batch.since == before]
-                self._sums[before] = self._sums[before] - np.bincount(moved, minlength=streams)
+        for previous in np.unique(batch.since).tolist():
+            if previous in self._sums:  # observations that arrive again move
+                moved = batch.streams[batch.since == previous]
+                self._sums[previous] = self._sums[previous] - np.bincount(moved, minlength=streams)
 
     def expire(self, window: int) -> None:
-        """Forget how many observations do not live until a window; bits know by themselves."""
+        """Drop the counts of observations that end before a window; sketches expire by bit."""
         for end in [end for end in self._sums if end < window]:
             del self._sums[end]
 
     def recurrences(self, window: int) -> Floats:
-        """Return how often an object comes in each stream, if it does: no more than promised."""
-        found = [sketch.recurrences(window) for sketch in self._repeats]
-        return np.minimum(found, self._most)
+        """Return the estimated frequency of an object in each stream, at most the configured."""
+        frequencies = [sketch.recurrences(window) for sketch in self._repeats]
+        return np.minimum(frequencies, self._most)
 
     def still(self, window: int) -> Floats:
-        """Return with what probability an object of stream j still comes in stream i, at i, j."""
+        """Return at [i, j] the probability that an object of stream j still arrives in stream i."""
         streams = len(self._most)
         sizes = self._sizes(window)
-        found = np.ones((streams, streams))
+        probabilities = np.ones((streams, streams))
         for i in range(streams):
             for j in range(i):
                 union = self._sketches[i].union(self._sketches[j]).distinct(window)
                 both = min(max(sizes[i] + sizes[j] - union, 0.0), sizes[i], sizes[j])
                 for one, other in ((i, j), (j, i)):
-                    others = sizes[other] - both / 2
-                    found[one, other] = both / 2 / others if others > 0 else 1.0
-        return found
+                    absent = sizes[other] - both / 2
+                    probabilities[one, other] = both / 2 / absent if absent > 0 else 1.0
+        return probabilities
 
     def _sizes(self, window: int) -> Floats:
-        """Return how many objects each stream has in a window."""
+        """Return the estimated number of objects of each stream in a window."""
         counts = np.array(sum(self._sums.values(), np.zeros(len(self._most))), dtype=np.float64)
-        told = np.array([sketch.distinct(window) for sketch in self._sketches])
-        is_sure = (np.array(self._most) == 1) & (counts <= (1 + _ERROR) * told)
-        return np.where(is_sure, counts, told)
+        estimates = np.array([sketch.distinct(window) for sketch in self._sketches])
+        is_count_exact = (np.array(self._most) == 1) & (counts <= (1 + _ERROR) * estimates)
+        return np.where(is_count_exact, counts, estimates)
 
     def state(self) -> StateData:
-        """Return all there is to know, as plain data."""
+        """Return the state as plain data."""
         ends = sorted(self._sums)
         return {
             "sketches": [sketch.state() for sketch in self._sketches],
@@ -103,7 +103,7 @@ class ArrivalProbability:
         }
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state."""
+        """Restore the state."""
         for sketch, saved in zip(self._sketches, state["sketches"], strict=True):
             sketch.restore(saved)
         for repeats, saved in zip(self._repeats, state["repeats"], strict=True):

@@ -1,27 +1,26 @@
-"""FM sketches of a sliding window: how many different objects it holds, in little room.
+"""FM sketches of a sliding window: an estimate of its number of distinct objects.
 
-The hash of an object says which of some bitmaps it belongs to, and the number of zeros at its end
-says which bit of that it sets: bit r is set by one of 2^(r+1) objects. Each bit knows the last
-window that holds the last object that set it: this is how it is forgotten.
+The hash of an object selects a bitmap, and the number of trailing zeros of its rest selects the bit
+to set: bit r is set by one of 2^(r+1) objects. Instead of a bit, the sketch stores the last window
+of the objects that set it, so that bits expire.
 
     bit          0   1   2   3   4   5
     until       17  16  17   9  12   -     in window 12 the first three bits are set, and bit 4
     window 12    1   1   1   0   1   0
 
 With n objects and b bitmaps, bit r of a bitmap is not set with probability exp(-n / (b 2^(r+1))).
-The n is told under which the bits that are set, and those that are not, are most likely. (The
-lowest bits that are not set, of which the paper takes the mean, tell too many where objects are
-few, and what is in two streams is a small difference of large numbers.)
+The estimate is the maximum-likelihood n. (The paper uses the mean of the lowest unset bits, which
+overestimates small n; and the overlap of two streams is a small difference of large numbers.)
 
-The union of two sketches, bit by bit, is the sketch of all objects that either has heard of.
+The union of two sketches, bit by bit, is the sketch of the union of their objects.
 
 >>> sketch = FMSketch()
 >>> sketch.add(np.arange(1000), 5)
 >>> round(sketch.distinct(5)), round(sketch.distinct(6))
 (950, 0)
 
-Flajolet, Martin: Probabilistic counting algorithms for data base applications. JCSS 31(2), 1985; in
-a window as Haghani, Michel, Aberer (CIKM 2009, section 4) say; the most likely number as by
+Flajolet, Martin: Probabilistic counting algorithms for data base applications. JCSS 31(2), 1985;
+over a window as in Haghani, Michel, Aberer (CIKM 2009, section 4); maximum likelihood as in
 Clifford, Cosma: A statistical analysis of probabilistic counting algorithms (2012).
 """
 
@@ -42,17 +41,17 @@ _BITMAPS = 256
 _BITS = 24
 _NEVER = -1
 _SHARES = 0.5 ** np.arange(1, _BITS + 1) / _BITMAPS
-"""Of all objects, how many set each bit of a bitmap."""
+"""The share of all objects that set each bit of a bitmap."""
 
 
 class FMSketch:
-    """Time: O(1) for an object, O(bits) to count. Memory: as many windows as there are bits."""
+    """The sketch of one stream. Time: O(1) per object, O(bits) to count. Memory: O(bits)."""
 
     def __init__(self, until: Integers | None = None) -> None:
         self._until = np.full((_BITMAPS, _BITS), _NEVER) if until is None else until
 
     def add(self, objects: Integers, end: int) -> None:
-        """Hear of objects, by hashes or by numbers that no others get, that live until a window."""
+        """Add objects, by hashes or by numbers that are never reused, that live until `end`."""
         hashes = hashed(objects)
         bitmaps = (hashes % np.uint64(_BITMAPS)).astype(np.int64)
         rest = hashes // np.uint64(_BITMAPS)
@@ -62,15 +61,15 @@ class FMSketch:
         self._until[bitmaps, bits] = np.maximum(self._until[bitmaps, bits], end)
 
     def union(self, other: FMSketch) -> FMSketch:
-        """Return the sketch of all objects that either has heard of."""
+        """Return the sketch of the union of the objects."""
         return FMSketch(np.maximum(self._until, other._until))
 
     def distinct(self, window: int) -> float:
-        """Return about how many different objects live until a window."""
+        """Return the estimated number of distinct objects that live until a window."""
         are_set = np.count_nonzero(self._until >= window, axis=0)
         if not are_set.any():
             return 0.0
-        # The likelihood rises as long as the bits that are set outweigh the others.
+        # The likelihood has one maximum. Bisect its derivative: rising while set bits outweigh.
         unset = float(((_BITMAPS - are_set) * _SHARES).sum())
         low, high = 0.0, float(_BITMAPS << _BITS)
         for _ in range(48):
@@ -82,9 +81,9 @@ class FMSketch:
 
     def state(self) -> list[list[int]]:
         """Return the last windows of the bits, as plain data."""
-        found: list[list[int]] = self._until.tolist()
-        return found
+        rows: list[list[int]] = self._until.tolist()
+        return rows
 
     def restore(self, state: list[list[int]]) -> None:
-        """Go on from a state."""
+        """Restore the state."""
         self._until = np.array(state, dtype=np.int64).reshape(_BITMAPS, _BITS)

@@ -1,4 +1,4 @@
-"""Hashes of objects: numbers of 64 bits that look random and are the same in every run.
+"""Hashes of objects: pseudorandom 64-bit numbers that are the same in every run.
 
 Steele, Lea, Flood: Fast splittable pseudorandom number generators. OOPSLA 2014 (SplitMix64).
 """
@@ -21,7 +21,7 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 def text_hash(text: str) -> int:
-    """Return a hash of a text: the same in every process, unlike Python's own.
+    """Return a hash of a text that, unlike Python's own, is the same in every process.
 
     >>> text_hash("<urn:a>")
     -7498495246827335074
@@ -30,7 +30,7 @@ def text_hash(text: str) -> int:
 
 
 def hashed(keys: Integers, seed: int = 0) -> NDArray[np.uint64]:
-    """Return a hash of each key, another one for each seed.
+    """Return a hash of each key, independent for each seed.
 
     >>> hashed(np.array([1, 2])).tolist()
     [10451216379200822465, 10905525725756348110]

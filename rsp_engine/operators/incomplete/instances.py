@@ -1,8 +1,9 @@
-"""Instances of objects, as arrays in the order in which they expire.
+"""Instances of objects, as arrays in the order of expiry.
 
-An object has an instance for each pane from which it has observations: with all values from there
-on. So the score of an instance only rises while it lives, and the oldest instance of an object has
-the score of the object. Instances leave at the front, and come at the end, mostly.
+An object has an instance for each pane that has observations of it; the instance aggregates all
+values from that pane on. So the score of an instance only rises while it lives, and the oldest
+instance of an object has the score of the object. Instances expire at the front, and are mostly
+added at the end.
 
 Haghani, Michel, Aberer: Evaluating top-k queries over incomplete data streams. CIKM 2009, section
 3.2.1.
@@ -27,22 +28,23 @@ _END, _KEY, _LATEST = range(3)
 
 
 def over_streams(function: ScoreAggregate, values: Floats) -> Floats:
-    """Return f of values that have a row for each stream.
+    """Return the aggregate over streams of values that have a row for each stream.
 
     >>> over_streams("sum", np.array([[1.0, 2.0], [3.0, 0.0]]))
     array([4., 2.])
     """
     combine = np.add if function == "sum" else np.maximum
-    found: Floats = values[0].copy()
+    scores: Floats = values[0].copy()
     for row in values[1:]:
-        combine(found, row, out=found)
-    return found
+        combine(scores, row, out=scores)
+    return scores
 
 
 class Columns(NamedTuple):
-    """What is known of some instances.
+    """Instances as columns of equal length.
 
-    Cells have a row for the values of each stream, and then one for how many they are.
+    `ends` is the last window of each instance, and `latest` the last arrival of its object. `cells`
+    has a row of aggregated values for each stream, followed by a row of counts for each stream.
     """
 
     ends: Integers
@@ -58,12 +60,12 @@ class Columns(NamedTuple):
 
     @property
     def counts(self) -> Floats:
-        """How many values there are, with a row for each stream."""
+        """The numbers of values, with a row for each stream."""
         return self.cells[len(self.cells) // 2 :]
 
 
 class Instances:
-    """Room for instances. `latest` is when the object came last, not the instance."""
+    """A buffer of instances that grows by doubling."""
 
     def __init__(self, streams: int) -> None:
         self._start = self._stop = 0
@@ -77,7 +79,7 @@ class Instances:
 
     @property
     def columns(self) -> Columns:
-        """All instances, to be read or overwritten."""
+        """All instances, as views that can be overwritten."""
         if self._columns is None:
             here = slice(self._start, self._stop)
             ends, keys, latest = self._marks
@@ -87,7 +89,7 @@ class Instances:
         return self._columns
 
     def add(self, new: Columns) -> None:
-        """Take instances that all expire with one window. Time: O(new), where that is the last."""
+        """Add instances that expire with one window. Time: O(new) if it is the last one."""
         count = len(new.ends)
         if not count:
             return
@@ -99,27 +101,27 @@ class Instances:
         if len(self) and ends[self._stop - 1] > new.ends[0]:
             live = ends[self._start : self._stop]
             place = self._start + int(np.searchsorted(live, new.ends[0], side="right"))
-            for held in self._arrays():
-                moved = held[..., place : self._stop].copy()
-                held[..., place + count : self._stop + count] = moved
+            for array in self._arrays():
+                later = array[..., place : self._stop].copy()
+                array[..., place + count : self._stop + count] = later
         here = slice(place, place + count)
         ends[here], keys[here], latest[here] = new.ends, new.keys, new.latest
         self._cells[:, here], self._scores[here] = new.cells, new.scores
         self._stop += count
 
     def expire(self, window: int) -> None:
-        """Forget instances that do not live until a window."""
+        """Remove instances whose last window is before this one."""
         if self._start < self._stop and self._marks[_END, self._start] < window:
             ends = self._marks[_END, self._start : self._stop]
             self._start += int(np.searchsorted(ends, window))
             self._columns = None
 
     def keep(self, chosen: Booleans) -> None:
-        """Forget all others. Time: O(instances)."""
+        """Remove all other instances. Time: O(instances)."""
         self._columns = None
         places = np.flatnonzero(chosen) + self._start
-        for held in self._arrays():
-            held[..., : len(places)] = held.take(places, axis=-1)
+        for array in self._arrays():
+            array[..., : len(places)] = array.take(places, axis=-1)
         self._start, self._stop = 0, len(places)
 
     def state(self) -> StateData:
@@ -127,7 +129,7 @@ class Instances:
         return {name: column.tolist() for name, column in self.columns._asdict().items()}
 
     def restore(self, state: StateData) -> None:
-        """Hold these instances, and no others."""
+        """Replace all instances."""
         ends = np.array(state["ends"], dtype=np.int64)
         length = len(ends)
         self._start, self._stop = 0, length
@@ -140,24 +142,24 @@ class Instances:
         return self._marks, self._cells, self._scores
 
     def _make_room(self, count: int) -> None:
-        # Half of the room is free after this, so it is not done again before as many have come.
+        # The new buffer is at least half free, which makes the copy O(1) amortised per instance.
         self._columns = None
         live = slice(self._start, min(self._stop, len(self._scores)))
         room = 2 * (len(self) + count)
-        made = []
-        for held in self._arrays():
-            larger = np.empty((*held.shape[:-1], room), dtype=held.dtype)
-            larger[..., : live.stop - live.start] = held[..., live]
-            made.append(larger)
+        arrays = []
+        for array in self._arrays():
+            larger = np.empty((*array.shape[:-1], room), dtype=array.dtype)
+            larger[..., : live.stop - live.start] = array[..., live]
+            arrays.append(larger)
         self._stop -= self._start
         self._start = 0
-        self._marks, self._cells, self._scores = made
+        self._marks, self._cells, self._scores = arrays
 
 
 class IdTable:
-    """Finds which of many keys are among a few: by a table, where the keys are close together.
+    """A lookup of many keys among a few, by a direct-address table if the keys are dense.
 
-    Those of many keys that come after the first time must have been among a few, at one time.
+    After the first call, every key must have been among the `few` of an earlier call.
     """
 
     def __init__(self) -> None:
@@ -165,7 +167,7 @@ class IdTable:
         self._table = np.full(0, -1)
 
     def places(self, few: Integers, keys: Integers) -> Integers:
-        """Return for each key its place among a few, which are sorted; -1 where it is not there.
+        """Return the index of each key among the sorted `few`; -1 if it is not among them.
 
         >>> IdTable().places(np.array([3, 7]), np.array([7, 5, 3])).tolist()
         [1, -1, 0]
@@ -175,13 +177,13 @@ class IdTable:
             if len(keys):
                 low, high = min(low, int(keys.min())), max(high, int(keys.max()))
             if high - low > 64 * (len(keys) + len(few)) + 4096:
-                self._table = np.full(0, -1)  # it would be too large
+                self._table = np.full(0, -1)  # a table would be too large
                 near = np.minimum(np.searchsorted(few, keys), len(few) - 1)
                 return np.where(few[near] == keys, near, -1)
             self._low = low
             self._table = np.full(2 * (high - low + 1), -1)
         table, at = self._table, few - self._low
         table[at] = np.arange(len(few))
-        found: Integers = table[keys - self._low]
+        places: Integers = table[keys - self._low]
         table[at] = -1
-        return found
+        return places

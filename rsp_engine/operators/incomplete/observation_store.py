@@ -1,8 +1,9 @@
-"""The observations of open windows, as a query has them: objects by number, and their solutions.
+"""The store of observations in RDF terms: the solutions of each object of the open windows.
 
-An observation is a solution of the pattern of an attribute. The content of a window is a set, so
-one that comes again counts once and lives as long as its last arrival. Objects are numbered, and
-the number of one that has left is given to another.
+The operators work on numbers; this store maps them to terms. An observation is a solution of the
+pattern of an attribute. The content of a window is a set, so an observation that arrives again
+counts once, and lives as long as its last arrival. Objects are numbered, and the number of an
+object that has left is reused.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["Observation", "ObservationStore", "ObservedPart"]
 
 ObservedPart = Pane | int
-"""What tells a part of the content of a window from others: its pane, or its number."""
+"""The key of a part of the content of a window: a pane, or a number in a count window."""
 
 
 @dataclass(slots=True)
 class Observation:
-    """A value of an attribute, until when it lives, and which parts of the window hold it."""
+    """A value of an attribute, the last window that holds it, and the parts that contain it."""
 
     attribute: int
     solution: SolutionTuple
@@ -36,25 +37,25 @@ class Observation:
     parts: list[ObservedPart]
 
 
-class _Name(NamedTuple):
-    """What tells an observation from others."""
+class _Identity(NamedTuple):
+    """The identity of an observation among those of an object."""
 
     attribute: int
     solution: SolutionTuple
 
 
 class ObservationStore:
-    """Memory: the observations that were taken and have neither expired nor been forgotten."""
+    """The observations by object. Memory: all that have neither expired nor been forgotten."""
 
     def __init__(self) -> None:
         self._numbers: dict[SolutionTuple, int] = {}
         self._keys: dict[int, SolutionTuple] = {}
         self._free: list[int] = []
-        self._observations: dict[int, dict[_Name, Observation]] = {}
-        self._ends: dict[int, list[tuple[int, _Name]]] = {}
+        self._observations: dict[int, dict[_Identity, Observation]] = {}
+        self._ends: dict[int, list[tuple[int, _Identity]]] = {}
 
     def number(self, key: SolutionTuple) -> int:
-        """Return the number of an object, a new one if it has none."""
+        """Return the number of an object, and assign one if it has none."""
         number = self._numbers.get(key)
         if number is None:
             number = self._free.pop() if self._free else len(self._keys)
@@ -72,55 +73,56 @@ class ObservationStore:
         return list(self._observations[number].values())
 
     def take(self, number: int, new: Observation) -> int | None:
-        """Take an observation of an object that lives until a window; none if it does already.
+        """Add an observation of an object, and return the previous end of its life.
 
-        Otherwise return until when it would have lived, which is -1 for one that is new.
+        The previous end is -1 for a new observation. Return None if the observation already lives
+        as long.
         """
-        name = _Name(new.attribute, new.solution)
-        known = self._observations[number].get(name)
+        identity = _Identity(new.attribute, new.solution)
+        known = self._observations[number].get(identity)
         since = -1 if known is None else known.end
         if known is None:
-            self._observations[number][name] = new
+            self._observations[number][identity] = new
         else:
             known.parts += new.parts
             if known.end >= new.end:
                 return None
             known.end = new.end
-        self._ends.setdefault(new.end, []).append((number, name))
+        self._ends.setdefault(new.end, []).append((number, identity))
         return since
 
     def count(self, number: int, attribute: int) -> int:
-        """Return how many values of an attribute an object has."""
-        return sum(name.attribute == attribute for name in self._observations[number])
+        """Return the number of values of an attribute of an object."""
+        return sum(each.attribute == attribute for each in self._observations[number])
 
     def expire(self, window: int) -> None:
-        """Forget observations that do not live until a window."""
+        """Remove observations whose last window is before this one."""
         for end in sorted(end for end in self._ends if end < window):
-            for number, name in self._ends.pop(end):
-                found = self._observations.get(number, {}).get(name)
-                if found is not None and found.end == end:
-                    del self._observations[number][name]
+            for number, identity in self._ends.pop(end):
+                observation = self._observations.get(number, {}).get(identity)
+                if observation is not None and observation.end == end:
+                    del self._observations[number][identity]
                     if not self._observations[number]:
                         self.forget(number)
 
     def forget(self, number: int) -> None:
-        """Forget an object."""
+        """Remove an object, and free its number."""
         del self._numbers[self._keys.pop(number)], self._observations[number]
         self._free.append(number)
 
     def state(self) -> StateData:
-        """Return everything as plain data."""
-        found = [(n, o) for n in self._keys for o in self._observations[n].values()]
+        """Return the state as plain data."""
+        observations = [(n, o) for n in self._keys for o in self._observations[n].values()]
         return {
             "numbers": list(self._keys),
             "width": [len(key) for key in self._keys.values()],
             "keys": [row_text(key) for key in self._keys.values()],
             "free": list(self._free),
-            "observations": [[number, *_saved(each)] for number, each in found],
+            "observations": [[number, *_saved(each)] for number, each in observations],
         }
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state, before anything is taken."""
+        """Restore the state into an empty store."""
         for number, width, text in zip(
             state["numbers"], state["width"], state["keys"], strict=True
         ):
@@ -130,13 +132,14 @@ class ObservationStore:
         self._free = list(state["free"])
         for number, attribute, width, text, value, end, parts in state["observations"]:
             solution = _row(text, width)
-            held = [Pane(*part) if isinstance(part, list) else part for part in parts]
-            name = _Name(attribute, solution)
-            self._observations[number][name] = Observation(attribute, solution, value, end, held)
-            self._ends.setdefault(end, []).append((number, name))
+            keys = [Pane(*part) if isinstance(part, list) else part for part in parts]
+            identity = _Identity(attribute, solution)
+            observation = Observation(attribute, solution, value, end, keys)
+            self._observations[number][identity] = observation
+            self._ends.setdefault(end, []).append((number, identity))
 
 
-def _row(text: str, width: int) -> Any:  # noqa: ANN401 - every term of a solution is there
+def _row(text: str, width: int) -> Any:  # noqa: ANN401 - a solution has no unbound terms
     [row] = read_rows([text], width)
     return row
 

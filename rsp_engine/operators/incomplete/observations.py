@@ -1,13 +1,14 @@
-"""What the operators for incomplete streams share: configuration, observations, and the order.
+"""Observations, configuration and order, shared by the operators for incomplete streams.
 
-An observation is a stream, a key (an integer; one that has left may be given to another object), a
-position (when it came) and a value; its pane says which windows hold it. Values are not negative.
-Its `hash` is that of the object itself, and never of another one: sketches count by it.
-The order is that of the family: larger score, then later arrival, then larger key; an object
-arrives with the last of its observations. What comes later expires no earlier.
+An observation has a stream, a key (an integer, reused once its object has left), a position (its
+arrival), and a value that is not negative; its pane determines the windows that hold it. Its `hash`
+identifies the object forever; sketches count by it.
 
-The same observation may come again. Then it counts once, and lives as long as the later arrival:
-`since` is the last window of the pane in which it stood before, and -1 for one that is new.
+The order is that of all top-k operators: larger score, then later arrival, then larger key; an
+object arrives with the last of its observations. A later arrival never expires earlier.
+
+The same observation may arrive again. It counts once, and lives as long as the later arrival:
+`since` is the last window of the pane of the previous arrival, and -1 for a new observation.
 """
 
 from __future__ import annotations
@@ -46,12 +47,13 @@ ScoreAggregate = Literal["sum", "max"]
 
 @dataclass(frozen=True, slots=True)
 class IncompleteOperatorConfig:
-    """The k best of each window, of objects with an attribute in each of some streams.
+    """The configuration of a top-k query over incomplete streams.
 
-    `highs` are the largest values of the attributes. An object is seen in stream i at most
-    `most[i]` times: `within` its whole life, as in the paper, or any window. Values of one stream
-    are put together by `repeats`, and these by `function`. An object must be seen in all `required`
-    streams. Scores that differ by no more than `slack` may be equal.
+    `highs` are the largest values of the attributes, one for each stream. An object occurs in
+    stream i at most `most[i]` times: `within` its whole life, as in the paper, or within any
+    window. `repeats` aggregates the values of one stream, and `function` aggregates the streams. An
+    object is ranked only if it occurs in all `required` streams. Scores that differ by no more than
+    `slack` may be equal.
     """
 
     k: int
@@ -85,7 +87,7 @@ class IncompleteOperatorConfig:
         return len(self.highs)
 
     def plain(self) -> dict[str, Any]:
-        """Return the configuration as a state tells it."""
+        """Return the configuration as plain data, for the header of a state."""
         return {
             "k": self.k,
             "highs": list(self.highs),
@@ -110,22 +112,22 @@ class Observations(NamedTuple):
 
 
 class IncompleteOperator(Protocol):
-    """An operator of this kind."""
+    """A top-k operator over incomplete streams."""
 
     def __len__(self) -> int:
-        """Return how many items are kept: observations, or instances of objects."""
+        """Return the number of items kept: observations, or instances of objects."""
 
     def arrive(self, pane: Pane, batch: Observations) -> None:
-        """Take observations of a pane whose windows are all open."""
+        """Add observations of a pane whose windows are all open."""
 
     def close(self, window: int) -> TopkAnswer:
         """Close a window, and all before it, and return its ranking."""
 
     def near(self) -> Integers:
-        """Return the keys of the window that closed last that may be as good as the k-th."""
+        """Return the keys in the last closed window that may tie with the k-th object."""
 
     def state(self) -> StateData:
-        """Return all there is to know, as plain data, to be restored from."""
+        """Return the state as plain data."""
 
 
 def as_observations(  # noqa: PLR0913, PLR0917 - a column is an argument
@@ -136,28 +138,28 @@ def as_observations(  # noqa: PLR0913, PLR0917 - a column is an argument
     since: Any = None,  # noqa: ANN401
     hashes: Any = None,  # noqa: ANN401
 ) -> Observations:
-    """Return arrays of a batch, or raise what is wrong with it.
+    """Return array-likes as observations, or raise ValueError if they are invalid.
 
-    Keys that belong to one object forever are hashes themselves.
+    Without `hashes`, the keys are used, which must then never be reused.
     """
-    made = as_array(keys, np.int64)
+    key_array = as_array(keys, np.int64)
     batch = Observations(
         as_array(streams, np.int64),
-        made,
+        key_array,
         as_array(positions, np.int64),
         as_array(values, np.float64),
-        np.full(len(made), -1) if since is None else as_array(since, np.int64),
-        made if hashes is None else as_array(hashes, np.int64),
+        np.full(len(key_array), -1) if since is None else as_array(since, np.int64),
+        key_array if hashes is None else as_array(hashes, np.int64),
     )
     if len(set(map(len, batch))) > 1:
         raise ValueError("observations need as many streams, keys, positions and values")
-    if len(made) and (not batch.values.min() >= 0 or batch.values.max() == inf):
+    if len(key_array) and (not batch.values.min() >= 0 or batch.values.max() == inf):
         raise ValueError("a value must be a number, and not below 0: this is what is missing")
     return batch
 
 
 def check_stream_count(config: IncompleteOperatorConfig, batch: Observations) -> None:
-    """Raise if a stream is none of those that there are."""
+    """Raise ValueError if a batch has a stream that the configuration does not have."""
     streams = batch.streams
     if len(streams) and not (
         np.minimum.reduce(streams) >= 0 and np.maximum.reduce(streams) < config.streams
@@ -171,7 +173,7 @@ def concatenated(parts: Iterable[Observations]) -> Observations:
 
 
 class ScoredObject(NamedTuple):
-    """Objects, each once: its key, its score, and when it came last."""
+    """Distinct objects as columns: keys, scores, and positions of their last arrivals."""
 
     keys: Integers
     scores: Floats
@@ -183,33 +185,32 @@ class ScoredObject(NamedTuple):
         return ScoredObject(self.keys[order], self.scores[order], self.latest[order])
 
     def near(self, k: int, slack: float) -> Integers:
-        """Return the keys that may be as good as the k-th: slack says what makes no difference."""
+        """Return the keys whose scores may tie with the k-th: they are at most `slack` below it."""
         if len(self.keys) <= k:
             return self.keys
         border = float(np.partition(self.scores, len(self.scores) - k)[len(self.scores) - k])
-        found: Integers = self.keys[self.scores >= border - slack]
-        return found
+        keys: Integers = self.keys[self.scores >= border - slack]
+        return keys
 
 
 @dataclass(slots=True)
 class ObservationBuffer:
-    """Observations that wait for the first window that holds them to close."""
+    """The buffer of observations until the first window that holds them closes."""
 
     config: IncompleteOperatorConfig
     closed: int = -1
     _panes: dict[tuple[int, int], list[Observations]] = field(default_factory=dict)
 
     def add(self, pane: Pane, batch: Observations) -> None:
-        """Put a batch into its pane; nothing of it if one of its windows has closed."""
+        """Add a batch to its pane, or raise if one of its windows has closed."""
         check_open(pane, self.closed)
         check_stream_count(self.config, batch)
         if len(batch.keys):
-            # The caller may use its own arrays again.
-            copied: Any = (column.copy() for column in batch)
-            self._panes.setdefault((pane.first, pane.last), []).append(Observations(*copied))
+            copies: Any = (column.copy() for column in batch)  # the caller may reuse its arrays
+            self._panes.setdefault((pane.first, pane.last), []).append(Observations(*copies))
 
     def until(self, window: int) -> Iterator[tuple[Pane, Observations]]:
-        """Yield the panes of a window that are not yet given out, in time order."""
+        """Remove and yield the panes up to a window, in time order."""
         check_order(window, self.closed)
         for windows in sorted(windows for windows in self._panes if windows[0] <= window):
             parts = self._panes.pop(windows)
@@ -217,7 +218,7 @@ class ObservationBuffer:
         self.closed = window
 
     def state(self) -> StateData:
-        """Return what waits, as plain data."""
+        """Return the buffered observations as plain data."""
         panes = [
             {"pane": list(windows), "observations": [c.tolist() for c in concatenated(parts)]}
             for windows, parts in self._panes.items()
@@ -225,10 +226,10 @@ class ObservationBuffer:
         return {"closed": self.closed, "panes": panes}
 
     def restore(self, state: StateData) -> None:
-        """Take back what waits."""
+        """Restore the buffered observations."""
         self.closed = state["closed"]
         self._panes = {}
-        for waiting in state["panes"]:
-            first, last = waiting["pane"]
-            batch = as_observations(*waiting["observations"])
+        for saved in state["panes"]:
+            first, last = saved["pane"]
+            batch = as_observations(*saved["observations"])
             self._panes[first, last] = [batch]

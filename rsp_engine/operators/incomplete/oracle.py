@@ -1,4 +1,4 @@
-"""The oracle: keeps every observation, and adds up each window anew. Short and obviously right."""
+"""The oracle: keeps every observation, and aggregates each window from scratch."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["IncompleteOracle"]
 
 _Row = tuple[int, int, int, int, int, float, int]
-"""The first and the last window, the stream, the key, the position, the value, and since when."""
+"""First window, last window, stream, key, position, value, and previous end (`since`)."""
 
 
 class IncompleteOracle:
-    """Judges all others. Memory and time: everything that a window still open may hold."""
+    """The reference operator. Memory and time: all observations of the open windows."""
 
     def __init__(self, config: IncompleteOperatorConfig) -> None:
         self.config = config
@@ -44,7 +44,7 @@ class IncompleteOracle:
     def arrive(self, pane: Pane, batch: Observations) -> None:
         check_open(pane, self._closed)
         check_stream_count(self.config, batch)
-        columns = (column.tolist() for column in batch[:-1])  # hashes are for sketches
+        columns = (column.tolist() for column in batch[:-1])  # only sketches need the hashes
         self._rows += [(pane.first, pane.last, *row) for row in zip(*columns, strict=True)]
 
     def close(self, window: int) -> TopkAnswer:
@@ -59,17 +59,17 @@ class IncompleteOracle:
         return self._scored().near(self.config.k, self.config.slack)
 
     def _scored(self) -> ScoredObject:
-        """Return the objects of the window that closed last."""
+        """Return the objects of the last closed window."""
         config = self.config
         seen: dict[int, dict[int, list[float]]] = {}
         latest: dict[int, int] = {}
         for _, _, stream, key, position, value, since in self._inside:
             latest[key] = max(position, latest.get(key, position))
-            if since < self._closed:  # otherwise its earlier arrival counts
+            if since < self._closed:  # otherwise the window holds the earlier arrival
                 seen.setdefault(key, {}).setdefault(stream, []).append(value)
-        objects = [k for k, found in seen.items() if all(s in found for s in config.required)]
+        objects = [k for k, streams in seen.items() if all(s in streams for s in config.required)]
         scores = [
-            _together(config.function, (_together(config.repeats, v) for v in seen[key].values()))
+            _aggregate(config.function, (_aggregate(config.repeats, v) for v in seen[key].values()))
             for key in objects
         ]
         return ScoredObject(
@@ -84,14 +84,14 @@ class IncompleteOracle:
 
     @classmethod
     def restored(cls, config: IncompleteOperatorConfig, state: StateData) -> IncompleteOracle:
-        """Return an operator that goes on from a state."""
+        """Return an operator restored from a state."""
         check_header(state, "IncompleteOracle", config.plain())
-        made = cls(config)
-        made._closed = state["closed"]
-        made._rows = [tuple(row) for row in state["rows"]]
-        made._inside = [row for row in made._rows if row[0] <= made._closed]
-        return made
+        oracle = cls(config)
+        oracle._closed = state["closed"]
+        oracle._rows = [tuple(row) for row in state["rows"]]
+        oracle._inside = [row for row in oracle._rows if row[0] <= oracle._closed]
+        return oracle
 
 
-def _together(aggregate: ScoreAggregate, values: Iterable[float]) -> float:
+def _aggregate(aggregate: ScoreAggregate, values: Iterable[float]) -> float:
     return sum(values) if aggregate == "sum" else max(values)

@@ -1,8 +1,8 @@
-"""The answer of a continuous query, kept from one window to the next.
+"""The answer of a continuous query, maintained from window to window.
 
-Pairs that expire leave it, and new pairs that are better than its last come in. Only where fewer
-than k are left is the answer computed anew, from the priority search tree: pairs beyond the last of
-those that are left may be better than any new one.
+Expired pairs leave it, and new pairs that are better than its last pair enter. Only if fewer than k
+remain is the answer recomputed from the priority search tree, because pairs below the last
+remaining one may be better than any new pair.
 
 Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
 section IV.B.
@@ -25,7 +25,7 @@ __all__ = ["ContinuousAnswer", "snapshot"]
 def snapshot(skyband: PairSkyband, k: int, since: int) -> Pairs:
     """Return the k best pairs of the objects from a position on, best first.
 
-    Time: O(log pairs + k) once the skyband is up to date and has its tree.
+    Time: O(log pairs + k) once the skyband is settled and has its tree.
     """
     if k > skyband.config.k:
         raise ValueError(f"a {skyband.config.k}-skyband does not hold the {k} best pairs")
@@ -38,13 +38,13 @@ def snapshot(skyband: PairSkyband, k: int, since: int) -> Pairs:
 class ContinuousAnswer:
     """The k best pairs of a window that slides over a skyband. Memory: O(k).
 
-    Time: O(new pairs + k), and with a chance of about k / n that of a snapshot.
+    Time: O(new pairs + k), and with a probability of about k / n that of a snapshot.
     """
 
     def __init__(self, k: int) -> None:
         self.k = k
         self.recomputed = 0
-        """How often the answer was computed anew."""
+        """The number of times the answer was recomputed."""
         self._best = as_pairs([], [], [])
         self._seen = 0
         self._epoch = -1

@@ -1,7 +1,7 @@
-"""The naive algorithm: of each object the K best pairs with older objects, found anew when needed.
+"""The naive algorithm: for each object its K best pairs with older objects, recomputed on expiry.
 
-When an object expires, every object that has it among its K best pairs looks for them again. This
-is what the K-skyband is measured against; all O(KN) pairs are kept, and sorted when asked for.
+When an object expires, the K best pairs of every object that has it among them are recomputed. All
+O(KN) pairs are kept, and sorted for each answer. It is the baseline of the K-skyband.
 
 Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
 section VI.B.
@@ -24,51 +24,54 @@ __all__ = ["NaivePairs"]
 
 
 class NaivePairs:
-    """Time for an object: O(N) for it and for each of about K ln N others; memory: O(KN)."""
+    """The naive operator. Time per object: O(N) for it and for about K ln N others. Memory: O(KN).
+
+    Positions and scores are those of `PairSkyband`.
+    """
 
     def __init__(self, k: int, width: int, score: PairScore) -> None:
         self.k = k
         self._score = score
         self._objects = LastObjects(width)
-        self._best = LastObjects(2 * k)  # for each object: the scores and the older objects
+        self._best = LastObjects(2 * k)  # per object: K scores, then K positions of older objects
 
     def arrive(self, row: Floats | list[float]) -> None:
-        """Take a new object, and find its K best pairs."""
+        """Add a new object, and find its K best pairs."""
         row = np.asarray(row, dtype=np.float64)
-        found = self._found(row, len(self._objects))
+        pairs = self._k_best(row, len(self._objects))
         self._objects.append(row)
-        self._best.append(found)
+        self._best.append(pairs)
 
     def expire(self, first: int) -> None:
-        """Forget the objects before a position, and find what was lost with them."""
+        """Remove the objects before a position, and recompute the pairs of those that had them."""
         self._objects.expire(first)
         self._best.expire(first)
-        held, columns = self._best.columns, self._objects.columns
-        lost = held[self.k :] < first  # where there is no pair, there is no number
-        for place in np.flatnonzero(lost.any(axis=0)).tolist():
-            held[:, place] = self._found(columns[:, place], place)
+        pairs, columns = self._best.columns, self._objects.columns
+        has_expired = pairs[self.k :] < first  # false for NaN, where there is no pair
+        for place in np.flatnonzero(has_expired.any(axis=0)).tolist():
+            pairs[:, place] = self._k_best(columns[:, place], place)
 
-    def _found(self, row: Floats, count: int) -> Floats:
-        """Return the K best pairs of an object with the first so many others."""
+    def _k_best(self, row: Floats, count: int) -> Floats:
+        """Return the K best pairs of an object with the first `count` objects."""
         scores = self._score(self._objects.columns[:, :count], row)
-        found = np.full(2 * self.k, np.nan)
+        pairs = np.full(2 * self.k, np.nan)
         if count > self.k:
-            # Of equal ones the later is better, and only a sort that is stable knows.
+            # The partition ignores ties, so keep all objects that tie with the K-th.
             border = np.partition(scores, self.k - 1)[self.k - 1]
-            near = np.flatnonzero(~(scores > border))  # NaN, for no pair, comes last
+            near = np.flatnonzero(~(scores > border))  # NaN, for no pair, sorts last
         else:
             near = np.arange(count)
         best = near[np.lexsort((-near, scores[near]))][: self.k]
         best = best[~np.isnan(scores[best])]
-        found[: len(best)] = scores[best]
-        found[self.k : self.k + len(best)] = best + self._objects.first
-        return found
+        pairs[: len(best)] = scores[best]
+        pairs[self.k : self.k + len(best)] = best + self._objects.first
+        return pairs
 
     def best(self, k: int) -> Pairs:
         """Return the k best pairs, where k is at most K."""
-        held = self._best.columns
-        scores, older = held[: self.k], held[self.k :]
+        columns = self._best.columns
+        scores, older = columns[: self.k], columns[self.k :]
         rows, places = np.nonzero(scores <= np.inf)
-        numbers = older[rows, places].astype(np.int64)
-        found = Pairs(scores[rows, places], numbers, places + self._best.first)
-        return best_pairs_first(found).take(slice(0, k))
+        positions = older[rows, places].astype(np.int64)
+        pairs = Pairs(scores[rows, places], positions, places + self._best.first)
+        return best_pairs_first(pairs).take(slice(0, k))

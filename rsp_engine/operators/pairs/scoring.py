@@ -1,8 +1,8 @@
-"""The score of a pair as an expression over the values of both objects, as a kernel over columns.
+"""The score of a pair: an expression over the values of both objects, compiled to array kernels.
 
-A pair has a first and a second object, `a` and `b`: one value of theirs, the key, tells which is
-which, and objects with the same key are no pair. A score is the smaller the better here; a pair
-that has none comes before all others in a rising order, and after them in a falling one.
+A pair has a first and a second object, `a` and `b`. The first has the smaller key, which is one of
+their values; objects with equal keys are no pair. In a kernel, a smaller score is better; a pair
+without a score ranks first in an ascending order, and last in a descending one.
 
 >>> from rsp_engine.operators.scoring.scoring_function import Subtract, Variable
 >>> scoring = PairScoring(Subtract(Variable("a1"), Variable("b1")), width=2)
@@ -52,7 +52,7 @@ _COMPARE: dict[str, Callable[[Floats, Floats], Booleans]] = {
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A comparison that the two objects of a pair keep."""
+    """A comparison that the two objects of a pair must satisfy."""
 
     operator: Literal["<", "<=", ">", ">=", "=", "!="]
     left: Scoring
@@ -60,18 +60,16 @@ class Condition:
 
     @property
     def sides(self) -> tuple[Scoring, Scoring]:
-        """What is compared."""
+        """Both sides of the comparison."""
         return self.left, self.right
 
 
 @dataclass(frozen=True, slots=True)
 class PairScoring:
-    """The score of a pair, and what makes two objects a pair.
+    """The score of a pair, and the conditions that two objects of a pair satisfy.
 
     The values of the first object are the variables `a0`, `a1` ..., those of the second `b0`, `b1`
-    ...; the key is `KEY`, and the first object has the smaller one. With `exact` values, which are
-    integers and decimals, a division by zero has no value; and if they have `digits` behind the
-    point, scores are the decimals that SPARQL calculates with, not their neighbours.
+    ...; `KEY` is the number of the key.
     """
 
     score: Scoring
@@ -79,13 +77,13 @@ class PairScoring:
     descending: bool = False
     conditions: tuple[Condition, ...] = ()
     declared: tuple[str, ...] = ()
-    """The functions that are declared to be distances."""
+    """The functions declared as distances, which are symmetric."""
 
     KEY = 0
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether it does not matter which object is the first."""
+        """Whether exchanging the two objects changes neither score nor conditions."""
         parts = [(each.left, each.right) for each in self.conditions]
         return is_symmetric(self.score, self.declared) and all(
             is_symmetric(Absolute(Subtract(*part)), self.declared) and each.operator in ("=", "!=")
@@ -93,17 +91,21 @@ class PairScoring:
         )
 
     def kernel(self, *, exact: bool = False, digits: int | None = None) -> PairScore:
-        """Return a function that scores an object (a row) with others (columns)."""
+        """Return a function that scores an object (a row) with others (columns).
+
+        With `exact` values, which are integers and decimals, a division by zero has no value. If
+        the values have `digits` fractional digits, scores are rounded to the decimals of SPARQL.
+        """
         one_way, is_symmetric = self._one_way, self.is_symmetric
 
         def score(columns: Floats, row: Floats) -> Floats:
             keys = columns[self.KEY]
-            found = one_way(columns, row, ("a", "b"), exact=exact, digits=digits)
+            scores = one_way(columns, row, ("a", "b"), exact=exact, digits=digits)
             if not is_symmetric:
-                other = one_way(columns, row, ("b", "a"), exact=exact, digits=digits)
-                found = np.where(row[self.KEY] < keys, found, other)
-            found[keys == row[self.KEY]] = np.nan
-            return found
+                exchanged = one_way(columns, row, ("b", "a"), exact=exact, digits=digits)
+                scores = np.where(row[self.KEY] < keys, scores, exchanged)
+            scores[keys == row[self.KEY]] = np.nan
+            return scores
 
         return score
 
@@ -116,39 +118,39 @@ class PairScoring:
         exact: bool,
         digits: int | None,
     ) -> Floats:
-        """Return the scores, with the new object as the one that is named first."""
-        mine, theirs = sides
-        others = {f"{theirs}{n}": values for n, values in enumerate(columns)}
-        own = {f"{mine}{n}": value for n, value in enumerate(row)}
+        """Return the scores; `sides` are the names of the new object and of the others."""
+        own_side, other_side = sides
+        others = {f"{other_side}{n}": values for n, values in enumerate(columns)}
+        own = {f"{own_side}{n}": value for n, value in enumerate(row)}
 
         def value(expression: Scoring) -> Floats:
-            found = evaluate(expression, others, own)
+            values = evaluate(expression, others, own)
             known = None if digits is None else most_digits(expression, digits)
-            return found if known is None else rounded_scores(found, known)
+            return values if known is None else rounded_scores(values, known)
 
-        found = value(self.score)
+        scores = value(self.score)
         if self.descending:
-            np.negative(found, out=found)
+            np.negative(scores, out=scores)
         unscored = np.inf if self.descending else -np.inf
         if exact:
-            found[np.isinf(found)] = unscored
-        found[np.isnan(found)] = unscored
+            scores[np.isinf(scores)] = unscored
+        scores[np.isnan(scores)] = unscored
         for condition in self.conditions:
             left, right = value(condition.left), value(condition.right)
-            keeps = _COMPARE[condition.operator](left, right)
-            keeps &= ~(np.isnan(left) | np.isnan(right))  # an error, and so no pair
-            found[~keeps] = np.nan
-        return found
+            is_met = _COMPARE[condition.operator](left, right)
+            is_met &= ~(np.isnan(left) | np.isnan(right))  # an error excludes the pair
+            scores[~is_met] = np.nan
+        return scores
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The variables of conditions."""
+        """The variables of the conditions."""
         parts = (part for each in self.conditions for part in (each.left, each.right))
         return tuple(dict.fromkeys(name for part in parts for name in variables(part)))
 
 
 def has_quotient(expression: Scoring) -> bool:
-    """Tell whether anything is divided by something other than a constant."""
+    """Return whether an expression divides by anything other than a constant."""
     match expression:
         case Quotient():
             return True
@@ -163,28 +165,28 @@ def has_quotient(expression: Scoring) -> bool:
 
 
 def is_symmetric(expression: Scoring, distances: tuple[str, ...] = ()) -> bool:
-    """Tell whether a score is surely the same, to the last bit, with the objects exchanged.
+    """Return whether a score is known to be the same, to the last bit, for exchanged objects.
 
     >>> is_symmetric(Absolute(Subtract(Variable("a1"), Variable("b1"))))
     True
     >>> is_symmetric(Subtract(Variable("a1"), Variable("b1")))
     False
     """
-    return _ordered(expression, distances) == _ordered(swapped(expression), distances)
+    return _canonical(expression, distances) == _canonical(swapped(expression), distances)
 
 
 def swapped(expression: Scoring) -> Scoring:
-    """Return a score with the first object in the place of the second, and the other way round."""
+    """Return a score with the first and the second object exchanged."""
     if isinstance(expression, Variable):
         return Variable({"a": "b", "b": "a"}[expression.name[0]] + expression.name[1:])
     return over_parts(expression, swapped)
 
 
-def _ordered(expression: Scoring, distances: tuple[str, ...]) -> str:
-    """Return a text that is the same for scores that differ by the order of operands only."""
+def _canonical(expression: Scoring, distances: tuple[str, ...]) -> str:
+    """Return a text that is equal for scores that differ only in the order of operands."""
 
     def text(part: Scoring) -> str:
-        return _ordered(part, distances)
+        return _canonical(part, distances)
 
     match expression:
         case Add(left, right) | Multiply(left, right):

@@ -1,12 +1,12 @@
-"""A priority search tree over the K-skyband: the k best pairs of the last n objects.
+"""A priority search tree over the K-skyband, for the k best pairs of the last n objects.
 
-It is a heap by age, with the youngest pair in the root, and a search tree by score: whatever hangs
-on the left of a node is better than what hangs on its right. So a walk in post-order over the pairs
-of the window comes upon good ones first, and it can stop after k; only the ancestors of these can
-be better.
+It is a heap by age, with the youngest pair in the root, and a search tree by score: pairs in the
+left subtree of a node are better than those in its right subtree. So a post-order walk over the
+pairs of the window meets the better pairs first, and can stop after k; only the ancestors of these
+can be better.
 
-Of Algorithm 1, line 4 must leave out p: in the paper's own example the root has the score 6 and the
-median 4, and stays the root. The median is the lower one of two.
+Line 4 of Algorithm 1 must exclude p: in the paper's own example the root has the score 6 and the
+median 4, and stays the root. The median of an even number is the lower one.
 
 Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
 section IV.A, Algorithms 1 and 2. (McCreight: Priority search trees. SIAM J. Comput. 14(2), 1985.)
@@ -25,7 +25,7 @@ __all__ = ["PrioritySearchTree", "SearchNode", "Walk"]
 
 @dataclass(slots=True)
 class SearchNode:
-    """A pair, by its place among all pairs, best first; `median` is a place as well."""
+    """A node of the tree. Its pair and its `median` are indices into the pairs, best first."""
 
     place: int
     older: int
@@ -35,7 +35,7 @@ class SearchNode:
 
 
 class Walk(NamedTuple):
-    """What a query came upon: places of pairs, in the order of visiting and of the stack."""
+    """The trace of a query: indices of pairs, in the order of the visit and of the stack."""
 
     visited: list[int]
     stack: list[int]
@@ -44,29 +44,29 @@ class Walk(NamedTuple):
 
 
 class PrioritySearchTree:
-    """Made of pairs that come best first. Time: O(n log n) to build, O(log n + k) to ask."""
+    """A static tree of pairs, best first. Time: O(n log n) to build, O(log n + k) to query."""
 
     def __init__(self, pairs: Pairs) -> None:
         self._older: list[int] = pairs.older.tolist()
-        self.root = self._made(list(range(len(self._older))))
+        self.root = self._build(list(range(len(self._older))))
 
-    def _made(self, places: list[int]) -> SearchNode | None:
+    def _build(self, places: list[int]) -> SearchNode | None:
         """Return the tree of some pairs, best first (Algorithm 1)."""
         if not places:
             return None
         youngest = max(places, key=self._older.__getitem__)
         half = (len(places) - 1) // 2
         node = SearchNode(youngest, self._older[youngest], places[half])
-        node.right = self._made([place for place in places[half + 1 :] if place != youngest])
-        node.left = self._made([place for place in places[: half + 1] if place != youngest])
+        node.right = self._build([place for place in places[half + 1 :] if place != youngest])
+        node.left = self._build([place for place in places[: half + 1] if place != youngest])
         return node
 
     def best(self, k: int, since: int) -> list[int]:
-        """Return the places of the k best pairs whose older object came at a position or later."""
+        """Return the indices of the k best pairs whose older object is at `since` or later."""
         return self.walk(k, since).best
 
     def walk(self, k: int, since: int) -> Walk:
-        """Return how the k best are found (Algorithm 2)."""
+        """Return the trace of the search for the k best pairs (Algorithm 2)."""
         visited: list[int] = []
         stack: list[SearchNode] = []
         marked: set[int] = set()
@@ -88,18 +88,19 @@ class PrioritySearchTree:
         return Walk(visited, waiting, ancestors, sorted([*visited, *ancestors])[:k])
 
     def _check(self) -> None:
-        """Assert what always holds."""
-        places = _checked(self.root)
+        """Assert the invariants of the tree."""
+        places = _check_subtree(self.root)
         assert sorted(places) == list(range(len(self._older))), "each pair has a node"  # noqa: S101
 
 
-def _checked(node: SearchNode | None) -> list[int]:
+def _check_subtree(node: SearchNode | None) -> list[int]:
+    """Assert the invariants of a subtree, and return the indices of its pairs."""
     if node is None:
         return []
-    left, right = _checked(node.left), _checked(node.right)
+    left, right = _check_subtree(node.left), _check_subtree(node.right)
     for child in (node.left, node.right):
         assert child is None or child.older <= node.older, "no child is younger"  # noqa: S101
-    assert all(place <= node.median for place in left), "the better ones are left"  # noqa: S101
-    assert all(place > node.median for place in right), "the worse ones are right"  # noqa: S101
-    assert abs(len(left) - len(right)) <= 2, "both sides are of a size"  # noqa: S101
+    assert all(place <= node.median for place in left), "better pairs are left"  # noqa: S101
+    assert all(place > node.median for place in right), "worse pairs are right"  # noqa: S101
+    assert abs(len(left) - len(right)) <= 2, "the subtrees are balanced"  # noqa: S101
     return [node.place, *left, *right]

@@ -1,12 +1,12 @@
-"""The K-skyband of the pairs of a window, kept up to date as objects arrive and expire.
+"""The K-skyband of the pairs of a window, maintained as objects arrive and expire.
 
 A pair is in it unless K pairs are both better and as young: these are better in every window that
 holds the pair. So the k best pairs of the last n objects are in it for every k up to K and every n.
 
-A new object is scored with the whole window, and one comparison with the K-staircase tells which
-pairs may be in the skyband: few are. They wait, and after some arrivals, or when someone asks,
-Algorithm 4 puts them in. Until then the staircase is that of before. It still is right, since more
-pairs only lower it and pairs that expire are in no part of it that counts.
+A new object is scored with the whole window, and one comparison with the K-staircase selects the
+pairs that may be in the skyband, which are few. They wait, and after some arrivals, or when the
+skyband is read, Algorithm 4 merges them. Until then the previous staircase remains in use. It stays
+correct, because more pairs only lower it, and expired pairs affect only its expired steps.
 
 >>> def distance(columns, row):
 ...     return np.abs(columns[0] - row[0])
@@ -42,18 +42,18 @@ if TYPE_CHECKING:
 __all__ = ["PairScore", "PairSkyband", "SkybandConfig"]
 
 PairScore = Callable[["Floats", "Floats"], "Floats"]
-"""The scores of an object (a row) with others (columns): the smaller the better, NaN for no pair.
+"""The scores of an object (a row) with others (columns): smaller is better, NaN for no pair.
 
-It must be the same whichever of two objects is the row.
+The score of two objects must not depend on which of them is the row.
 """
 
-_NOBODY = as_pairs([], [], [])
-_MANY = 4096  # pairs that wait: with so many, one comparison more would not pay any longer
+_NO_PAIRS = as_pairs([], [], [])
+_MANY = 4096  # waiting pairs; beyond this, a new staircase saves more than the merge costs
 
 
 @dataclass(frozen=True, slots=True)
 class SkybandConfig:
-    """K, and after how many arrivals the skyband is brought up to date by itself."""
+    """K, and the number of arrivals after which waiting pairs are merged."""
 
     k: int
     every: int = 24
@@ -66,9 +66,9 @@ class SkybandConfig:
 
 
 class PairSkyband:
-    """Time for an object: O(N); memory: O(N) for the objects, O(K log(N / K)) for pairs.
+    """The K-skyband. Time per object: O(N). Memory: O(N) objects and O(K log(N / K)) pairs.
 
-    With sorted `lists`, only those objects are scored that the threshold algorithm cannot rule out.
+    With sorted `lists`, only the objects that the threshold algorithm cannot exclude are scored.
     """
 
     def __init__(
@@ -76,18 +76,18 @@ class PairSkyband:
     ) -> None:
         self.config = config
         self.epoch = 0
-        """How often objects have got other positions, or another life, so far."""
+        """The number of times that objects have changed position or lifetime."""
         self.considered = 0
-        """How many pairs have been scored so far."""
+        """The number of pairs scored so far."""
         self._score = score
         self._lists = lists
         self._width = width
-        self._objects = LastObjects(width, 1)  # the last column is what the staircase allows
-        self._dead: set[int] = set()
-        self._pairs = _NOBODY
+        self._objects = LastObjects(width, 1)  # the last column is the bound of the staircase
+        self._dead: set[int] = set()  # positions of objects that arrived again elsewhere
+        self._pairs = _NO_PAIRS
         self._tree: PrioritySearchTree | None = None
         self._new: list[tuple[Floats, Integers, int]] = []  # scores, older objects, newer one
-        self._arrived = self._waiting = 0
+        self._arrivals = self._waiting = 0
 
     def __len__(self) -> int:
         return len(self.pairs().scores)
@@ -99,50 +99,50 @@ class PairSkyband:
 
     @property
     def end(self) -> int:
-        """The position after that of the newest object."""
+        """The position after the newest object."""
         return self._objects.end
 
     def arrive(self, row: Floats | list[float]) -> None:
-        """Take a new object (Algorithm 3)."""
+        """Add a new object (Algorithm 3)."""
         row = np.asarray(row, dtype=np.float64)
         columns = self._objects.columns
         if self._lists is None:
             self._consider(columns[:-1], row, columns[-1], None)
         else:
-            near = self._lists.seen(columns[:-1], row, columns[-1], self.first)
-            if near is None:
+            positions = self._lists.seen(columns[:-1], row, columns[-1], self.first)
+            if positions is None:
                 self._consider(columns[:-1], row, columns[-1], None)
-            elif len(near):
-                some = self._objects.rows(near)
-                self._consider(some[:-1], row, some[-1], near)
+            elif len(positions):
+                subset = self._objects.rows(positions)
+                self._consider(subset[:-1], row, subset[-1], positions)
         self._append(row)
 
     def _consider(
         self, columns: Floats, row: Floats, bounds: Floats, positions: Integers | None
     ) -> None:
-        """Score an object with others, and let those pairs wait that no K others dominate."""
+        """Score an object with others, and queue the pairs that the staircase does not dominate."""
         scores = self._score(columns, row)
         self.considered += len(scores)
         [places] = (scores <= bounds).nonzero()
         if positions is None:
             older = places + self.first
         else:
-            older, once = np.unique(positions[places], return_index=True)
-            places = places[once]
+            older, distinct = np.unique(positions[places], return_index=True)
+            places = places[distinct]
         if count := len(places):
             self._new.append((scores[places], older, self.end))
             self._waiting += count
 
     def _append(self, row: Floats) -> None:
         self._objects.append(row)
-        self._arrived += 1
-        if self._arrived >= self.config.every or self._waiting > _MANY:
+        self._arrivals += 1
+        if self._arrivals >= self.config.every or self._waiting > _MANY:
             self.settle()
 
     def insert(self, position: int, row: Floats | list[float]) -> None:
-        """Take an object that comes late: those from this position on are newer, and move by one.
+        """Insert a late object: those from this position on are newer, and move by one.
 
-        Nothing that was left out comes back by this, since the order of all others is the same.
+        No pair that was excluded returns, because the order of the other objects is unchanged.
         Time: O(N).
         """
         if position >= self.end:
@@ -154,7 +154,8 @@ class PairSkyband:
         columns = self._objects.columns
         place = position - self.first
         bounds = columns[-1].copy()
-        # No object from here on is older than the new one; the dead among them allow nothing.
+        # From here on the new object is the older one of a pair, so its own bound applies: that of
+        # the next live position, since the bound of a dead one is NaN.
         alive = np.flatnonzero(~np.isnan(bounds[place:]))
         bound = bounds[place + alive[0]] if len(alive) else np.inf
         bounds[place:] = np.minimum(bounds[place:], bound)
@@ -175,10 +176,10 @@ class PairSkyband:
         self._update([self._pairs, late])
 
     def renew(self, position: int, to: int | None = None) -> None:
-        """Let an object arrive again: it lives on as the newest, or at another, later position.
+        """Let an object arrive again, as the newest or at another, later position.
 
-        Each of its pairs has the same score as before and expires no sooner, so whatever these
-        have dominated stays dominated.
+        Each of its pairs keeps its score and expires no sooner, so the pairs that these dominated
+        stay dominated.
         """
         place = position - self.first
         row = self._objects.columns[:-1, place].copy()
@@ -189,18 +190,18 @@ class PairSkyband:
             for scores, older, newer in self._new
             if newer != position
         ]
-        self._objects.columns[-1, place] = np.nan  # allows no pair any longer
+        self._objects.columns[-1, place] = np.nan  # a bound that allows no pair
         self._dead.add(position)
         self.epoch += 1
         self.insert(self.end if to is None else to, row)
 
     def expire(self, first: int) -> None:
-        """Forget the objects before a position."""
+        """Remove the objects before a position."""
         self._objects.expire(first)
 
     def settle(self) -> None:
-        """Bring skyband and staircase up to date (Algorithm 4)."""
-        if not self._arrived and not self._new and not self._is_expired():
+        """Merge waiting pairs into skyband and staircase (Algorithm 4)."""
+        if not self._arrivals and not self._new and not self._has_expired_pairs():
             return
         self._update([self._pairs, *self._waiting_pairs()])
 
@@ -216,13 +217,13 @@ class PairSkyband:
         self._pairs = candidates.take(kept)
         self._tree = None
         self._new.clear()
-        self._arrived = self._waiting = 0
-        self._allow(staircase)
+        self._arrivals = self._waiting = 0
+        self._set_bounds(staircase)
 
-    def _is_expired(self) -> bool:
+    def _has_expired_pairs(self) -> bool:
         return bool(len(self._pairs.older)) and int(self._pairs.older.min()) < self.first
 
-    def _allow(self, staircase: Staircase) -> None:
+    def _set_bounds(self, staircase: Staircase) -> None:
         bounds = self._objects.columns[-1]
         bounds[:] = staircase.bounds(self.first, self.end)
         self._dead = {position for position in self._dead if position >= self.first}
@@ -235,7 +236,7 @@ class PairSkyband:
         return self._pairs
 
     def tree(self) -> PrioritySearchTree:
-        """Return the pairs of the K-skyband as a tree, which is made when it is first asked for."""
+        """Return the pairs of the K-skyband as a tree, which is built on first use."""
         pairs = self.pairs()
         if self._tree is None:
             self._tree = PrioritySearchTree(pairs)
@@ -246,11 +247,11 @@ class PairSkyband:
         return update_skyband_and_staircase(self.pairs(), self.config.k)[1]
 
     def rewrite(self, column: int, values: Floats) -> None:
-        """Give all objects other values that mean the same: no score may change by this."""
+        """Replace a column by equivalent values, which must not change any score."""
         self._objects.columns[column] = values
 
     def state(self) -> StateData:
-        """Return all there is to know, as plain data."""
+        """Return the state as plain data."""
         pairs = self.pairs()
         return with_header(
             "KSkyband",
@@ -272,27 +273,27 @@ class PairSkyband:
         state: StateData,
         lists: SortedLists | None = None,
     ) -> PairSkyband:
-        """Return a skyband that goes on from a state."""
+        """Return a skyband restored from a state."""
         check_header(state, "KSkyband", asdict(config))
         columns = np.array(state["columns"], dtype=np.float64)
-        made = cls(config, len(columns), score, lists)
-        made._objects.restore(state["first"], columns)
-        made._dead = set(state["dead"])
-        made._pairs = as_pairs(*state["pairs"])
-        made.epoch = state["epoch"]
-        made._allow(update_skyband_and_staircase(made._pairs, config.k)[1])
-        return made
+        skyband = cls(config, len(columns), score, lists)
+        skyband._objects.restore(state["first"], columns)
+        skyband._dead = set(state["dead"])
+        skyband._pairs = as_pairs(*state["pairs"])
+        skyband.epoch = state["epoch"]
+        skyband._set_bounds(update_skyband_and_staircase(skyband._pairs, config.k)[1])
+        return skyband
 
     def _check(self) -> None:
-        """Assert what always holds."""
+        """Assert the invariants of the skyband."""
         pairs = self.pairs()
         assert (pairs.scores[1:] >= pairs.scores[:-1]).all(), "best first"  # noqa: S101
-        assert (pairs.older < pairs.newer).all(), "the older object came before"  # noqa: S101
+        assert (pairs.older < pairs.newer).all(), "the older object arrived first"  # noqa: S101
         assert (pairs.older >= self.first).all(), "no pair has expired"  # noqa: S101
-        assert (pairs.newer < self.end).all(), "no pair is of an object to come"  # noqa: S101
+        assert (pairs.newer < self.end).all(), "every object has arrived"  # noqa: S101
         assert not self._dead & {*pairs.older.tolist(), *pairs.newer.tolist()}, "all live"  # noqa: S101
-        same = [tuple(map(int, both)) for both in zip(pairs.older, pairs.newer, strict=True)]
-        assert len(set(same)) == len(same), "no pair is there twice"  # noqa: S101
+        positions = [tuple(map(int, both)) for both in zip(pairs.older, pairs.newer, strict=True)]
+        assert len(set(positions)) == len(positions), "no pair occurs twice"  # noqa: S101
         _, counts = np.unique(pairs.older, return_counts=True)
         assert (counts <= self.config.k).all(), "at most K pairs of equal age"  # noqa: S101
         for place, older in enumerate(pairs.older.tolist()):

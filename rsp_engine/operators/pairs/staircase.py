@@ -1,8 +1,8 @@
-"""The K-staircase, and K-skyband and K-staircase made of pairs in one pass.
+"""The K-staircase, and the one-pass computation of K-skyband and K-staircase.
 
-A point of age-score space that a step of the staircase dominates is dominated by K pairs. So a new
-pair, which is the best of all pairs of its score, can be in the K-skyband only if its score is not
-larger than that of the step for its age.
+A point of the age-score space that a step of the staircase dominates is dominated by K pairs. So a
+new pair, which wins all ties, can be in the K-skyband only if its score does not exceed that of the
+step for its age.
 
 >>> from rsp_engine.operators.pairs.pairs import as_pairs
 >>> pairs = as_pairs([1, 2, 3, 4, 5, 6], [-6, -9, -4, -7, -1, -2], [0] * 6)
@@ -30,15 +30,15 @@ __all__ = ["Staircase", "update_skyband_and_staircase"]
 
 
 class Staircase(NamedTuple):
-    """Steps of rising scores and falling ages, so `older` rises too."""
+    """Steps of ascending score and descending age, so `older` is ascending too."""
 
     scores: Floats
     older: Integers
 
     def dominates(self, score: float, older: int) -> bool:
-        """Tell whether a new pair is dominated by K pairs. Time: O(log steps).
+        """Return whether a new pair is dominated by K pairs. Time: O(log steps).
 
-        Steps with a smaller score have a larger age, so the first step that is young enough tells.
+        The first step that is young enough decides, because it has the smallest score of those.
         """
         place = int(np.searchsorted(self.older, older))
         return place < len(self.older) and bool(self.scores[place] < score)
@@ -48,26 +48,26 @@ class Staircase(NamedTuple):
 
         It is infinite where fewer than K pairs are as young. Time: O(end - first).
         """
-        made = np.full(end - first, np.inf)
+        bounds = np.full(end - first, np.inf)
         edges = np.minimum(np.maximum(self.older - (first - 1), 0), end - first)
         lengths = edges.copy()
         lengths[1:] -= edges[:-1]
         steps = self.scores.repeat(lengths)
-        made[: len(steps)] = steps
-        return made
+        bounds[: len(steps)] = steps
+        return bounds
 
 
 def update_skyband_and_staircase(pairs: Pairs, k: int) -> tuple[Integers, Staircase]:
-    """Return the places of the pairs in the K-skyband, and the K-staircase (Algorithm 4).
+    """Return the indices of the pairs in the K-skyband, and the K-staircase (Algorithm 4).
 
-    The pairs come best first. The heap holds the K youngest of those that were looked at, the
-    oldest of them on top. Time: O(pairs log k).
+    The pairs are sorted best first. The heap contains the K youngest pairs so far, the oldest of
+    them on top. Time: O(pairs log k).
     """
     ages: list[int] = pairs.older.tolist()
     heap = ages[:k]
     heapify(heap)
     kept = list(range(len(heap)))
-    if len(heap) < k:  # no K pairs dominate anything
+    if len(heap) < k:  # fewer than K pairs dominate nothing
         return np.array(kept, dtype=np.int64), Staircase(pairs.scores[:0], pairs.older[:0])
     oldest = heap[0]
     tops = [oldest]
@@ -77,5 +77,5 @@ def update_skyband_and_staircase(pairs: Pairs, k: int) -> tuple[Integers, Stairc
             oldest = heap[0]
             kept.append(place)
             tops.append(oldest)
-    found = np.array(kept, dtype=np.int64)
-    return found, Staircase(pairs.scores[found[k - 1 :]], np.array(tops, dtype=np.int64))
+    skyband = np.array(kept, dtype=np.int64)
+    return skyband, Staircase(pairs.scores[skyband[k - 1 :]], np.array(tops, dtype=np.int64))

@@ -1,16 +1,16 @@
-"""Global scoring functions: a new object is scored with those objects only that can matter.
+"""The threshold algorithm for global scoring functions: a new object is scored with few others.
 
 A global scoring function combines local scores, one for each attribute, and never falls when one of
-these rises. A local score is loose monotonic: it goes one way as the other object's value goes away
-from the new one's, upwards, and one way downwards. So in a list that is sorted by the attribute,
-objects are found in the order of their local scores by two cursors, one for each side. All cursors,
-and that of ages, are read to the same depth, until what is left is dominated by the K-staircase: it
-is no younger than the last that was seen, and no better than the last local scores together.
+them rises. A local score is loose monotonic: it is monotonic in the distance of the other object's
+value from the new one's, separately above and below it. So in a list that is sorted by the
+attribute, two cursors, one for each side, read objects in the order of their local scores. All
+cursors, and one by age, are read to the same depth, until the rest is dominated by the K-staircase:
+it is no younger than the last object read, and no better than the last local scores combined.
 
-The paper reads pair by pair, and lets the better of two cursors go first. Here all of them go at
-once. The depth is found first, from the local scores alone, and the pairs are scored then. The
-lists are sorted anew from time to time: the objects that have come since are the youngest, which
-are seen anyway.
+The paper reads pair by pair, and advances the better of the two cursors. Here all cursors advance
+at once: the depth is determined first, from the local scores alone, and then the pairs are scored.
+The lists are sorted again only from time to time: objects that arrived since are the youngest,
+which the cursor by age reads anyway.
 
 Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
 section V.B and Algorithm 5. (Fagin, Lotem, Naor: Optimal aggregation algorithms for middleware.
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 __all__ = ["GlobalScoring", "LocalScore", "SortedLists"]
 
 Going = Literal["rises", "falls"]
-"""What a local score does as the other value goes away from that of the new object."""
+"""The direction of a local score as the other value moves away from that of the new object."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalScore:
-    """A loose monotonic scoring function of one attribute: its column, and which way it goes."""
+    """A loose monotonic score of one attribute: its column, and its direction on each side."""
 
     column: int
     score: Callable[[Floats, float], Floats]
@@ -47,16 +47,16 @@ class LocalScore:
 
 @dataclass(frozen=True, slots=True)
 class GlobalScoring:
-    """Local scores, and a function of these that never falls when one of them rises."""
+    """Local scores, and a function that combines them and never falls when one of them rises."""
 
     local: tuple[LocalScore, ...]
     combine: Callable[[list[Floats]], Floats]
 
 
 class SortedLists:
-    """Objects sorted by each attribute, for windows of at least so many objects.
+    """Objects sorted by each attribute, used for windows of at least `least` objects.
 
-    Time for an object: O(M) for the M objects that are seen, and O(log N) amortised for sorting.
+    Time per object: O(M) for the M objects that are read, and O(log N) amortised for sorting.
 
     >>> def difference(values, value):
     ...     return np.abs(values - value)
@@ -70,20 +70,20 @@ class SortedLists:
     def __init__(self, scoring: GlobalScoring, least: int = 0) -> None:
         self.scoring = scoring
         self.least = least
-        self._lists: list[_Sorted] = []
-        self._until = -1  # the position up to which objects are in the lists
+        self._lists: list[_SortedList] = []
+        self._until = -1  # objects before this position are in the lists
         self._has_infinite = False
-        self._depth = 1  # a guess, from the object before
+        self._depth = 1  # a first guess, taken from the previous object
 
     def forget(self) -> None:
-        """Sort anew for the next object, since positions have changed."""
+        """Invalidate the lists, because positions have changed."""
         self._until = -1
 
     def seen(self, columns: Floats, row: Floats, bounds: Floats, first: int) -> Integers | None:
-        """Return the positions of objects to score a new one with, some twice; nothing means all.
+        """Return the positions of the objects to score a new one with; None means all.
 
-        `columns` are the values of the objects from position `first` on, and `bounds` the largest
-        scores that the staircase allows there.
+        A position may occur twice. `columns` are the values of the objects from position `first`
+        on, and `bounds` the largest scores that the staircase allows there.
         """
         count = len(bounds)
         end = first + count
@@ -93,17 +93,17 @@ class SortedLists:
             self._sort(columns, first)
         values = [float(row[each.column]) for each in self.scoring.local]
         if self._has_infinite or np.isinf(values).any():
-            return None  # beside what is infinite, lists are in no order
+            return None  # with infinite values, lists are not in the order of local scores
         if np.isnan(values).any():
             return np.flatnonzero(bounds == np.inf) + first  # it has no score, and ranks last
         depth = self._depth
         while 2 * depth < count:
-            read = [
-                held.read(value, depth) for held, value in zip(self._lists, values, strict=True)
+            reads = [
+                each.read(value, depth) for each, value in zip(self._lists, values, strict=True)
             ]
-            if (found := self._stop(read, bounds)) is not None:
-                self._depth = found + found // 4 + 1
-                return self._positions(read, found, first, end)
+            if (stop := self._stop(reads, bounds)) is not None:
+                self._depth = stop + stop // 4 + 1
+                return self._positions(reads, stop, first, end)
             depth *= 2
         return None
 
@@ -111,39 +111,39 @@ class SortedLists:
         used = columns[[each.column for each in self.scoring.local]]
         finite = np.isfinite(used).all(axis=0)
         self._has_infinite = bool(np.isinf(used).any())
-        places = np.flatnonzero(finite)  # what lacks a value has no score: its age alone can tell
+        places = np.flatnonzero(finite)  # without a value there is no score, and age alone decides
         self._lists = [
-            _Sorted(each, values[places], places + first)
+            _SortedList(each, values[places], places + first)
             for each, values in zip(self.scoring.local, used, strict=True)
         ]
         self._until = first + columns.shape[1]
 
-    def _stop(self, read: list[_Read], bounds: Floats) -> int | None:
-        """Return after how many of each side what is left is dominated, if that is so."""
-        with np.errstate(all="ignore"):  # where a side is at its end, zero may meet infinity
-            best = self.scoring.combine([each.scores for each in read])
-        last = len(bounds) - 1  # all cursors together have seen two of the youngest for each step
+    def _stop(self, reads: list[_Read], bounds: Floats) -> int | None:
+        """Return the depth after which the rest is dominated; None if there is none."""
+        with np.errstate(all="ignore"):  # at the end of a side, zero may meet infinity
+            best = self.scoring.combine([each.scores for each in reads])
+        last = len(bounds) - 1  # per step of depth, the cursor by age reads two objects
         allowed = bounds[last - 2 * len(best) : last - 1 : 2][::-1]
         [dominated] = (best > allowed).nonzero()
         return int(dominated[0]) + 1 if len(dominated) else None
 
-    def _positions(self, read: list[_Read], depth: int, first: int, end: int) -> Integers:
-        parts = [side[:depth] for each in read for side in (each.below, each.above)]
+    def _positions(self, reads: list[_Read], depth: int, first: int, end: int) -> Integers:
+        parts = [side[:depth] for each in reads for side in (each.below, each.above)]
         recent = np.arange(max(min(end - 2 * depth, self._until), first), end)
-        sorted_ones = np.concatenate(parts)
-        return np.concatenate([sorted_ones[sorted_ones >= first], recent])
+        listed = np.concatenate(parts)
+        return np.concatenate([listed[listed >= first], recent])
 
 
 class _Read(NamedTuple):
-    """Positions by local score, on both sides, and the least score that is left at each depth."""
+    """Positions by local score on both sides, and for each depth the least score of the rest."""
 
     below: Integers
     above: Integers
     scores: Floats
 
 
-class _Sorted:
-    """Values in order, and whose they are."""
+class _SortedList:
+    """The values of one attribute in order, with the positions of their objects."""
 
     def __init__(self, local: LocalScore, values: Floats, positions: Integers) -> None:
         order = np.argsort(values)
@@ -161,11 +161,11 @@ class _Sorted:
             (above[0], 1) if is_near_first[1] else (above[1], -1),
         )
         positions = [self._positions[side][::way] for side, way in sides]
-        scores = [self._left(self._values[side][::way], value, depth) for side, way in sides]
+        scores = [self._rest(self._values[side][::way], value, depth) for side, way in sides]
         return _Read(positions[0], positions[1], np.minimum(*scores))
 
-    def _left(self, values: Floats, value: float, depth: int) -> Floats:
-        """Return the least local score that is left on a side: infinite where it is at its end."""
+    def _rest(self, values: Floats, value: float, depth: int) -> Floats:
+        """Return the least local score of the rest of a side: infinite past its end."""
         scores = self._local.score(values, value)
         if len(scores) == depth:
             return scores

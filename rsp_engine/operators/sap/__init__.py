@@ -1,1 +1,1 @@
-"""SAP: the window in partitions, each with its candidates."""
+"""SAP: a window split into partitions, each with its candidates."""

@@ -1,10 +1,10 @@
-"""C, the candidate set of SAP: the best of each partition, without those that cannot be needed.
+"""C, the candidate set of SAP: the best objects of each partition that fewer than k dominate.
 
-Each candidate carries how many candidates of later partitions are better. When a partition is full,
-its best are merged in one pass, from the worst up, and those that k others dominate leave.
+Each candidate carries a count of better candidates in later partitions. When a partition is full,
+its best are merged in one pass, from the worst up, and candidates with k dominators leave.
 
     C        75   78   84   87   ...      P_5^k   86   90       k = 2
-    adds     +2   +2   +2   +1            75, 78 and 84 leave: both of 86 and 90 are better
+    adds     +2   +2   +2   +1            75, 78 and 84 leave: both 86 and 90 dominate them
 
 Zhu, Wang, Yang, Zheng, Wang: SAP: improving continuous top-k queries over streaming data. IEEE
 TKDE 29(6), 2017, section 3.1, function Refine.
@@ -16,24 +16,27 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rsp_engine.operators.topk.rank_tuples import Entry
+    from rsp_engine.operators.sap.rank_tuples import Entry
 
 __all__ = ["CandidateSet"]
 
 
 class CandidateSet:
-    """Time to merge k new candidates: O(|C| + k); to find, to add or to remove one: O(log |C|)."""
+    """A sorted list of candidates with their dominance counts.
+
+    Time to merge k new candidates: O(|C| + k); to find one: O(log |C|).
+    """
 
     def __init__(self, k: int) -> None:
         self.k = k
-        self.entries: list[Entry] = []  # the worst first
+        self.entries: list[Entry] = []  # in ascending rank
         self.dominated: list[int] = []
 
     def __len__(self) -> int:
         return len(self.entries)
 
     def refine(self, new: list[Entry], window: int) -> None:
-        """Merge the best of a partition, the worst of them first; the dominated and expired leave.
+        """Merge the best of a partition, in ascending rank; drop dominated and expired candidates.
 
         >>> candidates = CandidateSet(2)
         >>> candidates.refine([(75.0, 1, 1, 9), (87.0, 2, 2, 9)], 0)
@@ -47,45 +50,46 @@ class CandidateSet:
                 entries.append(new[place])
                 dominated.append(0)
                 place += 1
-            now = so_far + count - place
-            if now < self.k and entry[3] >= window:
+            dominators = so_far + count - place
+            if dominators < self.k and entry[3] >= window:
                 entries.append(entry)
-                dominated.append(now)
+                dominated.append(dominators)
         entries += new[place:]
         dominated += [0] * (count - place)
         self.entries, self.dominated = entries, dominated
 
     def below(self, entry: Entry, count: int, window: int) -> list[Entry]:
-        """Return so many of the best below an entry that live until a window; expired ones leave.
+        """Return the `count` best live candidates below an entry, best first.
 
-        The best of them comes first.
+        Expired candidates on the way are removed.
         """
-        found: list[Entry] = []
+        below: list[Entry] = []
         place = bisect_left(self.entries, entry) - 1
-        while place >= 0 and len(found) < count:
+        while place >= 0 and len(below) < count:
             if self.entries[place][3] >= window:
-                found.append(self.entries[place])
+                below.append(self.entries[place])
             else:
                 del self.entries[place], self.dominated[place]
             place -= 1
-        return found
+        return below
 
     def add(self, entry: Entry) -> None:
-        """Add an object that nothing is known to dominate."""
+        """Add an object with a dominance count of 0."""
         place = bisect_left(self.entries, entry)
         self.entries.insert(place, entry)
         self.dominated.insert(place, 0)
 
     def discard(self, entry: Entry) -> None:
-        """Remove an object that has expired: those that it dominated have expired before it."""
+        """Remove an expired object; the candidates that it dominated expired no later."""
         place = bisect_left(self.entries, entry)
         if place < len(self.entries) and self.entries[place] == entry:
             del self.entries[place], self.dominated[place]
 
     def remove(self, entry: Entry) -> bool:
-        """Remove an object that has come again, if it is a candidate, and tell whether it was.
+        """Remove an object whose key arrived again; return whether it was a candidate.
 
-        It dominates none any more. Some may never have counted it; to count too few is safe.
+        The counts of worse candidates fall by one. Some may not have counted it; a count that is
+        too small is safe.
         """
         place = bisect_left(self.entries, entry)
         if place == len(self.entries) or self.entries[place] != entry:
@@ -97,5 +101,5 @@ class CandidateSet:
         return True
 
     def later_than(self, end: int) -> list[Entry]:
-        """Return the candidates that live longer, the worst first."""
+        """Return the candidates that live beyond an end, in ascending rank."""
         return [entry for entry in self.entries if entry[3] > end]

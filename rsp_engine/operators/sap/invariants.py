@@ -1,4 +1,8 @@
-"""What always holds of SAP, looked up in the stored window object by object."""
+"""The invariants of SAP, checked by brute force against the stored window.
+
+They cut across all parts of the operator, so they are not in any one of them. Tests assert them
+after each step, through `Sap._check`.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +15,20 @@ from rsp_engine.operators.sap.partition_size import slides_of_unit
 
 if TYPE_CHECKING:
     from rsp_engine.operators.sap.partition import Partition
+    from rsp_engine.operators.sap.rank_tuples import Entry
     from rsp_engine.operators.sap.sap import Sap
-    from rsp_engine.operators.topk.rank_tuples import Entry
 
 __all__ = ["bound", "check_sap"]
 
 
 def bound(n: float, s: float, k: int) -> float:
-    """Return how many objects are candidates or meaningful at most, under equal partitions.
+    """Return an upper bound of candidates and meaningful objects with equal partitions.
 
     This is the O(k sqrt(n / max(s, k))) of the paper. With r for the root there are m* <= r + 1
-    partitions, or half as many more since they are cut to whole slides, or twice as many of one
-    slide each; two more are being filled and slide out. P_0 has at most r k objects to keep, and
-    none if it is one slide. So there are no more than (1.5 (r + 1) + 2) k + r k, or (2 (r + 1) + 1)
-    k, and both are below 3 k (r + 1), unless n < k and nothing is left out.
+    partitions; up to 1.5 times as many since their sizes are rounded down to whole slides, or twice
+    as many of one slide each. Two more are open or slide out. P_0 keeps at most r k objects, and
+    none if it is one slide. So there are at most (1.5 (r + 1) + 2) k + r k, or (2 (r + 1) + 1) k;
+    both are below 3 k (r + 1), unless n < k and nothing is pruned.
 
     >>> bound(100_000, 1, 100) / 100
     97.86...
@@ -33,19 +37,19 @@ def bound(n: float, s: float, k: int) -> float:
 
 
 def check_sap(sap: Sap) -> None:
-    """Assert it all, after a window has closed."""
-    window, k, filling = sap._buffer.closed, sap.config.k, sap._filling
+    """Assert all invariants, after a window has closed."""
+    window, k, open_partition = sap._buffer.closed, sap.config.k, sap._open
     stored = sap._stored()
     live = sorted(e for partition in stored for e in _live(sap, partition, window))
     assert sap._answer == live[-k:], "the answer holds the best"  # noqa: S101
-    assert sap._keys.tolist() == [e[2] for e in live[-k:][::-1]], "it is given out"  # noqa: S101
-    assert len({e[2] for e in live}) == len(live), "a key lives once"  # noqa: S101
+    assert sap._keys.tolist() == [e[2] for e in live[-k:][::-1]], "the answer is returned"  # noqa: S101
+    assert len({e[2] for e in live}) == len(live), "live keys are unique"  # noqa: S101
     for earlier, later in pairwise(partition for partition in stored if partition.ends):
         assert earlier.last <= later.first, "partitions follow each other"  # noqa: S101
-        assert list(earlier.ends) == sorted(earlier.ends), "and so do their panes"  # noqa: S101
+        assert list(earlier.ends) == sorted(earlier.ends), "panes follow each other"  # noqa: S101
     _check_candidates(sap, live)
-    best = sorted(_live(sap, filling.partition, window))[-k:]
-    assert filling.best == best, "P_m^k holds the best of what fills"  # noqa: S101
+    best = sorted(_live(sap, open_partition.partition, window))[-k:]
+    assert open_partition.best == best, "P_m^k has the best of P_m"  # noqa: S101
     for partition in sap._partitions:
         _check_dominance(sap, partition, live)
     if sap._partitions:
@@ -55,8 +59,8 @@ def check_sap(sap: Sap) -> None:
 
 
 def _live(sap: Sap, partition: Partition, window: int) -> list[Entry]:
-    found, ends = partition.live(window, sap._renewals.latest)
-    keys, positions, scores = (column.tolist() for column in found)
+    objects, ends = partition.live(window, sap._rearrivals.latest)
+    keys, positions, scores = (column.tolist() for column in objects)
     return list(zip(scores, positions, keys, ends.tolist(), strict=True))
 
 
@@ -70,12 +74,12 @@ def _check_candidates(sap: Sap, live: list[Entry]) -> None:
     for entry, counted in zip(candidates.entries, candidates.dominated, strict=True):
         if entry[3] >= window:
             assert entry in live, "candidates are in the window"  # noqa: S101
-            assert counted < sap.config.k, "the dominated have left"  # noqa: S101
-            assert counted <= _dominators(entry, live), "none counts too much"  # noqa: S101
+            assert counted < sap.config.k, "dominated ones are removed"  # noqa: S101
+            assert counted <= _dominators(entry, live), "no count is too large"  # noqa: S101
 
 
 def _check_dominance(sap: Sap, partition: Partition, live: list[Entry]) -> None:
-    """Assert that rho and F_theta are those of objects that come later."""
+    """Assert that rho and F_theta count only later objects."""
     if partition.border is not None:
         rho, theta = sap.pruning(partition)
         better = sum(e > partition.border and e[3] >= partition.last for e in live)
@@ -86,7 +90,7 @@ def _check_dominance(sap: Sap, partition: Partition, live: list[Entry]) -> None:
 
 
 def _check_front(sap: Sap, front: Partition, live: list[Entry]) -> None:
-    """Assert Lemma 1: what can be needed of P_0 now is a candidate or meaningful."""
+    """Assert Lemma 1: objects of P_0 that can enter the answer are in C or M_0."""
     window, meaningful = sap._buffer.closed, sap._meaningful
     if meaningful is None:
         assert front.first >= window, "P_0 does not slide out yet"  # noqa: S101
@@ -95,10 +99,10 @@ def _check_front(sap: Sap, front: Partition, live: list[Entry]) -> None:
     assert meaningful.partition is front, "M_0 is that of P_0"  # noqa: S101
     assert meaningful.is_complete, "M_0 is formed when P_0 slides out"  # noqa: S101
     kept = {*meaningful.entries(), *sap._candidates.entries}
-    latest = sap._renewals.latest
+    latest = sap._rearrivals.latest
     for entry in meaningful.entries():
-        gone = entry[3] < window or (latest is not None and is_superseded(entry, latest))
-        assert gone or entry in live, "M_0 is in the window"  # noqa: S101
+        is_stale = entry[3] < window or (latest is not None and is_superseded(entry, latest))
+        assert is_stale or entry in live, "M_0 is in the window"  # noqa: S101
     waiting = {entry for unit in meaningful.waiting() for entry in unit}
     for entry in _live(sap, front, window):
         if entry not in kept and entry[1:3] not in waiting:
@@ -106,7 +110,7 @@ def _check_front(sap: Sap, front: Partition, live: list[Entry]) -> None:
 
 
 def _check_bound(sap: Sap) -> None:
-    """Assert the bound of section 4.1, where slides hold as many objects as was said."""
+    """Assert the bound of section 4.1, if no slide has more than s objects."""
     config, stored = sap.config, sap._stored()
     panes = [b - a for p in stored for a, b in pairwise([*p.starts, len(p)])]
     if config.s is not None and max(panes, default=0) <= config.s and not sap._had_late:

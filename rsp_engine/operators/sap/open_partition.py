@@ -1,4 +1,4 @@
-"""P_m, the partition of SAP that is being filled, unit by unit.
+"""P_m, the open partition of SAP: it grows pane by pane, and is labelled unit by unit.
 
 Zhu, Wang, Yang, Zheng, Wang: SAP: improving continuous top-k queries over streaming data. IEEE
 TKDE 29(6), 2017, section 4.
@@ -17,16 +17,17 @@ from rsp_engine.operators.sap.unit_labels import UnitLabels
 
 if TYPE_CHECKING:
     from rsp_engine.operators.sap.partition import LatestObjects, Partition
+    from rsp_engine.operators.sap.rank_tuples import Entry
     from rsp_engine.operators.sap.unit_labels import LabelledUnit
-    from rsp_engine.operators.topk.rank_tuples import Entry
 
 __all__ = ["OpenPartition"]
 
 
 class OpenPartition:
-    """A partition, and the unit at its end that is not yet full.
+    """A partition that ends with an incomplete unit.
 
-    `best` is P_m^k with that unit, the worst first; what scores less than `least` is not among it.
+    `best` is P_m^k, including that unit, in ascending rank. An object that scores less than `least`
+    cannot be in it.
     """
 
     def __init__(self, k: int, partition: Partition, latest: LatestObjects | None) -> None:
@@ -35,37 +36,37 @@ class OpenPartition:
         self.best = partition.best_of(k, latest) if partition.ends else []
         self._labels = UnitLabels(k)
         self._is_plain = False
-        self.unit = self.full = 0  # where the unit begins and ends, by panes
+        self.unit = self.full = 0  # the pane indices at which the unit begins and is full
         self.start_unit(0)
 
     def start_unit(self, slides: int) -> None:
-        """Begin a unit of so many slides where the last one ends."""
+        """Begin a unit of `slides` slides after the last one."""
         self.unit = len(self.partition.ends) if self.full else 0
         self.full = self.unit + slides
-        self._before, self._border = self.best.copy(), self.border
+        self._best_before_unit, self._border_before_unit = self.best.copy(), self.border
         self.set_least()
 
     def set_least(self) -> None:
-        """Find the least score that can be among the best."""
+        """Set the least score that can enter the best."""
         self.least = self.best[0][0] if len(self.best) == self.k else -inf
 
     @property
     def border(self) -> Entry | None:
-        """The k-th object, unless there are no others."""
+        """The k-th object, or None if the partition has no worse object."""
         has_others = len(self.partition) > len(self.best) == self.k
         return self.best[0] if has_others else None
 
     def remove(self, entry: Entry) -> None:
-        """Remove an object that has come again; its next arrival takes its place."""
-        for entries in (self.best, self._before):
+        """Remove an object whose key arrived again."""
+        for entries in (self.best, self._best_before_unit):
             place = bisect_left(entries, entry)
             if place < len(entries) and entries[place] == entry:
                 del entries[place]
 
     def label(self, latest: LatestObjects | None) -> None:
-        """Label the unit that is full, or all that there is of it.
+        """Label the last unit, which may be incomplete.
 
-        Where units are small there is nothing to tell apart: the partition is taken as one.
+        Small units are not worth a label: with one of them, the partition stays unlabelled.
         """
         if self.unit == len(self.partition.ends):
             return
@@ -83,13 +84,14 @@ class OpenPartition:
         return [] if self._is_plain else self._labels.units
 
     def completed(self) -> Partition:
-        """Return the partition as it is."""
-        made = self.partition
-        made.best, made.border, made.units = self.best, self.border, self._units
-        return made
+        """Return the partition with its best objects, border and units."""
+        partition = self.partition
+        partition.best, partition.border, partition.units = self.best, self.border, self._units
+        return partition
 
     def without_unit(self) -> tuple[Partition, Partition]:
-        """Return the partition without the unit, and the unit as the beginning of another."""
-        made, rest = self.partition, self.partition.cut(self.unit)
-        made.best, made.border, made.units = self._before, self._border, self._units
-        return made, rest
+        """Split off the last unit; return the partition before it, and the unit as a new one."""
+        partition, unit = self.partition, self.partition.cut(self.unit)
+        partition.best, partition.border = self._best_before_unit, self._border_before_unit
+        partition.units = self._units
+        return partition, unit

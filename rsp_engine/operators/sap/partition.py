@@ -1,4 +1,4 @@
-"""A partition of SAP: neighbouring panes of the window, with all that can matter of them."""
+"""A partition of SAP: consecutive panes of the window with all their objects."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rsp_engine.operators.sap.rank_tuples import Entry, best_entries
 from rsp_engine.operators.topk.contract import Arrivals, as_arrivals
-from rsp_engine.operators.topk.rank_tuples import Entry, best_entries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 __all__ = ["LatestObjects", "Partition"]
 
 LatestObjects = dict[int, tuple[int, int]]
-"""Of keys that may come again: the position and the end of the last arrival."""
+"""The position and the end of the latest arrival of each key."""
 
 
 class Partition:
     """P_i: objects in the order of their ends.
 
-    `best` is P_i^k, the worst of them first, `border` its k-th object unless there are no others,
-    `rho` the group dominance number (Definition 1), as far as it is known.
+    `best` is P_i^k in ascending rank, `border` its k-th object, or None if the partition has no
+    other objects, and `rho` a lower bound of the group dominance number (Definition 1).
     """
 
     def __init__(self) -> None:
         self.keys, self.positions, self.scores = array("q"), array("q"), array("d")
-        self.starts, self.ends = array("q"), array("q")  # of each pane: the first place, the end
+        self.starts, self.ends = array("q"), array("q")  # of each pane: its first index and its end
         self.units: list[LabelledUnit] = []
         self.best: list[Entry] = []
         self.border: Entry | None = None
@@ -43,16 +43,16 @@ class Partition:
 
     @property
     def first(self) -> int:
-        """The first window that does not hold all objects is the one after this."""
+        """The last window that contains all objects."""
         return self.ends[0]
 
     @property
     def last(self) -> int:
-        """The last window that holds an object."""
+        """The last window that contains an object."""
         return self.ends[-1]
 
     def add(self, end: int, batch: Arrivals) -> None:
-        """Add a pane that ends no sooner than those before."""
+        """Add a pane that ends no sooner than the previous ones."""
         self.starts.append(len(self.keys))
         self.ends.append(end)
         self.keys.frombytes(batch.keys.tobytes())
@@ -60,7 +60,7 @@ class Partition:
         self.scores.frombytes(batch.scores.tobytes())
 
     def objects(self, start: int = 0, stop: int | None = None) -> tuple[Arrivals, Integers]:
-        """Return objects with their ends."""
+        """Return the objects of a range of indices, and their ends."""
         keys, positions = (np.array(column[start:stop]) for column in (self.keys, self.positions))
         places = np.arange(start, start + len(keys))
         panes = np.array(self.starts).searchsorted(places, "right") - 1
@@ -70,27 +70,27 @@ class Partition:
     def live(
         self, window: int, latest: LatestObjects | None, start: int = 0, stop: int | None = None
     ) -> tuple[Arrivals, Integers]:
-        """Return objects that live until a window and have not come again."""
-        found, ends = self.objects(start, stop)
+        """Return the objects that are alive in a window and not replaced, and their ends."""
+        objects, ends = self.objects(start, stop)
         kept: NDArray[np.bool_] = ends >= window
         if latest is not None:
-            pairs = zip(found.keys.tolist(), found.positions.tolist(), strict=True)
+            pairs = zip(objects.keys.tolist(), objects.positions.tolist(), strict=True)
             kept &= np.array(
                 [key in latest and latest[key][0] == position for key, position in pairs],
                 dtype=bool,
             )
-        return found.take(kept), ends[kept]
+        return objects.take(kept), ends[kept]
 
     def best_of(
         self, count: int, latest: LatestObjects | None, start: int = 0, stop: int | None = None
     ) -> list[Entry]:
-        """Return so many of the best objects, the worst of them first."""
+        """Return the `count` best objects, in ascending rank."""
         lowest = self.ends[0] if self.ends else 0
-        found, ends = self.live(lowest, latest, start, stop)
-        return best_entries(found.keys, found.positions, found.scores, ends, count)
+        objects, ends = self.live(lowest, latest, start, stop)
+        return best_entries(objects.keys, objects.positions, objects.scores, ends, count)
 
     def cut(self, pane: int) -> Partition:
-        """Cut off what comes from a pane on, and return it."""
+        """Cut off the panes from an index on, and return them as a partition."""
         start, rest = self.starts[pane], Partition()
         rest.keys, rest.positions = self.keys[start:], self.positions[start:]
         rest.scores, rest.ends = self.scores[start:], self.ends[pane:]
@@ -100,20 +100,20 @@ class Partition:
         return rest
 
     def state(self, window: int, latest: LatestObjects | None) -> StateData:
-        """Return what lives until a window, as plain data."""
-        found, ends = self.live(window, latest)
-        return {"arrivals": [column.tolist() for column in found], "ends": ends.tolist()}
+        """Return the objects that are alive in a window as plain data."""
+        objects, ends = self.live(window, latest)
+        return {"arrivals": [column.tolist() for column in objects], "ends": ends.tolist()}
 
     @classmethod
     def restored(cls, state: StateData) -> Partition:
-        """Return a partition of objects in the order of their ends."""
+        """Restore a partition from a saved state."""
         return cls.of(as_arrivals(*state["arrivals"]), np.array(state["ends"], dtype=np.int64))
 
     @classmethod
     def of(cls, objects: Arrivals, ends: Integers) -> Partition:
-        """Return a partition of objects, in the order of their ends."""
-        made, order = cls(), np.argsort(ends, kind="stable")
+        """Create a partition from objects in any order."""
+        partition, order = cls(), np.argsort(ends, kind="stable")
         for places in np.split(order, np.flatnonzero(np.diff(ends[order])) + 1):
             if len(places):
-                made.add(int(ends[places[0]]), objects.take(places))
-        return made
+                partition.add(int(ends[places[0]]), objects.take(places))
+        return partition

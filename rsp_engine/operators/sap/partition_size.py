@@ -1,17 +1,17 @@
-"""How large the partitions of SAP are: equal, or as the scores want it.
+"""The sizes of SAP's partitions: equal, or adapted to the scores.
 
-A unit, the smallest partition, has n / m* objects, in whole slides; if that is no more than two
-slides, one slide. Equal partitions are one unit each. A dynamic partition takes up unit
-after unit as long as its best do not tend to be larger than the best of the window before it: then
-later objects will dominate it as a group, and nothing needs to be known of its other objects. It is
-at most n / (1 + eta) objects long.
+A unit, the smallest partition, has n / m* objects, rounded down to whole slides; if that is at most
+two slides, it has one. An equal partition is one unit. A dynamic partition grows unit by unit as
+long as its best objects do not tend to score higher than the best of the window before it: then
+later objects are expected to dominate it as a group, and its other objects are not needed. Its
+size is at most n / (1 + eta) objects.
 
     m* = ceil(sqrt(n / max(s, k)))     l_min = n / m*     l_max = n / (1 + eta)
 
-Decided: n and s are counted in slides and in stored objects a slide, so that windows over time,
-where a slide may hold any number of objects, are cut by what they hold (appendix A prints
-max(s, k) there too, although its s is a time). Without anything before it, there is nothing to
-compare a partition with, and it stays a unit.
+Decided: n is counted in slides, and s in stored objects per slide, so that time-based windows,
+whose slides vary in size, are partitioned by their content (appendix A prints max(s, k) there too,
+although its s is a time). The first partition has no window before it to compare with, and stays
+one unit.
 
 Zhu, Wang, Yang, Zheng, Wang: SAP: improving continuous top-k queries over streaming data. IEEE
 TKDE 29(6), 2017, sections 4.1 and 4.2, appendix A.
@@ -27,7 +27,7 @@ import numpy as np
 from rsp_engine.operators.sap.rank_test import eta, tends_to_be_larger
 
 if TYPE_CHECKING:
-    from rsp_engine.operators.topk.rank_tuples import Entry
+    from rsp_engine.operators.sap.rank_tuples import Entry
 
 __all__ = ["Partitioning", "is_proper", "longest", "slides_of_unit"]
 
@@ -35,7 +35,7 @@ Partitioning = Literal["equal", "dynamic", "enhanced"]
 
 
 def slides_of_unit(slides: int, s: float, k: int) -> int:
-    """Return how many slides a unit has, of a window of so many slides of s objects.
+    """Return the number of slides in a unit, for a window of `slides` slides of s objects each.
 
     >>> slides_of_unit(100_000, 1, 100), slides_of_unit(100, 10_000, 10), slides_of_unit(4, 9, 2)
     (3125, 10, 1)
@@ -45,7 +45,7 @@ def slides_of_unit(slides: int, s: float, k: int) -> int:
 
 
 def longest(slides: int, k: int) -> float:
-    """Return how many slides a partition may have: l_max.
+    """Return l_max, the largest number of slides in a partition.
 
     >>> longest(70, 10)
     20.0
@@ -54,9 +54,9 @@ def longest(slides: int, k: int) -> float:
 
 
 def is_proper(best: list[Entry], before: list[Entry], k: int) -> bool:
-    """Tell whether a partition with these best objects will hardly need any others.
+    """Return whether a partition with these best objects will likely need no others.
 
-    `before` are the candidates of the window before it, the worst first.
+    `before` are the candidates of the window before it, in ascending rank.
     """
     compared = before[-ceil(eta(k) * k) :]
     if not best or not compared:

@@ -1,12 +1,12 @@
 """The Mann-Whitney ranks test, and the constants that SAP takes from the three-sigma rule.
 
-All of the scores of two samples are put into one order. If those of the first stand too high in it
-to be there by chance, what they were drawn from tends to be larger. Equal scores share their ranks.
+The scores of two samples are ranked together. If the rank sum of the first is too large to be due
+to chance, its distribution tends to be larger. Ties share their average rank.
 
-For samples of ten or more the sum of ranks is taken to be normal, with the mean
-n1 (n1 + n2 + 1) / 2 (section 2.2 of SAP prints sums of ranks in place of the sizes; its Equation 2
-is right); for smaller ones its distribution is counted out, as the tables do that the paper means.
-(Equation 2 gives both cases for k = 10; here it is normal.)
+For samples of ten or more the rank sum is approximated as normal, with mean n1 (n1 + n2 + 1) / 2
+(section 2.2 of SAP prints rank sums in place of the sizes; its Equation 2 is right). For smaller
+samples its exact distribution is enumerated, as in the tables that the paper refers to. (Equation 2
+lists k = 10 under both cases; here it is normal.)
 
 Zhu, Wang, Yang, Zheng, Wang: SAP: improving continuous top-k queries over streaming data. IEEE
 TKDE 29(6), 2017, sections 2.2, 4.2 and 4.3.
@@ -23,16 +23,16 @@ import numpy as np
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats
 
-__all__ = ["eta", "rank_sum", "tends_to_be_larger", "zeta", "zeta_max"]
+__all__ = ["eta", "rank_sum", "tends_to_be_larger", "upper_rank_sum", "zeta", "zeta_max"]
 
-_ALPHA = 0.05  # how often the test may reject what is true
-_UPPER = 1.959963984540054  # the normal distribution leaves alpha / 2 above
+_ALPHA = 0.05  # the significance level of the test
+_UPPER = 1.959963984540054  # the 1 - alpha / 2 quantile of the normal distribution
 
 
 def zeta(k: int) -> float:
     """Return zeta*, the solution of (x - k) / sqrt(x) = 3.
 
-    So many of one set leave, in all likelihood, at least k of another like it above the last.
+    By the three-sigma rule, at least k objects of a similar set exceed the zeta*-th best of a set.
 
     >>> zeta(10), round(zeta(100), 3)
     (25.0, 134.836)
@@ -41,7 +41,7 @@ def zeta(k: int) -> float:
 
 
 def zeta_max(k: int) -> float:
-    """Return the solution of (x - zeta*) / sqrt(zeta*) = 3: more than this is a rise.
+    """Return the solution of (x - zeta*) / sqrt(zeta*) = 3; a larger count means rising scores.
 
     >>> zeta_max(10)
     40.0
@@ -52,7 +52,7 @@ def zeta_max(k: int) -> float:
 def eta(k: int) -> float:
     """Return the solution of (x k - k) / sqrt(x k) = 3.
 
-    Of two samples of one set, the k-th of the one that is so many times larger is better.
+    By the three-sigma rule, a sample that is eta times larger has the better k-th object.
 
     >>> eta(10), round(eta(1000), 4)
     (2.5, 1.0995)
@@ -61,7 +61,7 @@ def eta(k: int) -> float:
 
 
 def rank_sum(first: Floats, second: Floats) -> float:
-    """Return R_1: the sum of the ranks of the first sample among both, the smallest being 1.
+    """Return R_1, the rank sum of the first sample; the smallest score of both has rank 1.
 
     >>> rank_sum(np.array([2.0, 5.0]), np.array([1.0, 5.0]))
     5.5
@@ -72,7 +72,7 @@ def rank_sum(first: Floats, second: Floats) -> float:
 
 
 def tends_to_be_larger(first: Floats, second: Floats) -> bool:
-    """Tell whether the function F of Equation 2 is above zero.
+    """Return whether the function F of Equation 2 is positive.
 
     >>> tends_to_be_larger(np.arange(20.0), np.arange(20.0))
     False
@@ -80,16 +80,16 @@ def tends_to_be_larger(first: Floats, second: Floats) -> bool:
     True
     """
     n1, n2 = len(first), len(second)
-    found = rank_sum(first, second)
+    total = rank_sum(first, second)
     if min(n1, n2) < 10:
-        return found > upper_rank_sum(n1, n2)
+        return total > upper_rank_sum(n1, n2)
     mean, deviation = n1 * (n1 + n2 + 1) / 2, sqrt(n1 * n2 * (n1 + n2 + 1) / 12)
-    return (found - mean) / deviation > _UPPER
+    return (total - mean) / deviation > _UPPER
 
 
 @cache
 def upper_rank_sum(n1: int, n2: int) -> int:
-    """Return T_up: chance leaves a sum of ranks above it in at most alpha / 2 of all cases.
+    """Return T_up, which a rank sum exceeds by chance with probability at most alpha / 2.
 
     >>> upper_rank_sum(5, 5), upper_rank_sum(4, 6)
     (37, 31)
@@ -104,7 +104,7 @@ def upper_rank_sum(n1: int, n2: int) -> int:
 
 
 def _ways(count: int, largest: int) -> list[int]:
-    """Return for each sum in how many ways so many of the ranks up to the largest make it."""
+    """Return for each sum the number of ways to reach it with `count` ranks up to `largest`."""
     most = count * largest
     ways = [[1] + [0] * most] + [[0] * (most + 1) for _ in range(count)]
     for rank in range(1, largest + 1):

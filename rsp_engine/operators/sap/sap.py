@@ -1,15 +1,15 @@
-"""SAP: the window in partitions, of each of which the k best are candidates.
+"""SAP: the window is split into partitions, and the k best objects of each are candidates.
 
-An arrival is compared with the k-th of the partition that is being filled, and most are done with
-that. The objects of a window are stored, as the paper wants it, but looked at again only when their
-partition slides out and its group dominance number says that they may be needed. The answer is
-touched only when an object enters it, or expires.
+An arrival is compared with the k-th object of the open partition, and most arrivals need no more
+work than that. The objects of a window are stored, as in the paper, but read again only when their
+partition slides out and its group dominance number does not rule them out. The answer changes only
+when an object enters it or expires.
 
-    P_0 (slides out)   P_1 ... P_{m-1}          P_m (fills)
+    P_0 (slides out)   P_1 ... P_{m-1}          P_m (open)
     [ ... M_0 ... ]    [    ] ... [    ]        [    >
-      P_0^k              P_1^k ... P_{m-1}^k      P_m^k        the first m are C
+      P_0^k              P_1^k ... P_{m-1}^k      P_m^k        C is P_0^k to P_{m-1}^k
 
-The best of C, of P_m^k and of M_0 are the answer.
+The answer is the k best of C, P_m^k and M_0.
 
 >>> from rsp_engine.model.windows import Pane
 >>> operator = Sap(SapConfig(k=1, slides=2))
@@ -17,12 +17,12 @@ The best of C, of P_m^k and of M_0 are the answer.
 >>> operator.close(0).keys.tolist()
 [1]
 
-Decided: W is P_0 to P_{m-1} and the P_m that is being filled (Algorithm 1 counts both ways). P_0^k
-is kept in C; what is taken from M_0 joins it there. The text says of Fig 3 that M_0 = {92}, but 92
-is in P_0^k. A partition that starts to slide out before it is full is taken as it is.
+Decided: W is P_0 to P_{m-1} and the open partition P_m (Algorithm 1 counts both ways). P_0^k stays
+in C, and objects that enter the answer from M_0 join it there. The text says of Fig 3 that M_0 =
+{92}, but 92 is in P_0^k. A partition that starts to slide out before it is full is closed as it is.
 
-A key that comes again must have the same score, as in MinTopk. A pane that ends sooner than one
-before it, of late arrivals, makes the operator sort its partitions anew.
+A key must always arrive with the same score, as in MinTopk. A late pane, which ends sooner than one
+before it, makes the operator rebuild its partitions.
 
 Zhu, Wang, Yang, Zheng, Wang: SAP: improving continuous top-k queries over streaming data. IEEE
 TKDE 29(6), 2017.
@@ -45,6 +45,8 @@ from rsp_engine.operators.sap.meaningful_set import NEVER_EXPIRES, MeaningfulSet
 from rsp_engine.operators.sap.open_partition import OpenPartition
 from rsp_engine.operators.sap.partition import Partition
 from rsp_engine.operators.sap.partition_size import Partitioning, is_proper, longest, slides_of_unit
+from rsp_engine.operators.sap.rank_tuples import Entry, entries_of, keys_and_scores
+from rsp_engine.operators.sap.rearrivals import Rearrivals
 from rsp_engine.operators.topk.contract import (
     Arrivals,
     TopkAnswer,
@@ -53,25 +55,23 @@ from rsp_engine.operators.topk.contract import (
     concatenated_arrivals,
 )
 from rsp_engine.operators.topk.pane_buffer import PaneBuffer
-from rsp_engine.operators.topk.rank_tuples import Entry, entries_of, keys_and_scores
-from rsp_engine.operators.topk.rearrivals import Rearrivals
 
 if TYPE_CHECKING:
     from rsp_engine.model.windows import Pane
 
 __all__ = ["Sap", "SapConfig"]
 
-_FEW = 8  # new entries that are inserted one by one: more are sorted
-_SMALL = 32  # panes up to this size are looked at object by object
-_STEPS = 8  # in which M_1 is formed while P_0 slides out
-_LEAST = 256  # objects that are looked at in a step
+_FEW = 8  # up to this many new entries are inserted one by one; more are sorted in
+_SMALL = 32  # panes up to this size are filtered in plain Python, which is faster there
+_STEPS = 8  # the number of steps that form M_1 while P_0 slides out
+_LEAST = 256  # the least number of objects to process in a step
 
 
 @dataclass(frozen=True, slots=True)
 class SapConfig(TopkOperatorConfig):
-    """The k best of windows of so many slides.
+    """The configuration of SAP: the number of slides of a window, and how to partition it.
 
-    `s` is how many objects a slide has, if that is known; otherwise it is looked at.
+    `s` is the number of objects in a slide; if it is None, the stored panes give its average.
     """
 
     slides: int = 1
@@ -85,38 +85,39 @@ class SapConfig(TopkOperatorConfig):
 
 
 class Sap:
-    """Time for an object: O(log k) amortised, mostly O(1). Memory: the window.
+    """The SAP operator.
 
-    Of these, O(k sqrt(n / max(s, k))) objects are looked at again, if partitions are equal.
+    Time for an object: O(log k) amortised, mostly O(1). Memory: the window. With equal partitions,
+    C, P_m^k and M_0 have O(k sqrt(n / max(s, k))) objects.
     """
 
     def __init__(self, config: SapConfig) -> None:
         self.config = config
-        self._buffer = PaneBuffer(config.k, whole=2 * config.k)
+        self._buffer = PaneBuffer(config.k, unreduced=2 * config.k)
         self._partitions: deque[Partition] = deque()
         self._candidates = CandidateSet(config.k)
         self._meaningful: MeaningfulSet | None = None  # of P_0
-        self._forming: MeaningfulSet | None = None  # of P_1
-        self._answer: list[Entry] = []  # the worst first
-        self._soonest = NEVER_EXPIRES  # nothing of the answer ends sooner
-        self._due = NEVER_EXPIRES  # the window at which there is something to do beside arrivals
-        self._next_step = NEVER_EXPIRES  # ... for M_1
-        self._renewals = Rearrivals()
-        self._last_end = -1  # no pane so far ends later
-        self._had_late = False  # late arrivals make partitions longer than they should be
+        self._next_meaningful: MeaningfulSet | None = None  # of P_1
+        self._answer: list[Entry] = []  # in ascending rank
+        self._soonest = NEVER_EXPIRES  # lower bound of the ends of the answer
+        self._due = NEVER_EXPIRES  # the next window at which partitions need work
+        self._next_step = NEVER_EXPIRES  # the next window at which to form a part of M_1
+        self._rearrivals = Rearrivals()
+        self._last_end = -1  # the largest end so far
+        self._had_late = False  # late panes make partitions longer than the bound allows
         self._start(Partition())
         self._rank()
 
     def __len__(self) -> int:
-        """Return how many objects are candidates or meaningful: those of C, P_m^k and M_0."""
+        """Return the number of candidates and meaningful objects: the sizes of C, P_m^k and M_0."""
         meaningful = 0 if self._meaningful is None else len(self._meaningful)
-        return len(self._candidates) + len(self._filling.best) + meaningful
+        return len(self._candidates) + len(self._open.best) + meaningful
 
     def arrive(self, pane: Pane, keys: Any, positions: Any, scores: Any) -> None:  # noqa: ANN401 - array-like
         self._buffer.add(pane, as_arrivals(keys, positions, scores))
 
     def settle(self, window: int) -> None:
-        """Take what has arrived for a window so far, and let go what does not live until it."""
+        """Process the arrivals of a window so far, and remove objects that expire before it."""
         for pane, batch in self._buffer.until(window):
             self._take(pane.last, batch, window)
         if window >= self._due:
@@ -133,16 +134,16 @@ class Sap:
 
     def _rank(self) -> None:
         self._keys, self._scores = keys_and_scores(self._answer)
-        self._keys.flags.writeable = self._scores.flags.writeable = False  # given out again
+        self._keys.flags.writeable = self._scores.flags.writeable = False  # shared between answers
         self._is_changed = False
 
-    def _start(self, begun: Partition) -> None:
-        """Start a partition with what there is of it."""
-        self._filling = OpenPartition(self.config.k, begun, self._renewals.latest)
-        self._filling.start_unit(self._slides())
+    def _start(self, partition: Partition) -> None:
+        """Start the open partition; it may have objects already."""
+        self._open = OpenPartition(self.config.k, partition, self._rearrivals.latest)
+        self._open.start_unit(self._slides())
 
     def _slides(self) -> int:
-        """Return how many slides a unit has, by what slides hold today."""
+        """Return the number of slides of a unit, from the average size of the stored panes."""
         s: float | None = self.config.s
         if s is None:
             stored = self._stored()
@@ -151,16 +152,16 @@ class Sap:
         return slides_of_unit(self.config.slides, s, self.config.k)
 
     def _stored(self) -> list[Partition]:
-        return [*self._partitions, self._filling.partition]
+        return [*self._partitions, self._open.partition]
 
     def _take(self, end: int, batch: Arrivals, window: int) -> None:
-        """Take a pane into the partition that is being filled."""
-        if not self._renewals.are_new(batch):
-            batch, gone = self._renewals.renew(batch, end, window, self._stored())
-            for entry in gone:
+        """Add a pane to the open partition."""
+        if not self._rearrivals.are_new(batch):
+            batch, replaced = self._rearrivals.replace(batch, end, window, self._stored())
+            for entry in replaced:
                 self._remove(entry)
-        filling = self._filling
-        partition = filling.partition
+        open_partition = self._open
+        partition = open_partition.partition
         if end < self._last_end:
             self._take_late(end, batch, window)
             return
@@ -168,18 +169,18 @@ class Sap:
         if not partition.ends:
             self._due = min(self._due, end + 1)
         partition.add(end, batch)
-        least = filling.least
+        least = open_partition.least
         if len(batch.keys) > _SMALL:
             self._enter(entries_of(batch.take(batch.scores >= least), end))
         elif max(batch.scores.tolist(), default=-inf) >= least:
             self._enter([entry for entry in entries_of(batch, end) if entry[0] >= least])
-        if len(partition.ends) >= filling.full:
+        if len(partition.ends) >= open_partition.full:
             self._close_unit(window)
 
     def _enter(self, new: list[Entry]) -> None:
-        """Take new objects into P_m^k, and those that are good enough into the answer."""
-        k, filling, answer = self.config.k, self._filling, self._answer
-        best = filling.best
+        """Insert new objects into P_m^k, and those that are good enough into the answer."""
+        k, open_partition, answer = self.config.k, self._open, self._answer
+        best = open_partition.best
         if len(new) <= _FEW:
             for entry in new:
                 insort(best, entry)
@@ -198,36 +199,36 @@ class Sap:
                 self._soonest = min(self._soonest, new[0][3])
                 self._is_changed = True
         del best[:-k], answer[:-k]
-        filling.set_least()
+        open_partition.set_least()
 
     def _close_unit(self, window: int) -> None:
-        """Decide whether the unit that is full belongs to the partition or begins another."""
-        config, filling = self.config, self._filling
+        """Decide whether a full unit belongs to the open partition or begins the next one."""
+        config, open_partition = self.config, self._open
         if config.partitioning == "equal":
-            self._complete(filling.completed(), window)
+            self._complete(open_partition.completed(), window)
             self._start(Partition())
             return
-        if filling.unit:
+        if open_partition.unit:
             before = [e for e in self._candidates.entries if e[3] >= window]
-            is_long = len(filling.partition.ends) > longest(config.slides, config.k)
-            if is_long or not is_proper(filling.best, before, config.k):
-                made, begun = filling.without_unit()
-                self._complete(made, window)
-                self._start(begun)
-                filling = self._filling
+            is_long = len(open_partition.partition.ends) > longest(config.slides, config.k)
+            if is_long or not is_proper(open_partition.best, before, config.k):
+                partition, unit = open_partition.without_unit()
+                self._complete(partition, window)
+                self._start(unit)
+                open_partition = self._open
         if config.partitioning == "enhanced":
-            filling.label(self._renewals.latest)
-        filling.start_unit(self._slides())
+            open_partition.label(self._rearrivals.latest)
+        open_partition.start_unit(self._slides())
 
     def _cut(self, window: int) -> None:
-        """Take the partition that is being filled as it is."""
+        """Close the open partition as it is."""
         if self.config.partitioning == "enhanced":
-            self._filling.label(self._renewals.latest)
-        self._complete(self._filling.completed(), window)
+            self._open.label(self._rearrivals.latest)
+        self._complete(self._open.completed(), window)
         self._start(Partition())
 
     def _complete(self, partition: Partition, window: int) -> None:
-        """Take the best of a partition into C, and count whom they dominate as a group."""
+        """Merge the best of a partition into C, and update the group dominance numbers."""
         best = partition.best
         for earlier in self._partitions:
             if earlier.border is not None:
@@ -236,8 +237,8 @@ class Sap:
         self._partitions.append(partition)
 
     def pruning(self, partition: Partition) -> tuple[int, Entry | None]:
-        """Return the group dominance number of a partition, and F_theta, if they are needed."""
-        k, border, best = self.config.k, partition.border, self._filling.best
+        """Return the group dominance number rho of a partition, and F_theta if rho < k."""
+        k, border, best = self.config.k, partition.border, self._open.best
         if border is None:
             return k, None
         rho = partition.rho + len(best) - bisect_right(best, border)
@@ -247,12 +248,12 @@ class Sap:
         return rho, later[-k] if len(later) >= k else None
 
     def _slide_out(self, window: int) -> None:
-        """Do what is due at a window: P_0 is gone, or M_0 or M_1 are needed."""
+        """Do the work that is due at a window: remove P_0, or form M_0 or M_1."""
         while self._partitions and self._partitions[0].last < window:
-            self._renewals.forget(self._partitions.popleft(), window)
+            self._rearrivals.forget(self._partitions.popleft(), window)
             self._meaningful = None
-        filling = self._filling.partition
-        if not self._partitions and filling.ends and filling.first < window:
+        last = self._open.partition
+        if not self._partitions and last.ends and last.first < window:
             self._cut(window)
         if self._partitions and self._partitions[0].first < window:
             self._form(self._partitions[0], window)
@@ -260,16 +261,17 @@ class Sap:
         self._set_due()
 
     def _form(self, front: Partition, window: int) -> None:
-        """Complete M_0, as far as it is needed."""
+        """Complete M_0, as far as it is needed at a window."""
         k, (rho, theta) = self.config.k, self.pruning(front)
         if self._meaningful is None:
-            made = self._forming
-            if made is None or made.partition is not front:
-                made = MeaningfulSet(front, k - rho, k)
-            self._meaningful, self._forming, self._next_step = made, None, NEVER_EXPIRES
-            made.form(len(front), theta, self._renewals.latest)
+            meaningful = self._next_meaningful
+            if meaningful is None or meaningful.partition is not front:
+                meaningful = MeaningfulSet(front, k - rho, k)
+            self._meaningful, self._next_meaningful = meaningful, None
+            self._next_step = NEVER_EXPIRES
+            meaningful.form(len(front), theta, self._rearrivals.latest)
         if rho < k:
-            self._meaningful.segment(window, theta, self._renewals.latest)
+            self._meaningful.segment(window, theta, self._rearrivals.latest)
         else:
             self._meaningful.skip()
 
@@ -279,25 +281,25 @@ class Sap:
             return
         k, front, following = self.config.k, self._partitions[0], self._partitions[1]
         rho, theta = self.pruning(following)
-        if self._forming is None or rho >= k:
-            self._forming = MeaningfulSet(following, k - rho, k)
+        if self._next_meaningful is None or rho >= k:
+            self._next_meaningful = MeaningfulSet(following, k - rho, k)
         count = max(_LEAST, -(-len(following) // _STEPS))
-        self._forming.form(count, theta, self._renewals.latest)
+        self._next_meaningful.form(count, theta, self._rearrivals.latest)
         step = max(1, (front.last - front.first) // _STEPS)
-        self._next_step = NEVER_EXPIRES if self._forming.is_complete else window + step
+        self._next_step = NEVER_EXPIRES if self._next_meaningful.is_complete else window + step
 
     def _set_due(self) -> None:
-        """Find the next window at which there is something to do."""
-        filling = self._filling.partition
+        """Set the next window at which partitions need work."""
+        last = self._open.partition
         if not self._partitions:
-            self._due = filling.first + 1 if filling.ends else NEVER_EXPIRES
+            self._due = last.first + 1 if last.ends else NEVER_EXPIRES
         elif self._meaningful is None:
             self._due = self._partitions[0].first + 1
         else:
             self._due = min(self._partitions[0].last + 1, self._meaningful.due, self._next_step)
 
     def _expire(self, window: int) -> None:
-        """Let objects of the answer go that do not live until a window, and find others."""
+        """Remove objects from the answer that expire before a window, and refill it."""
         answer, k = self._answer, self.config.k
         was_full, bar = len(answer) == k, answer[0]
         for entry in [entry for entry in answer if entry[3] < window]:
@@ -309,50 +311,51 @@ class Sap:
         self._is_changed = True
 
     def _below(self, bar: Entry, count: int, window: int) -> list[Entry]:
-        """Return so many of the best objects below an entry, the worst first."""
-        best, meaningful = self._filling.best, self._meaningful
+        """Return the `count` best objects below an entry, in ascending rank."""
+        best, meaningful = self._open.best, self._meaningful
         place = bisect_left(best, bar)
-        found = self._candidates.below(bar, count, window) + best[max(0, place - count) : place]
-        found.sort()
-        del found[:-count]
+        entries = self._candidates.below(bar, count, window) + best[max(0, place - count) : place]
+        entries.sort()
+        del entries[:-count]
         if meaningful is not None:
-            for top in meaningful.taken(found, count, window, self._renewals.latest):
+            for top in meaningful.move_best(entries, count, window, self._rearrivals.latest):
                 self._candidates.add(top)
-        return found
+        return entries
 
     def _remove(self, entry: Entry) -> None:
-        """Take an object out that has come again."""
-        self._filling.remove(entry)
+        """Remove an object whose key has arrived again."""
+        self._open.remove(entry)
         self._candidates.remove(entry)
         for earlier in self._partitions:
             if earlier.border is not None and earlier.border < entry and earlier.rho:
-                earlier.rho -= 1  # it may not have counted there; to count too few is safe
+                earlier.rho -= 1  # it may not have been counted there; too small a rho is safe
         place = bisect_left(self._answer, entry)
         if place < len(self._answer) and self._answer[place] == entry:
             del self._answer[place]
 
     def _take_late(self, end: int, batch: Arrivals, window: int) -> None:
-        """Take a pane that ends sooner than one before it."""
+        """Add a late pane, which ends sooner than one before it."""
         stored = [partition for partition in self._stored() if partition.ends]
         place = max((i for i, p in enumerate(stored) if p.first <= end), default=0)
-        found, ends = stored[place].objects()
+        objects, ends = stored[place].objects()
         ends = np.concatenate((ends, np.full(len(batch.keys), end)))
-        stored[place] = Partition.of(concatenated_arrivals([found, batch]), ends)
+        stored[place] = Partition.of(concatenated_arrivals([objects, batch]), ends)
         self._had_late = True
         self._rebuild(stored, window)
 
     def _rebuild(self, stored: list[Partition], window: int) -> None:
-        """Go on from the objects of partitions alone; the last is being filled."""
-        latest, self._due, self._next_step = self._renewals.latest, NEVER_EXPIRES, NEVER_EXPIRES
-        self._candidates, self._meaningful, self._forming = CandidateSet(self.config.k), None, None
+        """Rebuild everything from the objects of partitions; the last becomes the open one."""
+        latest, self._due, self._next_step = self._rearrivals.latest, NEVER_EXPIRES, NEVER_EXPIRES
+        self._candidates = CandidateSet(self.config.k)
+        self._meaningful = self._next_meaningful = None
         self._partitions.clear()
         self._start(Partition())
         live = [Partition.of(*partition.live(window, latest)) for partition in stored]
         self._last_end = max((partition.last for partition in live if partition.ends), default=-1)
-        for begun in live:
-            if self._filling.partition.ends:
+        for partition in live:
+            if self._open.partition.ends:
                 self._cut(window)
-            self._start(begun)
+            self._start(partition)
         entries = sorted(e for one in live for e in one.best_of(self.config.k, latest))
         self._answer = entries[-self.config.k :]
         self._soonest = min((entry[3] for entry in self._answer), default=NEVER_EXPIRES)
@@ -360,24 +363,24 @@ class Sap:
         self._set_due()
 
     def state(self) -> StateData:
-        latest, window = self._renewals.latest, self._buffer.closed + 1
+        latest, window = self._rearrivals.latest, self._buffer.closed + 1
         stored = [partition.state(window, latest) for partition in self._stored()]
         content = {"buffer": self._buffer.state(), "partitions": stored}
         return with_header(
-            "Sap", asdict(self.config), {**content, "largest": self._renewals.largest}
+            "Sap", asdict(self.config), {**content, "largest": self._rearrivals.largest}
         )
 
     @classmethod
     def restored(cls, config: SapConfig, state: StateData) -> Sap:
-        """Return an operator that goes on from a state."""
+        """Restore an operator from a saved state."""
         check_header(state, "Sap", asdict(config))
-        made = cls(config)
-        made._buffer.restore(state["buffer"])
-        made._renewals.largest = state["largest"]
+        operator = cls(config)
+        operator._buffer.restore(state["buffer"])
+        operator._rearrivals.largest = state["largest"]
         stored = [Partition.restored(partition) for partition in state["partitions"]]
-        made._rebuild(stored, made._buffer.closed + 1)
-        return made
+        operator._rebuild(stored, operator._buffer.closed + 1)
+        return operator
 
     def _check(self) -> None:
-        """Assert what always holds after a window has closed."""
+        """Assert the invariants of SAP after a window has closed."""
         check_sap(self)

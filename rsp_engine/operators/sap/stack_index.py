@@ -1,19 +1,19 @@
-"""S-AVL: the objects of a partition that may yet be needed, as stacks with an index of their tops.
+"""S-AVL: the meaningful objects of a partition, in stacks with an index of their tops.
 
-Objects are pushed from the latest to the earliest. Each of the first makes a stack of its own. Any
-other goes onto the stack with the largest top that is smaller than it, so that the order of the
-stacks stays as it is. If there is none, all tops are better and come later: so many dominate it,
-and it is left out. In a stack each object is better and older than the one below.
+Objects are pushed from the latest to the earliest. Each of the first starts a stack of its own. Any
+other goes onto the stack with the largest top that is smaller than it, which preserves the order of
+the stacks. If there is no such stack, every top is better and later, so all of them dominate the
+object, and it is discarded. In a stack each object is better and older than the one below.
 
     30   31   36        three stacks, after 30, 31 and 36
     30   34   36        34 goes onto 31, the largest top below it
          31
-    30   35   36        35 goes onto 34; 29 would be left out
+    30   35   36        35 goes onto 34; 29 would be discarded
          34
          31
 
-The paper keeps the tops in an AVL tree. They are at most k, and the best of them is asked for most
-often: a sorted list, searched by bisection, does the same.
+The paper keeps the tops in an AVL tree. There are at most k of them, and most accesses are to the
+best, so a sorted list with binary search replaces the tree here.
 
 Zhu, Wang, Yang, Zheng, Wang: SAP: improving continuous top-k queries over streaming data. IEEE
 TKDE 29(6), 2017, section 5.1.
@@ -26,13 +26,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rsp_engine.operators.topk.rank_tuples import Entry
+    from rsp_engine.operators.sap.rank_tuples import Entry
 
 __all__ = ["StackIndex"]
 
 
 class StackIndex:
-    """An S-AVL of at most so many stacks. Time to push or to pop: O(log k)."""
+    """An S-AVL of at most `stacks` stacks. Time to push or to pop: O(log k) comparisons."""
 
     def __init__(self, stacks: int) -> None:
         self._most = stacks
@@ -44,7 +44,7 @@ class StackIndex:
         return self._size
 
     def push(self, entry: Entry) -> bool:
-        """Push an object that does not outlive those before, and tell whether it is kept.
+        """Push an object that does not outlive earlier ones; return whether it is kept.
 
         >>> index = StackIndex(1)
         >>> index.push((5.0, 9, 1, 3)), index.push((4.0, 8, 2, 3)), index.push((6.0, 7, 3, 3))
@@ -66,11 +66,11 @@ class StackIndex:
 
     @property
     def least(self) -> Entry | None:
-        """What is not better than this is left out; nothing if there are stacks to spare."""
+        """The entry that an object must exceed to be kept; None while there are free stacks."""
         return self._tops[0] if len(self._tops) == self._most else None
 
     def best(self) -> Entry | None:
-        """Return the best object, if there is one."""
+        """Return the best object, or None."""
         return self._tops[-1] if self._tops else None
 
     def pop(self) -> Entry:
@@ -89,12 +89,12 @@ class StackIndex:
         return list(map(list, self._stacks))
 
     def check(self) -> None:
-        """Assert what always holds."""
+        """Assert the invariants of the stacks."""
         assert self._tops == sorted(self._tops), "the tops are in order"  # noqa: S101
         assert len(self._tops) <= self._most, "there are no more stacks than allowed"  # noqa: S101
-        assert self._size == sum(map(len, self._stacks)), "all are counted"  # noqa: S101
+        assert self._size == sum(map(len, self._stacks)), "the size is right"  # noqa: S101
         for top, stack in zip(self._tops, self._stacks, strict=True):
-            assert top == stack[-1], "the index knows the top"  # noqa: S101
+            assert top == stack[-1], "the index has the top"  # noqa: S101
             for below, above in pairwise(stack):
-                assert below < above, "what is above is better"  # noqa: S101
-                assert below[3] >= above[3], "what is above is older"  # noqa: S101
+                assert below < above, "the upper one is better"  # noqa: S101
+                assert below[3] >= above[3], "the upper one is older"  # noqa: S101

@@ -1,1 +1,1 @@
-"""Scores: scoring functions, the numbers they give, and how good a ranking is."""
+"""Scores: scoring functions, their exact evaluation, and the quality of rankings."""

@@ -1,13 +1,13 @@
-"""Scores that float64 orders just as SPARQL orders its own numbers, or none at all.
+"""Vectorised scores whose float64 order is SPARQL's order of the exact numbers.
 
-SPARQL calculates with integers and decimals exactly, and with doubles as float64 does. So a column
-of integers and decimals is calculated with as integers, with so many digits behind the point:
+SPARQL's arithmetic is exact for integers and decimals, and float64 for doubles. So a column of
+integers and decimals is computed in integers, scaled by its number of fractional digits:
 
-    0.1 + 0.2    1 + 2 = 3, one digit    0.3, the float64 that the decimal 0.3 is read as
+    0.1 + 0.2    1 + 2 = 3, one digit    0.3, the float64 nearest to the decimal 0.3
 
-As long as no number has more than 15 digits, float64 has one number for each of them, in the same
-order. Where that is not so (a large product, a third), where a column is of mixed types, or an
-operand is no number, there is no score here: Oxigraph has to be asked.
+As long as no number has more than 15 digits, different decimals are different float64 numbers, in
+the same order. Where that may fail (a large product, a third), where a column has mixed types, or
+an operand is not a number, there is no score, and Oxigraph has to evaluate the expression.
 """
 
 from __future__ import annotations
@@ -54,26 +54,26 @@ __all__ = [
 
 _MOST = 10.0**SURE
 _SMALL = 2.0**26
-"""Two quotients of integers below this are the same in float64 only if they are equal.
+"""Quotients of integers below this bound are equal in float64 only if they are equal.
 
-Else they are 1/(bd) apart, which is more than 2**-53 of each. It is more than 10**-18, too: what
-Oxigraph cuts off.
+Two different quotients a/b and c/d are at least 1/(bd) apart. That is more than 2**-53 of each, and
+more than 10**-18, where Oxigraph truncates.
 """
 _EXACT = {*INTEGERS, DECIMAL}
 _DIGITS = re.compile(r"[0-9.+-]*")
 
 
 class NumberKind(NamedTuple):
-    """What numbers are: integers and decimals (exact), or doubles, or both.
+    """The kind of numbers: integers and decimals (`exact`), doubles, or both (`mixed`).
 
-    The exact ones have at most so many `digits` behind the point.
+    `digits` is the largest number of fractional digits of the exact ones.
     """
 
     name: Literal["exact", "double", "mixed"]
     digits: int = 0
 
     def joined(self, other: NumberKind) -> NumberKind:
-        """Return the kind of these numbers and of others.
+        """Return the kind of the union of these numbers and others.
 
         >>> NumberKind("exact", 2).joined(NumberKind("double"))
         NumberKind(name='mixed', digits=2)
@@ -84,18 +84,18 @@ class NumberKind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Numbers of one variable, as float64 that has their order."""
+    """The values of one variable, as float64 numbers in the same order."""
 
     values: Floats
     kind: NumberKind
 
 
 class _InexactError(Exception):
-    """float64 might order the scores otherwise."""
+    """float64 may order the scores differently from SPARQL."""
 
 
 def read_column(terms: Sequence[object]) -> Column | None:
-    """Return terms as a column; nothing if float64 may not have their order.
+    """Return terms as a column; None if float64 may not order them as SPARQL does.
 
     >>> read_column([ox.Literal(5), ox.Literal(7)])
     Column(values=array([5., 7.]), kind=NumberKind(name='exact', digits=0))
@@ -105,7 +105,7 @@ def read_column(terms: Sequence[object]) -> Column | None:
     try:
         kinds = {term.datatype.value for term in terms}  # type: ignore[attr-defined]
         texts = [term.value for term in terms]  # type: ignore[attr-defined]
-    except AttributeError:  # unbound, or no literal
+    except AttributeError:  # unbound, or not a literal
         return None
     try:
         if kinds <= _EXACT:
@@ -134,15 +134,15 @@ def _exact_column(texts: list[str], *, has_points: bool) -> Column | None:
 
 
 def _digits(text: str) -> int:
-    """Return how many digits are behind the point."""
+    """Return the number of fractional digits."""
     return len(text.partition(".")[2])
 
 
 def _mixed_column(terms: Sequence[object]) -> Column | None:
-    """Return numbers of several types: in order, but not to be calculated with."""
+    """Return numbers of several types: comparable, but not usable in arithmetic."""
     values, digits = [], 0
     for term in terms:
-        assert isinstance(term, ox.Literal), "all have a datatype"  # noqa: S101
+        assert isinstance(term, ox.Literal), "every term has a datatype"  # noqa: S101
         datatype = term.datatype.value
         if datatype != DOUBLE:
             if len(term.value) > SURE:
@@ -153,7 +153,7 @@ def _mixed_column(terms: Sequence[object]) -> Column | None:
 
 
 def exact_scores(expression: Scoring, columns: Mapping[str, Column], length: int) -> Floats | None:
-    """Return the score of each of so many rows; nothing if float64 may not have SPARQL's order.
+    """Return the scores of `length` rows; None if float64 may not order them as SPARQL does.
 
     >>> columns = {"a": read_column([ox.Literal(3), ox.Literal(10)])}
     >>> exact_scores(Multiply(Variable("a"), Number(0.1)), columns, 2)
@@ -163,16 +163,17 @@ def exact_scores(expression: Scoring, columns: Mapping[str, Column], length: int
         return columns[expression.name].values
     try:
         with np.errstate(all="ignore"):
-            found = _doubles(_evaluate(expression, columns, length))
+            scores = _doubles(_evaluate(expression, columns, length))
     except _InexactError:
         return None
-    return np.array(np.broadcast_to(found, (length,)), dtype=np.float64)
+    return np.array(np.broadcast_to(scores, (length,)), dtype=np.float64)
 
 
 def most_digits(expression: Scoring, digits: int) -> int | None:
-    """Return how many digits a score has behind the point if its variables have so many.
+    """Return the fractional digits of a score whose variables have at most `digits`.
 
-    Nothing if that is not known: a quotient may have no end, and a function may give anything.
+    It is None if unknown: a quotient may not be a finite decimal, and a function may return
+    anything.
 
     >>> most_digits(Multiply(Variable("a"), Add(Variable("b"), Number(0.25))), 1)
     3
@@ -192,10 +193,10 @@ def most_digits(expression: Scoring, digits: int) -> int | None:
             return most_digits(operand, digits)
         case Divide(operand, divisor, is_double):
             reciprocal = None if is_double else _reciprocal(divisor)
-            known = most_digits(operand, digits)
-            if reciprocal is None or known is None:
+            dividend = most_digits(operand, digits)
+            if reciprocal is None or dividend is None:
                 return None
-            return known + (_constant(reciprocal).digits or 0)
+            return dividend + (_constant(reciprocal).digits or 0)
         case Quotient() | ScoringCall():
             return None
         case _:
@@ -203,7 +204,7 @@ def most_digits(expression: Scoring, digits: int) -> int | None:
 
 
 def magnitude(expression: Scoring, most: float) -> float:
-    """Return a number that no part of a score exceeds if its variables do not exceed another.
+    """Return an upper bound of all parts of a score whose variables do not exceed `most`.
 
     >>> magnitude(Subtract(Multiply(Variable("a"), Variable("b")), Number(2)), 10)
     102.0
@@ -228,7 +229,7 @@ def magnitude(expression: Scoring, most: float) -> float:
 
 
 def rounded_scores(scores: Floats, digits: int) -> Floats:
-    """Return the float64 of decimals of so many digits that scores stand for, but for rounding.
+    """Return scores rounded to decimals with `digits` fractional digits.
 
     >>> rounded_scores(np.array([0.3 - 0.1]), 1)
     array([0.2])
@@ -239,10 +240,10 @@ def rounded_scores(scores: Floats, digits: int) -> Floats:
 def ordered_scores(
     expression: Scoring, columns: Mapping[str, Column], length: int
 ) -> Floats | None:
-    """Return scores as `exact_scores` does, and quotients of small numbers as well.
+    """Return scores as `exact_scores` does, and also quotients of small numbers.
 
-    A quotient of integers or decimals may have no end, and so no float64 of its own. But no other
-    quotient of small ones has the same, so float64 has their order.
+    A quotient of integers or decimals may not be a finite decimal, so its float64 is not exact. But
+    different quotients of small numbers are different in float64, so their order is right.
 
     >>> columns = {"a": read_column([ox.Literal(2), ox.Literal(10)])}
     >>> ordered_scores(Divide(Variable("a"), 3.0), columns, 2)
@@ -252,22 +253,24 @@ def ordered_scores(
         with np.errstate(all="ignore"):
             match expression:
                 case Quotient(left, right):
-                    over, under = (_evaluate(e, columns, length) for e in (left, right))
+                    numerator, denominator = (
+                        _evaluate(part, columns, length) for part in (left, right)
+                    )
                 case Divide(left, divisor, is_double) if (
                     not is_double and _reciprocal(divisor) is None
                 ):
-                    over, under = _evaluate(left, columns, length), _constant(divisor)
+                    numerator, denominator = _evaluate(left, columns, length), _constant(divisor)
                 case _:
                     return exact_scores(expression, columns, length)
-            found = _ratio(over, under)
+            scores = _ratio(numerator, denominator)
     except _InexactError:
         return None
-    return np.array(np.broadcast_to(found, (length,)), dtype=np.float64)
+    return np.array(np.broadcast_to(scores, (length,)), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """Doubles, or integers that stand for numbers with `digits` behind the point."""
+    """Doubles if `digits` is None; otherwise integers in units of 10**-digits."""
 
     array: Floats | np.float64
     digits: int | None
@@ -293,21 +296,19 @@ def _evaluate(expression: Scoring, columns: Mapping[str, Column], length: int) -
         case Quotient(left, right):
             return _quotient(value(left), value(right))
         case Negate(operand):
-            found = value(operand)
-            return _Value(-found.array, found.digits)
+            positive = value(operand)
+            return _Value(-positive.array, positive.digits)
         case Absolute(operand):
-            found = value(operand)
-            return _Value(np.abs(found.array), found.digits)
+            signed = value(operand)
+            return _Value(np.abs(signed.array), signed.digits)
         case ScoringCall():
-            return _called(
-                expression, [value(argument) for argument in expression.arguments], length
-            )
+            return _call(expression, [value(argument) for argument in expression.arguments], length)
         case _:
             assert_never(expression)
 
 
 def _constant(constant: float) -> _Value:
-    """Return a decimal: a constant has at most 15 digits, so its float64 tells which it was."""
+    """Return a constant as a decimal; it has at most 15 digits, so its float64 identifies it."""
     exponent = Decimal(repr(float(constant))).normalize().as_tuple().exponent
     digits = max(0, -int(exponent))
     return _integers(np.rint(np.float64(constant) * 10.0**digits), digits)
@@ -325,7 +326,7 @@ def _column_value(column: Column) -> _Value:
 
 
 def _integers(array: Floats | np.float64, digits: int) -> _Value:
-    """Return integers that are small enough to be exact."""
+    """Return integers in units of 10**-digits, or raise if they are too large to be exact."""
     if np.size(array) and np.abs(array).max() >= _MOST:
         raise _InexactError
     if digits > SURE:
@@ -334,7 +335,7 @@ def _integers(array: Floats | np.float64, digits: int) -> _Value:
 
 
 def _doubles(value: _Value) -> Floats | np.float64:
-    """Return float64: for an integer and its digits the nearest one, since both are exact."""
+    """Return a value as float64; a scaled integer is divided by an exact power, so rounded once."""
     return value.array if not value.digits else value.array / 10.0**value.digits
 
 
@@ -342,9 +343,9 @@ def _sum(left: _Value, right: _Value, sign: float) -> _Value:
     if left.digits is None or right.digits is None:
         return _Value(_doubles(left) + sign * _doubles(right), None)
     digits = max(left.digits, right.digits)
-    shifted = _integers(left.array * 10.0 ** (digits - left.digits), digits)
-    added = _integers(right.array * 10.0 ** (digits - right.digits), digits)
-    return _integers(shifted.array + sign * added.array, digits)
+    augend = _integers(left.array * 10.0 ** (digits - left.digits), digits)
+    addend = _integers(right.array * 10.0 ** (digits - right.digits), digits)
+    return _integers(augend.array + sign * addend.array, digits)
 
 
 def _product(left: _Value, right: _Value) -> _Value:
@@ -354,25 +355,26 @@ def _product(left: _Value, right: _Value) -> _Value:
 
 
 def _quotient(left: _Value, right: _Value) -> _Value:
-    """Return a quotient that more is calculated with: of doubles only."""
+    """Return a quotient for further arithmetic; one operand must be of doubles."""
     if left.digits is not None and right.digits is not None:
         raise _InexactError
     return _Value(_ratio(left, right), None)
 
 
 def _ratio(left: _Value, right: _Value) -> Floats | np.float64:
-    """Return quotients of doubles, or of integers and decimals that are small."""
+    """Return quotients of doubles, or of small integers and decimals."""
     if left.digits is None or right.digits is None:
         return _doubles(left) / _doubles(right)
     digits = max(left.digits, right.digits)
-    over, under = (v.array * 10.0 ** (digits - (v.digits or 0)) for v in (left, right))
-    if not np.all(np.abs(over) < _SMALL) or not np.all((np.abs(under) < _SMALL) & (under != 0)):
+    numerator, denominator = (v.array * 10.0 ** (digits - (v.digits or 0)) for v in (left, right))
+    is_small = np.all(np.abs(numerator) < _SMALL) and np.all(np.abs(denominator) < _SMALL)
+    if not is_small or np.any(denominator == 0):
         raise _InexactError
-    return over / under
+    return numerator / denominator
 
 
 def _divided(value: _Value, divisor: float, *, is_double: bool) -> _Value:
-    """Return a quotient; of decimals only if it has an end, as a half has and a third has not."""
+    """Return a quotient; of decimals only if it is a finite decimal, as x/2 is and x/3 is not."""
     if is_double or value.digits is None:
         return _Value(_doubles(value) / divisor, None)
     reciprocal = _reciprocal(divisor)
@@ -382,32 +384,32 @@ def _divided(value: _Value, divisor: float, *, is_double: bool) -> _Value:
 
 
 def _reciprocal(divisor: float) -> float | None:
-    """Return what to multiply with in place of a division, if that has an end.
+    """Return the factor that replaces a division, if it is a finite decimal.
 
     >>> _reciprocal(8), _reciprocal(3)
     (0.125, None)
     """
     decimal = Decimal(repr(float(divisor)))
-    found = 1 / decimal
-    has_end = found * decimal == 1 and len(found.as_tuple().digits) <= SURE
-    return float(found) if has_end else None
+    factor = 1 / decimal
+    is_finite = factor * decimal == 1 and len(factor.as_tuple().digits) <= SURE
+    return float(factor) if is_finite else None
 
 
-def _called(call: ScoringCall, arguments: list[_Value], length: int) -> _Value:
-    """Return what a function gives, if all of it is numbers of one kind."""
+def _call(call: ScoringCall, arguments: list[_Value], length: int) -> _Value:
+    """Return the results of a function, or raise if they are not numbers of one kind."""
     columns = [np.broadcast_to(_doubles(value), (length,)).tolist() for value in arguments]
     for number, value in enumerate(arguments):
         if value.digits == 0:
             columns[number] = [*map(int, columns[number])]
     rows = zip(*columns, strict=True) if columns else chain([()] * length)
-    found = []
+    results = []
     for row in rows:
         try:
             result = call.function(*row)
-            found.append(result if isinstance(result, ox.Literal) else ox.Literal(result))
-        except Exception:  # an error, or a value that is no literal
+            results.append(result if isinstance(result, ox.Literal) else ox.Literal(result))
+        except Exception:  # an error, or a result that is not a literal
             raise _InexactError from None
-    column = read_column(found)
+    column = read_column(results)
     if column is None:
         raise _InexactError
     return _column_value(column)

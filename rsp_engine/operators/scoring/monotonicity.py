@@ -1,4 +1,4 @@
-"""Which way a score goes when a value rises, and why that is known."""
+"""Monotonicity of a score in one of its variables, with the reason why it is known."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Direction = Literal["rises", "falls", "constant"]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a score does when a variable rises, if that can be shown, and why (not).
+    """The direction of a score when a variable rises, None if unproven, and the reason.
 
-    `rises` says that it does not fall, `falls` that it does not rise.
+    `rises` means that the score never falls, `falls` that it never rises.
     """
 
     direction: Direction | None

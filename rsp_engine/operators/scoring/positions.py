@@ -1,16 +1,16 @@
-"""Positions: when an arrival came, as one integer that the top-k operators compare.
+"""Positions: the arrival order as one integer, which the top-k operators compare.
 
-Of two arrivals the one of the later event time has the larger position; of two of one time, the one
-with the larger text. So positions depend neither on the order of reading nor on the batches.
+A later event time has a larger position; at the same time, a larger text has. So positions depend
+neither on the order of reading nor on the batches.
 
-An instant has 2^20 slots. Arrivals of one time mostly come together, and share its slots evenly.
-One of the same time that comes late gets a slot between those of its peers: the arrivals of that
-time that still count.
+An instant has 2^20 slots. Arrivals of one instant mostly are in one batch, and share its slots
+evenly. A late arrival gets a slot between those of its peers: the arrivals of the same instant that
+are still in use.
 
     slots of time 7    |..........a..........c..........|
-    b comes late       |..........a....b.....c..........|
+    b arrives late     |..........a....b.....c..........|
 
-Where there is no room, as for times further from 1970 than 278 years, positions may be equal.
+If the slots are exhausted, or a time is more than 278 years from 1970, positions may be equal.
 
 >>> positions = Positions()
 >>> first = positions.of(np.array([6, 7, 7]), "bac".__getitem__, lambda _: ())
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 __all__ = ["LatestPositions", "Positions", "instants"]
 
 Peers = list[tuple[str, int]]
-"""Arrivals of one instant that are known, in order: their texts and positions."""
+"""The previous arrivals of one instant, in order: their texts and positions."""
 
 _BITS = 20
 _SLOTS = 1 << _BITS
 _FARTHEST = (1 << 63 - _BITS) - 1
-_STEP = 1 << 10  # beside the peers at the edge, so that many can come there one after the other
+_STEP = 1 << 10  # gap beyond the outermost peer, which leaves room for many more late arrivals
 
 
 def instants(positions: Integers) -> Integers:
@@ -53,11 +53,11 @@ def instants(positions: Integers) -> Integers:
 
 
 class Positions:
-    """Gives arrivals their positions. Time for n on-time arrivals: O(n). Memory: O(1)."""
+    """The assignment of positions to arrivals. Time for n on-time arrivals: O(n). Memory: O(1)."""
 
     def __init__(self) -> None:
         self.is_crowded = False
-        """Whether there was no room for an arrival of the last batch."""
+        """Whether an arrival of the last batch found no free slot."""
         self._latest = -_FARTHEST
 
     def of(
@@ -66,42 +66,42 @@ class Positions:
         text: Callable[[int], str],
         peers: Callable[[Integers], Iterable[tuple[str, int]]],
     ) -> Integers:
-        """Return the positions of a batch, which is in the order of time, and then of text.
+        """Return the positions of a batch that is sorted by time, and then by text.
 
-        `text` gives the text of an arrival by its place, and `peers` the texts and positions of
-        the arrivals of some instants that came before.
+        `text` returns the text of an arrival by its index in the batch, and `peers` the texts and
+        positions of the earlier arrivals of some instants.
         """
         self.is_crowded = False
         if not len(times):
             return times
         near = np.clip(times, -_FARTHEST, _FARTHEST)
-        found, starts, counts = np.unique(near, return_index=True, return_counts=True)
+        batch_instants, starts, counts = np.unique(near, return_index=True, return_counts=True)
         places = np.arange(1, len(times) + 1) - np.repeat(starts, counts)
         positions: Integers = (near << _BITS) + places * _SLOTS // np.repeat(counts + 1, counts)
         self.is_crowded = bool(counts.max() >= _SLOTS or (near != times).any())
-        if found[0] <= self._latest:
-            by_instant = _by_instant(peers(found))
-            stops = (starts + counts).tolist()
-            for instant, start, stop in zip(found.tolist(), starts.tolist(), stops, strict=True):
+        if batch_instants[0] <= self._latest:
+            by_instant = _by_instant(peers(batch_instants))
+            runs = zip(batch_instants.tolist(), starts.tolist(), counts.tolist(), strict=True)
+            for instant, start, count in runs:
                 if instant in by_instant:
-                    texts = [text(place) for place in range(start, stop)]
-                    positions[start:stop] = self._beside(texts, by_instant[instant])
-        self._latest = max(self._latest, int(found[-1]))
+                    texts = [text(place) for place in range(start, start + count)]
+                    positions[start : start + count] = self._beside(texts, by_instant[instant])
+        self._latest = max(self._latest, int(batch_instants[-1]))
         return positions
 
     def _beside(self, texts: list[str], peers: Peers) -> list[int]:
-        """Return the positions of arrivals of an instant, in order, that have peers."""
-        known = [text for text, _ in peers]
-        same = dict(peers)
-        found: list[int] = []
-        for gap, together in groupby(texts, lambda text: bisect_left(known, text)):
-            run = list(together)  # those that are known stand at its end
-            again = [same[text] for text in run if text in same]
-            found += [*self._between(peers, gap, len(run) - len(again)), *again]
-        return found
+        """Return the positions of sorted arrivals of an instant that has peers."""
+        peer_texts = [text for text, _ in peers]
+        position_of = dict(peers)
+        positions: list[int] = []
+        for gap, group in groupby(texts, lambda text: bisect_left(peer_texts, text)):
+            run = list(group)  # repeated peers are at its end
+            repeated = [position_of[text] for text in run if text in position_of]
+            positions += [*self._between(peers, gap, len(run) - len(repeated)), *repeated]
+        return positions
 
     def _between(self, peers: Peers, gap: int, count: int) -> list[int]:
-        """Return so many positions between two neighbours among the peers."""
+        """Return `count` positions between two neighbouring peers."""
         first = peers[0][1] >> _BITS << _BITS
         lower = peers[gap - 1][1] if gap else first - 1
         upper = peers[gap][1] if gap < len(peers) else first + _SLOTS
@@ -114,16 +114,16 @@ class Positions:
         return [start + step * place for place in range(1, count + 1)]
 
     def state(self) -> StateData:
-        """Return all there is to know, as plain data."""
+        """Return the state as plain data."""
         return {"latest": self._latest}
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state."""
+        """Restore the state."""
         self._latest = state["latest"]
 
 
 class LatestPositions:
-    """The position at which each object came last. Memory: a number for each object.
+    """The position of the latest arrival of each object. Memory: one integer per object.
 
     >>> latest = LatestPositions()
     >>> latest.note([1, 2], [7 << 20, 8 << 20])
@@ -137,19 +137,19 @@ class LatestPositions:
         self._blocks = RowBlocks()
 
     def note(self, numbers: Iterable[int], positions: Iterable[int]) -> None:
-        """Note arrivals of objects; of each the latest counts."""
-        known, numbers = self._of, [*numbers]
+        """Record arrivals of objects; the latest position of each is kept."""
+        latest, numbers = self._of, [*numbers]
         self._blocks.touch(numbers)
         for number, position in zip(numbers, positions, strict=True):
-            known[number] = max(position, known.get(number, position))
+            latest[number] = max(position, latest.get(number, position))
 
     def at(self, times: Integers) -> Iterator[tuple[int, int]]:
-        """Yield the objects that came last at some instants, and their positions."""
+        """Yield the objects whose latest arrival was at some instants, and their positions."""
         positions = np.fromiter(self._of.values(), np.int64, len(self._of))
         return compress(self._of.items(), np.isin(instants(positions), times).tolist())
 
     def forget(self, number: int) -> None:
-        """Forget an object, if it is known."""
+        """Remove an object, if present."""
         self._of.pop(number, None)
         self._blocks.touch_one(number)
 
@@ -159,15 +159,15 @@ class LatestPositions:
         return {"size": len(self._of), "rows": rows}
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state."""
+        """Restore the state."""
         self._of = dict(rows_of(state["rows"], state["size"]))
         self._blocks = RowBlocks()
 
 
 def _by_instant(peers: Iterable[tuple[str, int]]) -> dict[int, Peers]:
-    found: dict[int, Peers] = {}
+    by_instant: dict[int, Peers] = {}
     for text, position in peers:
-        found.setdefault(int(position) >> _BITS, []).append((text, int(position)))
-    for known in found.values():
-        known.sort()
-    return found
+        by_instant.setdefault(int(position) >> _BITS, []).append((text, int(position)))
+    for group in by_instant.values():
+        group.sort()
+    return by_instant

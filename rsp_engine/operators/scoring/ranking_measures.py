@@ -1,9 +1,9 @@
-"""How good an answer is: it is compared with what the oracle answers for the same window.
+"""Quality measures of an answer, compared with the oracle's ranking of the same window.
 
-The answer and the oracle's ranking are objects, best first, each once. Of the answer the first k
-count. The oracle's ranking should go as deep as the measure looks: k for most, `depth` for nDCG,
-the whole window for accuracy. All measures are from 0 to 1, and the oracle itself gets 1. Where
-the oracle has no answer, an empty answer gets 1, and any other 0.
+The answer and the oracle's ranking are lists of distinct objects, best first. Only the first k of
+the answer count. The oracle's ranking must be as deep as the measure requires: k for most, `depth`
+for nDCG, the whole window for accuracy. All measures are in [0, 1], and the oracle's own ranking
+scores 1. If the oracle's ranking is empty, an empty answer scores 1, and any other 0.
 
 (AcquaTop: Zahmatkesh, Della Valle: Continuous top-k approximated join of streaming and evolving
 distributed data, section 2.1.2, which defines nDCG and precision, and names accuracy and MRR;
@@ -35,10 +35,10 @@ __all__ = [
 def ndcg(
     answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int, depth: int | None = None
 ) -> float:
-    """Return nDCG@k: how relevant the answer is, and how well ordered.
+    """Return nDCG@k: the relevance of the answer, discounted by rank.
 
-    An object of rank r in the oracle's ranking has the relevance depth - r + 1, and none below the
-    depth, which is 2k unless it is given.
+    An object of rank r in the oracle's ranking has the relevance depth - r + 1, and 0 below the
+    depth, which is 2k by default.
 
     >>> round(ndcg("ADF", "ABCDEF", 3), 3), round(ndcg("FCB", "ABCDEF", 3), 3)
     (0.754, 0.288)
@@ -50,16 +50,16 @@ def ndcg(
     ranks = {one: rank for rank, one in enumerate(oracle[:depth], 1)}
     if not ranks:
         return float(not answer)
-    found = ((place, ranks[one]) for place, one in enumerate(answer, 1) if one in ranks)
+    relevant = ((place, ranks[one]) for place, one in enumerate(answer, 1) if one in ranks)
     ideal = ((rank, rank) for rank in range(1, min(k, len(ranks)) + 1))
-    return min(1.0, _dcg(found, depth) / _dcg(ideal, depth))  # rounding may end above 1
+    return min(1.0, _dcg(relevant, depth) / _dcg(ideal, depth))  # rounding may exceed 1
 
 
 def ndcg_by_place(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int) -> float:
     """Return nDCG@k as the program of AcquaTop's authors computes it.
 
-    The relevance of an object that the oracle has among its k best is not by its rank there but by
-    its place in the answer: k - place + 1. So the right objects get 1 in any order.
+    The relevance of an object among the oracle's k best depends on its place in the answer, not on
+    its rank: k - place + 1. So the right objects score 1 in any order.
 
     >>> ndcg_by_place("CAB", "ABCDEF", 3)
     1.0
@@ -68,12 +68,12 @@ def ndcg_by_place(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int
     right = set(oracle[:k])
     if not right:
         return float(not answer)
-    found = ((place, place) for place, one in enumerate(answer, 1) if one in right)
-    return _dcg(found, k) / _dcg(((place, place) for place in range(1, len(right) + 1)), k)
+    relevant = ((place, place) for place, one in enumerate(answer, 1) if one in right)
+    return _dcg(relevant, k) / _dcg(((place, place) for place in range(1, len(right) + 1)), k)
 
 
 def precision(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int) -> float:
-    """Return precision@k: the part of the oracle's k best, or fewer if it has fewer, that is found.
+    """Return precision@k: the share of the oracle's k best (or fewer) that the answer contains.
 
     >>> round(precision("ADF", "ABCDEF", 3), 3), round(precision("FCB", "ABCDEF", 3), 3)
     (0.333, 0.667)
@@ -84,7 +84,7 @@ def precision(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int) ->
 
 
 def accuracy(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int) -> float:
-    """Return accuracy@k: the part of the window that is rightly taken or rightly left out.
+    """Return accuracy@k: the share of the window that is rightly included or rightly left out.
 
     >>> round(accuracy("ADF", "ABCDEF", 3), 3), round(accuracy("FCB", "ABCDEF", 3), 3)
     (0.333, 0.667)
@@ -96,9 +96,9 @@ def accuracy(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int) -> 
 
 
 def reciprocal_rank(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int) -> float:
-    """Return 1 / the place of the oracle's best object in the answer, 0 if it is not there.
+    """Return 1 / the place of the oracle's best object in the answer, 0 if it is missing.
 
-    The mean over the windows is MRR@k. (Were any of the k best right, nearly all would get 1.)
+    The mean over the windows is MRR@k. (If any of the k best counted, nearly all would score 1.)
 
     >>> reciprocal_rank("BA", "AB", 2), reciprocal_rank("BC", "AB", 2)
     (0.5, 0.0)
@@ -111,7 +111,7 @@ def reciprocal_rank(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: i
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The measures of one window, or their sums, or their means."""
+    """The measures of one window, or their sums or means over windows."""
 
     ndcg: float = 0.0
     ndcg_by_place: float = 0.0
@@ -145,30 +145,30 @@ class Cumulated:
     windows: int = 0
     sums: Measures = Measures()
 
-    def add(self, found: Measures) -> Cumulated:
-        """Return these with another window."""
-        pairs = zip(astuple(self.sums), astuple(found), strict=True)
+    def add(self, window: Measures) -> Cumulated:
+        """Return the sums with another window added."""
+        pairs = zip(astuple(self.sums), astuple(window), strict=True)
         return Cumulated(self.windows + 1, Measures(*(a + b for a, b in pairs)))
 
     @property
     def means(self) -> Measures:
-        """The measures of the average window, among them MRR; 0 before the first window."""
+        """The mean measures, among them MRR; 0 before the first window."""
         return Measures(*(a / max(self.windows, 1) for a in astuple(self.sums)))
 
 
 def _best(answer: Sequence[Hashable], oracle: Sequence[Hashable], k: int) -> Sequence[Hashable]:
-    """Return the part of the answer that counts, or raise why it cannot be measured."""
+    """Return the first k of the answer, or raise if it cannot be measured."""
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
-    for said, objects in (("answer", answer), ("oracle's ranking", oracle)):
+    for name, objects in (("answer", answer), ("oracle's ranking", oracle)):
         if len(set(objects)) < len(objects):
-            raise ValueError(f"the {said} holds an object twice")
+            raise ValueError(f"the {name} holds an object twice")
     return answer[:k]
 
 
-def _dcg(found: Iterable[tuple[int, int]], depth: int) -> float:
-    """Return the discounted gain of objects with their places and ranks, divided by 2^depth.
+def _dcg(ranked: Iterable[tuple[int, int]], depth: int) -> float:
+    """Return the discounted gain of objects, given by place and rank, divided by 2^depth.
 
-    The gain is 2^(depth - rank + 1) - 1. The division, which nDCG cancels, keeps it in range.
+    The gain is 2^(depth - rank + 1) - 1. The division cancels out in nDCG and avoids overflow.
     """
-    return sum((2.0 ** (1 - rank) - 2.0**-depth) / log2(place + 1) for place, rank in found)
+    return sum((2.0 ** (1 - rank) - 2.0**-depth) / log2(place + 1) for place, rank in ranked)

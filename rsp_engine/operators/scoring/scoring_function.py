@@ -1,8 +1,8 @@
 """Scoring functions as data: arithmetic over columns of float64.
 
-A score is a number for each row, NaN where there is none: an operand has no value, or a function
-gives none. Numbers beyond those of SPARQL's integers and decimals, where it has an error, have a
-value here. Dates and durations are milliseconds, so that `?end - ?start` is what it is in SPARQL.
+A score is a number for each row: NaN if an operand has no value, or a function returns none.
+Results beyond the range of SPARQL's integers and decimals, which are errors there, have a value
+here. Dates and durations are milliseconds, so that `?end - ?start` is the difference of SPARQL.
 
 >>> half = Divide(Add(Variable("a"), Variable("b")), 2.0)
 >>> evaluate(half, {"a": np.array([1.0, 2.0]), "b": np.array([4.0, np.nan])})
@@ -47,7 +47,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A constant; a double, or an integer or a decimal."""
+    """A constant: a double, or an integer or decimal."""
 
     value: float
     is_double: bool = False
@@ -86,7 +86,7 @@ class Multiply:
 
 @dataclass(frozen=True, slots=True)
 class Divide:
-    """`x / c`, by a constant: by zero SPARQL gives an error or infinity, as the types will have it.
+    """`x / c`, by a constant other than zero, where SPARQL's result depends on the types.
 
     >>> Divide(Variable("a"), 0.0)
     Traceback (most recent call last):
@@ -105,9 +105,9 @@ class Divide:
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """`x / y`, as of doubles: by zero it is infinite, or NaN.
+    """`x / y` of doubles: a division by zero is infinite, or NaN.
 
-    Of integers and decimals SPARQL gives an error then. Who evaluates one must know what it has.
+    For integers and decimals it is an error in SPARQL. Callers must handle that case themselves.
     """
 
     left: Scoring
@@ -130,9 +130,9 @@ class Absolute:
 
 @dataclass(frozen=True, slots=True)
 class ScoringCall:
-    """A registered function, called row by row with floats; with none where one has no value.
+    """A registered function, called row by row with floats, unless an argument has no value.
 
-    It returns a number or a literal. Anything else, or an exception, is no value.
+    It returns a number or a literal. Any other result, or an exception, means no value.
     """
 
     name: str
@@ -155,7 +155,7 @@ Scoring = (
 
 
 def variables(expression: Scoring) -> tuple[str, ...]:
-    """Return the variables of a scoring function, each once, in the order of writing.
+    """Return the variables of a scoring function, each once, in the order of their occurrence.
 
     >>> variables(Add(Variable("b"), Multiply(Variable("a"), Variable("b"))))
     ('b', 'a')
@@ -184,7 +184,7 @@ def _names(expression: Scoring) -> Iterator[str]:
 
 
 def over_parts(expression: Scoring, change: Callable[[Scoring], Scoring]) -> Scoring:
-    """Return an expression whose operands are changed.
+    """Return an expression with `change` applied to its operands.
 
     >>> over_parts(Add(Variable("a"), Variable("b")), Negate)
     Add(left=Negate(operand=Variable(name='a')), right=Negate(operand=Variable(name='b')))
@@ -217,19 +217,19 @@ def evaluate(
     columns: Mapping[str, Floats],
     constants: Mapping[str, np.float64] | None = None,
 ) -> Floats:
-    """Return the score of each row; there is one row if there are no columns.
+    """Return the score of each row; without columns there is one row.
 
-    Constants are variables that have one value for all rows. Time: O(rows) for each operation.
+    `constants` are variables with one value for all rows. Time: O(rows) for each operation.
     """
     lengths = {len(values) for values in columns.values()} or {1}
     if len(lengths) > 1:
         raise ValueError("columns must be of equal length")
     length = lengths.pop()
     with np.errstate(all="ignore"):
-        found = _evaluate(expression, {**columns, **(constants or {})}, length)
-    if isinstance(found, np.ndarray) and not isinstance(expression, Variable):
-        return found
-    return np.array(np.broadcast_to(found, (length,)), dtype=np.float64)
+        scores = _evaluate(expression, {**columns, **(constants or {})}, length)
+    if isinstance(scores, np.ndarray) and not isinstance(expression, Variable):
+        return scores
+    return np.array(np.broadcast_to(scores, (length,)), dtype=np.float64)
 
 
 def _evaluate(
@@ -263,15 +263,15 @@ def _evaluate(
             rows = np.empty((length, len(arguments)))
             for place, argument in enumerate(arguments):
                 rows[:, place] = value(argument)
-            return _called(function, rows)
+            return _call(function, rows)
         case _:
             assert_never(expression)
 
 
-def _called(function: Callable[..., Any], rows: Floats) -> Floats:
+def _call(function: Callable[..., Any], rows: Floats) -> Floats:
     scores = np.full(len(rows), np.nan)
-    known = ~np.isnan(rows).any(axis=1)
-    scores[known] = [_result(function, row) for row in rows[known].tolist()]
+    is_complete = ~np.isnan(rows).any(axis=1)
+    scores[is_complete] = [_result(function, row) for row in rows[is_complete].tolist()]
     return scores
 
 
@@ -284,4 +284,4 @@ def _result(function: Callable[..., Any], arguments: list[float]) -> float:
         is_number = isinstance(result, Real | Decimal) and not isinstance(result, bool)
         return float(result) if is_number else nan
     except Exception:
-        return nan  # as for any error in SPARQL
+        return nan  # no value, as for any error in SPARQL

@@ -1,4 +1,4 @@
-"""Terms as scores: numbers as they are, dates and durations in milliseconds."""
+"""Conversion of terms to scores: numbers by value, dates and durations in milliseconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rsp_engine.model.terms.numerals import (
     NUMERALS,
     SURE,
 )
-from rsp_engine.model.terms.term import XSD
+from rsp_engine.model.terms.xsd import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,26 +32,27 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def number(term: object) -> float | None:
-    """Return a term as a score; nothing if Oxigraph takes it for no number, date or duration.
+    """Return a term as a score; None if it is not a number, date or duration to Oxigraph.
 
-    A date without a time zone is one of UTC. An xsd:float is taken as it is written.
+    A date without a time zone is in UTC. An xsd:float is read from its text, without rounding to
+    32 bits.
 
     >>> number(ox.Literal(5)), number(ox.Literal("5"))
     (5.0, None)
     """
     if not isinstance(term, ox.Literal):
         return None
-    read = _READERS.get(term.datatype.value)
-    if read is None:
+    parse = _READERS.get(term.datatype.value)
+    if parse is None:
         return None
     try:
-        return read(term.value)
+        return parse(term.value)
     except (ValueError, OverflowError):
         return None
 
 
 def column(terms: Sequence[object]) -> Floats:
-    """Return terms as scores; NaN where there is none.
+    """Return terms as scores; NaN for a term without a score.
 
     >>> column([ox.Literal(5), None, ox.Literal(0.5)])
     array([5. , nan, 0.5])
@@ -59,32 +60,33 @@ def column(terms: Sequence[object]) -> Floats:
     plain = _plain(terms)
     if plain is not None:
         return plain
-    found = map(number, terms)
-    return np.array([nan if score is None else score for score in found], dtype=np.float64)
+    scores = map(number, terms)
+    return np.array([nan if score is None else score for score in scores], dtype=np.float64)
 
 
 def are_numbers(terms: Sequence[object]) -> bool:
-    """Tell whether all terms are of kinds that float64 can calculate with as SPARQL does.
+    """Return whether float64 arithmetic over these terms is that of SPARQL.
 
-    Unbound ones are, too. Dates, texts and IRIs are not: a registered function may make something
-    of them, and so may a date of a date. An xsd:float is not, since SPARQL rounds it.
+    It is for integers, decimals, doubles and unbound terms. It is not for dates, texts and IRIs: a
+    registered function may accept them, and a difference of dates has a value. It is not for
+    xsd:float, because SPARQL rounds to 32 bits.
 
     >>> are_numbers([ox.Literal(5), None]), are_numbers([ox.Literal(5), ox.Literal("5")])
     (True, False)
     """
     try:
-        found = {term.datatype.value for term in terms if term is not None}  # type: ignore[attr-defined]
-    except AttributeError:  # no literal
+        kinds = {term.datatype.value for term in terms if term is not None}  # type: ignore[attr-defined]
+    except AttributeError:  # not a literal
         return False
-    return found <= _PLAIN.keys()
+    return kinds <= _PLAIN.keys()
 
 
 def _plain(terms: Sequence[object]) -> Floats | None:
-    """Return numbers that are all of one kind and short: they can be checked all at once."""
+    """Return short numbers of one datatype, which can be validated all at once; None otherwise."""
     try:
         kinds = {term.datatype.value for term in terms}  # type: ignore[attr-defined]
         texts = [term.value for term in terms]  # type: ignore[attr-defined]
-    except AttributeError:  # no literal
+    except AttributeError:  # not a literal
         return None
     if len(kinds) != 1 or max(map(len, texts)) > SURE:
         return None
@@ -104,7 +106,7 @@ def _date(text: str) -> float:
 
 def _duration(text: str) -> float:
     if not text.startswith(("P", "-P")):
-        raise ValueError(text)  # `9m` is a duration in the text of a query only
+        raise ValueError(text)  # the short form `9m` is valid only in the text of a query
     return float(parse_duration(text))
 
 

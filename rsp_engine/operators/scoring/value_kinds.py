@@ -1,12 +1,12 @@
-"""Of which kind the values of groups are, and what float64 tells of their aggregates.
+"""Number kinds of the values of groups, and SPARQL's aggregates recovered from float64 partials.
 
-Partials are sums, least and largest values in float64. They tell SPARQL's aggregates where all
-values are short integers and decimals, or all are doubles:
+Partials are float64 sums, minima and maxima. They determine SPARQL's aggregates if all values are
+short integers and decimals, or all are doubles:
 
-    0.1 + 0.2    as float64 0.30000000000000004; with one digit behind the point it stands for 0.3
+    0.1 + 0.2    is 0.30000000000000004 in float64; with one fractional digit it stands for 0.3
 
-A sum of so many decimals that the rounding of each could add up to half of the last digit, a sum
-of 15 digits or more, a text among the values: then nothing is told here.
+They do not if a value is not a number, if the sum has 15 digits or more, or if the values are so
+many that their rounding errors could add up to half of the last digit.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _MOST = 10.0**SURE
 
 @dataclass(frozen=True, slots=True)
 class ValueKind:
-    """The kind of some values, if float64 has their order, and the largest magnitude."""
+    """The kind of some values, None if float64 may not order them, and their largest magnitude."""
 
     kind: NumberKind | None
     largest: float
 
     @classmethod
     def of(cls, kind: NumberKind | None, numbers: Floats) -> ValueKind:
-        """Return the kind of values, given as numbers of a kind."""
+        """Return the kind of values that are given as numbers of a kind."""
         return cls(kind, float(np.abs(numbers).max(initial=0)))
 
     @classmethod
@@ -50,26 +50,27 @@ class ValueKind:
 
     @classmethod
     def joined(cls, kinds: Iterable[ValueKind]) -> ValueKind:
-        """Return the kind of several values together.
+        """Return the kind of the union of several sets of values.
 
         >>> one, other = NumberKind("exact", 1), NumberKind("exact")
         >>> ValueKind.joined([ValueKind(one, 7.5), ValueKind(other, 9)])
         ValueKind(kind=NumberKind(name='exact', digits=1), largest=9)
         """
-        found: NumberKind | None = None
+        union: NumberKind | None = None
         largest = 0.0
         for each in kinds:
             if each.kind is None:
                 return cls(None, 0.0)
-            found = each.kind if found is None else found.joined(each.kind)
+            union = each.kind if union is None else union.joined(each.kind)
             largest = max(largest, each.largest)
-        return cls(found, largest)
+        return cls(union, largest)
 
 
 def column_of(function: Function, values: ValueKind, totals: Totals) -> Column | None:
-    """Return aggregates over such values as a column; nothing if float64 may not tell their order.
+    """Return aggregates over values of a kind as a column; None if float64 may not order them.
 
-    An average may have no end, so nothing can be calculated from it.
+    A column of averages is `mixed`: an average may not be a finite decimal, so no further
+    arithmetic with it is exact.
     """
     if function == "count":
         return Column(totals.values, NumberKind("exact"))
@@ -84,9 +85,9 @@ def column_of(function: Function, values: ValueKind, totals: Totals) -> Column |
 
 
 def _are_sure(kind: NumberKind, largest: float, counts: Integers) -> bool:
-    """Tell whether what is lost by reading decimals as float64 is small beside the last digit."""
-    lost = float(counts.max(initial=0)) * largest * 2.0**-53
-    return not kind.digits or lost * 10.0**kind.digits < 0.25
+    """Return whether the error of reading decimals as float64 is small beside the last digit."""
+    error = float(counts.max(initial=0)) * largest * 2.0**-53
+    return not kind.digits or error * 10.0**kind.digits < 0.25
 
 
 def _sums(kind: NumberKind, totals: Totals) -> Column | None:
@@ -96,10 +97,10 @@ def _sums(kind: NumberKind, totals: Totals) -> Column | None:
 
 
 def _means(kind: NumberKind, totals: Totals) -> Column | None:
-    """Return quotients of integers that are small enough to be told apart.
+    """Return averages as quotients of integers; None if float64 may not distinguish them.
 
-    Two of them that differ, a/b and c/d, are 1/(bd) apart, which is more than 2**-51 of each; and
-    it is more than 10**-17, so that they are not made equal by being cut after 18 digits.
+    Two different quotients a/b and c/d are at least 1/(bd) apart. The limits make that more than
+    2**-51 of each, and more than 10**-17, so truncation after 18 digits keeps them different.
     """
     scale, most = 10.0**kind.digits, float(totals.counts.max(initial=0))
     units = np.rint(totals.values * totals.counts * scale)

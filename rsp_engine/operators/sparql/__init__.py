@@ -1,1 +1,1 @@
-"""SPARQL over windows and elements, asked of Oxigraph or matched without it."""
+"""SPARQL over windows and elements, evaluated by Oxigraph or matched without a store."""

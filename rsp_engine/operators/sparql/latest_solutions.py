@@ -1,4 +1,4 @@
-"""The latest solution of each join key in a window, on the general path."""
+"""The latest solution of each join key in a window, where Oxigraph evaluates the whole window."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ __all__ = ["LatestConfig", "LatestSolutions"]
 
 @dataclass(frozen=True, slots=True)
 class LatestConfig:
-    """`asked` gives the solutions of the window: the `names` of its patterns; `key` the join key.
+    """The query for the solutions of a window, and how to read them.
 
-    The window is that of a `scan`. A solution came with the last of its triples. Where there are no
-    `patterns`, it is one of an element, and its node follows the names.
+    `asked` returns the variables `names` of the patterns; `key` are the indices of the join key
+    among them. The window is that of a `scan`. A solution arrives with the last of its triples.
+    Without `patterns`, a solution is that of an element, and its node follows the names.
     """
 
     asked: SparqlConfig
@@ -37,31 +38,31 @@ class LatestConfig:
 
 
 class LatestSolutions:
-    """Finds the latest solutions; of two at once the one with the larger text. Time: O(window)."""
+    """The latest solution of each key; ties go to the larger text. Time: O(window)."""
 
     def __init__(self, config: LatestConfig, times: ArrivalTimes) -> None:
         self._config = config
         self._times = times
-        self._asking = SparqlQuery(config.asked)
+        self._query = SparqlQuery(config.asked)
         self._latest: set[str] = set()
 
     def move(self, store: ox.Store, now: int) -> None:
-        """Look at the window that a store holds."""
-        best: dict[tuple[Term | None, ...], tuple[int, str]] = {}
-        rows: Any = self._asking.ask(store, now)
+        """Find the latest solutions of the window in a store."""
+        latest: dict[tuple[Term | None, ...], tuple[int, str]] = {}
+        rows: Any = self._query.ask(store, now)
         for terms in map(tuple, rows):
             key = tuple(terms[place] for place in self._config.key)
-            found = self._came(terms), row_text(terms[: len(self._config.names)])
-            best[key] = max(found, best.get(key, found))
-        self._latest = {text for _, text in best.values()}
+            rank = self._arrival(terms), row_text(terms[: len(self._config.names)])
+            latest[key] = max(rank, latest.get(key, rank))
+        self._latest = {text for _, text in latest.values()}
 
-    def _came(self, terms: Sequence[Any]) -> int:
+    def _arrival(self, terms: Sequence[Any]) -> int:
         config = self._config
         triples = [pattern.triple(terms, config.names) for pattern in config.patterns]
-        came = self._times.of(triples or terms[-1:])
-        assert came is not None, "a solution is of the window"  # noqa: S101
-        return came
+        arrival = self._times.of(triples or terms[-1:])
+        assert arrival is not None, "the solution is of this window"  # noqa: S101
+        return arrival
 
     def holds(self, terms: Sequence[Term]) -> bool:
-        """Tell whether a solution is the latest of its key."""
+        """Return whether a solution is the latest of its key."""
         return row_text(terms) in self._latest

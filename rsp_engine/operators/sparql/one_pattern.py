@@ -1,7 +1,7 @@
 """One triple pattern, matched without a store.
 
-The triples come with their literals as a store would keep them (see `stored_literal`), so terms
-that a store takes for the same are equal, and matching is comparing.
+The literals of the triples are already in the form that a store keeps (see `stored_literal`), so
+terms that are the same to a store compare equal.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class OnePattern:
     object: Term | Hole
 
     def matching(self, triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
-        """Return the triples that match."""
+        """Return the triples that match the pattern."""
         for place, constant in self._constants():
             triples = [triple for triple in triples if place(triple) == constant]
         for place, other in self._repeated():
@@ -53,31 +53,31 @@ class OnePattern:
         return triples
 
     def others(self, triples: Sequence[ox.Triple]) -> Sequence[ox.Triple]:
-        """Return the triples that do not match."""
+        """Return the triples that do not match the pattern."""
         matching = self.matching(triples)
         if len(matching) == len(triples):
             return ()
-        known = set(matching)
-        return [triple for triple in triples if triple not in known]
+        matched = set(matching)
+        return [triple for triple in triples if triple not in matched]
 
     def solutions(
         self, triples: Sequence[ox.Triple], variables: Sequence[str]
     ) -> list[tuple[Term | None, ...]]:
         """Return the terms of these variables, for each triple that matches.
 
-        A variable that the pattern does not have is left without a value.
+        A variable that the pattern does not have is None.
         """
         matching = self.matching(triples)
         places = self._variables()
-        nothing = [None] * len(matching)
-        columns = [map(places[v], matching) if v in places else nothing for v in variables]
+        unbound = [None] * len(matching)
+        columns = [map(places[v], matching) if v in places else unbound for v in variables]
         return list(zip(*columns, strict=True)) if columns else [()] * len(matching)
 
     def triple(self, solution: Sequence[Term], variables: Sequence[str]) -> ox.Triple:
-        """Return the triple that gave a solution of all the variables of the pattern."""
-        known = dict(zip(variables, solution, strict=True))
+        """Return the triple of a solution that binds all variables of the pattern."""
+        bindings = dict(zip(variables, solution, strict=True))
         subject, predicate, value = (
-            known[term.name] if isinstance(term, Hole) else term
+            bindings[term.name] if isinstance(term, Hole) else term
             for term in (self.subject, self.predicate, self.object)
         )
         return ox.Triple(subject, predicate, value)  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ class OnePattern:
                 yield place, stored_literal(term) if isinstance(term, ox.Literal) else term
 
     def _variables(self) -> dict[str, Callable[[ox.Triple], Term]]:
-        """Return where each variable stands first."""
+        """Return the first place of each variable."""
         holes = [(place, term.name) for place, term in self._terms() if isinstance(term, Hole)]
         return {name: place for place, name in reversed(holes)}
 

@@ -1,8 +1,8 @@
-"""Matching a pane: the solutions of triple patterns, when each came, and a number of each.
+"""Pattern matching over a pane: solutions, with the arrival time and the number of each.
 
-The solutions of one pattern are matched one by one where that is enough; filters, and numbers that
-are more than arithmetic, are asked of Oxigraph, in a store that also holds the static graphs.
-Several patterns are asked of each element by itself.
+A single pattern is matched triple by triple without a store where possible. Oxigraph evaluates
+filters, and numbers that are more than arithmetic, in a store that also contains the static graphs.
+Several patterns are evaluated over each element separately.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 __all__ = ["Matched", "Matcher", "Matching", "SolutionTuple"]
 
 SolutionTuple = tuple["Term", ...]
-"""The terms of the variables of the pattern: they tell which triple it is."""
+"""The terms of the variables of the pattern. They identify the triple."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """How the solutions of a pane are found.
+    """The configuration of a matcher.
 
-    `names` are the variables of the `patterns`. `asked` is asked of triples in the graph of the
-    window, and gives these variables, and after them the number. It need not be asked where there
-    is one pattern without filters and `scoring` gives the number. Several patterns are matched in
-    one element at a time, or in many by `together`: see `ElementText`. Where solutions are
-    `ordered` by the number, which may then be any term, their order is that of SPARQL.
+    `names` are the variables of the `patterns`. `asked` is the query over triples in the graph of
+    the `window`; it returns these variables, followed by the number. It is not needed where there
+    is one pattern without filters and `scoring` gives the number. Several patterns are matched
+    element by element, or in many elements at once by `together` (see `ElementText`). If solutions
+    are `ordered` by the number, it may be any term, and the order is that of SPARQL.
     """
 
     window: str
@@ -59,7 +59,7 @@ class Matching:
 
     @property
     def is_plain(self) -> bool:
-        """Whether triples can be matched one by one."""
+        """Whether triples can be matched one by one, without a store."""
         return len(self.patterns) == 1 and not self.is_filtered and self.scoring is not None
 
     @property
@@ -70,10 +70,10 @@ class Matching:
 
 
 class Matched(NamedTuple):
-    """The solutions of a pane, when each came, and its number: NaN where it has none.
+    """The solutions of a pane, with the arrival time and the number of each: NaN without a number.
 
-    Where solutions are ordered and the numbers do not tell how, the `keys` of their terms do. Where
-    the number is a variable, and float64 has the order of all of them, their `kind` is known.
+    If solutions are ordered by terms that float64 does not order, the `keys` of their terms give
+    the order. If the number is a variable and float64 orders all its values, `kind` is set.
     """
 
     solutions: Sequence[SolutionTuple]
@@ -90,7 +90,7 @@ class Matched(NamedTuple):
             return parts[0]
         if not parts:
             return cls([], np.empty(0, dtype=np.int64), np.empty(0))
-        solutions = _joined([part.solutions for part in parts])
+        solutions = _concatenate([part.solutions for part in parts])
         times, numbers = ([getattr(p, name) for p in parts] for name in ("times", "numbers"))
         keys = None
         if any(part.keys is not None for part in parts):
@@ -99,27 +99,27 @@ class Matched(NamedTuple):
         return cls(solutions, np.concatenate(times), np.concatenate(numbers), keys, kind)
 
     def at(self, places: Sequence[int]) -> Matched:
-        """Return some of the solutions."""
+        """Return the solutions at some indices."""
         chosen = np.array(places, dtype=np.int64)
         rows = self.solutions
-        found = rows.at(places) if isinstance(rows, WrittenRows) else [rows[p] for p in places]
+        subset = rows.at(places) if isinstance(rows, WrittenRows) else [rows[p] for p in places]
         keys = None if self.keys is None else [self.keys[place] for place in places]
-        return Matched(found, self.times[chosen], self.numbers[chosen], keys, self.kind)
+        return Matched(subset, self.times[chosen], self.numbers[chosen], keys, self.kind)
 
     def order_keys(self) -> Sequence[str]:
-        """Return the keys of all solutions."""
+        """Return the sort keys of all solutions."""
         return self.keys if self.keys is not None else [*map(number_key, self.numbers.tolist())]
 
     @property
     def width(self) -> int:
-        """How many terms a solution has, if there is one."""
+        """The number of terms of a solution; 0 if there is none."""
         rows = self.solutions
         if isinstance(rows, WrittenRows):
             return rows.width
         return len(rows[0]) if rows else 0
 
     def read(self) -> Matched:
-        """Return the same, with all solutions at hand."""
+        """Return the same solutions, all parsed."""
         if isinstance(self.solutions, WrittenRows):
             return self._replace(solutions=list(self.solutions))
         return self
@@ -131,23 +131,23 @@ class Matched(NamedTuple):
         return list(map(row_text, self.solutions))
 
     def in_order(self, places: Sequence[int]) -> list[int]:
-        """Return places in the order of arrival; those of one time are in term order.
+        """Return indices in the order of arrival; simultaneous solutions are in term order.
 
         >>> a, b = (ox.NamedNode("urn:a"),), (ox.NamedNode("urn:b"),)
         >>> Matched([b, a, a], np.array([5, 5, 3]), np.zeros(3)).in_order([0, 1, 2])
         [2, 1, 0]
         """
         chosen = np.asarray(places, dtype=np.int64)
-        came = self.times[chosen]
-        order = np.argsort(came, kind="stable")
-        if (np.diff(came[order]) > 0).all():
+        arrivals = self.times[chosen]
+        order = np.argsort(arrivals, kind="stable")
+        if (np.diff(arrivals[order]) > 0).all():
             in_order: list[int] = chosen[order].tolist()
             return in_order
         times = self.times.tolist()
         seen = Counter(times[place] for place in places)
         rows = self.solutions
         text = rows.texts.__getitem__ if isinstance(rows, WrittenRows) else partial(_text, rows)
-        # Text is needed to tell those of one time apart, and costs more than all the rest.
+        # Making text costs more than all the rest, and only simultaneous solutions need it.
         return sorted(
             places,
             key=lambda place: (times[place], text(place) if seen[times[place]] > 1 else ""),
@@ -155,21 +155,21 @@ class Matched(NamedTuple):
 
 
 def _kind_of_all(kinds: Sequence[NumberKind | None]) -> NumberKind | None:
-    known = [kind for kind in kinds if kind is not None]
-    return reduce(NumberKind.joined, known) if len(known) == len(kinds) else None
+    present = [kind for kind in kinds if kind is not None]
+    return reduce(NumberKind.joined, present) if len(present) == len(kinds) else None
 
 
 def _numbers(terms: Sequence[Term | None]) -> tuple[Floats, NumberKind | None]:
-    """Return terms as numbers, and their kind if float64 has their order."""
-    found = read_column(terms)
-    return (column(terms), None) if found is None else (found.values, found.kind)
+    """Return terms as numbers, and their kind if float64 orders them."""
+    exact = read_column(terms)
+    return (column(terms), None) if exact is None else (exact.values, exact.kind)
 
 
-def _in_order(terms: Sequence[Term | None]) -> tuple[Floats, Sequence[str] | None]:
-    """Return numbers in the order of terms; and the keys of these, where numbers do not tell."""
-    found = read_column(terms)
-    if found is not None:
-        return found.values, None
+def _ranks(terms: Sequence[Term | None]) -> tuple[Floats, Sequence[str] | None]:
+    """Return numbers in the order of terms, or NaN and sort keys where float64 has no order."""
+    exact = read_column(terms)
+    if exact is not None:
+        return exact.values, None
     return np.full(len(terms), np.nan), [*map(order_key, terms)]
 
 
@@ -177,8 +177,8 @@ def _text(rows: Sequence[SolutionTuple], place: int) -> str:
     return row_text(rows[place])
 
 
-def _joined(parts: Sequence[Sequence[SolutionTuple]]) -> Sequence[SolutionTuple]:
-    """Return solutions as one sequence: as text, if that is what all of them are."""
+def _concatenate(parts: Sequence[Sequence[SolutionTuple]]) -> Sequence[SolutionTuple]:
+    """Return all solutions as one sequence, unparsed if all parts are."""
     written = [part for part in parts if isinstance(part, WrittenRows)]
     if len(written) == len(parts):
         return WrittenRows(written[0].width, [text for part in written for text in part.texts])
@@ -186,13 +186,13 @@ def _joined(parts: Sequence[Sequence[SolutionTuple]]) -> Sequence[SolutionTuple]
 
 
 class Matcher:
-    """Matches panes. The store holds the static graphs, and a pane while it is asked."""
+    """The matcher of panes. The store contains the static graphs, and a pane during its query."""
 
     def __init__(self, config: Matching, store: ox.Store) -> None:
         self.config = config
         self._store = store
         self._graph = ox.NamedNode(config.window)
-        self._asking = SparqlQuery(config.asked)
+        self._query = SparqlQuery(config.asked)
         self._elements: ElementQuery | None = None
         if len(config.patterns) > 1:
             text = ElementText(config.window, config.asked, config.together)
@@ -205,63 +205,63 @@ class Matcher:
         now: int,
         sizes: Sequence[int] | None = None,
     ) -> Matched:
-        """Return the solutions of a pane; one that came several times is there each time.
+        """Return the solutions of a pane, one for each arrival.
 
-        Several patterns are matched in each element by itself: elements have these `sizes`, and all
-        triples are of one element if there are none.
+        `sizes` are the numbers of triples of the elements, within which several patterns are
+        matched; without them, all triples belong to one element.
         """
         config = self.config
         if self._elements is not None:
-            found: Any = self._elements.rows(triples, sizes or [len(triples)], now)
-            return self._by_element(list(found), times, sizes)
+            rows: Any = self._elements.rows(triples, sizes or [len(triples)], now)
+            return self._match_elements(list(rows), times, sizes)
         if config.is_plain and config.scoring is not None:
-            matching, came = self._matching(triples, times)
+            matching, arrivals = self._matching(triples, times)
             solutions: Any = config.pattern.solutions(matching, config.names)
             if config.ordered:
-                found = self._ordered(solutions, config.scoring)
-                if found is not None:
-                    return Matched(solutions, came, *found)
+                ranks = self._ranks(solutions, config.scoring)
+                if ranks is not None:
+                    return Matched(solutions, arrivals, *ranks)
             else:
-                numbers = self._scored(solutions, config.scoring)
+                numbers = self._scores(solutions, config.scoring)
                 if numbers is not None:
-                    return Matched(solutions, came, numbers[0], kind=numbers[1])
-        return self._asked(triples, times, now)
+                    return Matched(solutions, arrivals, numbers[0], kind=numbers[1])
+        return self._match_in_store(triples, times, now)
 
-    def _by_element(
+    def _match_elements(
         self,
-        found: Sequence[tuple[int, SolutionTuple]],
+        rows: Sequence[tuple[int, SolutionTuple]],
         times: Integers,
         sizes: Sequence[int] | None,
     ) -> Matched:
-        """Return solutions that came with the places of their elements, and when these came."""
+        """Return the rows of elements, which are given by index, with their arrival times."""
         starts = np.cumsum([0, *(sizes or ())])
-        places = starts[np.array([place for place, _ in found], dtype=np.int64)]
-        solutions = [row[: len(self.config.names)] for _, row in found]
-        return self._matched(solutions, times[places], [row[-1] for _, row in found])
+        places = starts[np.array([place for place, _ in rows], dtype=np.int64)]
+        solutions = [row[: len(self.config.names)] for _, row in rows]
+        return self._matched(solutions, times[places], [row[-1] for _, row in rows])
 
-    def _asked(self, triples: Sequence[ox.Triple], times: Integers, now: int) -> Matched:
-        """Ask for the solutions of the only pattern, and the number of each."""
+    def _match_in_store(self, triples: Sequence[ox.Triple], times: Integers, now: int) -> Matched:
+        """Let Oxigraph evaluate the only pattern, and the number of each solution."""
         config = self.config
-        came: dict[ox.Triple, set[int]] = {}
+        arrivals: dict[ox.Triple, set[int]] = {}
         for triple, time in zip(triples, times.tolist(), strict=True):
-            came.setdefault(triple, set()).add(time)
-        rows = self._rows(came, now)
-        found = [row[: len(config.names)] for row in rows]
-        arrivals = [sorted(came[config.pattern.triple(each, config.names)]) for each in found]
-        counts = list(map(len, arrivals))
-        solutions = [each for each, count in zip(found, counts, strict=True) for _ in range(count)]
-        came_at = np.array([time for each in arrivals for time in each], dtype=np.int64)
+            arrivals.setdefault(triple, set()).add(time)
+        rows = self._rows(arrivals, now)
+        distinct = [row[: len(config.names)] for row in rows]
+        by_row = [sorted(arrivals[config.pattern.triple(s, config.names)]) for s in distinct]
+        counts = list(map(len, by_row))
+        solutions = [s for s, count in zip(distinct, counts, strict=True) for _ in range(count)]
+        each_time = np.array([time for times_of in by_row for time in times_of], dtype=np.int64)
         terms = [row[-1] for row, count in zip(rows, counts, strict=True) for _ in range(count)]
-        return self._matched(solutions, came_at, terms)
+        return self._matched(solutions, each_time, terms)
 
     def _matched(
-        self, solutions: Sequence[SolutionTuple], came: Integers, terms: Sequence[Term | None]
+        self, solutions: Sequence[SolutionTuple], arrivals: Integers, terms: Sequence[Term | None]
     ) -> Matched:
-        """Return solutions with the numbers that terms are, or with their order."""
+        """Return solutions with their terms as numbers, or with the order of the terms."""
         if not self.config.ordered:
             values, kind = _numbers(terms)
-            return Matched(solutions, came, values, kind=kind)
-        return Matched(solutions, came, *_in_order(terms))
+            return Matched(solutions, arrivals, values, kind=kind)
+        return Matched(solutions, arrivals, *_ranks(terms))
 
     def _matching(
         self, triples: Sequence[ox.Triple], times: Integers
@@ -269,15 +269,15 @@ class Matcher:
         matching = self.config.pattern.matching(triples)
         if len(matching) == len(triples):
             return matching, times
-        found = set(map(id, matching))
-        return matching, times[[id(triple) in found for triple in triples]]
+        ids = set(map(id, matching))
+        return matching, times[[id(triple) in ids for triple in triples]]
 
-    def _scored(
+    def _scores(
         self, solutions: Sequence[SolutionTuple], scoring: Scoring
     ) -> tuple[Floats, NumberKind | None] | None:
-        """Return the number of each solution; nothing if arithmetic has another meaning here.
+        """Return the number of each solution; None if float64 arithmetic is not SPARQL's here.
 
-        Over texts and dates a function may have a value, and so may a difference.
+        A function of texts or dates may have a value, and so may a difference of dates.
         """
         if not solutions:
             return np.empty(0), None
@@ -289,35 +289,35 @@ class Matcher:
             return None
         if not terms:
             return np.full(len(solutions), evaluate(scoring, {})[0]), None
-        return evaluate(scoring, {name: column(found) for name, found in terms.items()}), None
+        return evaluate(scoring, {name: column(values) for name, values in terms.items()}), None
 
-    def _ordered(
+    def _ranks(
         self, solutions: Sequence[SolutionTuple], scoring: Scoring
     ) -> tuple[Floats, Sequence[str] | None] | None:
-        """Return numbers in the order of the solutions, or keys; nothing if neither is known."""
+        """Return numbers in the order of the solutions, or sort keys; None if neither is known."""
         if not solutions:
             return np.empty(0), None
         by_name = dict(zip(self.config.names, zip(*solutions, strict=True), strict=True))
         if isinstance(scoring, Variable):
-            return _in_order(by_name[scoring.name])
+            return _ranks(by_name[scoring.name])
         columns = {name: read_column(by_name[name]) for name in variables(scoring)}
-        known = {name: found for name, found in columns.items() if found is not None}
-        if len(known) < len(columns):
+        exact = {name: values for name, values in columns.items() if values is not None}
+        if len(exact) < len(columns):
             return None
-        numbers = exact_scores(scoring, known, len(solutions))
+        numbers = exact_scores(scoring, exact, len(solutions))
         if numbers is None:
             return None
         is_number = not np.isnan(numbers).any()
         return numbers, None if is_number else [*map(number_key, numbers.tolist())]
 
     def _rows(self, triples: Iterable[ox.Triple], now: int) -> list[Any]:
-        """Ask for the solutions over some triples as if they were the window."""
+        """Evaluate the query over some triples as the content of the window."""
         self._store.extend(
             [ox.Quad(t.subject, t.predicate, t.object, self._graph) for t in triples]
         )
         try:
-            solutions = self._asking.ask(self._store, now)
-            assert isinstance(solutions, ox.QuerySolutions), "only SELECT is asked"  # noqa: S101
+            solutions = self._query.ask(self._store, now)
+            assert isinstance(solutions, ox.QuerySolutions), "the query is a SELECT"  # noqa: S101
             return [tuple(solution) for solution in solutions]
         finally:
             self._store.clear_graph(self._graph)

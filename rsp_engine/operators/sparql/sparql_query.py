@@ -1,4 +1,4 @@
-"""SPARQL asked of an Oxigraph store, at an instant, with the same answer in every run."""
+"""SPARQL queries over an Oxigraph store, evaluated at an instant, with repeatable answers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyoxigraph as ox
 from rsp_engine.model.answers import Graph, Row, Solutions
 from rsp_engine.model.terms.ntriples import row_text
 from rsp_engine.model.terms.term_order import full_key, order_key
+from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.scoring.term_scores import number
 from rsp_engine.operators.sparql.term_aggregates import custom_aggregates
 
@@ -39,31 +40,31 @@ __all__ = [
 
 Functions = dict[ox.NamedNode, "Callable[..., Term | ox.Triple | None]"]
 BUILTIN_NAMESPACE = "urn:rsp-engine:builtin:"
-"""Where NOW and its kin have their IRI: they must give the same answer in every run."""
+"""The namespace of the engine's functions, such as NOW, whose values repeat in every run."""
 ORDER_KEY, FULL_KEY = "ORDER", "TERM"
-"""Functions among them: the keys of a term, see `rsp_engine.model.terms.term_order`."""
+"""Functions of that namespace: the keys of a term, see `rsp_engine.model.terms.term_order`."""
 ROW, CAME, PAIR, LATEST = "ROW", "CAME", "PAIR", "LATEST"
-"""Others: a row as text; when a triple, or the node of a solution, came; the order of a pair by
-CAME and ROW of its objects; whether a solution is the latest of its key."""
+"""Functions of that namespace: a row as text; the arrival time of a triple or of the node of a
+solution; the order of a pair by CAME and ROW of its objects; whether a solution is the latest of
+its key."""
 _AGGREGATES = custom_aggregates(BUILTIN_NAMESPACE)
-_XSD = "http://www.w3.org/2001/XMLSchema#"
-_CYCLE = 146_097 * 86_400_000
-_EARLIEST = 1 << 63  # added to times, so that their digits are in their order
+_CYCLE = 146_097 * 86_400_000  # milliseconds in 400 years of the Gregorian calendar
+_EARLIEST = 1 << 63  # added to times, so that their text sorts as their value does
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class SparqlConfig:
-    """What is asked: SPARQL text over the windows as named graphs, and what becomes of its rows.
+    """SPARQL text over the windows as named graphs, and the form of the answer.
 
-    `sparql` is what the query means. If there is an `asked`, it goes to Oxigraph in its place: it
-    says the same, and has an order for terms of which SPARQL leaves that open, and aggregates that
-    depend on no order. `score` is the variable that holds the score where the query ranks;
-    `is_ordered` says that the text orders its rows, `needs_order` that the answer depends on the
-    order of the triples, and `makes_nodes` that the text makes blank nodes. A cut (offset and
-    limit) is made here where the text has no order of its own. `is_timed` says that the answer
-    depends on when triples came, and `latest` which of the solutions of the window count, if not
-    all do.
+    `sparql` defines the meaning of the query. If `asked` is set, Oxigraph evaluates that text
+    instead: an equivalent query with a total order of terms where SPARQL leaves the order open, and
+    with aggregates that do not depend on the order of their input. `score` is the variable of the
+    score of a ranking query. `is_ordered` says that the text orders its rows, `needs_order` that
+    the answer depends on the order of the triples, `makes_nodes` that the text makes blank nodes.
+    `cut` is the offset and the limit to apply to the rows, where the text has no order of its own.
+    `timed` is the scan whose arrival times the answer depends on. `latest` restricts the window to
+    the latest solution of each join key.
     """
 
     tag: ClassVar[str] = "General"
@@ -85,72 +86,72 @@ class SparqlConfig:
 
     @property
     def is_timed(self) -> bool:
-        """Whether the answer depends on when triples came."""
+        """Whether the answer depends on the arrival times of triples."""
         return self.timed is not None
 
 
 class SparqlQuery:
-    """Asks one text. NOW is the instant of the evaluation, and chance begins anew with it."""
+    """One query. NOW is the instant of the evaluation, which also seeds the random functions."""
 
     def __init__(
-        self, config: SparqlConfig, more: Mapping[str, Callable[..., Term | None]] | None = None
+        self, config: SparqlConfig, extra: Mapping[str, Callable[..., Term | None]] | None = None
     ) -> None:
-        """Take what to ask, and more functions of the engine than those that all queries have."""
+        """Prepare the query; `extra` adds to or replaces the engine's functions, by name."""
         self._sparql = config.asked or config.sparql
         self._now = 0
-        self._chance = random.Random()  # noqa: S311 - repeatable on purpose
-        given = {ox.NamedNode(iri): call for iri, call in config.functions.items()}
-        own = {ox.NamedNode(BUILTIN_NAMESPACE + name): call for name, call in (more or {}).items()}
-        self._functions: Functions = {**given, **self._builtins(), **own}
+        self._random = random.Random()  # noqa: S311 - repeatable on purpose
+        registered = {ox.NamedNode(iri): call for iri, call in config.functions.items()}
+        own = {ox.NamedNode(BUILTIN_NAMESPACE + name): call for name, call in (extra or {}).items()}
+        self._functions: Functions = {**registered, **self._builtins(), **own}
 
     def _builtins(self) -> Functions:
-        made: dict[str, Callable[..., Term | ox.Triple | None]] = {
+        functions: dict[str, Callable[..., Term | ox.Triple | None]] = {
             "NOW": lambda: _date_time(self._now),
-            "RAND": lambda: ox.Literal(self._chance.random()),
+            "RAND": lambda: ox.Literal(self._random.random()),
             "UUID": lambda: ox.NamedNode(f"urn:uuid:{self._uuid()}"),
             "STRUUID": lambda: ox.Literal(str(self._uuid())),
             ORDER_KEY: lambda term: ox.Literal(order_key(term)),
             FULL_KEY: lambda term: ox.Literal(full_key(term)),
             ROW: lambda *terms: ox.Literal(row_text(terms)),
-            CAME: lambda *_: None,  # who knows times gives others
+            CAME: lambda *_: None,  # replaced by evaluators that know arrival times
             PAIR: _pair,
             LATEST: lambda *_: None,
         }
-        return {ox.NamedNode(BUILTIN_NAMESPACE + name): call for name, call in made.items()}
+        return {ox.NamedNode(BUILTIN_NAMESPACE + name): call for name, call in functions.items()}
 
     def _uuid(self) -> uuid.UUID:
-        return uuid.UUID(int=self._chance.getrandbits(128), version=4)
+        return uuid.UUID(int=self._random.getrandbits(128), version=4)
 
     def ask(self, store: ox.Store, now: int) -> ox.QuerySolutions | ox.QueryBoolean:
-        """Ask a store, at an instant."""
+        """Evaluate the query over a store, at an instant."""
         self._now = now
-        self._chance.seed(now)
+        self._random.seed(now)
         result = store.query(
             self._sparql,
             custom_functions=self._functions,
             custom_aggregate_functions=_AGGREGATES,
         )
-        assert not isinstance(result, ox.QueryTriples), "the planner asks for rows"  # noqa: S101
+        assert not isinstance(result, ox.QueryTriples), "CONSTRUCT becomes SELECT"  # noqa: S101
         return result
 
 
 def _pair(*marks: Term) -> ox.Literal | None:
-    """Return a text that orders pairs: by time and text of the later object, then of the other."""
+    """Return a sort key of pairs: time and text of the later object, then of the other."""
     if any(mark is None for mark in marks):
         return None
     times, texts = marks[::2], marks[1::2]
-    known = sorted(
+    keys = sorted(
         f"{int(time.value) + _EARLIEST:020d}{text.value}"
         for time, text in zip(times, texts, strict=True)
     )
-    return ox.Literal("\0".join(reversed(known)))
+    return ox.Literal("\0".join(reversed(keys)))
 
 
 def as_row(config: SparqlConfig, terms: Sequence[Term | None]) -> Row:
-    """Return a solution as a row, with its score if the query ranks."""
+    """Return a solution as a row, with its score if the query is ranked."""
     names = config.variables
     bindings: dict[str, Term]
-    if all(terms):  # a term is true, and nothing is not
+    if all(terms):  # every term is truthy, so only None is false
         bindings = dict(zip(names, terms, strict=False))  # type: ignore[arg-type]
     else:
         bindings = {n: t for n, t in zip(names, terms, strict=False) if t is not None}
@@ -161,7 +162,7 @@ def as_row(config: SparqlConfig, terms: Sequence[Term | None]) -> Row:
 
 
 def answer_content(config: SparqlConfig, rows: Sequence[Row]) -> Solutions | Graph:
-    """Return rows in order as the answer that the query's form asks for."""
+    """Return ordered rows as the answer of the query's form: solutions, or a graph."""
     if config.template is not None:
         return Graph(config.template.fill([row.bindings for row in rows]))
     if not config.is_ranked:
@@ -171,10 +172,10 @@ def answer_content(config: SparqlConfig, rows: Sequence[Row]) -> Solutions | Gra
 
 
 def _date_time(milliseconds: int) -> ox.Literal:
-    # In cycles of 400 years, which are all alike: Python's own dates end with the year 9999.
+    # Python's dates end with the year 9999, so count in 400-year cycles, which repeat exactly.
     cycles, within = divmod(milliseconds, _CYCLE)
     moment = _EPOCH + timedelta(milliseconds=within)
     year = f"{moment.year + 400 * cycles:04}"
     text = year + moment.isoformat(timespec="milliseconds")[4:]
-    kind = ox.NamedNode(_XSD + "dateTime")
+    kind = ox.NamedNode(XSD + "dateTime")
     return ox.Literal(text.replace("+00:00", "Z"), datatype=kind)

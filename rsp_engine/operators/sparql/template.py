@@ -1,4 +1,4 @@
-"""The template of a CONSTRUCT: triples with holes, filled once per solution (SPARQL 1.1, 16.2)."""
+"""The template of a CONSTRUCT, instantiated once per solution (SPARQL 1.1, section 16.2)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TemplateTerm = NamedNode | Literal | BlankNode | Hole
 
 @dataclass(frozen=True, slots=True)
 class TripleTemplate:
-    """Triples whose blank nodes are new in every solution."""
+    """Triples with variables. Their blank nodes are new in every solution."""
 
     triples: tuple[tuple[TemplateTerm, TemplateTerm, TemplateTerm], ...]
 
@@ -39,31 +39,31 @@ class TripleTemplate:
     ) -> tuple[Triple, ...]:
         """Return the triples of all solutions, each once and in term order.
 
-        A triple with a hole left, or with a term where it cannot stand, is left out. New nodes come
-        in the order of their solutions.
+        A triple with an unbound variable, or with a term that its place does not allow, is left
+        out. New blank nodes sort in the order of their solutions.
         """
         seen: Counter[str] = Counter()
         places: dict[str, str] = {}
-        found: set[Triple] = set()
+        triples: set[Triple] = set()
         for solution in solutions:
             name = self._name(solution, seen)
             places[name] = f"new{len(places):09}x"
             for pattern in self.triples:
-                subject, predicate, value = (_filled(term, solution, name) for term in pattern)
+                subject, predicate, value = (_fill_term(term, solution, name) for term in pattern)
                 if (
                     isinstance(subject, NamedNode | BlankNode)
                     and isinstance(predicate, NamedNode)
                     and value is not None
                 ):
-                    found.add(Triple(subject, predicate, value))
-        return tuple(sorted(found, key=lambda t: _NEW.sub(lambda m: places[m[0]], str(t))))
+                    triples.add(Triple(subject, predicate, value))
+        return tuple(sorted(triples, key=lambda t: _NEW.sub(lambda m: places[m[0]], str(t))))
 
     def _name(
         self, solution: Mapping[str, NamedNode | BlankNode | Literal], seen: Counter[str]
     ) -> str:
-        """Return what names the blank nodes of a solution: the same in every evaluation.
+        """Return the label prefix for the blank nodes of a solution: the same in every evaluation.
 
-        It comes from the values of the solution, and of equal solutions each has its own.
+        It is a hash of the values of the solution; equal solutions are numbered.
         """
         if not any(isinstance(term, BlankNode) for triple in self.triples for term in triple):
             return ""
@@ -73,7 +73,7 @@ class TripleTemplate:
         return f"new{name}x{seen[name]}x"
 
 
-def _filled(
+def _fill_term(
     term: TemplateTerm, solution: Mapping[str, NamedNode | BlankNode | Literal], name: str
 ) -> NamedNode | BlankNode | Literal | None:
     match term:

@@ -1,17 +1,17 @@
-"""SUM, AVG, MIN and MAX of RDF terms: the same whatever the order of the terms.
+"""SUM, AVG, MIN and MAX of RDF terms, independent of the order of the terms.
 
-Oxigraph adds doubles one after the other, and compares a number with a text by their texts, so its
-own aggregates depend on the order in which a store has its triples. Here sums are exact:
+Oxigraph adds doubles sequentially, and compares a number with a text by their texts, so its own
+aggregates depend on the order of the triples in the store. Here sums are exact:
 
-    SUM    of integers and decimals to the last digit; with a float or a double among them, the
-           number nearest to the sum of the exact values. Its type is the widest of the values'.
-    AVG    the sum divided by the count, as Oxigraph divides: of integers it is a decimal, cut after
-           18 digits.
-    MIN    the first in the order of terms (see `model.terms.term_order`), and MAX the last; of
-           equal ones by datatype, then by text.
+    SUM    exact for integers and decimals; with a float or a double among the values, the number
+           nearest to the sum of the exact values. Its type is the widest type of the values.
+    AVG    the sum divided by the count, with Oxigraph's division: the average of integers is a
+           decimal, truncated after 18 digits.
+    MIN    the first in the order of terms (see `model.terms.term_order`), and MAX the last; equal
+           terms are ordered by datatype, then by text.
 
-A sum is an error if a value is no number, or if the result does not fit into Oxigraph's type: an
-integer of 64 bits, or a decimal of 128 bits with 18 digits behind the point.
+A sum is an error if a value is not a number, or if the result does not fit into Oxigraph's type: a
+64-bit integer, or a 128-bit decimal with 18 fractional digits.
 
 >>> str(sum_of([ox.Literal(0.1)] * 10)), str(largest([ox.Literal(9), ox.Literal("1 kg")]))
 ('"1"^^<http://www.w3.org/2001/XMLSchema#double>', '"1 kg"')
@@ -39,8 +39,8 @@ from rsp_engine.model.terms.numerals import (
     NUMERALS,
 )
 from rsp_engine.model.terms.stored_literal import stored_literal
-from rsp_engine.model.terms.term import XSD
 from rsp_engine.model.terms.term_order import full_key
+from rsp_engine.model.terms.xsd import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,13 +58,13 @@ __all__ = [
     "sum_of",
 ]
 
-_DIGITS = 18
+_DIGITS = 18  # fractional digits of Oxigraph's decimals
 _UNIT = 10**_DIGITS
-_BITS = 1074  # a double is a multiple of 2**-1074
-_EXACT = Context(prec=60)  # more than a decimal of Oxigraph has digits
+_BITS = 1074  # every double is a multiple of 2**-1074
+_EXACT = Context(prec=60)  # more digits than any decimal of Oxigraph has
 _INTEGER, _DECIMAL, _FLOAT, _DOUBLE, _NAN, _POSITIVE, _NEGATIVE, _OTHER = range(8)
 _TYPES = (XSD + "integer", DECIMAL, FLOAT, DOUBLE)
-# By type: how Python reads its texts, of which characters they are, and how long they may be.
+# By datatype: Python's parser, the characters that it may see, and the largest length.
 _READERS: dict[str, tuple[Callable[[str], Any], re.Pattern[str], int]] = {
     XSD + "integer": (int, re.compile(r"[0-9+-]*"), 18),
     DECIMAL: (Decimal, re.compile(r"[0-9.+-]*"), 18),
@@ -77,9 +77,9 @@ _KINDS = {**dict.fromkeys(INTEGERS, _INTEGER), DECIMAL: _DECIMAL, FLOAT: _FLOAT,
 
 @dataclass(slots=True)
 class ExactSum:
-    """The exact sum of some terms. Sums can be merged, and terms taken back.
+    """The exact sum of a bag of terms. Sums can be merged, and terms removed.
 
-    `counts` says how many terms there are of each type, and how many of them are not finite or no
+    `counts` is the number of terms of each type, and of terms that are infinite, NaN, or not
     numbers. Integers and decimals are added in units of 10**-18, floats and doubles in units of
     2**-1074.
 
@@ -95,63 +95,63 @@ class ExactSum:
     doubles: int = 0
 
     def add(self, term: object, times: int = 1) -> None:
-        """Add a term so many times; -1 takes it back."""
-        kind, marks, value = _read(term)
+        """Add a term `times` times; -1 removes it."""
+        kind, special, value = _read(term)
         self.counts[kind] += times
-        if marks is not None:
-            self.counts[marks] += times
+        if special is not None:
+            self.counts[special] += times
         elif kind <= _DECIMAL:
             self.decimals += times * value
         else:
             self.doubles += times * value
 
     def merge(self, other: ExactSum) -> None:
-        """Add all that another sum has."""
+        """Add the terms of another sum."""
         self.counts = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
         self.decimals += other.decimals
         self.doubles += other.doubles
 
     @property
     def _kind(self) -> int:
-        """The widest type of the values; an integer if there are none."""
+        """The widest type of the values; integer if there are none."""
         return max((kind for kind in range(4) if self.counts[kind]), default=_INTEGER)
 
     def sum(self) -> ox.Literal | None:
-        """Return SUM; nothing if it is an error."""
+        """Return SUM; None if it is an error."""
         kind = self._kind
         if self.counts[_OTHER]:
             return None
         if kind <= _DECIMAL:
             return _decimal(self.decimals, kind)
-        return _literal(_written(self._rounded(kind)), kind)
+        return _literal(_lexical(self._rounded(kind)), kind)
 
     def average(self) -> ox.Literal | None:
-        """Return AVG; nothing if it is an error."""
+        """Return AVG; None if it is an error."""
         kind, count = self._kind, sum(self.counts[:4])
         if self.counts[_OTHER] or not count:
             return None if self.counts[_OTHER] else _decimal(0, _INTEGER)
         if kind > _DECIMAL:
             number = np.float32 if kind == _FLOAT else np.float64
             with np.errstate(over="ignore"):
-                return _literal(_written(number(self._rounded(kind)) / number(count)), kind)
-        cut = abs(self.decimals) // count
-        return _decimal(cut if self.decimals >= 0 else -cut, _DECIMAL)
+                return _literal(_lexical(number(self._rounded(kind)) / number(count)), kind)
+        truncated = abs(self.decimals) // count
+        return _decimal(truncated if self.decimals >= 0 else -truncated, _DECIMAL)
 
     def _rounded(self, kind: int) -> float:
-        """Return the float or the double nearest to the sum."""
+        """Return the float or double nearest to the sum."""
         if self.counts[_NAN] or (self.counts[_POSITIVE] and self.counts[_NEGATIVE]):
             return nan
         if self.counts[_POSITIVE] or self.counts[_NEGATIVE]:
             return inf if self.counts[_POSITIVE] else -inf
         total = Fraction(self.doubles, 1 << _BITS) + Fraction(self.decimals, _UNIT)
         try:
-            return float(total) if kind == _DOUBLE else _short(total)
+            return float(total) if kind == _DOUBLE else _nearest_float(total)
         except OverflowError:
             return inf if total > 0 else -inf
 
 
-def _short(total: Fraction) -> float:
-    """Return the float nearest to a number, rounded once: to 24 bits, or to 2**-149."""
+def _nearest_float(total: Fraction) -> float:
+    """Return the xsd:float nearest to a number, rounded once: to 24 bits, or to 2**-149."""
     exponent = max(frexp(float(total))[1] - 24, -149)
     unit = Fraction(2) ** exponent
     with np.errstate(over="ignore"):
@@ -160,11 +160,11 @@ def _short(total: Fraction) -> float:
 
 @lru_cache(maxsize=65_536)
 def _read(term: object) -> tuple[int, int | None, int]:
-    """Return the kind of a term, what it counts as beside it, and its value in units."""
+    """Return the type of a term, its class if it is not finite, and its value in units."""
     kind = _KINDS.get(term.datatype.value) if isinstance(term, ox.Literal) else None
     if kind is None:
         return _OTHER, None, 0
-    assert isinstance(term, ox.Literal), "only a literal has a type"  # noqa: S101
+    assert isinstance(term, ox.Literal), "only a literal has a datatype"  # noqa: S101
     try:
         number = NUMERALS[term.datatype.value](term.value)
     except ValueError:
@@ -175,12 +175,12 @@ def _read(term: object) -> tuple[int, int | None, int]:
         return kind, None, int(Decimal(term.value).scaleb(_DIGITS, _EXACT))
     if not isfinite(number):
         return kind, _NAN if isnan(number) else _POSITIVE if number > 0 else _NEGATIVE, 0
-    over, under = number.as_integer_ratio()
-    return kind, None, over << (_BITS + 1 - under.bit_length())
+    numerator, denominator = number.as_integer_ratio()
+    return kind, None, numerator << (_BITS + 1 - denominator.bit_length())
 
 
 def _decimal(units: int, kind: int) -> ox.Literal | None:
-    """Return an integer or a decimal as Oxigraph writes it, if it has it."""
+    """Return an integer or a decimal as Oxigraph writes it; None if it is out of range."""
     bits = 127 if kind == _DECIMAL else 63
     if not -(1 << bits) <= (units if kind == _DECIMAL else units // _UNIT) < 1 << bits:
         return None
@@ -190,10 +190,10 @@ def _decimal(units: int, kind: int) -> ox.Literal | None:
     return ox.Literal(text, datatype=ox.NamedNode(_TYPES[kind]))
 
 
-def _written(number: float | np.floating) -> str:
+def _lexical(number: float | np.floating) -> str:
     if not np.isfinite(number):
         return "NaN" if np.isnan(number) else "INF" if number > 0 else "-INF"
-    return str(number + 0.0)  # nothing plus -0.0 is 0.0
+    return str(number + 0.0)  # turns -0.0 into 0.0, since SUM starts at 0
 
 
 def _literal(text: str, kind: int) -> ox.Literal:
@@ -201,75 +201,75 @@ def _literal(text: str, kind: int) -> ox.Literal:
 
 
 def sum_of(terms: Sequence[object]) -> ox.Literal | None:
-    """Return the sum of terms; nothing if it is an error."""
+    """Return the sum of terms; None if it is an error."""
     total = _total(terms)
     return total.sum() if isinstance(total, ExactSum) else ox.Literal(total)
 
 
 def average_of(terms: Sequence[object]) -> ox.Literal | None:
-    """Return the average of terms; nothing if it is an error."""
+    """Return the average of terms; None if it is an error."""
     total = _total(terms)
     return total.average() if isinstance(total, ExactSum) else ox.Literal(total / len(terms))
 
 
 def _total(terms: Sequence[object]) -> ExactSum | float:
-    """Return the sum of terms; of nothing but finite doubles, as a double."""
-    kind, values = _read_together(terms)
-    made = ExactSum()
+    """Return the sum of terms; as a float if all of them are finite doubles."""
+    kind, values = _read_uniform(terms)
+    total = ExactSum()
     if kind in _EXACT_KINDS:
         with localcontext(_EXACT):
-            made.decimals = int(sum(values) * _UNIT)
-        made.counts[_KINDS[kind]] = len(values)
-        return made
+            total.decimals = int(sum(values) * _UNIT)
+        total.counts[_KINDS[kind]] = len(values)
+        return total
     if kind == DOUBLE:
         with suppress(OverflowError):
             return fsum(values) + 0.0
     for term in terms:
-        made.add(term)
-    return made
+        total.add(term)
+    return total
 
 
 def least(terms: Sequence[Term]) -> Term | None:
-    """Return the first in the order of terms; nothing if there is none."""
+    """Return the first in the order of terms; None if there are no terms."""
     return _extreme(terms, min)
 
 
 def largest(terms: Sequence[Term]) -> Term | None:
-    """Return the last in the order of terms; nothing if there is none."""
+    """Return the last in the order of terms; None if there are no terms."""
     return _extreme(terms, max)
 
 
-def _extreme(terms: Sequence[Term], chosen: Callable[..., Any]) -> Term | None:
-    _, values = _read_together(terms)
-    if values and (best := chosen(values)):  # of 0.0 and -0.0 either would be found
+def _extreme(terms: Sequence[Term], choose: Callable[..., Any]) -> Term | None:
+    _, values = _read_uniform(terms)
+    if values and (best := choose(values)):  # zero takes the slow path: 0.0 and -0.0 are equal
         return terms[values.index(best)]
-    found: Term | None = chosen(set(terms), key=full_key, default=None)
-    return found
+    term: Term | None = choose(set(terms), key=full_key, default=None)
+    return term
 
 
-def _read_together(terms: Sequence[object]) -> tuple[str | None, list[Any]]:
-    """Return the type of terms, and their values as Python has them; none if they are not alike.
+def _read_uniform(terms: Sequence[object]) -> tuple[str | None, list[Any]]:
+    """Return the common datatype of terms, and their values; `None, []` if they are mixed or long.
 
-    Mostly they are of one type, and short. To read them all at once is much faster.
+    Terms mostly have one datatype and are short. Parsing them all at once is much faster.
     """
     try:
         kinds = {term.datatype for term in terms}  # type: ignore[attr-defined]
         texts = [term.value for term in terms]  # type: ignore[attr-defined]
-    except AttributeError:  # no literal
+    except AttributeError:  # not a literal
         return None, []
     kind = kinds.pop().value if len(kinds) == 1 else None
     if kind not in _READERS:
         return None, []
-    read, form, longest = _READERS[kind]
-    if max(map(len, texts)) > longest or form.fullmatch("".join(texts)) is None:
+    parse, characters, longest = _READERS[kind]
+    if max(map(len, texts)) > longest or characters.fullmatch("".join(texts)) is None:
         return None, []
     try:
-        return kind, [*map(read, texts)]
+        return kind, [*map(parse, texts)]
     except (ValueError, InvalidOperation):
         return None, []
 
 
-def _once(function: Callable[[Sequence[Term]], Term | None]) -> Callable[..., Term | None]:
+def _distinct(function: Callable[[Sequence[Term]], Term | None]) -> Callable[..., Term | None]:
     return lambda terms: function([*dict.fromkeys(terms)])
 
 
@@ -278,14 +278,14 @@ TERM_AGGREGATES: dict[str, Callable[[Sequence[Term]], Term | None]] = {
     "MAX": largest,
     "SUM": sum_of,
     "AVG": average_of,
-    "SUM_DISTINCT": _once(sum_of),
-    "AVG_DISTINCT": _once(average_of),
+    "SUM_DISTINCT": _distinct(sum_of),
+    "AVG_DISTINCT": _distinct(average_of),
 }
-"""By name, what is made of the values of a group. MIN and MAX do not mind repeated values."""
+"""The aggregates by name. MIN and MAX need no DISTINCT form: repeated values do not change them."""
 
 
 class _Aggregate:
-    """Takes the values of a group from Oxigraph, one after the other."""
+    """An aggregate in Oxigraph's interface, which passes the values of a group one by one."""
 
     def __init__(self, function: Callable[[Sequence[Term]], Term | None]) -> None:
         self._terms: list[Term] = []
@@ -297,7 +297,7 @@ class _Aggregate:
 
 
 def custom_aggregates(prefix: str) -> dict[ox.NamedNode, Callable[[], Any]]:
-    """Return the aggregates as Oxigraph takes them, with names that begin with a prefix."""
+    """Return the aggregates for Oxigraph's `custom_aggregate_functions`, named with a prefix."""
     return {
         ox.NamedNode(prefix + name): partial(_Aggregate, function)
         for name, function in TERM_AGGREGATES.items()

@@ -1,1 +1,1 @@
-"""Top-k over sliding windows: MinTopk and the list that it keeps."""
+"""Top-k over sliding windows: MinTopk, its super-top-k list, and the contract of the family."""

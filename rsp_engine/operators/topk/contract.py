@@ -1,11 +1,11 @@
-"""Top-k over sliding windows: what the operators of the family share.
+"""The contract of the top-k operators over sliding windows: types, rank order, batches.
 
-An operator is made from a configuration, takes arrivals a batch at a time as arrays, is told which
-window closes, and answers with the ranking of that window. Its state is plain data.
+An operator is created from a configuration, takes batches of arrivals as arrays, and returns the
+ranking of a window when that window closes. Its state is plain data.
 
-An arrival is a key (a dense integer), a position (when it came) and a score; its pane says which
-windows hold it. A key that arrives again replaces its earlier arrival. The order is: larger score,
-then later arrival, then larger key.
+An arrival has a key (a dense integer), a position (its place in time) and a score; its pane lists
+the windows that contain it. A key that arrives again replaces its earlier arrival. Objects rank by
+larger score, then later position, then larger key.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class TopkOperatorConfig:
-    """The k best of each window."""
+    """The configuration that every operator has: the size k of the answer."""
 
     k: int
 
@@ -52,26 +52,26 @@ class TopkOperatorConfig:
 
 
 class Arrivals(NamedTuple):
-    """Arrivals as arrays of equal length."""
+    """A batch of arrivals: arrays of equal length."""
 
     keys: Integers
     positions: Integers
     scores: Floats
 
     def take(self, chosen: NDArray[Any]) -> Arrivals:
-        """Return some of the arrivals, in the order given."""
+        """Return the arrivals that an index array or a mask selects, in its order."""
         return Arrivals(self.keys[chosen], self.positions[chosen], self.scores[chosen])
 
     def first(self, count: int) -> Arrivals:
-        """Return so many from the front."""
+        """Return the first `count` arrivals."""
         return Arrivals(self.keys[:count], self.positions[:count], self.scores[:count])
 
 
 class TopkAnswer(NamedTuple):
-    """The answer of a window, best first.
+    """The top-k of a window, best first.
 
-    `is_exact` says that it is surely what the oracle gives, `has_exact_set` that it surely holds
-    the same objects, in whatever order.
+    `is_exact` guarantees that it equals the answer of the oracle; `has_exact_set` guarantees the
+    same set of objects, in any order.
     """
 
     window: int
@@ -82,28 +82,28 @@ class TopkAnswer(NamedTuple):
 
 
 class TopkOperator(Protocol):
-    """An operator of the family."""
+    """A top-k operator whose scores are known on arrival."""
 
     def arrive(self, pane: Pane, keys: Any, positions: Any, scores: Any) -> None:  # noqa: ANN401 - array-like
-        """Take arrivals of a pane whose windows are all open."""
+        """Add arrivals of a pane, none of whose windows has closed."""
 
     def close(self, window: int) -> TopkAnswer:
-        """Close a window, and all before it, and return its ranking."""
+        """Close a window and all earlier ones, and return its top-k."""
 
     def state(self) -> StateData:
-        """Return all there is to know, as plain data, to be restored from."""
+        """Return the state of the operator as plain data."""
 
 
 def best_arrivals_first(arrivals: Arrivals) -> Arrivals:
-    """Return arrivals in order, of each key the latest only.
+    """Return the latest arrival of each key, in rank order.
 
-    >>> found = best_arrivals_first(as_arrivals([1, 2, 1], [0, 1, 2], [5.0, 7.0, 5.0]))
-    >>> found.keys.tolist(), found.positions.tolist()
+    >>> best = best_arrivals_first(as_arrivals([1, 2, 1], [0, 1, 2], [5.0, 7.0, 5.0]))
+    >>> best.keys.tolist(), best.positions.tolist()
     ([2, 1], [1, 2])
     """
     in_order = np.sort(arrivals.keys)
     if (in_order[1:] == in_order[:-1]).any():
-        # Of two arrivals at once the better counts, so that batches do not matter.
+        # At equal positions the better score wins, so the result does not depend on batches.
         order = np.lexsort((arrivals.scores, arrivals.positions, arrivals.keys))
         is_last = np.r_[np.diff(arrivals.keys[order]) != 0, True]
         arrivals = arrivals.take(order[is_last])
@@ -111,7 +111,7 @@ def best_arrivals_first(arrivals: Arrivals) -> Arrivals:
 
 
 def rank_order(arrivals: Arrivals) -> NDArray[np.intp]:
-    """Return the places of arrivals, best first."""
+    """Return the indices of arrivals in rank order, best first."""
     order = np.argsort(-arrivals.scores)
     scores = arrivals.scores[order]
     if (scores[1:] == scores[:-1]).any():
@@ -120,15 +120,15 @@ def rank_order(arrivals: Arrivals) -> NDArray[np.intp]:
 
 
 def as_array(values: Any, kind: type[np.generic]) -> NDArray[Any]:  # noqa: ANN401 - array-like
-    """Return values as an array of one dimension."""
-    made = np.asarray(values, kind)
-    if made.ndim != 1:
+    """Convert values to a one-dimensional array."""
+    array = np.asarray(values, kind)
+    if array.ndim != 1:
         raise ValueError("arrivals are arrays of one dimension")
-    return made
+    return array
 
 
 def as_arrivals(keys: Any, positions: Any, scores: Any) -> Arrivals:  # noqa: ANN401 - array-like
-    """Return arrays of a batch, or raise what is wrong with it."""
+    """Convert array-likes to a batch of arrivals; raise ValueError if they are not one."""
     batch = Arrivals(
         as_array(keys, np.int64), as_array(positions, np.int64), as_array(scores, np.float64)
     )
@@ -140,16 +140,16 @@ def as_arrivals(keys: Any, positions: Any, scores: Any) -> Arrivals:  # noqa: AN
 
 
 def concatenated_arrivals(parts: Iterable[Arrivals]) -> Arrivals:
-    """Return several batches as one."""
+    """Concatenate batches."""
     keys, positions, scores = zip(*parts, strict=True)
     return Arrivals(np.concatenate(keys), np.concatenate(positions), np.concatenate(scores))
 
 
 def in_panes(frame: TimeFrame, positions: Integers) -> list[tuple[Pane, Integers]]:
-    """Return the panes of positions, in time order, each with the places of those in it.
+    """Group positions by pane: return each pane, in time order, with the indices of its positions.
 
-    What is in no window is left out. This is `TimeFrame.pane`, for arrays; for windows that count,
-    positions are numbers from 0 on, and the bounds are `[)`.
+    Positions that are in no window are left out. This is `TimeFrame.pane` for arrays. For windows
+    that count elements, positions are numbered from 0, and the bounds are `[)`.
 
     >>> in_panes(TimeFrame(9, 3, t0=1), np.array([2, 11, 3]))
     [(Pane(first=0, last=0), array([0, 2])), (Pane(first=1, last=3), array([1]))]
@@ -163,9 +163,9 @@ def in_panes(frame: TimeFrame, positions: Integers) -> list[tuple[Pane, Integers
     inside = np.flatnonzero(first <= last)
     if not len(inside):
         return []
-    tells = (first + last)[inside]  # both rise with time, so their sum tells panes apart
-    order = inside[np.argsort(tells, kind="stable")]
-    starts = np.flatnonzero(np.diff(np.sort(tells))) + 1
+    pane_ids = (first + last)[inside]  # both rise with time, so their sum identifies the pane
+    order = inside[np.argsort(pane_ids, kind="stable")]
+    starts = np.flatnonzero(np.diff(np.sort(pane_ids))) + 1
     return [
         (Pane(int(first[part[0]]), int(last[part[0]])), part) for part in np.split(order, starts)
     ]

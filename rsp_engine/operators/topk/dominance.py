@@ -1,4 +1,8 @@
-"""How many stand before each and live at least as long."""
+"""Dominance counts: how many better objects live at least as long as each object.
+
+Objects come in rank order, so an object is dominated by those before it with an `end` (the last
+window that contains the object) that is not smaller.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = ["dominators", "dominators_among"]
 
-_BLOCK = 128  # what is counted within a block fits into a byte
+_BLOCK = 128  # counts within a block fit into a byte
 _BEFORE = np.triu(np.ones((_BLOCK, _BLOCK), dtype=bool), k=1)
 
 
 def dominators(end: Integers) -> Integers:
-    """Return for each place how many places before it have an end that is not smaller.
+    """Count for each index the earlier indices whose end is not smaller.
 
-    In blocks: those of its own block are compared one by one, those of earlier blocks are counted
-    by their ends. Time: O(c (b + m / b)) for c places, m different ends and blocks of b.
+    Within a block all pairs are compared; earlier blocks are counted by a histogram of their ends.
+    Time: O(c (b + m / b)) for c indices, m distinct ends and blocks of size b.
 
     >>> dominators(np.array([2, 1, 0, 2])).tolist()
     [0, 1, 2, 1]
@@ -34,37 +38,37 @@ def dominators(end: Integers) -> Integers:
     padded = np.full(blocks * _BLOCK, -1, dtype=rank.dtype)
     padded[:count] = rank
     inside = padded.reshape(blocks, _BLOCK)
-    # Of two places in a block, the upper triangle holds those where the first stands before.
-    is_before = (inside[:, :, None] >= inside[:, None, :]) & _BEFORE
-    within = is_before.view(np.uint8).sum(axis=1, dtype=np.uint8).ravel()[:count]
-    found: Integers = within.astype(np.int64)
+    # The upper triangle has the pairs of a block whose first index is the earlier one.
+    dominates = (inside[:, :, None] >= inside[:, None, :]) & _BEFORE
+    within = dominates.view(np.uint8).sum(axis=1, dtype=np.uint8).ravel()[:count]
+    counts: Integers = within.astype(np.int64)
     if blocks > 1:
-        found += _in_earlier_blocks(rank, blocks)
-    return found
+        counts += _count_earlier_blocks(rank, blocks)
+    return counts
 
 
 def dominators_among(places: NDArray[np.intp], end: Integers) -> Integers:
-    """Return for each place how many of a few places before it have an end that is not smaller.
+    """Count for each index the earlier ones among `places` whose end is not smaller.
 
     >>> dominators_among(np.array([0, 2]), np.array([2, 1, 0, 2, 0])).tolist()
     [0, 1, 1, 1, 2]
     """
     rank = _ranks(end)
-    is_before = rank[places, None] >= rank
-    is_before &= places[:, None] < np.arange(len(end))
-    found: Integers = np.count_nonzero(is_before, axis=0)
-    return found
+    dominates = rank[places, None] >= rank
+    dominates &= places[:, None] < np.arange(len(end))
+    counts: Integers = np.count_nonzero(dominates, axis=0)
+    return counts
 
 
 def _ranks(end: Integers) -> NDArray[np.signedinteger]:
-    """Return small numbers in the order of the ends: they are compared faster."""
+    """Map ends to small integers in the same order, which compare faster."""
     lowest = int(end.min())
     if int(end.max()) - lowest < 1024:
         return (end - lowest).astype(np.int16)
     return np.unique(end, return_inverse=True)[1].astype(np.int32)
 
 
-def _in_earlier_blocks(rank: NDArray[np.signedinteger], blocks: int) -> NDArray[np.int32]:
+def _count_earlier_blocks(rank: NDArray[np.signedinteger], blocks: int) -> NDArray[np.int32]:
     ends = int(rank.max()) + 1
     places = np.arange(len(rank)) // _BLOCK * ends + rank
     tally = np.bincount(places, minlength=blocks * ends).astype(np.int32).reshape(blocks, ends)

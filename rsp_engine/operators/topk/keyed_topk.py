@@ -1,8 +1,7 @@
-"""MinTopk over terms of any kind: their ranks are the scores.
+"""MinTopk over RDF terms of any kind, with ranks as scores.
 
-MinTopk needs to know which of two objects is better, and nothing else of a score. So the objects of
-its list and those of a new pane are put in the order of terms together, and their ranks are what
-MinTopk takes for scores. A recoding that keeps the order changes nothing in the list:
+MinTopk only compares scores. So the listed objects and those of a new pane are sorted together by
+the order of their terms, and their ranks serve as scores. Recoding the list preserves its order:
 
     list        Dora    Bert           by name, descending
     ranks       2       1
@@ -38,13 +37,13 @@ if TYPE_CHECKING:
 __all__ = ["KeyedPlace", "KeyedTopk", "best_of"]
 
 KeyedPlace = tuple[str, int, str]
-"""What orders an object: the key of its term, the event time, and the text of its solution."""
+"""The sort key of an object: the order key of its term, its event time, its solution as text."""
 
 
 def in_order(places: Sequence[KeyedPlace], *, descending: bool) -> list[int]:
-    """Return the numbers of places, the best last.
+    """Return the indices of places in ascending rank, the best last.
 
-    Later and larger is better among those of one key, whichever way the keys go.
+    Among equal order keys, later and then larger text ranks higher, in either direction.
 
     >>> in_order([("a", 1, ""), ("b", 1, ""), ("a", 2, "")], descending=False)
     [1, 0, 2]
@@ -55,7 +54,7 @@ def in_order(places: Sequence[KeyedPlace], *, descending: bool) -> list[int]:
 
 
 def best_of(matched: Matched, k: int, *, descending: bool) -> tuple[Matched, list[KeyedPlace]]:
-    """Return the k best solutions, of each the latest arrival, and what orders them."""
+    """Return the latest arrivals of the k best solutions, and their places."""
     near = matched.at(_near(matched, k, descending=descending))
     texts = near.texts()
     places = list(zip(near.order_keys(), near.times.tolist(), texts, strict=True))
@@ -71,7 +70,7 @@ def best_of(matched: Matched, k: int, *, descending: bool) -> tuple[Matched, lis
 
 
 def _near(matched: Matched, k: int, *, descending: bool) -> Sequence[int]:
-    """Return the numbers of solutions among which are the k best, and others that are as good."""
+    """Return the indices of a superset of the k best solutions that includes all ties."""
     size, wanted = len(matched.solutions), 2 * k + 16
     if size <= 2 * wanted:
         return range(size)
@@ -86,12 +85,15 @@ def _near(matched: Matched, k: int, *, descending: bool) -> Sequence[int]:
     else:
         most = nsmallest(wanted, keys)[-1]
         near = [number for number, key in enumerate(keys) if key <= most]
-    # The same few solutions may have come again and again.
+    # Few distinct solutions may have arrived many times.
     return near if len(set(matched.at(near).texts())) >= k else range(size)
 
 
 class KeyedTopk:
-    """Time for a pane of n objects: O((c + n) log (c + n)), with c candidates; memory: O(c)."""
+    """MinTopk for objects with a sort key in place of a score.
+
+    Time for a pane of n objects: O((c + n) log (c + n)), with c candidates. Memory: O(c).
+    """
 
     def __init__(self, k: int, *, descending: bool) -> None:
         self._config = TopkOperatorConfig(k)
@@ -102,33 +104,33 @@ class KeyedTopk:
     def arrive(
         self, pane: Pane, window: int, keys: Sequence[int], places: Sequence[KeyedPlace]
     ) -> None:
-        """Take objects of a pane that a window is about to be the first to hold."""
-        held = self._mintopk.keys.tolist()
-        found = [*(self._places[key] for key in held), *places]
-        ranks = np.empty(len(found), dtype=np.int64)
-        ranks[in_order(found, descending=self._descending)] = np.arange(len(found))
-        self._mintopk.recode(ranks[: len(held)])
-        new = ranks[len(held) :]
-        self._mintopk.arrive(pane, keys, new, new)
+        """Add objects of a pane; `window` is the first window that contains it."""
+        listed = self._mintopk.keys.tolist()
+        all_places = [*(self._places[key] for key in listed), *places]
+        ranks = np.empty(len(all_places), dtype=np.int64)
+        ranks[in_order(all_places, descending=self._descending)] = np.arange(len(all_places))
+        self._mintopk.recode(ranks[: len(listed)])
+        new_ranks = ranks[len(listed) :]
+        self._mintopk.arrive(pane, keys, new_ranks, new_ranks)
         self._mintopk.settle(window)
         for key, place in zip(keys, places, strict=True):
             self._places[key] = max(place, self._places.get(key, place), key=itemgetter(1))
 
     def close(self, window: int) -> list[int]:
-        """Close a window, and return its best objects, best first."""
+        """Close a window and return the keys of its top-k, best first."""
         best: list[int] = self._mintopk.close(window).keys.tolist()
         self._places = {key: self._places[key] for key in self._mintopk.keys.tolist()}
         return best
 
     def state(self) -> StateData:
-        """Return all there is to know, as plain data, to be restored from."""
+        """Return the state of the operator as plain data."""
         places = [[key, *place] for key, place in self._places.items()]
         return {"mintopk": self._mintopk.state(), "places": places}
 
     @classmethod
     def restored(cls, k: int, state: StateData, *, descending: bool) -> KeyedTopk:
-        """Return an operator that goes on from a state."""
-        made = cls(k, descending=descending)
-        made._mintopk = MinTopk.restored(made._config, state["mintopk"])
-        made._places = {key: (term, time, text) for key, term, time, text in state["places"]}
-        return made
+        """Restore an operator from a saved state."""
+        operator = cls(k, descending=descending)
+        operator._mintopk = MinTopk.restored(operator._config, state["mintopk"])
+        operator._places = {key: (term, time, text) for key, term, time, text in state["places"]}
+        return operator

@@ -1,7 +1,8 @@
-"""MinTopk: the minimal top-k candidate set, kept up to date as one super-top-k list.
+"""MinTopk: the minimal top-k candidate set, maintained as one super-top-k list.
 
-The first k of the list that live until a window are its answer, so nothing is ever computed anew.
-A key must always arrive with the same score; for scores that change there is Topk+N.
+The first k objects of the list that are alive in a window are its top-k, so no window is ever
+recomputed from scratch. A key must always arrive with the same score; Topk+N handles scores that
+change.
 
 >>> from rsp_engine.model.windows import Pane
 >>> operator = MinTopk(TopkOperatorConfig(1))
@@ -31,13 +32,16 @@ __all__ = ["MinTopk"]
 
 
 class MinTopk:
-    """Time for a pane of n arrivals: O(n + c), with c candidates; memory: O(c)."""
+    """The MinTopk operator.
+
+    Time for a pane of n arrivals: O(n + c), with c candidates. Memory: O(c).
+    """
 
     def __init__(self, config: TopkOperatorConfig) -> None:
         self.config = config
         self._buffer = PaneBuffer(config.k)
         self._list = SuperMTKList(config.k)
-        self._largest = -1  # no key so far was larger
+        self._largest = -1  # the largest key so far
 
     def __len__(self) -> int:
         return len(self._list)
@@ -46,12 +50,12 @@ class MinTopk:
         self._buffer.add(pane, as_arrivals(keys, positions, scores))
 
     def settle(self, window: int) -> None:
-        """Put into the list what has arrived for a window so far."""
-        taken = False
+        """Insert into the list the arrivals of a window so far."""
+        has_new = False
         for pane, best in self._buffer.until(window):
             self._insert(pane.last, best, window)
-            taken = True
-        if not taken:
+            has_new = True
+        if not has_new:
             self._list.purge(window)
 
     def close(self, window: int) -> TopkAnswer:
@@ -66,23 +70,23 @@ class MinTopk:
         return self._list.keys
 
     def recode(self, ranks: Integers) -> None:
-        """Give the objects of the list other scores, which fall as the old ones did."""
+        """Replace the scores of the listed objects by their ranks, in the same order."""
         self._list.recode(ranks)
 
     def _insert(self, end: int, new: Arrivals, window: int) -> None:
         if len(self) and new.keys.min() <= self._largest:
-            new = self._list.take_out(new)
+            new = self._list.remove_replaced(new)
         if len(new.keys):
             self._largest = max(self._largest, int(new.keys.max()))
         self._list.insert(end, new, window=window)
 
     def candidates(self) -> list[Candidate]:
-        """Return the super-top-k list, with marks."""
+        """Return the super-top-k list with its window marks."""
         self._list.purge(self._buffer.closed + 1)
         return self._list.candidates(self._buffer.closed + 1)
 
     def pointers(self) -> dict[int, int]:
-        """Return the lower bound pointer of each window whose top-k is full."""
+        """Return the lower bound pointer of each window that has k objects."""
         self._list.purge(self._buffer.closed + 1)
         return self._list.pointers(self._buffer.closed + 1)
 
@@ -92,15 +96,15 @@ class MinTopk:
 
     @classmethod
     def restored(cls, config: TopkOperatorConfig, state: StateData) -> MinTopk:
-        """Return an operator that goes on from a state."""
+        """Restore an operator from a saved state."""
         check_header(state, "MinTopk", asdict(config))
-        made = cls(config)
-        made._buffer.restore(state["buffer"])
-        made._list.restore(state["list"])
-        made._largest = state["largest"]
-        return made
+        operator = cls(config)
+        operator._buffer.restore(state["buffer"])
+        operator._list.restore(state["list"])
+        operator._largest = state["largest"]
+        return operator
 
     def _check(self) -> None:
-        """Assert what always holds."""
+        """Assert the invariants of the list."""
         self._list.purge(self._buffer.closed + 1)
         self._list.check(self._buffer.closed + 1)

@@ -1,4 +1,4 @@
-"""Arrivals that wait for their window to close."""
+"""The buffer of arrivals whose first window has not been evaluated yet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["PaneBuffer", "check_open", "check_order"]
 
 
 def check_open(pane: Pane, closed: int) -> None:
-    """Raise if a window of a pane has closed."""
+    """Raise ValueError if a window of a pane has closed, or if the pane is in no window."""
     if pane.first <= closed:
         raise ValueError(f"window {closed} has closed, and cannot take an arrival")
     if pane.last < pane.first:
@@ -26,28 +26,28 @@ def check_open(pane: Pane, closed: int) -> None:
 
 
 def check_order(window: int, closed: int) -> None:
-    """Raise if a window has closed already."""
+    """Raise ValueError if a window has closed."""
     if window <= closed:
         raise ValueError(f"window {window} has closed already")
 
 
 class PaneBuffer:
-    """The k best arrivals of each pane, until the first window that holds them closes.
+    """The k best arrivals of each pane, until the first window of the pane is evaluated.
 
-    Of panes with no more than `whole` arrivals all are kept, as they came.
+    Panes of at most `unreduced` arrivals are kept whole, in their order of arrival.
     """
 
-    def __init__(self, k: int, whole: float = 0) -> None:
+    def __init__(self, k: int, unreduced: float = 0) -> None:
         self.closed = -1
         self._best = ScoreThreshold(k)
-        self._whole = whole
+        self._unreduced = unreduced
         self._panes: dict[tuple[int, int], tuple[Pane, list[Arrivals]]] = {}
 
     def add(self, pane: Pane, batch: Arrivals) -> None:
-        """Put a batch into its pane; nothing of it if one of its windows has closed."""
+        """Add a batch to its pane; raise ValueError if a window of the pane has closed."""
         check_open(pane, self.closed)
         if len(batch.keys):
-            self._parts(pane).append(self._few(batch))
+            self._parts(pane).append(self._reduce(batch))
 
     def _parts(self, pane: Pane) -> list[Arrivals]:
         windows = pane.first, pane.last
@@ -56,33 +56,34 @@ class PaneBuffer:
         return self._panes[windows][1]
 
     def until(self, window: int) -> Iterator[tuple[Pane, Arrivals]]:
-        """Yield the best of the panes of a window that are not yet given out, in time order."""
+        """Remove and yield the panes that begin by a window, in time order."""
         check_order(window, self.closed)
         due = [windows for windows in self._panes if windows[0] <= window]
         due.sort()
         for windows in due:
             pane, parts = self._panes.pop(windows)
-            yield pane, self._reduced(parts)
+            yield pane, self._merge(parts)
 
-    def _reduced(self, parts: list[Arrivals]) -> Arrivals:
-        return parts[0] if len(parts) == 1 else self._few(concatenated_arrivals(parts))
+    def _merge(self, parts: list[Arrivals]) -> Arrivals:
+        return parts[0] if len(parts) == 1 else self._reduce(concatenated_arrivals(parts))
 
-    def _few(self, batch: Arrivals) -> Arrivals:
-        if len(batch.keys) > self._whole:
+    def _reduce(self, batch: Arrivals) -> Arrivals:
+        if len(batch.keys) > self._unreduced:
             return self._best(batch)
         keys, positions, scores = batch
-        return Arrivals(keys.copy(), positions.copy(), scores.copy())  # the caller may use its own
+        # The caller may reuse its arrays.
+        return Arrivals(keys.copy(), positions.copy(), scores.copy())
 
     def state(self) -> StateData:
-        """Return what waits, as plain data."""
+        """Return the buffered arrivals as plain data."""
         panes = {
-            pane.name: [a.tolist() for a in self._reduced(parts)]
+            pane.name: [column.tolist() for column in self._merge(parts)]
             for _, (pane, parts) in sorted(self._panes.items(), key=itemgetter(0))
         }
         return {"closed": self.closed, "size": len(panes), "panes": panes}
 
     def restore(self, state: StateData) -> None:
-        """Take back what waits."""
+        """Restore the buffered arrivals."""
         self.closed = state["closed"]
         self._panes = {}
         if len(state["panes"]) != state["size"]:

@@ -1,4 +1,4 @@
-"""The top-k operators that rank solutions whose score is known on arrival, by name."""
+"""The registry of top-k operators for solutions whose score is known on arrival."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ RANKERS: dict[RankerName, type[Any]] = {
     "SMA": Sma,
     "SMA (ring buffer)": Sma,
 }
-"""Each is made from its configuration, and restored from that and a state."""
+"""Call a class with its configuration to create an operator; `restored` also takes a state."""
 
 
 def ranker_config(name: RankerName, k: int, slides: int) -> TopkOperatorConfig:
-    """Return the configuration of an operator, for windows of so many slides."""
+    """Return the configuration of an operator for windows of `slides` slides."""
     match name:
         case "SAP":
             return SapConfig(k, slides)

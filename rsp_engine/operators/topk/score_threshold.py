@@ -1,4 +1,4 @@
-"""The best of a batch, found by looking at few of it."""
+"""The k best arrivals of a batch, selected by a score threshold learnt from the batch before."""
 
 from __future__ import annotations
 
@@ -18,60 +18,60 @@ __all__ = ["Border", "ScoreThreshold"]
 
 
 class Border:
-    """Finds those of a batch that can be among its k best. The batch before tells where to look.
+    """A score threshold that selects the arrivals of a batch that can be among its k best.
 
-    Only few of many scores are near the top. Those above a border guessed from the last batch are
-    enough; if the guess was bad, a partition finds a better one.
+    The threshold is a guess from the batch before. If it selects too few or too many, a partition
+    of the batch (`np.partition`) finds a better one.
     """
 
     def __init__(self, k: int) -> None:
         self.k = k
-        # So many above the border leave at least k of the next batch above it, in all likelihood.
-        self.some = k + 6 * isqrt(k) + 10
+        # Chosen so that at least k scores of a similar next batch very likely exceed the border.
+        self.margin = k + 6 * isqrt(k) + 10
         self.guess = float(np.inf)
-        self.lowest = -np.inf  # those that were left out last are below
+        self.lowest = -np.inf  # every score that the last call left out is smaller
 
     def above(self, scores: Floats) -> NDArray[np.intp] | None:
-        """Return the places of at least k scores, the best; nothing means all of a small batch.
+        """Return the indices of at least k best scores, or None to take the whole batch.
 
-        A score that is not a number is above no border.
+        NaN is above no border.
         """
         self.lowest = -np.inf
-        if len(scores) <= 2 * self.some:
+        if len(scores) <= 2 * self.margin:
             return None
         above = np.flatnonzero(scores >= self.guess)
         if self.k <= len(above) <= 16 * self.k:
             self.lowest = self.guess
             return above
-        wanted = self.some
-        # NaN counts as large in a partition: a border among the numbers is found below them.
-        if unknown := int(np.count_nonzero(np.isnan(scores))):
-            wanted = min(wanted + unknown, len(scores))
-        border = float(np.partition(scores, len(scores) - wanted)[len(scores) - wanted])
+        count = self.margin
+        # np.partition sorts NaN above every number, so skip as many places as there are NaN.
+        if nan_count := int(np.count_nonzero(np.isnan(scores))):
+            count = min(count + nan_count, len(scores))
+        border = float(np.partition(scores, len(scores) - count)[len(scores) - count])
         if isnan(border):
             return None
         self.lowest = border
         return np.flatnonzero(scores >= border)
 
     def learn(self, scores: Floats) -> None:
-        """Take the border of the next batch from the scores of this one, best first."""
+        """Guess the border of the next batch from the scores of this one, best first."""
         if len(scores):
-            self.guess = float(scores[min(self.some, len(scores)) - 1])
+            self.guess = float(scores[min(self.margin, len(scores)) - 1])
 
 
 class ScoreThreshold:
-    """Reduces arrivals to the k best keys, best first. A key always has the same score."""
+    """A filter that keeps the k best keys of a batch. A key always has the same score."""
 
     def __init__(self, k: int) -> None:
         self._border = Border(k)
 
     def __call__(self, arrivals: Arrivals) -> Arrivals:
-        """Return the k best of a batch, each key once, best first."""
+        """Return the k best arrivals of a batch, one per key, best first."""
         above = self._border.above(arrivals.scores)
         if above is None:
             return best_arrivals_first(arrivals).first(self._border.k)
         best = best_arrivals_first(arrivals.take(above))
         if len(best.keys) < self._border.k:
-            best = best_arrivals_first(arrivals)  # the same few keys again and again
+            best = best_arrivals_first(arrivals)  # the selected arrivals have too few distinct keys
         self._border.learn(best.scores)
         return best.first(self._border.k)

@@ -1,1 +1,1 @@
-"""S2R, reports and R2S: windows over streams, and what leaves them."""
+"""S2R, reports and R2S: windows over streams, and the streams that leave them."""

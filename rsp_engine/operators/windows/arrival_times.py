@@ -1,6 +1,7 @@
-"""When the triples of a window came: each counts with its latest arrival in it.
+"""The arrival times of the triples of a window: for each triple its latest arrival in the window.
 
-Where a window holds solutions of its elements, their nodes say when these came (see `described`).
+Where the content of a window is the solutions of its elements, the nodes of the solutions have the
+arrival times (see `element_solutions`).
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ __all__ = ["ArrivalTimes"]
 
 
 class ArrivalTimes:
-    """The event times of a window; in one that counts, the numbers of its elements.
+    """The event times of the triples of a window; in a count window, the numbers of its items.
 
-    Cost of a move: what comes and what goes. Memory: the triples of the window.
+    Time of a move: the triples that enter and leave. Memory: the triples of the window.
     """
 
     def __init__(self) -> None:
@@ -33,37 +34,37 @@ class ArrivalTimes:
         self._times: dict[Arrival, dict[Hashable, int]] = {}
 
     def move(self, scan: Contents) -> None:
-        """Take the content of the last closed window of a scan."""
-        wanted = dict(scan.content())
-        for key in [key for key in self._parts if key not in wanted]:
+        """Move to the content of the last closed window of a scan."""
+        content = dict(scan.content())
+        for key in [key for key in self._parts if key not in content]:
             for arrival in self._parts.pop(key):
                 del self._times[arrival][key]
                 if not self._times[arrival]:
                     del self._times[arrival]
-        for key in [key for key in wanted if key not in self._parts]:
+        for key in [key for key in content if key not in self._parts]:
             part: dict[Arrival, int] = {}
-            for arrival, time in _arrivals(scan, key, wanted[key]):
+            for arrival, time in _arrivals(scan, key, content[key]):
                 part[arrival] = max(time, part.get(arrival, time))
             self._parts[key] = part
             for arrival, time in part.items():
                 self._times.setdefault(arrival, {})[key] = time
 
     def of(self, arrivals: Iterable[Arrival]) -> int | None:
-        """Return when the last of some triples came; nothing if one is not in the window."""
+        """Return the arrival time of the last of some triples; None if one is not in the window."""
         times = [self._times.get(arrival) for arrival in arrivals]
-        known = [max(found.values()) for found in times if found]
+        known = [max(by_part.values()) for by_part in times if by_part]
         return max(known) if known and len(known) == len(times) else None
 
 
 def _arrivals(
     scan: Contents, key: Hashable, part: Sequence[ox.Triple]
 ) -> Iterator[tuple[Arrival, int]]:
-    """Yield what came in a part of the content, and when: nodes that say so, or triples."""
+    """Yield the arrivals of a part with their times: triples, or the nodes of solutions."""
     if isinstance(scan, TimedScan):
         yield from zip(part, scan.times(key).tolist(), strict=True)  # type: ignore[arg-type]
         return
     for triple in part:
         if triple.predicate.value == CAME_PREDICATE:
             yield triple.subject, int(triple.object.value)  # type: ignore[union-attr]
-        elif isinstance(key, int):  # of a window that counts, which has a part for each number
+        elif isinstance(key, int):  # a count window has a part for each number
             yield triple, key

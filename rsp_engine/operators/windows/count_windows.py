@@ -1,12 +1,15 @@
-"""Windows over a number of elements or triples, in the order of their timestamps.
+"""Scans of windows over a number of elements or triples, in the order of their timestamps.
 
-Window i of `[ELEMENTS n STEP m]` holds what has the numbers i*m to i*m + n - 1.
+Window i of `[ELEMENTS n STEP m]` holds the items numbered i*m to i*m + n - 1. Items are numbered by
+timestamp, and by term order where timestamps are equal. An element waits until no other element can
+precede it; then it is settled, and numbered.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
-from itertools import islice
+from itertools import count, islice
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,8 +18,7 @@ import numpy as np
 from rsp_engine.model.answers import Interval
 from rsp_engine.model.terms.ntriples import read_triples, triples_text
 from rsp_engine.model.windows import Pane, TimeFrame
-from rsp_engine.operators.windows.element_order import ElementOrder, columns, elements
-from rsp_engine.operators.windows.scan import NO_LANE, Refusal
+from rsp_engine.operators.windows.scan import NO_LANE, PASSED, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -29,14 +31,19 @@ if TYPE_CHECKING:
     from rsp_engine.operators.sparql.pane_matcher import Matched, Matcher
     from rsp_engine.operators.windows.element_solutions import Describing
 
+    _Waiting = tuple[int, str, int, Sequence[Triple]]
+    """An element that others may still precede: timestamp, text and number, and its triples."""
+    _Item = tuple[int, Sequence[Triple]]
+    """A timestamp and what is counted as one: the triples of an element, or one triple."""
+
 __all__ = ["CountScan", "CountedScan", "DescribedCountScan"]
 
 
 class CountScan:
-    """A window over a number of elements or triples. Memory: the elements of open windows.
+    """The scan of a window over elements or triples. Memory: the elements of open windows.
 
-    With `closes_partial`, the end of the stream closes windows that are not full as well. Their
-    instants can be long over, so beside other windows they are left out.
+    With `closes_partial`, the end of the stream also closes windows that are not full. Their
+    instants may lie far in the past, so a query with several windows leaves them out.
     """
 
     def __init__(self, frame: CountFrame, *, closes_partial: bool = True) -> None:
@@ -44,9 +51,9 @@ class CountScan:
         self._closes_partial = closes_partial
         self.closed = -1
         self.has_news = False
-        self._counting = ElementOrder(frame)
+        self._order = _ElementOrder(frame)
         self._count = 0
-        self._settled: deque[tuple[int, Sequence[Triple]]] = deque()
+        self._settled: deque[_Item] = deque()
 
     def take(
         self,
@@ -55,8 +62,8 @@ class CountScan:
         watermark: float,
         lane: Lane | None = None,
     ) -> Refusal | None:
-        """Let an element wait until no other can come before it."""
-        refusal = self._counting.take(timestamp, triples, watermark)
+        """Let an element wait until no other can precede it."""
+        refusal = self._order.take(timestamp, triples, watermark)
         if refusal is None:
             self.has_news = self.has_news or self._may_be_full()
         return refusal
@@ -65,29 +72,29 @@ class CountScan:
         return NO_LANE
 
     def settle(self, watermark: float) -> None:
-        """Count what no other can precede; what waits on is news for a later watermark."""
-        for timestamp, triples in self._counting.settled(watermark):
+        """Count the elements that no other can precede; the rest waits for a later watermark."""
+        for timestamp, triples in self._order.settled(watermark):
             self._add(timestamp, triples)
             self._count += 1
-        self.has_news = self._counting.waiting > 0 and self._may_be_full()
+        self.has_news = self._order.waiting > 0 and self._may_be_full()
 
     def _may_be_full(self) -> bool:
-        """Tell whether the next window is full when all that waits is counted."""
+        """Return whether the next window is full once all waiting elements are counted."""
         needed = (self.closed + 1) * self.frame.step + self.frame.size
-        return self._count + self._counting.waiting >= needed
+        return self._count + self._order.waiting >= needed
 
     def _window(self, index: int) -> tuple[int, int]:
-        """Return the number with which a window begins, and the one that comes after it so far."""
+        """Return the first number of a window, and the number after its last item so far."""
         start = index * self.frame.step
         return start, min(start + self.frame.size, self._count)
 
     def next(self, *, skip_empty: bool) -> tuple[int, int] | None:
-        """Return the next full window; at the end of the stream one that is not full will do.
+        """Return the next full window, or at the end of the stream one that is not full.
 
-        None is empty, so there is nothing to skip.
+        No window is empty, so `skip_empty` has no effect.
         """
         start, end = self._window(self.closed + 1)
-        is_over = self._closes_partial and self._counting.is_over
+        is_over = self._closes_partial and self._order.is_over
         if start >= end or (end - start < self.frame.size and not is_over):
             return None
         return self.closed + 1, self._time(end - 1)
@@ -126,49 +133,49 @@ class CountScan:
         return self._count - len(self._settled)
 
     def _add(self, timestamp: int, triples: Sequence[Triple]) -> None:
-        """Hold what is counted next."""
+        """Add the next counted item."""
         self._settled.append((timestamp, triples))
 
     def _time(self, number: int) -> int:
-        """Return the timestamp of what has a number, at an edge of an open window."""
+        """Return the timestamp of a numbered item at an edge of an open window."""
         return self._settled[number - self._dropped][0]
 
     def _forget(self, until: int) -> None:
-        """Forget what comes before a number."""
+        """Drop the items before a number."""
         for _ in range(min(until - self._dropped, len(self._settled))):
             self._settled.popleft()
 
     def state(self) -> StateData:
-        """Return the elements in their order: which of equal ones came first is not told."""
+        """Return the elements in order; the arrival order of equal elements is not saved."""
         return {
             "closed": self.closed,
             "has_news": self.has_news,
-            **self._counting.state(),
-            **self._held_state(),
+            **self._order.state(),
+            **self._items_state(),
         }
 
     def restore(self, state: StateData) -> None:
         self.closed, self.has_news = state["closed"], state["has_news"]
-        self._counting.restore(state)
-        self._restore_held(state)
+        self._order.restore(state)
+        self._restore_items(state)
 
-    def _held_state(self) -> StateData:
-        return {"settled": columns(self._settled), "dropped": self._dropped}
+    def _items_state(self) -> StateData:
+        return {"settled": _columns(self._settled), "dropped": self._dropped}
 
-    def _restore_held(self, state: StateData) -> None:
-        self._settled = deque(elements(state["settled"]))
+    def _restore_items(self, state: StateData) -> None:
+        self._settled = deque(_items(state["settled"]))
         self._count = state["dropped"] + len(self._settled)
 
 
 class DescribedCountScan(CountScan):
-    """A window over the last so many elements whose content are their solutions, as triples."""
+    """The scan of a window over elements whose content is the solutions of each, as triples."""
 
     def __init__(
         self, frame: CountFrame, describing: Describing, *, closes_partial: bool = True
     ) -> None:
         super().__init__(frame, closes_partial=closes_partial)
         self._describing = describing
-        self._described = 0  # elements from here on are as they came
+        self._described = 0  # items from this number on are not yet described
 
     def content(self) -> Iterable[tuple[Hashable, Sequence[Triple]]]:
         if self.closed < 0:
@@ -179,67 +186,67 @@ class DescribedCountScan(CountScan):
         new = [self._settled[place] for place in places]
         triples = [triple for _, part in new for triple in part]
         numbers = range(start, end)
-        found = self._describing.one_by_one(triples, [len(part) for _, part in new], numbers)
-        for place, (timestamp, _), solutions in zip(places, new, found, strict=True):
+        described = self._describing.one_by_one(triples, [len(part) for _, part in new], numbers)
+        for place, (timestamp, _), solutions in zip(places, new, described, strict=True):
             self._settled[place] = timestamp, solutions
         self._described = max(self._described, end)
         return super().content()
 
-    def _held_state(self) -> StateData:
-        return {**super()._held_state(), "described": self._described}
+    def _items_state(self) -> StateData:
+        return {**super()._items_state(), "described": self._described}
 
-    def _restore_held(self, state: StateData) -> None:
-        super()._restore_held(state)
+    def _restore_items(self, state: StateData) -> None:
+        super()._restore_items(state)
         self._described = state["described"]
 
 
 class CountedScan(CountScan):
-    """A window over a number of elements or triples, for those who look at each pane once.
+    """The scan of a window over elements or triples, for evaluators that read each pane once.
 
-    A pane is a run of elements between two neighbouring edges of windows: what one of event time
-    is, with numbers for instants.
+    A pane is a run of items between two neighbouring edges of windows, as in event time, with
+    numbers in place of instants.
 
         [ELEMENTS 5 STEP 2]    0 1 | 2 3 | 4 | 5 | 6 | 7 | 8 ...
         W0                     -------------
         W1                           -------------
         W2                                 -------------
 
-    Memory: the triples of panes whose first window is open, and the edges of open windows.
+    Memory: the triples of panes whose first window is open, and the edges of the open windows.
     """
 
     def __init__(self, frame: CountFrame, *, closes_partial: bool = True) -> None:
         super().__init__(frame, closes_partial=closes_partial)
         self._numbers = TimeFrame(frame.size, frame.step, bounds="[)")
         self._edges: dict[int, int] = {}
-        self._panes: deque[_Held] = deque()
+        self._panes: deque[_CountedPane] = deque()
 
     def fresh(self, matcher: Matcher, now: int) -> Iterator[tuple[Pane, Matched]]:
-        """Yield the solutions of panes that the last closed window is the first to hold.
+        """Yield the solutions of the panes that the last closed window is the first to hold.
 
-        Each came with the number of its element. Their triples are forgotten.
+        The time of a solution is the number of its item. The triples of the panes are dropped.
         """
         while self._panes and self._panes[0].pane.first <= self.closed:
             pane, triples, numbers = self._panes.popleft()
             if triples:
-                came = np.array(numbers, dtype=np.int64)
-                _, sizes = np.unique(came, return_counts=True)
-                yield pane, matcher.match(triples, came, now, sizes.tolist())
+                times = np.array(numbers, dtype=np.int64)
+                _, sizes = np.unique(times, return_counts=True)
+                yield pane, matcher.match(triples, times, now, sizes.tolist())
 
     def content(self) -> Iterable[tuple[Pane, Sequence[Triple]]]:
-        """Return what nobody has looked at of the last closed window; the rest is forgotten."""
-        held = (held for held in self._panes if held.pane.first <= self.closed)
-        return [(pane, triples) for pane, triples, _ in held]
+        """Return the unread panes of the last closed window; read panes are dropped."""
+        unread = (each for each in self._panes if each.pane.first <= self.closed)
+        return [(pane, triples) for pane, triples, _ in unread]
 
     def _add(self, timestamp: int, triples: Sequence[Triple]) -> None:
         number = self._count
         if not self._is_edge(number - 1):
             self._edges.pop(number - 1, None)
-        self._edges[number] = timestamp  # where a window that is not full may end
+        self._edges[number] = timestamp  # a window that is not full may end here
         pane = self._numbers.pane(number)
         if pane is None:
             return
         if not self._panes or self._panes[-1].pane != pane:
-            self._panes.append(_Held(pane, [], []))
+            self._panes.append(_CountedPane(pane, [], []))
         self._panes[-1].triples.extend(triples)
         self._panes[-1].numbers.extend([number] * len(triples))
 
@@ -254,27 +261,97 @@ class CountedScan(CountScan):
         for number in range(until - self.frame.step, until):  # windows close one by one
             self._edges.pop(number, None)
 
-    def _held_state(self) -> StateData:
+    def _items_state(self) -> StateData:
         panes = [
             [pane.first, pane.last, triples_text(triples), numbers]
             for pane, triples, numbers in self._panes
         ]
         return {"count": self._count, "edges": [*map(list, self._edges.items())], "panes": panes}
 
-    def _restore_held(self, state: StateData) -> None:
+    def _restore_items(self, state: StateData) -> None:
         self._count = state["count"]
         self._edges = dict(state["edges"])
         self._panes = deque(
-            _Held(Pane(first, last), read_triples(text), list(numbers))
+            _CountedPane(Pane(first, last), read_triples(text), list(numbers))
             for first, last, text, numbers in state["panes"]
         )
-        if any(len(held.triples) != len(held.numbers) for held in self._panes):
+        if any(len(each.triples) != len(each.numbers) for each in self._panes):
             raise ValueError("a triple has no number")
 
 
-class _Held(NamedTuple):
-    """A pane that nobody has looked at: its triples, and the number of the element of each."""
+class _CountedPane(NamedTuple):
+    """An unread pane: its triples, and for each triple the number of its item."""
 
     pane: Pane
     triples: list[Triple]
     numbers: list[int]
+
+
+class _ElementOrder:
+    """A reorder buffer that releases elements by timestamp. Memory: the waiting elements."""
+
+    def __init__(self, frame: CountFrame) -> None:
+        self._by_triples = frame.unit == "TRIPLES"
+        self._heap: list[_Waiting] = []
+        self._numbers = count()  # equal elements keep their order of arrival
+        self._watermark = -inf
+        self.waiting = 0
+        """The number of waiting items: elements, or their triples."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the stream has ended."""
+        return self._watermark == inf
+
+    def take(self, timestamp: int, triples: Sequence[Triple], watermark: float) -> Refusal | None:
+        """Let an element wait until no other can precede it."""
+        if timestamp < max(watermark, self._watermark):
+            return PASSED
+        triples = tuple(sorted(set(triples), key=str)) if len(triples) > 1 else tuple(triples)
+        self._push(timestamp, triples)
+        return None
+
+    def _push(self, timestamp: int, triples: Sequence[Triple]) -> None:
+        key = triples_text(triples)
+        heapq.heappush(self._heap, (timestamp, key, next(self._numbers), triples))
+        self.waiting += len(triples) if self._by_triples else 1
+
+    def settled(self, watermark: float) -> Iterator[_Item]:
+        """Yield the items that no other can precede, in order: elements, or single triples."""
+        self._watermark = max(self._watermark, watermark)
+        while self._heap and self._heap[0][0] < watermark:
+            timestamp, _, _, triples = heapq.heappop(self._heap)
+            self.waiting -= len(triples) if self._by_triples else 1
+            if self._by_triples:
+                yield from ((timestamp, (triple,)) for triple in triples)
+            else:
+                yield timestamp, triples
+
+    def state(self) -> StateData:
+        waiting = ((timestamp, triples) for timestamp, _, _, triples in sorted(self._heap))
+        return {"waiting": _columns(waiting), "watermark": self._watermark}
+
+    def restore(self, state: StateData) -> None:
+        self._heap, self._numbers, self.waiting = [], count(), 0
+        for timestamp, triples in _items(state["waiting"]):
+            self._push(timestamp, triples)
+        self._watermark = state["watermark"]
+
+
+def _columns(items: Iterable[_Item]) -> StateData:
+    """Return items as plain data, to be read by `_items`."""
+    rows = list(items)
+    return {
+        "timestamps": [timestamp for timestamp, _ in rows],
+        "sizes": [len(triples) for _, triples in rows],
+        "triples": triples_text(triple for _, triples in rows for triple in triples),
+    }
+
+
+def _items(state: StateData) -> Iterator[_Item]:
+    triples = iter(read_triples(state["triples"]))
+    for timestamp, size in zip(state["timestamps"], state["sizes"], strict=True):
+        part = tuple(islice(triples, size))
+        if len(part) < size:
+            raise ValueError("a triple of an element is missing")
+        yield timestamp, part

@@ -1,13 +1,13 @@
-"""The solutions that elements give to the WINDOW blocks of a query, as triples.
+"""The solutions of WINDOW blocks within single elements, described as triples.
 
     an element    :b :free 28 ; :rain 0.32 .
     a block       WINDOW :w { ?s :free ?f ; :rain ?r }
     its solution  <...:solution:e1> <...:block:0:s> :b ; <...:block:0:f> 28 ; <...:block:0:r> 0.32
 
-The node of a solution is named after the block, the solution, and the number of equal ones that the
-element gives before it. So a solution that several elements give is there once, or as often as the
-element that gives it most often does, and leaves a window with the last of them. Where that counts,
-a node also says when its elements came: `<...:solution:e1> <...:came> 3000, 5000`.
+The node of a solution is a hash of the block, the solution, and the number of equal solutions that
+precede it in the element. So a solution that several elements give appears once, or as often as the
+element that gives it most often, and leaves a window with the last of them. Where the query needs
+arrival times, the node also has those of its elements: `<...:solution:e1> <...:came> 3000, 5000`.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ __all__ = ["CAME_PREDICATE", "Describing", "ElementBlock"]
 _SOLUTION = "urn:rsp-engine:solution:"
 _BLOCK = "urn:rsp-engine:block:"
 CAME_PREDICATE = "urn:rsp-engine:came"
-"""The property that says when an element came that gives a solution."""
+"""The property for the arrival time of an element that gives a solution."""
 _TRUE = '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
 
 
 @dataclass(frozen=True, slots=True)
 class ElementBlock:
-    """A WINDOW block, by its number in the query: its variables, and what is asked of an element.
+    """A WINDOW block: its number in the query, its variables, and the query over an element.
 
-    `is_marked` where a solution may have no values at all. `reads_graphs` where it looks into
-    static graphs. `is_timed` where it counts when solutions came.
+    `is_marked` if a solution may have no bindings at all. `reads_graphs` if the block reads static
+    graphs. `is_timed` if the answer depends on the arrival times of solutions.
     """
 
     number: int
@@ -52,20 +52,20 @@ class ElementBlock:
     is_timed: bool = False
 
     def iri(self, name: str) -> str:
-        """Return the property that holds the value of a variable; that of no name is the mark."""
+        """Return the property for the value of a variable; the empty name is the mark."""
         return f"{_BLOCK}{self.number}:{quote(name)}"
 
 
 class Describing:
-    """Describes the solutions of some blocks. The store holds the static graphs."""
+    """The description of solutions of several blocks. The store contains the static graphs."""
 
     def __init__(self, blocks: Sequence[ElementBlock], store: ox.Store) -> None:
-        self._blocks = [_Described(block, store) for block in blocks]
+        self._blocks = [_BlockDescriber(block, store) for block in blocks]
 
     def together(
         self, triples: Sequence[ox.Triple], sizes: Sequence[int], times: Sequence[int]
     ) -> WrittenTriples:
-        """Return the solutions of elements that have these sizes and times, each triple once."""
+        """Return the solutions of elements with these sizes and times, each triple once."""
         lines = dict.fromkeys(line for each in self._lines(triples, sizes, times) for line in each)
         return WrittenTriples("\n".join(lines))
 
@@ -78,17 +78,17 @@ class Describing:
     def _lines(
         self, triples: Sequence[ox.Triple], sizes: Sequence[int], times: Sequence[int]
     ) -> list[list[str]]:
-        found: list[list[str]] = [[] for _ in sizes]
+        lines: list[list[str]] = [[] for _ in sizes]
         for block in self._blocks:
             for place, line in block.lines(triples, sizes, times):
-                found[place].append(line)
-        return found
+                lines[place].append(line)
+        return lines
 
 
-class _Described:
+class _BlockDescriber:
     def __init__(self, block: ElementBlock, store: ox.Store) -> None:
         self._number = block.number
-        self._asking = ElementQuery(block.asked, store)
+        self._query = ElementQuery(block.asked, store)
         self._width = len(block.names)
         self._properties = [f"<{block.iri(name)}>" for name in block.names]
         self._mark = f"<{block.iri('')}> {_TRUE}" if block.is_marked else None
@@ -97,9 +97,9 @@ class _Described:
     def lines(
         self, triples: Sequence[ox.Triple], sizes: Sequence[int], times: Sequence[int]
     ) -> Iterator[tuple[int, str]]:
-        """Yield triples as text, each with the place of the element that gives them."""
+        """Yield the triples of all solutions as text, each with the index of its element."""
         seen: Counter[tuple[int, str]] = Counter()
-        for place, row in self._asking.rows(triples, sizes, now=0):
+        for place, row in self._query.rows(triples, sizes, now=0):
             terms = row[: self._width]
             text = row_text(terms)
             node = self._node(text, seen[place, text])
@@ -113,5 +113,5 @@ class _Described:
                     yield place, f"{node} {verb} {term}"
 
     def _node(self, text: str, number: int) -> str:
-        named = blake2b(f"{self._number} {number} {text}".encode(), digest_size=16)
-        return f"<{_SOLUTION}{named.hexdigest()}>"
+        digest = blake2b(f"{self._number} {number} {text}".encode(), digest_size=16)
+        return f"<{_SOLUTION}{digest.hexdigest()}>"

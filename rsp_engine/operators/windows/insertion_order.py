@@ -1,9 +1,9 @@
-"""In which order a store has its quads.
+"""The order of quads in an Oxigraph store.
 
-Oxigraph's own order is that of insertion, and it never forgets: a quad that was removed and comes
-again stands where it stood at first, and keeps its memory in between. So where an answer depends on
-the order (that of SAMPLE does, or of GROUP_CONCAT), it would depend on all that ever was in the
-store; a store that is out of order, or keeps too much that is gone, is to be filled anew.
+Oxigraph iterates in insertion order, and keeps it for removed quads: a quad that is inserted again
+returns to its first position, and its memory is never freed. So an answer that depends on the order
+(SAMPLE, GROUP_CONCAT) would depend on everything the store ever contained. A store that is out of
+order, or keeps too many removed quads, must be replaced by a newly filled one.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ __all__ = ["InsertionOrder", "OrderedGraph"]
 
 
 class OrderedGraph(Protocol):
-    """A graph of a store that comes and goes, and can move to another store."""
+    """A graph of a store whose content changes, and which can move to another store."""
 
     gone: int
-    """How many of its quads were removed from the store since it was new."""
+    """The number of quads removed since the store was new."""
 
     def __len__(self) -> int: ...
 
     def is_in_order(self) -> bool:
-        """Tell whether the store has its quads in the order that a new one would have."""
+        """Return whether the store has its quads in the order of a newly filled store."""
 
     def move_to(self, store: Store) -> None:
-        """Stand in a new store from now on, in order."""
+        """Move to a new store, with the quads in order."""
 
 
 class InsertionOrder:
-    """The places of the quads of a graph in a store. Memory: all that came since it was new.
+    """The positions of the quads of a graph in a store. Memory: all quads ever inserted.
 
     >>> from pyoxigraph import NamedNode, Quad
     >>> a, b = (Quad(node, node, node) for node in map(NamedNode, ("urn:a", "urn:b")))
@@ -48,10 +48,10 @@ class InsertionOrder:
     def __init__(self) -> None:
         self._places: dict[Quad, int] = {}
         self.has_repeats = False
-        """Whether one came twice: as long as none does, what comes is the last."""
+        """Whether a quad was inserted twice; otherwise insertion order is arrival order."""
 
     def add(self, quads: Iterable[Quad]) -> None:
-        """Note quads that come in this order."""
+        """Record quads that are inserted in this order."""
         places = self._places
         for quad in quads:
             place = len(places)
@@ -59,6 +59,6 @@ class InsertionOrder:
                 self.has_repeats = True
 
     def are_in_order(self, quads: Iterable[Quad]) -> bool:
-        """Tell whether quads that are there stand in this order; each counts where it is first."""
+        """Return whether the store has these quads in this order, ignoring repetitions."""
         places = [self._places[quad] for quad in dict.fromkeys(quads)]
         return all(map(int.__lt__, places, places[1:]))

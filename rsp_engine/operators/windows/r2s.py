@@ -1,7 +1,7 @@
-"""R2S: what of an answer leaves the query (RSP-QL; Arasu, Babu, Widom: CQL, VLDB Journal 15(2)).
+"""R2S: the rows that a query emits (RSP-QL; Arasu, Babu, Widom: CQL, VLDB Journal 15(2)).
 
-RSTREAM gives all rows, ISTREAM those that the answer before did not have, DSTREAM those of the
-answer before that this one does not have. Rows are a bag: of three equal rows, one may be new.
+RSTREAM emits all rows, ISTREAM the rows that the previous answer does not have, DSTREAM the rows of
+the previous answer that this one does not have. Rows are a bag: one of three equal rows may be new.
 """
 
 from __future__ import annotations
@@ -21,42 +21,42 @@ Row = TypeVar("Row")
 def bag_difference(
     rows: Sequence[Row], others: Sequence[Row], key: Callable[[Row], Hashable]
 ) -> list[Row]:
-    """Return the rows that are left when each of the others takes an equal one away.
+    """Return the rows that remain after removing one equal row for each of the others.
 
     >>> bag_difference(["a", "b", "a", "c"], ["a", "d"], key=str)
     ['b', 'a', 'c']
     """
-    taken = Counter(map(key, others))
-    left = []
+    removals = Counter(map(key, others))
+    rest = []
     for row in rows:
         identity = key(row)
-        if taken[identity] > 0:
-            taken[identity] -= 1
+        if removals[identity] > 0:
+            removals[identity] -= 1
         else:
-            left.append(row)
-    return left
+            rest.append(row)
+    return rest
 
 
 class StreamOperator:
-    """Remembers the answer before, if the kind of stream asks for it."""
+    """The R2S operator. ISTREAM and DSTREAM keep the previous answer."""
 
     def __init__(self, kind: R2S) -> None:
         self.kind = kind
-        self._before: Sequence[object] = ()
+        self._previous: Sequence[object] = ()
 
     def apply(self, rows: Sequence[Row], key: Callable[[Row], Hashable]) -> Sequence[Row]:
-        """Return what leaves the query, given the answer of this evaluation."""
+        """Return the rows to emit, given the answer of this evaluation."""
         if self.kind == "RSTREAM":
             return rows
-        before: Sequence[Row] = self._before  # type: ignore[assignment]
-        self._before = rows
-        new, old = (rows, before) if self.kind == "ISTREAM" else (before, rows)
+        previous: Sequence[Row] = self._previous  # type: ignore[assignment]
+        self._previous = rows
+        new, old = (rows, previous) if self.kind == "ISTREAM" else (previous, rows)
         return bag_difference(new, old, key)
 
     def state(self, write: Callable[[Sequence[Any]], Any]) -> Any:  # noqa: ANN401 - plain data
-        """Return the answer before, as plain data that `write` makes of its rows."""
-        return write(self._before)
+        """Return the previous answer as plain data, converted by `write`."""
+        return write(self._previous)
 
     def restore(self, state: Any, read: Callable[[Any], Sequence[object]]) -> None:  # noqa: ANN401
-        """Take the answer before back."""
-        self._before = read(state)
+        """Restore the previous answer, converted by `read`."""
+        self._previous = read(state)

@@ -3,12 +3,12 @@
 (SECRET: Botan, Derakhshan, Dindar, Haas, Miller, Tatbul, PVLDB 3(1), 2010: a report says when
 the content of windows becomes visible; here always when one of them closes.)
 
-    nonempty   an instant counts if one of the windows holds something; ISTREAM and DSTREAM also
-               see the first empty one after it, since rows end there
-    every      all instants from the first to the last at which one of the windows holds something
+    nonempty   every instant at which one of the windows has content; with ISTREAM and DSTREAM also
+               the first empty instant after it, because the last rows end there
+    every      all instants from the first to the last at which one of the windows has content
 
-With several windows, an instant is one at which one of them closes; each of the others counts
-with the content it had when it last closed, and nothing counts before each has closed once.
+With several windows, an instant is one at which any of them closes. The others contribute the
+content of their last closed window. The first report waits until every window has closed once.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ReportKind = Literal["nonempty", "every"]
 
 
 class Report:
-    """Moves the scans of a query from one instant of evaluation to the next.
+    """The schedule of evaluations. It moves the scans of a query from instant to instant.
 
-    A query that also `counts` elements is evaluated at an instant when later elements have come,
-    whatever the bounds: until then another window may close at the same instant.
+    `counts` says that the query has count windows. Its instants are reported once a later element
+    has arrived, whatever the bounds: until then another window may close at the same instant.
     """
 
     def __init__(
@@ -57,63 +57,63 @@ class Report:
         self._waiting: int | None = None
 
     def due(self, watermark: float) -> Iterator[int]:
-        """Yield the instants that the watermark has passed, the scans moved to each.
+        """Yield the instants that the watermark has passed, with the scans moved to each.
 
-        The content of the scans is that of the instant until the next one is asked for.
+        The scans keep the content of an instant until the next one is requested.
         """
         self.begin(watermark)
-        while (moved := self.advance(watermark)) is not None:
-            instant, is_reported = moved
+        while (move := self.advance(watermark)) is not None:
+            instant, is_reported = move
             if is_reported:
                 yield instant
 
     def begin(self, watermark: float) -> None:
-        """Learn how far the watermark has come, before `peek` and `advance`."""
-        self._see(watermark)
+        """Set the watermark, before `peek` and `advance`."""
+        self._note_watermark(watermark)
         for scan in self._scans:
             scan.has_news = False
             scan.settle(watermark)
 
     def peek(self, watermark: float) -> tuple[int, int] | None:
-        """Return the next instant, if it may be due, and the last index of a window that closes."""
-        found = [scan.next(skip_empty=self._may_skip()) for scan in self._scans]
-        coming = [(window[1], window[0]) for window in found if window is not None]
+        """Return the next instant, if it may be due, and the largest index of a next window."""
+        windows = [scan.next(skip_empty=self._may_skip()) for scan in self._scans]
+        coming = [(window[1], window[0]) for window in windows if window is not None]
         if not coming or not self._has_passed(min(coming)[0], watermark):
             return None
         return min(coming)[0], max(coming)[1]
 
     def advance(self, watermark: float) -> tuple[int, bool] | None:
-        """Move the scans to the next instant, if one is due, and tell whether it is reported."""
+        """Move the scans to the next due instant; return it, and whether it is reported."""
         instant = self._next(watermark)
         return None if instant is None else (instant, self._is_reported())
 
     def may_be_due(self, watermark: float) -> bool:
-        """Tell, without looking closer, whether anything may be due."""
-        self._see(watermark)
+        """Return, by a quick check, whether an evaluation may be due."""
+        self._note_watermark(watermark)
         if watermark == inf or self._has_passed(self._nothing_before, watermark):
             return True
-        for scan in self._scans:  # noqa: SIM110 - asked for every element, and `any` is slower
+        for scan in self._scans:  # noqa: SIM110 - called for every element, and `any` is slower
             if scan.has_news:
                 return True
         return False
 
     def quiet_until(self) -> float:
-        """Return the largest watermark that is known, without looking closer, to make nothing due.
+        """Return the largest watermark that, by a quick check, makes no evaluation due.
 
-        It holds until an element is news to one of the scans.
+        It is valid until the `has_news` of a scan becomes true.
         """
         if any(scan.has_news for scan in self._scans):
             return -inf
         return self._nothing_before - 1 if self._reports_at else self._nothing_before
 
     def waits_for(self, watermark: float) -> float:
-        """Return the watermark up to which nothing more will be reported."""
+        """Return the watermark up to which no more instants will be reported."""
         if self._waiting is None or watermark == inf:
             return watermark
         return min(watermark, self._waiting)
 
-    def _see(self, watermark: float) -> None:
-        """Remember how far the watermark came before the end."""
+    def _note_watermark(self, watermark: float) -> None:
+        """Keep the last watermark before the end of the stream."""
         if watermark < inf:
             self._watermark = watermark
 
@@ -121,19 +121,19 @@ class Report:
         return watermark >= instant if self._reports_at else watermark > instant
 
     def _was_closed(self, instant: float) -> bool:
-        """Tell whether windows of an instant were closed before the end of the stream."""
+        """Return whether the windows of an instant closed before the end of the stream."""
         return self._watermark >= instant if self._closes_at else self._watermark > instant
 
     def _next(self, watermark: float) -> int | None:
-        """Move to the next instant, if it is known to be over."""
+        """Move the scans to the next instant, if the watermark has passed it."""
         coming = [scan.next(skip_empty=self._may_skip()) for scan in self._scans]
         instants = [window[1] for window in coming if window is not None]
         self._nothing_before = min(instants, default=inf)
         if not instants or not self._has_passed(self._nothing_before, watermark):
             return None
         instant = min(instants)
-        # Past the last content nothing is due: not at the end of a stream, and not before the
-        # windows in between are known to be in between.
+        # Nothing after the last content is due: not at the end of the stream, and with `every` not
+        # before later content shows that the empty windows lie in between.
         waits = self._kind == "every" or (watermark == inf and not self._was_closed(instant))
         if waits and instant > max(scan.last_content() for scan in self._scans):
             self._nothing_before = inf
@@ -144,7 +144,7 @@ class Report:
         return instant
 
     def _may_skip(self) -> bool:
-        """Tell whether windows may be passed over until one holds something."""
+        """Return whether empty windows may be skipped."""
         if self._kind == "every" and self._has_started:
             return False
         is_over = self._was_empty or not self._sees_ends
@@ -158,7 +158,7 @@ class Report:
                 scan.close_until(instant)
 
     def state(self) -> StateData:
-        """Return how far the report has come, beside the scans."""
+        """Return the progress of the report; the scans have their own states."""
         return {
             "watermark": self._watermark,
             "has_started": self._has_started,
@@ -168,7 +168,7 @@ class Report:
         }
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state; the scans are restored by themselves."""
+        """Restore the progress; the scans are restored separately."""
         self._watermark, self._nothing_before = state["watermark"], state["nothing_before"]
         self._has_started, self._was_empty = state["has_started"], state["was_empty"]
         self._waiting = state["waiting"]

@@ -1,8 +1,8 @@
 """S2R: from a stream to the content of its windows.
 
-A scan holds what its open windows need and nothing else. It is told the watermark, takes elements,
-and closes its windows in order. (RSP-QL: Dell'Aglio, Della Valle, Calbimonte, Corcho: RSP-QL
-semantics, IJSWIS 10(4), 2014, where a window operator maps a stream to a graph at an instant.)
+A scan keeps only what its open windows need. It takes elements and the watermark, and closes its
+windows in order. (RSP-QL: Dell'Aglio, Della Valle, Calbimonte, Corcho: RSP-QL semantics, IJSWIS
+10(4), 2014, where a window operator maps a stream to a graph at an instant.)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an element was not taken; `is_fault` unless the query itself leaves it out."""
+    """The reason why a scan rejects an element; `is_fault` unless the query itself excludes it."""
 
     reason: str
     is_fault: bool = True
@@ -45,27 +45,27 @@ PASSED = Refusal("late: elements after it have been counted")
 BEFORE_T0 = Refusal("before t0: it is before the first window")
 BETWEEN_WINDOWS = Refusal("it falls between two windows", is_fault=False)
 NO_LANE = inf, -inf
-"""No two elements can be taken together."""
+"""The empty interval: no two elements can be taken together."""
 
 
 class Contents(Protocol):
-    """What can be asked for the content of a window."""
+    """A provider of the content of a window."""
 
     def content(self) -> Iterable[tuple[Hashable, Sequence[Triple]]]:
         """Return the parts of the content of the last closed window, each with its own key.
 
-        A part with a key that was seen before is the same as it was then.
+        The part of a key never changes from one window to the next.
         """
 
 
 class Scan(Contents, Protocol):
-    """A window over a stream. Windows are closed in order, by their index."""
+    """The S2R operator of one window clause. It closes its windows in order, by their index."""
 
     closed: int
-    """The last window that was closed, -1 before the first."""
+    """The index of the last closed window, -1 before the first."""
 
     has_news: bool
-    """Whether a window may be due that was not when this was last set to false."""
+    """Whether a window may have become due since this was last set to false."""
 
     def take(
         self,
@@ -74,37 +74,41 @@ class Scan(Contents, Protocol):
         watermark: float,
         lane: Lane | None = None,
     ) -> Refusal | None:
-        """Take an element, or say why not; or a lane of them, of which it is the first."""
+        """Take an element, or return why it is rejected.
+
+        With a `lane`, the triples are those of all its elements, and the timestamp is that of the
+        first.
+        """
 
     def lane(self, watermark: float) -> tuple[float, float]:
-        """Return after and up to which instant elements can be taken together, as one.
+        """Return the interval `(after, up to]` in which elements can be taken together as a lane.
 
-        They are those of the pane of the element before: all are taken, into the same windows.
+        It is the pane of the previous element: its elements all go into the same open windows.
         """
 
     def settle(self, watermark: float) -> None:
-        """Learn that no element before the watermark is still to come."""
+        """Advance the watermark: no earlier element will arrive."""
 
     def next(self, *, skip_empty: bool) -> tuple[int, int] | None:
-        """Return the next window to close and its instant, if they are known."""
+        """Return the index and the closing instant of the next window, if they are known."""
 
     def last_content(self) -> float:
-        """Return the instant at which the last window closes that holds an element so far."""
+        """Return the closing instant of the last window that has content so far."""
 
     def close(self, index: int) -> None:
-        """Close the windows up to this one, and forget what no later one holds."""
+        """Close the windows up to this one, and drop what no later window holds."""
 
     def close_until(self, instant: int) -> None:
-        """Close every window that closes at an instant or before."""
+        """Close every window whose closing instant is not after `instant`."""
 
     def interval(self) -> Interval:
-        """Return the edges of the last window that was closed."""
+        """Return the edges of the last closed window."""
 
     def is_empty(self) -> bool:
-        """Tell whether the last closed window holds nothing."""
+        """Return whether the last closed window has no content."""
 
     def state(self) -> StateData:
-        """Return what is held, as plain data, to be restored from."""
+        """Return the state of the scan as plain data."""
 
     def restore(self, state: StateData) -> None:
-        """Go on from a state."""
+        """Restore the scan from a state."""

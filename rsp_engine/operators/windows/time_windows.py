@@ -1,4 +1,4 @@
-"""Windows over event time: one list of triples per pane."""
+"""Scans of windows over event time, with one list of triples per pane."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ __all__ = ["DescribedScan", "ElementScan", "TimeScan", "TimedScan"]
 
 
 class TimeScan:
-    """A window over event time. Memory: the triples of the windows that are open."""
+    """The scan of a window over event time. Memory: the triples of the open windows."""
 
     def __init__(self, frame: TimeFrame) -> None:
         self.frame = frame
         self.closed = -1
         self.has_news = False
-        self._panes: dict[Pane, _Held] = {}
-        self._written: dict[Pane, WrittenTriples] = {}  # panes that are not in the other
-        self._texts: dict[Pane, tuple[str, TextBlocks]] = {}  # of these, what states know
+        self._panes: dict[Pane, _PaneTriples] = {}
+        self._written: dict[Pane, WrittenTriples] = {}  # unparsed panes; disjoint from _panes
+        self._texts: dict[Pane, tuple[str, TextBlocks]] = {}  # their text in the last state
         self._last = -1
-        # The pane of the element before: mostly the next one belongs to it as well. With `[)` all
-        # edges are one later in terms of `(]`, times being integers.
+        # The edges of the previous element's pane are cached, because the next element mostly
+        # falls into the same pane. Times are integers, so `[)` is `(]` shifted by one.
         self._shift = 0 if frame.bounds == "(]" else 1
         self._low, self._high, self._until = 0, -1, 0
-        self._current = _Held()
-        self._into = self._current  # where the element before was put
+        self._current = _PaneTriples()
+        self._target = self._current  # the pane that received the previous element
 
     def take(
         self,
@@ -57,10 +57,10 @@ class TimeScan:
         watermark: float,
         lane: Lane | None = None,
     ) -> Refusal | None:
-        """Put an element into its pane; of its windows those that are closed do not count."""
+        """Put an element into its pane, restricted to those of its windows that are still open."""
         shift = self._shift
         if self._low < timestamp + shift <= self._high and watermark + shift <= self._until:
-            self._into = self._current
+            self._target = self._current
             self._current.extend(triples)
             return None
         pane = self.frame.pane(timestamp)
@@ -70,65 +70,66 @@ class TimeScan:
         if pane.last <= closed:
             return LATE
         if pane.first <= closed:
-            self._into = self._pane(Pane(int(closed) + 1, pane.last))
-            self._into.extend(triples)
+            self._target = self._pane(Pane(int(closed) + 1, pane.last))
+            self._target.extend(triples)
             return None
         edges = self.frame.edges(pane)
         self._low, self._high = edges.open, edges.close
         self._until = self.frame.interval(pane.first).close
-        self._into = self._current = self._pane(pane)
+        self._target = self._current = self._pane(pane)
         self._current.extend(triples)
         return None
 
     def put(self, pane: Pane, triples: Sequence[Triple]) -> None:
-        """Put triples into a pane, all of whose windows are open."""
+        """Put triples into a pane whose windows are all open."""
         if isinstance(triples, WrittenTriples) and pane not in self._panes:
             self._written.setdefault(pane, WrittenTriples()).add(triples.text)
-            self._meet(pane)
+            self._note_pane(pane)
         else:
             self._pane(pane).extend(triples)
 
     def release(self, pane: Pane) -> None:
-        """Forget the content of a pane that nobody will ask for again; that it was there stays."""
+        """Drop the content of a pane that is no longer needed; the pane still counts as filled."""
         if pane in self._written:
             self._written[pane] = WrittenTriples()
         else:
             self._panes[pane].clear()
 
     def lane(self, watermark: float) -> tuple[float, float]:
-        """Return the edges of the pane of the element before, if all its windows are open.
+        """Return the edges of the previous element's pane, if all its windows are open.
 
-        Its elements leave them open: the watermark is never past the element that raises it.
+        Elements of that pane keep its windows open, because the watermark never exceeds the
+        timestamp of the element that raises it.
         """
         if watermark + self._shift > self._until:
             return NO_LANE
         return self._low - self._shift, self._high - self._shift
 
-    def _pane(self, pane: Pane) -> _Held:
+    def _pane(self, pane: Pane) -> _PaneTriples:
         if pane not in self._panes:
-            self._panes[pane] = self._new()
+            self._panes[pane] = self._new_pane()
             self._panes[pane].extend(self._written.pop(pane, ()))
-            self._meet(pane)
+            self._note_pane(pane)
         return self._panes[pane]
 
-    def _meet(self, pane: Pane) -> None:
+    def _note_pane(self, pane: Pane) -> None:
         self._last = max(self._last, pane.last)
         self.has_news = True
 
-    def _held(self) -> list[Pane]:
-        """Return the panes that hold something, in the order of time."""
+    def _filled_panes(self) -> list[Pane]:
+        """Return the panes with content, in time order."""
         return sorted([*self._panes, *self._written]) if self._written else sorted(self._panes)
 
-    def _new(self) -> _Held:
-        return _Held()
+    def _new_pane(self) -> _PaneTriples:
+        return _PaneTriples()
 
     def settle(self, watermark: float) -> None:
-        """Do nothing: the instants of time windows are known beforehand."""
+        """Do nothing: the closing instants of time windows are known in advance."""
 
     def next(self, *, skip_empty: bool) -> tuple[int, int] | None:
         index = self.closed + 1
         if skip_empty:
-            coming = [max(pane.first, index) for pane in self._held() if pane.last >= index]
+            coming = [max(pane.first, index) for pane in self._filled_panes() if pane.last >= index]
             if not coming:
                 return None
             index = min(coming)
@@ -151,21 +152,24 @@ class TimeScan:
         return self.frame.interval(self.closed)
 
     def content(self) -> Iterable[tuple[Pane, Sequence[Triple]]]:
-        held = (pane for pane in self._held() if pane.first <= self.closed <= pane.last)
         panes: dict[Pane, Sequence[Triple]] = {**self._panes, **self._written}
-        return [(pane, panes[pane]) for pane in held]
+        return [
+            (pane, panes[pane])
+            for pane in self._filled_panes()
+            if pane.first <= self.closed <= pane.last
+        ]
 
     def is_empty(self) -> bool:
-        return not any(pane.first <= self.closed <= pane.last for pane in self._held())
+        return not any(pane.first <= self.closed <= pane.last for pane in self._filled_panes())
 
     def state(self) -> StateData:
-        """Return the panes in time order; which of them came last is found again by itself."""
-        self._texts = {pane: held for pane, held in self._texts.items() if pane in self._written}
+        """Return the panes in time order; the cached current pane is not part of the state."""
+        self._texts = {pane: text for pane, text in self._texts.items() if pane in self._written}
         panes = {
             pane.name: self._saved_text(pane)
             if pane in self._written
             else self._saved(self._panes[pane])
-            for pane in self._held()
+            for pane in self._filled_panes()
         }
         return {
             "closed": self.closed,
@@ -177,15 +181,15 @@ class TimeScan:
 
     def restore(self, state: StateData) -> None:
         self.closed, self._last = state["closed"], state["last"]
-        panes = sorted((Pane.named(name), held) for name, held in state["panes"].items())
+        panes = sorted((Pane.named(name), saved) for name, saved in state["panes"].items())
         if len(panes) != state["size"]:
             raise ValueError(f"{state['size']} panes were saved")
-        self._panes = {pane: self._read(held) for pane, held in panes}
+        self._panes = {pane: self._read(saved) for pane, saved in panes}
         self._written, self._texts = {}, {}
         self.has_news = state["has_news"]
 
     def _saved_text(self, pane: Pane) -> StateData:
-        """Return the triples of a pane that nobody has read, as plain data."""
+        """Return the triples of an unparsed pane as plain data."""
         text = self._written[pane].text
         known, lines = self._texts.get(pane, ("", TextBlocks()))
         if not text.startswith(known):
@@ -193,15 +197,15 @@ class TimeScan:
         self._texts[pane] = text, lines
         return lines.state(text.split("\n") if text and text is not known else [], str)
 
-    def _saved(self, held: _Held) -> StateData:
-        return held.texts.state(held, str)
+    def _saved(self, triples: _PaneTriples) -> StateData:
+        return triples.texts.state(triples, str)
 
-    def _read(self, state: StateData) -> _Held:
-        return _Held(read_triples("\n".join(rows_of(state["rows"], state["size"]))))
+    def _read(self, state: StateData) -> _PaneTriples:
+        return _PaneTriples(read_triples("\n".join(rows_of(state["rows"], state["size"]))))
 
 
 class ElementScan(TimeScan):
-    """A window over event time that also knows which triples came in one element."""
+    """The scan of a window over event time that also keeps the boundaries of elements."""
 
     def take(
         self,
@@ -212,21 +216,22 @@ class ElementScan(TimeScan):
     ) -> Refusal | None:
         refusal = super().take(timestamp, triples, watermark)
         if refusal is None:
-            _elements(self._into).sizes.extend((len(triples),) if lane is None else lane.sizes)
+            _elements(self._target).sizes.extend((len(triples),) if lane is None else lane.sizes)
         return refusal
 
     def sizes(self, pane: Pane) -> Sequence[int]:
-        """Return how many triples each element of a pane has, in the order of the triples."""
+        """Return the number of triples of each element of a pane, in the order of the triples."""
         return _elements(self._panes[pane]).sizes
 
-    def _new(self) -> _Held:
-        return _Elements()
+    def _new_pane(self) -> _PaneTriples:
+        return _PaneElements()
 
 
 class DescribedScan(ElementScan):
-    """A window over event time whose content are the solutions of its elements, as triples.
+    """The scan of a window over event time whose content is the solutions of its elements.
 
-    An element is looked at when the first window that holds it has closed.
+    Solutions are described as triples. An element is evaluated when the first window that holds it
+    has closed.
     """
 
     def __init__(self, frame: TimeFrame, describing: Describing) -> None:
@@ -242,48 +247,48 @@ class DescribedScan(ElementScan):
     ) -> Refusal | None:
         refusal = super().take(timestamp, triples, watermark, lane)
         if refusal is None:
-            came = (timestamp,) if lane is None else lane.timestamps
-            _described(self._into).times.extend(came)
+            times = (timestamp,) if lane is None else lane.timestamps
+            _described(self._target).times.extend(times)
         return refusal
 
     def put(self, pane: Pane, triples: Sequence[Triple]) -> None:
-        """Put solutions that others have described into a pane, all of whose windows are open."""
+        """Put solutions that are already described into a pane whose windows are all open."""
         text = triples.text if isinstance(triples, WrittenTriples) else triples_text(triples)
         _described(self._pane(pane)).solutions.add(text)
 
     def content(self) -> Iterable[tuple[Pane, Sequence[Triple]]]:
-        return [(pane, self._solutions(_described(held))) for pane, held in super().content()]
+        return [(pane, self._solutions(_described(part))) for pane, part in super().content()]
 
-    def _solutions(self, held: _Described) -> Sequence[Triple]:
-        if held.sizes:
-            held.solutions.add(self._describing.together(held, held.sizes, held.times).text)
-            held.forget_elements()
-        return held.solutions
+    def _solutions(self, pane: _DescribedElements) -> Sequence[Triple]:
+        if pane.sizes:
+            pane.solutions.add(self._describing.together(pane, pane.sizes, pane.times).text)
+            pane.forget_elements()
+        return pane.solutions
 
-    def _new(self) -> _Held:
-        return _Described()
+    def _new_pane(self) -> _PaneTriples:
+        return _DescribedElements()
 
-    def _saved(self, held: _Held) -> StateData:
-        found = _described(held)
+    def _saved(self, triples: _PaneTriples) -> StateData:
+        pane = _described(triples)
         return {
-            **super()._saved(held),
-            "sizes": [*found.sizes],
-            "times": [*found.times],
-            "solutions": found.solutions.text,
+            **super()._saved(triples),
+            "sizes": [*pane.sizes],
+            "times": [*pane.times],
+            "solutions": pane.solutions.text,
         }
 
-    def _read(self, state: StateData) -> _Held:
-        made = _Described(super()._read(state))
-        made.resize(state["sizes"])
+    def _read(self, state: StateData) -> _PaneTriples:
+        pane = _DescribedElements(super()._read(state))
+        pane.resize(state["sizes"])
         if len(state["times"]) != len(state["sizes"]):
             raise ValueError("an element has no time")
-        made.times.extend(state["times"])
-        made.solutions.add(state["solutions"])
-        return made
+        pane.times.extend(state["times"])
+        pane.solutions.add(state["solutions"])
+        return pane
 
 
 class TimedScan(ElementScan):
-    """A window over event time that also knows when each triple came."""
+    """The scan of a window over event time that also keeps the arrival time of each triple."""
 
     def take(
         self,
@@ -294,54 +299,55 @@ class TimedScan(ElementScan):
     ) -> Refusal | None:
         refusal = super().take(timestamp, triples, watermark, lane)
         if refusal is None:
-            came = [timestamp] * len(triples) if lane is None else lane.times()
-            _timed(self._into).times.extend(came)
+            times = [timestamp] * len(triples) if lane is None else lane.times()
+            _timed(self._target).times.extend(times)
         return refusal
 
     def put_matched(self, pane: Pane, matched: Matched) -> None:
-        """Put solutions that were matched elsewhere into a pane, all of whose windows are open."""
+        """Put solutions that are already matched into a pane whose windows are all open."""
         _timed(self._pane(pane)).matched.append(matched)
 
     def put_timed(self, pane: Pane, triples: Sequence[Triple], times: Integers) -> None:
-        """Put triples and their times into a pane, all of whose windows are open."""
-        into = _timed(self._pane(pane))
-        into.extend(triples)
-        into.times.extend(times.tolist())
-        into.sizes.extend([1] * len(triples))  # which element they came in does not matter then
+        """Put triples and their arrival times into a pane whose windows are all open."""
+        target = _timed(self._pane(pane))
+        target.extend(triples)
+        target.times.extend(times.tolist())
+        target.sizes.extend([1] * len(triples))  # only sent where element boundaries do not matter
 
     def times(self, pane: Pane) -> Integers:
-        """Return when the triples of a pane came, in the order of the triples."""
+        """Return the arrival times of the triples of a pane, in the order of the triples."""
         return np.array(_timed(self._panes[pane]).times, dtype=np.int64)
 
     def fresh(self, matcher: Matcher, now: int) -> Iterator[tuple[Pane, Matched]]:
-        """Yield the solutions of panes of the last closed window that nobody has looked at.
+        """Yield the solutions of the panes up to the last closed window, each pane once.
 
-        Some were matched elsewhere, and others are here. What they are made of is forgotten.
+        Solutions that arrived already matched are joined with those matched here. The triples of
+        the pane are released.
         """
-        held = ((p, _timed(t)) for p, t in self._panes.items() if p.first <= self.closed)
-        news = [(pane, found) for pane, found in held if found or found.matched]
-        for pane, found in sorted(news, key=itemgetter(0)):
-            came = self.times(pane)
-            here = [matcher.match(found, came, now, found.sizes)] if found else []
-            matched = Matched.joined([*found.matched, *here])
+        panes = ((p, _timed(t)) for p, t in self._panes.items() if p.first <= self.closed)
+        fresh = [(pane, content) for pane, content in panes if content or content.matched]
+        for pane, content in sorted(fresh, key=itemgetter(0)):
+            times = self.times(pane)
+            here = [matcher.match(content, times, now, content.sizes)] if content else []
+            matched = Matched.joined([*content.matched, *here])
             self.release(pane)
             yield pane, matched
 
-    def _new(self) -> _Held:
-        return _Timed()
+    def _new_pane(self) -> _PaneTriples:
+        return _TimedTriples()
 
-    def _saved(self, held: _Held) -> StateData:
-        found = _timed(held)
-        rows = found.texts.state(range(len(found)), lambda n: [str(found[n]), found.times[n]])
-        sizes = None if found.sizes == [1] * len(found) else [*found.sizes]
-        return {**rows, "sizes": sizes, "matched": found.matched_state()}
+    def _saved(self, triples: _PaneTriples) -> StateData:
+        pane = _timed(triples)
+        rows = pane.texts.state(range(len(pane)), lambda n: [str(pane[n]), pane.times[n]])
+        sizes = None if pane.sizes == [1] * len(pane) else [*pane.sizes]
+        return {**rows, "sizes": sizes, "matched": pane.matched_state()}
 
-    def _read(self, state: StateData) -> _Held:
+    def _read(self, state: StateData) -> _PaneTriples:
         rows = rows_of(state["rows"], state["size"])
-        made = _Timed(read_triples("\n".join([text for text, _ in rows])))
-        made.times.extend(time for _, time in rows)
+        pane = _TimedTriples(read_triples("\n".join([text for text, _ in rows])))
+        pane.times.extend(time for _, time in rows)
         sizes = state["sizes"]
-        made.resize([1] * len(made) if sizes is None else sizes)
+        pane.resize([1] * len(pane) if sizes is None else sizes)
         saved = state["matched"]
         width, texts, keys = saved["width"], saved["texts"], saved["keys"]
         times, numbers, kind = saved["times"], saved["numbers"], saved["kind"]
@@ -349,14 +355,14 @@ class TimedScan(ElementScan):
             raise ValueError("a solution has no time or no number")
         if texts:
             solutions: list[Any] = read_rows(texts, width)
-            found = np.array(times, dtype=np.int64), np.array(numbers, dtype=np.float64)
+            columns = np.array(times, dtype=np.int64), np.array(numbers, dtype=np.float64)
             kind = None if kind is None else NumberKind(*kind)
-            made.matched.append(Matched(solutions, *found, keys, kind))
-        return made
+            pane.matched.append(Matched(solutions, *columns, keys, kind))
+        return pane
 
 
-class _Held(list["Triple"]):
-    """Triples, and what states know of them."""
+class _PaneTriples(list["Triple"]):
+    """The triples of a pane, with their text blocks in the last state."""
 
     __slots__ = ("texts",)
 
@@ -369,8 +375,8 @@ class _Held(list["Triple"]):
         self.texts = TextBlocks()
 
 
-class _Elements(_Held):
-    """Triples, and how many of them each element has."""
+class _PaneElements(_PaneTriples):
+    """The triples of a pane, with the number of triples of each element."""
 
     __slots__ = ("sizes",)
 
@@ -379,7 +385,7 @@ class _Elements(_Held):
         self.sizes: list[int] = []
 
     def resize(self, sizes: Sequence[int]) -> None:
-        """Learn the sizes of the elements, all at once."""
+        """Set the sizes of all elements."""
         if sum(sizes) != len(self):
             raise ValueError("a triple is in no element")
         self.sizes = [*sizes]
@@ -389,8 +395,8 @@ class _Elements(_Held):
         self.sizes.clear()
 
 
-class _Described(_Elements):
-    """Elements that nobody has looked at, with their times, and the solutions of others."""
+class _DescribedElements(_PaneElements):
+    """The elements of a pane that are not yet evaluated, and the solutions of the others."""
 
     __slots__ = ("solutions", "times")
 
@@ -408,49 +414,49 @@ class _Described(_Elements):
         self.solutions = WrittenTriples()
 
 
-class _Timed(_Elements):
-    """Triples, and when they came; and solutions that came without their triples."""
+class _TimedTriples(_PaneElements):
+    """The triples of a pane with their arrival times, and solutions that arrived matched."""
 
-    __slots__ = ("_written", "matched", "times")
+    __slots__ = ("_columns", "matched", "times")
 
     def __init__(self, triples: Iterable[Triple] = ()) -> None:
         super().__init__(triples)
         self.times: list[int] = []
         self.matched: list[Matched] = []
-        self._written: tuple[int, StateData] | None = None
+        self._columns: tuple[int, StateData] | None = None
 
     def clear(self) -> None:
         super().clear()
         self.times.clear()
         self.matched.clear()
-        self._written = None
+        self._columns = None
 
     def matched_state(self) -> StateData:
-        """Return the solutions as columns of plain data; the same ones until others come."""
-        if self._written is None or self._written[0] != len(self.matched):
-            found = Matched.joined(self.matched)
+        """Return the solutions as columns of plain data, cached until more solutions arrive."""
+        if self._columns is None or self._columns[0] != len(self.matched):
+            matched = Matched.joined(self.matched)
             columns = {
-                "width": found.width,
-                "texts": tuple(found.texts()),
-                "times": tuple(found.times.tolist()),
-                "numbers": tuple(found.numbers.tolist()),
-                "keys": None if found.keys is None else tuple(found.keys),
-                "kind": None if found.kind is None else tuple(found.kind),
+                "width": matched.width,
+                "texts": tuple(matched.texts()),
+                "times": tuple(matched.times.tolist()),
+                "numbers": tuple(matched.numbers.tolist()),
+                "keys": None if matched.keys is None else tuple(matched.keys),
+                "kind": None if matched.kind is None else tuple(matched.kind),
             }
-            self._written = len(self.matched), columns
-        return self._written[1]
+            self._columns = len(self.matched), columns
+        return self._columns[1]
 
 
-def _elements(triples: Sequence[Triple]) -> _Elements:
-    assert isinstance(triples, _Elements), "all panes are made here"  # noqa: S101
+def _elements(triples: Sequence[Triple]) -> _PaneElements:
+    assert isinstance(triples, _PaneElements), "made by _new_pane"  # noqa: S101
     return triples
 
 
-def _described(triples: Sequence[Triple]) -> _Described:
-    assert isinstance(triples, _Described), "all panes are made here"  # noqa: S101
+def _described(triples: Sequence[Triple]) -> _DescribedElements:
+    assert isinstance(triples, _DescribedElements), "made by _new_pane"  # noqa: S101
     return triples
 
 
-def _timed(triples: Sequence[Triple]) -> _Timed:
-    assert isinstance(triples, _Timed), "all panes are made here"  # noqa: S101
+def _timed(triples: Sequence[Triple]) -> _TimedTriples:
+    assert isinstance(triples, _TimedTriples), "made by _new_pane"  # noqa: S101
     return triples

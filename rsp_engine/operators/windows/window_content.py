@@ -1,7 +1,7 @@
-"""The content of a window as a set, kept up to date part by part.
+"""The content of a window as a set, maintained part by part.
 
-Windows overlap, so what two contents share is not looked at again. A thing is in the content as
-long as one part holds it.
+Windows overlap, so the parts that two windows share are not processed again. An item is in the
+content as long as at least one part holds it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class WindowContent(Generic[T]):
-    """A set that is the union of parts. Cost of a change: the parts that come and go.
+    """A set that is the union of parts. Time of a change: the parts that enter and leave.
 
     >>> content = WindowContent[str]()
     >>> content.add("first", ["a", "b"]), content.add("second", ["b", "c"])
@@ -29,41 +29,41 @@ class WindowContent(Generic[T]):
 
     def __init__(self) -> None:
         self._parts: dict[Hashable, list[T]] = {}
-        self._holders: dict[T, int] = {}
+        self._counts: dict[T, int] = {}  # the number of parts that hold an item
 
     def __len__(self) -> int:
-        return len(self._holders)
+        return len(self._counts)
 
     def __iter__(self) -> Iterator[T]:
-        """Go through the parts, in the order in which they came; a thing may be in several."""
+        """Iterate over the parts in the order of their arrival; an item may be in several."""
         return chain.from_iterable(self._parts.values())
 
-    def coming(self, wanted: Iterable[Hashable]) -> list[Hashable]:
-        """Return the parts of a content that are not there yet."""
-        return [key for key in wanted if key not in self._parts]
+    def coming(self, keys: Iterable[Hashable]) -> list[Hashable]:
+        """Return those keys that are not yet part of the content."""
+        return [key for key in keys if key not in self._parts]
 
-    def going(self, wanted: Iterable[Hashable]) -> list[Hashable]:
-        """Return the parts that a content does not have any more."""
-        kept = set(wanted)
+    def going(self, keys: Iterable[Hashable]) -> list[Hashable]:
+        """Return the keys of the content that are not among these."""
+        kept = set(keys)
         return [key for key in self._parts if key not in kept]
 
-    def add(self, key: Hashable, things: Iterable[T]) -> list[T]:
-        """Add a part, and return what was not in the content before."""
-        part = list(dict.fromkeys(things))
-        holders = self._holders
-        new = [thing for thing in part if thing not in holders]
-        for thing in part:
-            holders[thing] = holders.get(thing, 0) + 1
+    def add(self, key: Hashable, items: Iterable[T]) -> list[T]:
+        """Add a part, and return the items that are new to the content."""
+        part = list(dict.fromkeys(items))
+        counts = self._counts
+        new = [item for item in part if item not in counts]
+        for item in part:
+            counts[item] = counts.get(item, 0) + 1
         self._parts[key] = part
         return new
 
     def remove(self, key: Hashable) -> list[T]:
-        """Remove a part, and return what is no longer in the content."""
-        gone, holders = [], self._holders
-        for thing in self._parts.pop(key):
-            if holders[thing] == 1:
-                del holders[thing]
-                gone.append(thing)
+        """Remove a part, and return the items that left the content."""
+        gone, counts = [], self._counts
+        for item in self._parts.pop(key):
+            if counts[item] == 1:
+                del counts[item]
+                gone.append(item)
             else:
-                holders[thing] -= 1
+                counts[item] -= 1
         return gone

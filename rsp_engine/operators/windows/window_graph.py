@@ -1,4 +1,4 @@
-"""The dataset of a query: a graph for each window, moved from one content to the next."""
+"""The named graph of a window in a store, updated incrementally from window to window."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["WindowGraph"]
 
 
 def _quads(triples: Sequence[Triple], name: NamedNode, *, in_order: bool) -> Iterable[Quad]:
-    """Return triples in a graph, in the order of their text if that matters."""
+    """Return triples as quads of a graph, sorted by text if `in_order`."""
     if isinstance(triples, WrittenTriples):
         return triples.quads(name, in_order=in_order)
     quads = (Quad(t.subject, t.predicate, t.object, name) for t in triples)
@@ -27,10 +27,11 @@ def _quads(triples: Sequence[Triple], name: NamedNode, *, in_order: bool) -> Ite
 
 
 class WindowGraph:
-    """The named graph of a window in a store. Cost of a move: what comes and what goes.
+    """The named graph of a window in a store. Time of a move: the triples that enter and leave.
 
-    Where an answer depends on the order of triples, they are to be `in_order`: part by part, in
-    term order. This costs a sort, and a new store whenever triples that came again are not so.
+    If the answer depends on the order of triples, they are kept `in_order`: part by part, and in
+    term order within a part. This costs a sort, and a new store whenever triples that re-enter are
+    out of order.
     """
 
     def __init__(self, store: Store, name: str, *, in_order: bool = True) -> None:
@@ -45,30 +46,30 @@ class WindowGraph:
         return len(self._content)
 
     def move(self, content: Iterable[tuple[Hashable, Sequence[Triple]]]) -> None:
-        """Give the graph this content, told by its parts."""
-        wanted, name, held = dict(content), self._name, self._content
-        going = held.going(wanted)
-        for key in held.coming(wanted):
-            quads = _quads(wanted[key], name, in_order=self._inserted is not None)
+        """Replace the content of the graph; only parts that enter or leave are touched."""
+        parts, name, current = dict(content), self._name, self._content
+        going = current.going(parts)
+        for key in current.coming(parts):
+            quads = _quads(parts[key], name, in_order=self._inserted is not None)
             if self._inserted is not None:
                 self._inserted.add(dict.fromkeys(quads))
-            self._store.extend(held.add(key, quads))
+            self._store.extend(current.add(key, quads))
         for key in going:
-            for quad in held.remove(key):
+            for quad in current.remove(key):
                 self._store.remove(quad)
                 self.gone += 1
 
     def is_in_order(self) -> bool:
-        """Tell whether the store has the triples in the order that a new one would have."""
+        """Return whether the store has the triples in the order of a newly filled store."""
         inserted = self._inserted
         return (
             inserted is None
-            or not inserted.has_repeats  # parts come in the order of time
+            or not inserted.has_repeats  # parts enter in time order
             or inserted.are_in_order(self._content)
         )
 
     def move_to(self, store: Store) -> None:
-        """Stand in a new store from now on, in order."""
+        """Move to a new store, with the triples in order."""
         self._store, self.gone = store, 0
         store.add_graph(self._name)
         if self._inserted is not None:

@@ -1,1 +1,1 @@
-"""Plans as people and programs read them."""
+"""Explanations of a plan as text, JSON, Graphviz and SVG."""

@@ -1,4 +1,4 @@
-"""Plans as a Graphviz graph: `rsp explain --format dot QUERY | dot -Tsvg`."""
+"""The explanation of a plan as a Graphviz graph: `rsp explain --format dot QUERY | dot -Tsvg`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FILLS", "LINES", "explain_dot"]
 
-# Light fills with lines of the same hue, which colour-blind readers can tell apart.
+# Light fills with lines of the same hue, which colour-blind readers can distinguish.
 FILLS: dict[BoxKind, str] = {
     "stream": "#e3f0fb",
     "remote": "#fdebd8",
@@ -35,9 +35,9 @@ LINES: dict[BoxKind, str] = {
 
 
 def explain_dot(plan: QueryPlan) -> str:
-    """Return both plans in the language of Graphviz, each in a frame of its own.
+    """Return both plans in the DOT language, each as a cluster.
 
-    Arrows point back, so that the answer stands at the top, as in the text.
+    Edges are drawn backwards, so that the answer is at the top, as in the text.
     """
     graph = plan_graph(plan)
     return "\n".join(
@@ -67,7 +67,7 @@ def _part(number: int, part: PlanPart) -> Iterator[str]:
 
 
 def _label(box: Box) -> str:
-    """Return a title, and lines below it that begin at the left."""
+    """Return the label of a box: its title, with left-aligned lines below."""
     if not box.lines:
         return f"<<B>{escape(box.title)}</B>>"
     lines = [f"<B>{escape(box.title)}</B>", *map(_line, box.lines)]
@@ -75,13 +75,13 @@ def _label(box: Box) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a line of a label; blanks at its start would be lost."""
+    """Return a line of a label, with hard spaces for an indent, which Graphviz would drop."""
     rest = text.lstrip(" ")
     return "&#160;" * (len(text) - len(rest)) + escape(rest)
 
 
 def _quoted(text: str) -> str:
-    r"""Return a text between quotes; a backslash begins an escape of its own in a label.
+    r"""Return a text in quotes; in a label, a backslash starts an escape sequence of its own.
 
     >>> print(_quoted('say "\\d"'))
     "say \"\\d\""

@@ -1,6 +1,6 @@
-"""A plan as a graph: boxes, and arrows the way solutions flow. What `dot` and `svg` have in common.
+"""A plan as a graph that `dot` and `svg` draw: boxes, and arrows in the direction of solutions.
 
-The logical plan is a tree with the answer at its root. The physical plan goes from streams, static
+The logical plan is a tree with the answer at its root. The physical plan leads from streams, static
 graphs and services to the answer:
 
     stream -> window ----> operator -> answer
@@ -15,9 +15,9 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from rsp_engine.plan.explain.ranking import explain_ranking
-from rsp_engine.plan.explain.services import served_as_lines
+from rsp_engine.plan.explain.services import service_summary
 from rsp_engine.plan.explain.spark import sent_on_spark
-from rsp_engine.plan.explain.text import NodeWriter, inputs_of, leaving, operator_of, size_of
+from rsp_engine.plan.explain.text import NodeWriter, inputs_of, operator_of, r2s_text, window_text
 from rsp_engine.plan.logical import algebra as logical
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["Arrow", "Box", "BoxKind", "PlanGraph", "PlanPart", "plan_graph"]
 
 BoxKind = Literal["stream", "remote", "static", "operator", "algebra", "answer"]
-"""What a box stands for: it decides about the colour."""
+"""The kind of a box, which determines its colour."""
 
 _WIDE, _WIDEST = 34, 52
-"""How many characters a line of a logical and of a physical box has, about."""
+"""The width in characters at which the lines of a logical and of a physical box wrap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A step of a plan. Its name is made of letters and digits."""
+    """A step of a plan. Its name consists of letters and digits."""
 
     name: str
     kind: BoxKind
@@ -86,9 +86,9 @@ def _logical(root: Logical, describe: NodeWriter) -> PlanPart:
 
     def add(node: Logical) -> str:
         name = f"l{next(numbers)}"
-        first, *more = describe.lines(node)
+        first, *details = describe.lines(node)
         title, _, detail = first.partition(" ")
-        lines = tuple(_wrapped(filter(None, [detail, *more]), _WIDE))
+        lines = tuple(_wrapped(filter(None, [detail, *details]), _WIDE))
         boxes.append(Box(name, _kind(node), title, lines))
         arrows.extend(Arrow(add(child), name) for child in inputs_of(node))
         return name
@@ -114,23 +114,24 @@ def _kind(node: Logical) -> BoxKind:
 def _physical(plan: QueryPlan, describe: NodeWriter) -> PlanPart:
     physical = plan.physical
     feeds = [] if physical.feeds is None else [f"feeds stream {describe.iri(physical.feeds)}"]
-    said = leaving(physical.r2s).partition(": ")[2]
+    output = r2s_text(physical.r2s).partition(": ")[2]
+    lines = tuple(_wrapped(_operator_lines(plan), _WIDEST))
     boxes = [
-        Box("answer", "answer", physical.r2s, (said, *feeds)),
-        Box("operator", "operator", operator_of(plan)[0], tuple(_wrapped(_told(plan), _WIDEST))),
+        Box("answer", "answer", physical.r2s, (output, *feeds)),
+        Box("operator", "operator", operator_of(plan)[0], lines),
     ]
     arrows = [Arrow("operator", "answer")]
     streams: dict[str, str] = {}
     for number, scan in enumerate(physical.scans):
         name = f"w{number}"
-        size = size_of(scan).split(", ", 1)
+        size = window_text(scan).split(", ", 1)
         boxes.append(Box(name, "stream", f"window {describe.iri(scan.window)}", tuple(size)))
         arrows.append(Arrow(name, "operator"))
         stream = streams.setdefault(scan.stream, f"s{len(streams)}")
         arrows.append(Arrow(stream, name))
     for number, service in enumerate(physical.services):
         iri = describe.iri(service.pattern.service)
-        lines = tuple(_wrapped(served_as_lines(service), _WIDE))
+        lines = tuple(_wrapped(service_summary(service), _WIDE))
         boxes.append(Box(f"r{number}", "remote", f"replica of {iri}", lines))
         boxes.append(Box(f"e{number}", "remote", f"SERVICE {iri}"))
         arrows += [Arrow(f"r{number}", "operator"), Arrow(f"e{number}", f"r{number}")]
@@ -142,16 +143,16 @@ def _physical(plan: QueryPlan, describe: NodeWriter) -> PlanPart:
     return PlanPart("physical plan", tuple(boxes), tuple(arrows))
 
 
-def _told(plan: QueryPlan) -> Iterator[str]:
-    """Yield what there is to say of the operator."""
+def _operator_lines(plan: QueryPlan) -> Iterator[str]:
+    """Yield what the operator keeps, why it was chosen, and the facts about it."""
     yield operator_of(plan)[1]
     yield f"why: {plan.physical.why}"
     if (ranked := explain_ranking(plan.physical)) is not None:
-        yield from (f"{word}: {said}" for word, said in ranked.facts.items())
+        yield from (f"{label}: {fact}" for label, fact in ranked.facts.items())
     yield f"on Spark: {sent_on_spark(plan.physical)}"
 
 
 def _wrapped(texts: Iterable[str], width: int) -> Iterator[str]:
-    """Yield the lines of some texts; those that go on are set in."""
+    """Yield the wrapped lines of texts, with continuation lines indented."""
     for text in texts:
         yield from textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False)

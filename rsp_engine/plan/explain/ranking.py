@@ -1,4 +1,4 @@
-"""What a top-k operator does with a query, as people and as programs read it."""
+"""The explanation of a ranked query: what its operator does, and the order of its rows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from rsp_engine.operators.aggregates.groups import Grouping
     from rsp_engine.operators.pairs.shared_skyband import PairShape
     from rsp_engine.operators.sparql.pane_matcher import Matching
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 
-__all__ = ["RankingExplanation", "explain_ranking"]
+__all__ = ["RankingExplanation", "explain_order", "explain_ranking"]
 
 
 @dataclass(frozen=True, slots=True)
 class RankingExplanation:
-    """The name of the operator, what it keeps, and more about it: a word and a sentence each."""
+    """The name of the operator, what it keeps, and facts about it: a label and a sentence each."""
 
     operator: str
     keeps: str
@@ -31,7 +32,7 @@ class RankingExplanation:
 
 
 def explain_ranking(physical: PhysicalPlan) -> RankingExplanation | None:
-    """Return how a query is ranked, if a top-k operator does it."""
+    """Return how a top-k operator ranks a query; None if none does."""
     match physical.operator:
         case TopkConfig(matching=matching) as config if matching is not None:
             names = _names(matching)
@@ -55,16 +56,16 @@ def explain_ranking(physical: PhysicalPlan) -> RankingExplanation | None:
                 _partials(grouping), f"the best {config.k}{_without(config.offset)}", facts
             )
         case AcquaTopConfig(matching=matching) as config if matching is not None:
-            return _joined(config, matching, physical)
+            return _acquatop(config, matching, physical)
         case PairsConfig(shape=shape) as config if shape is not None:
-            return _paired(config, shape)
+            return _pairs(config, shape)
         case IncompleteConfig() as config:
-            return _collected(config)
+            return _incomplete(config)
         case _:
             return None
 
 
-def _collected(config: IncompleteConfig) -> RankingExplanation:
+def _incomplete(config: IncompleteConfig) -> RankingExplanation:
     [first, *_] = config.attributes
     keys = " ".join(f"?{first.matching.names[place]}" for place in first.keys)
     required = [stream for stream, each in _streams(config) if each.required]
@@ -95,7 +96,7 @@ def _streams(config: IncompleteConfig) -> list[tuple[str, Attribute]]:
     return list(zip(config.streams, config.attributes, strict=True))
 
 
-def _paired(config: PairsConfig, shape: PairShape) -> RankingExplanation:
+def _pairs(config: PairsConfig, shape: PairShape) -> RankingExplanation:
     half = len(config.names) // 2
     first, second = (
         " ".join(f"?{name}" for name in names)
@@ -116,7 +117,7 @@ def _paired(config: PairsConfig, shape: PairShape) -> RankingExplanation:
     )
 
 
-def _joined(
+def _acquatop(
     config: AcquaTopConfig, matching: Matching, physical: PhysicalPlan
 ) -> RankingExplanation:
     [service] = physical.services
@@ -126,7 +127,7 @@ def _joined(
         "score": _score(descending=config.descending, is_asked=False),
     }
     best = f"the best {config.k}{_without(config.offset)}"
-    assert config.proof is not None, "the planner proves or fails to"  # noqa: S101
+    assert config.proof is not None, "the planner sets the proof"  # noqa: S101
     if config.grouping is not None:
         facts["monotone"] = config.proof.why
         by = f"and {config.n} that stand by, of each active window"
@@ -179,3 +180,35 @@ def _score(*, descending: bool, is_asked: bool) -> str:
 
 def _without(offset: int) -> str:
     return f", the first {offset} left out" if offset else ""
+
+
+_TERMS = "SPARQL's, completed to one order of all terms"
+_SOLUTION = "the later event time, then the larger solution"
+_PAIR = "the event time of the later object, then of the other one"
+_GROUP = "their latest event time, then the larger key"
+
+
+def explain_order(config: SparqlConfig) -> str | None:
+    """Return the order of the rows of a ranked query, in a sentence; None if it does not rank."""
+    if not config.is_ranked:
+        return None
+    match config:
+        case TopkConfig(ranker=ranker):
+            by = f"{ranker} ranks what float64 has in this order, MinTopk the ranks of other terms"
+            return f"{_TERMS}: {by}; equal ones by {_SOLUTION}"
+        case AcquaTopConfig(grouping=None):
+            by = "numbers that float64 has in this order are ranked as such, others by their terms"
+            return f"{_TERMS}: {by}; equal ones by {_SOLUTION}"
+        case GroupTopkConfig() | AcquaTopConfig():
+            by = "sums are exact, and what float64 may order otherwise is ranked by its terms"
+            return f"{_TERMS}: {by}; equal groups by {_GROUP}"
+        case PairsConfig():
+            by = "scores are those of float64 where it has this order, else the window is asked"
+            return f"{_TERMS}: {by}; equal ones by {_PAIR}"
+        case IncompleteConfig():
+            by = "objects are found by float64, and the best are asked for their terms"
+            return f"{_TERMS}: {by}; equal ones by their terms"
+        case _ if config.is_timed:
+            return f"{_TERMS}: Oxigraph sorts by keys of the terms; equal ones by {_SOLUTION}"
+        case _:
+            return f"{_TERMS}: Oxigraph sorts by keys of the terms; equal ones by their terms"

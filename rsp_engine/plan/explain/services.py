@@ -1,4 +1,4 @@
-"""How SERVICE clauses are answered, as people and as programs read it. Nothing is sent for it."""
+"""The explanation of SERVICE clauses, as text and as data, without sending a request."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.replica.pattern import RemotePattern
 
-__all__ = ["served_as_lines", "services_as_data", "services_as_text"]
+__all__ = ["service_summary", "services_as_data", "services_as_text"]
 
 
 def services_as_text(physical: PhysicalPlan) -> Iterator[str]:
-    """Yield what is done for each clause, a line for each thing."""
+    """Yield the lines that explain each clause: its join, policy, budget, replica and request."""
     for plan, graph, keys in _served(physical):
         pattern = plan.pattern
         yield f"service  <{pattern.service}>, {_join(pattern)}; it gives {_names(pattern)}"
@@ -42,8 +42,8 @@ def services_as_text(physical: PhysicalPlan) -> Iterator[str]:
         yield from (f"         {line}" for line in _request(pattern).splitlines())
 
 
-def served_as_lines(plan: ServicePlan) -> list[str]:
-    """Return the most important of it: the join, the policy, what it may cost, the replica."""
+def service_summary(plan: ServicePlan) -> list[str]:
+    """Return a summary of a clause: its join, policy, budget and replica."""
     pattern = plan.pattern
     pushed = ["changes are pushed"] if plan.is_pushed else []
     return [
@@ -56,7 +56,7 @@ def served_as_lines(plan: ServicePlan) -> list[str]:
 
 
 def services_as_data(physical: PhysicalPlan) -> list[dict[str, Any]]:
-    """Return the same as data."""
+    """Return the explanation of each clause as JSON data."""
     return [
         {
             "service": plan.pattern.service,
@@ -80,7 +80,7 @@ def services_as_data(physical: PhysicalPlan) -> list[dict[str, Any]]:
 
 
 def _served(physical: PhysicalPlan) -> Iterator[tuple[ServicePlan, str | None, str | None]]:
-    """Yield each clause with its graph and the text that asks for its keys, where it has them."""
+    """Yield each clause with its graph and the query for its keys, or None."""
     operator = physical.operator
     clauses = operator.clauses if isinstance(operator, ServiceConfig) else ()
     for place, plan in enumerate(physical.services):
@@ -124,7 +124,7 @@ def _replica(plan: ServicePlan) -> str:
 
 
 def _request(pattern: RemotePattern) -> str:
-    """Return the request for one key, which is made up."""
+    """Return the request for one key, with an example IRI."""
     if not pattern.keys:
         return whole_text(pattern)
     return batch_of(

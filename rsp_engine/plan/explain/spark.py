@@ -1,4 +1,4 @@
-"""What executors of Spark send of a stream for a query, and why that is enough."""
+"""The explanation of pushdown on Spark: what executors send for each pane, and why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["sent_on_spark"]
 
 
 def sent_on_spark(physical: PhysicalPlan) -> str:
-    """Return what is left of a pane when executors have read it, in a sentence."""
+    """Return what executors send of each pane, in a sentence."""
     if any(isinstance(scan.frame, CountFrame) for scan in physical.scans):
         return "nothing is pruned, and the driver reads: elements are counted in their order"
     if any(scan.blocks for scan in physical.scans):

@@ -1,7 +1,7 @@
-"""Plans as a picture: the same boxes and arrows as for Graphviz, laid out here, without it.
+"""The explanation of a plan as an SVG picture, laid out without Graphviz.
 
-Each plan is laid out as a tree: a box stands in the middle above those that it takes solutions
-from. A box that feeds several stands below the lowest of them. The same plan gives the same bytes.
+Each plan is laid out as a tree: a box is centred above its inputs, and an input of several boxes is
+below the lowest of them. The same plan gives the same bytes.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ __all__ = ["explain_svg"]
 
 _FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 _CHARACTER = 0.61
-"""The width of a character, of its size."""
+"""The width of a character as a fraction of the font size."""
 _TITLE, _TEXT, _LINE = 12.5, 11, 15.5
 _PAD, _GAP_X, _GAP_Y, _FRAME = 12, 22, 34, 20
 _HEAD = 44
-"""How high the name of the query is, and so the title of each part."""
+"""The height of the header with the name of the query."""
 
 
 def explain_svg(plan: QueryPlan) -> str:
     """Return both plans side by side as an SVG document."""
     graph = plan_graph(plan)
-    parts = [_laid_out(part) for part in graph.parts]
+    parts = [_layout(part) for part in graph.parts]
     width = sum(part.width for part in parts) + 3 * _FRAME
     height = max(part.height for part in parts) + _HEAD + _FRAME
     body: list[str] = []
@@ -60,8 +60,8 @@ def explain_svg(plan: QueryPlan) -> str:
 
 
 @dataclass(slots=True)
-class _Placed:
-    """A box and where it is: its middle, its top, its size."""
+class _PlacedBox:
+    """A box with its size and position: `x` is its centre, `y` its top."""
 
     box: Box
     width: float
@@ -75,17 +75,17 @@ class _Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Laid:
-    """A part with its boxes in their places."""
+class _Layout:
+    """A part of the plan with its boxes at their positions."""
 
     part: PlanPart
-    placed: dict[str, _Placed]
+    placed: dict[str, _PlacedBox]
     width: float
     height: float
 
 
-def _laid_out(part: PlanPart) -> _Laid:
-    placed = {box.name: _Placed(box, *_size(box)) for box in part.boxes}
+def _layout(part: PlanPart) -> _Layout:
+    placed = {box.name: _PlacedBox(box, *_size(box)) for box in part.boxes}
     below: dict[str, list[str]] = {name: [] for name in placed}
     above: dict[str, list[str]] = {name: [] for name in placed}
     for arrow in part.arrows:
@@ -116,10 +116,10 @@ def _laid_out(part: PlanPart) -> _Laid:
             tops[name] = max(ends, default=42.0)
         return tops[name]
 
-    for name, found in placed.items():
-        found.y = top(name)
+    for name, each in placed.items():
+        each.y = top(name)
     width = wide(root) + 2 * _FRAME
-    return _Laid(part, placed, width, max(p.bottom for p in placed.values()) + _FRAME)
+    return _Layout(part, placed, width, max(p.bottom for p in placed.values()) + _FRAME)
 
 
 def _size(box: Box) -> tuple[float, float]:
@@ -128,20 +128,20 @@ def _size(box: Box) -> tuple[float, float]:
     return width, _LINE * (1 + len(box.lines)) + 2 * _PAD - 4 + (4 if box.lines else 0)
 
 
-def _drawn(laid: _Laid) -> Iterator[str]:
+def _drawn(layout: _Layout) -> Iterator[str]:
     yield (
-        f'<rect width="{laid.width:.1f}" height="{laid.height:.1f}" rx="10" fill="#ffffff" '
+        f'<rect width="{layout.width:.1f}" height="{layout.height:.1f}" rx="10" fill="#ffffff" '
         'stroke="#d5dbe1"/>'
     )
-    yield _text(_FRAME, 26, laid.part.title, 12.5, colour="#5b6673")
-    for arrow in laid.part.arrows:
-        yield _arrow(laid.placed[arrow.start], laid.placed[arrow.end])
-    for found in laid.placed.values():
-        yield from _box(found)
+    yield _text(_FRAME, 26, layout.part.title, 12.5, colour="#5b6673")
+    for arrow in layout.part.arrows:
+        yield _arrow(layout.placed[arrow.start], layout.placed[arrow.end])
+    for placed in layout.placed.values():
+        yield from _box(placed)
 
 
-def _arrow(start: _Placed, end: _Placed) -> str:
-    """Draw from the top of one box to the bottom of another, where it is nearest."""
+def _arrow(start: _PlacedBox, end: _PlacedBox) -> str:
+    """Draw an arrow from the top of one box to the nearest point of the bottom of another."""
     room = end.width / 2 - 14
     to_x = min(max(start.x, end.x - room), end.x + room)
     to_y = end.bottom + 1
@@ -153,23 +153,23 @@ def _arrow(start: _Placed, end: _Placed) -> str:
     return f'<path d="{path}" fill="none" stroke="#5b6673" marker-end="url(#tip)"/>'
 
 
-def _box(found: _Placed) -> Iterator[str]:
-    box, left = found.box, found.x - found.width / 2
+def _box(placed: _PlacedBox) -> Iterator[str]:
+    box, left = placed.box, placed.x - placed.width / 2
     yield (
-        f'<rect x="{left:.1f}" y="{found.y:.1f}" width="{found.width:.1f}" '
-        f'height="{found.height:.1f}" rx="7" fill="{FILLS[box.kind]}" '
+        f'<rect x="{left:.1f}" y="{placed.y:.1f}" width="{placed.width:.1f}" '
+        f'height="{placed.height:.1f}" rx="7" fill="{FILLS[box.kind]}" '
         f'stroke="{LINES[box.kind]}" stroke-width="1.3"/>'
     )
-    at = found.y + _PAD + 9
+    at = placed.y + _PAD + 9
     if not box.lines:
-        yield _text(found.x, at, box.title, _TITLE, bold=True, middle=True)
+        yield _text(placed.x, at, box.title, _TITLE, bold=True, middle=True)
         return
     yield _text(left + _PAD, at, box.title, _TITLE, bold=True)
     for number, line in enumerate(box.lines, 1):
         yield _text(left + _PAD, at + 3 + number * _LINE, line, _TEXT, colour="#333d47")
 
 
-def _text(  # noqa: PLR0913 - how it looks
+def _text(  # noqa: PLR0913 - the attributes of SVG text
     x: float,
     y: float,
     text: str,

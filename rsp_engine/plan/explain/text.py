@@ -1,4 +1,4 @@
-"""Plans as people and as programs read them."""
+"""The explanation of a plan as text and as JSON data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from rsp_engine.grammar.write.patterns import WritePatterns
 from rsp_engine.model.durations import format_duration
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.monitor.run_monitor import QueryInfo
-from rsp_engine.plan.explain.order import explain_order
-from rsp_engine.plan.explain.ranking import explain_ranking
+from rsp_engine.plan.explain.ranking import explain_order, explain_ranking
 from rsp_engine.plan.explain.services import services_as_data, services_as_text
 from rsp_engine.plan.explain.spark import sent_on_spark
 from rsp_engine.plan.logical import algebra as logical
@@ -29,15 +28,15 @@ __all__ = [
     "explain",
     "explain_json",
     "inputs_of",
-    "leaving",
     "operator_of",
     "query_info",
-    "size_of",
+    "r2s_text",
+    "window_text",
 ]
 
 
 def explain(plan: QueryPlan) -> str:
-    """Return the logical plan, the physical plan, and what is evaluated where and why."""
+    """Return the text of the logical and the physical plan, with the reasons for the choice."""
     return "\n".join(
         [
             f"query {plan.physical.name}",
@@ -53,7 +52,7 @@ def explain(plan: QueryPlan) -> str:
 
 
 def explain_json(plan: QueryPlan) -> dict[str, Any]:
-    """Return the same as data."""
+    """Return the explanation of a plan as JSON data."""
     physical = plan.physical
     return {
         "query": physical.name,
@@ -69,7 +68,7 @@ def explain_json(plan: QueryPlan) -> dict[str, Any]:
                 {
                     "window": s.window,
                     "stream": s.stream,
-                    "size": size_of(s),
+                    "size": window_text(s),
                     **({"match": "element"} if s.blocks else {}),
                 }
                 for s in physical.scans
@@ -90,7 +89,7 @@ def explain_json(plan: QueryPlan) -> dict[str, Any]:
 def _physical(plan: QueryPlan) -> Iterator[str]:
     physical = plan.physical
     for scan in physical.scans:
-        yield f"window   <{scan.window}> on stream <{scan.stream}>: {size_of(scan)}"
+        yield f"window   <{scan.window}> on stream <{scan.stream}>: {window_text(scan)}"
         if scan.blocks:
             yield f"match    <{scan.window}> element by element: no solution spans two of them"
     for graph in physical.graphs:
@@ -101,7 +100,7 @@ def _physical(plan: QueryPlan) -> Iterator[str]:
     yield f"operator {', '.join(operator_of(plan))}"
     yield f"why      {physical.why}"
     if (ranked := explain_ranking(physical)) is not None:
-        yield from (f"{word:8} {told}" for word, told in ranked.facts.items())
+        yield from (f"{label:8} {fact}" for label, fact in ranked.facts.items())
     if (order := explain_order(physical.operator)) is not None:
         yield f"order    {order}"
     if ranked is not None:
@@ -113,7 +112,7 @@ def _physical(plan: QueryPlan) -> Iterator[str]:
         yield f"then     rows are sorted by their terms{_cut(*physical.operator.cut)}"
     yield from services_as_text(physical)
     yield f"on Spark {sent_on_spark(physical)}"
-    yield f"answers  {leaving(physical.r2s)}"
+    yield f"answers  {r2s_text(physical.r2s)}"
     if physical.feeds is not None:
         yield f"feeds    stream <{physical.feeds}>"
 
@@ -124,7 +123,7 @@ def _cut(offset: int, limit: int | None) -> str:
 
 
 def operator_of(plan: QueryPlan) -> tuple[str, str]:
-    """Return the name of the operator, and who evaluates or what is kept."""
+    """Return the name of the operator, and what it keeps or what evaluates it."""
     if (ranked := explain_ranking(plan.physical)) is not None:
         return ranked.operator, ranked.keeps
     is_pane_wise = isinstance(plan.physical.operator, PerPaneConfig)
@@ -132,12 +131,12 @@ def operator_of(plan: QueryPlan) -> tuple[str, str]:
 
 
 def _ranking_as_data(plan: QueryPlan) -> dict[str, Any]:
-    found = explain_ranking(plan.physical)
-    return {} if found is None else {"ranking": {"keeps": found.keeps, **found.facts}}
+    ranked = explain_ranking(plan.physical)
+    return {} if ranked is None else {"ranking": {"keeps": ranked.keeps, **ranked.facts}}
 
 
-def size_of(scan: WindowScan) -> str:
-    """Return the size of a window as it is read."""
+def window_text(scan: WindowScan) -> str:
+    """Return the size, the step and the bounds of a window."""
     frame = scan.frame
     if isinstance(frame, TimeFrame):
         left, right = frame.bounds
@@ -146,8 +145,8 @@ def size_of(scan: WindowScan) -> str:
     return f"{frame.unit} {frame.size} STEP {frame.step}"
 
 
-def leaving(r2s: str) -> str:
-    """Return what leaves a query, in a few words."""
+def r2s_text(r2s: str) -> str:
+    """Return a description of an R2S operator: what it outputs at each evaluation."""
     return {
         "RSTREAM": "RSTREAM: the whole answer",
         "ISTREAM": "ISTREAM: what the answer before did not have",
@@ -156,7 +155,7 @@ def leaving(r2s: str) -> str:
 
 
 def inputs_of(node: Logical) -> list[Logical]:
-    """Return the nodes whose solutions a node takes."""
+    """Return the input nodes of a node."""
     values = (getattr(node, f.name) for f in fields(node))
     return [value for value in values if isinstance(value, Logical)]
 
@@ -164,10 +163,10 @@ def inputs_of(node: Logical) -> list[Logical]:
 def _tree(
     node: Logical, describe: NodeWriter, lead: str = "  ", below: str = "  "
 ) -> Iterator[str]:
-    first, *more = describe.lines(node)
+    first, *details = describe.lines(node)
     inputs = inputs_of(node)
     yield f"{lead}{first}"
-    yield from (f"{below}{'│' if inputs else ' '}    {line}" for line in more)
+    yield from (f"{below}{'│' if inputs else ' '}    {line}" for line in details)
     for place, child in enumerate(inputs):
         last = place == len(inputs) - 1
         yield from _tree(
@@ -187,10 +186,10 @@ def _as_data(node: Logical, describe: NodeWriter) -> dict[str, Any]:
 
 
 class NodeWriter(WritePatterns):
-    """Writes a node of the plan in a line or a few."""
+    """Writes a node of a logical plan as one or more lines."""
 
     def lines(self, node: Logical) -> list[str]:
-        """Return the name of a node with its arguments, and its triples a line each."""
+        """Return the name of a node with its arguments, and a line for each of its triples."""
         name = type(node).__name__
         match node:
             case logical.Bgp(triples):
@@ -246,7 +245,7 @@ class NodeWriter(WritePatterns):
 
 
 def query_info(plan: QueryPlan) -> QueryInfo:
-    """Return what a monitor may know of a query."""
+    """Return the facts about a query that a run monitor shows."""
     physical = plan.physical
     bounded = [each.options.budget for each in physical.services if each.policy.is_bounded]
     return QueryInfo(

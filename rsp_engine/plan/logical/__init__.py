@@ -1,1 +1,1 @@
-"""The logical plan: the algebra, its translation and its rules."""
+"""The logical plan: the algebra, its translation from the syntax tree, and its rewrite rules."""

@@ -1,7 +1,7 @@
-"""The logical plan: the SPARQL 1.1 algebra (section 18.2), with Window and the streams of RSP-QL.
+"""The logical plan: the SPARQL 1.1 algebra (section 18.2) with the windows and streams of RSP-QL.
 
-Each node is named after its operator in the specification. Expressions and terms stay as they are
-in the syntax tree.
+Each node has the name of its operator in the specification. Expressions and terms are nodes of the
+syntax tree.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Bgp:
-    """A basic graph pattern, property paths included; the empty one has one empty solution."""
+    """A basic graph pattern with property paths; the empty pattern has one empty solution."""
 
     triples: tuple[PlainTriple, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Solutions of both sides that agree."""
+    """Compatible solutions of both sides, merged."""
 
     left: Logical
     right: Logical
@@ -63,7 +63,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class LeftJoin:
-    """Solutions of the left, extended by the right where they agree and the conditions hold."""
+    """Solutions of the left, extended by compatible ones of the right if the conditions hold."""
 
     left: Logical
     right: Logical
@@ -72,7 +72,7 @@ class LeftJoin:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """Solutions of either side."""
+    """Solutions of both sides, as one bag."""
 
     left: Logical
     right: Logical
@@ -80,7 +80,7 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Minus:
-    """Solutions of the left that agree with none of the right."""
+    """Solutions of the left that are compatible with none of the right that shares a variable."""
 
     left: Logical
     right: Logical
@@ -96,7 +96,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Extend:
-    """Solutions with one more variable."""
+    """Solutions with one more variable, bound to the value of an expression."""
 
     input: Logical
     variable: Var
@@ -105,14 +105,14 @@ class Extend:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Solutions that the query gives itself."""
+    """Inline data: solutions that the query text lists."""
 
     data: InlineData
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A pattern over a static graph."""
+    """A pattern over static named graphs."""
 
     name: Var | Iri
     input: Logical
@@ -137,7 +137,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Solutions put together by keys; no key makes one group of all."""
+    """Solutions grouped by keys; without a key, all solutions are one group."""
 
     keys: tuple[GroupKey, ...]
     input: Logical
@@ -153,7 +153,7 @@ class OrderBy:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Solutions cut to some variables."""
+    """Solutions restricted to some variables."""
 
     variables: tuple[str, ...]
     input: Logical
@@ -168,14 +168,14 @@ class Distinct:
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """Equal solutions may be left out; here none is."""
+    """Solutions of which duplicates may be dropped; the engine keeps them all."""
 
     input: Logical
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Solutions from a place on, and at most so many."""
+    """Solutions after an offset, at most `limit` of them."""
 
     input: Logical
     offset: int = 0
@@ -184,7 +184,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Construct:
-    """A graph, by a template."""
+    """A graph, built from a template for each solution."""
 
     template: tuple[PlainTriple, ...]
     input: Logical
@@ -192,14 +192,14 @@ class Construct:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Whether there is a solution."""
+    """A boolean: whether there is a solution."""
 
     input: Logical
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What leaves the query at each evaluation: RSTREAM, ISTREAM or DSTREAM."""
+    """The output stream of the query: RSTREAM, ISTREAM or DSTREAM."""
 
     register: Register | None
     input: Logical

@@ -1,6 +1,6 @@
-"""Rewriting of logical plans: one rule, one function; `RULES` is their order.
+"""Rewrite rules of logical plans: one function for each rule, applied in the order of `RULES`.
 
-A rule looks at one node whose inputs have been rewritten, and returns a node that means the same.
+A rule takes a node whose inputs are already rewritten and returns an equivalent node.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["RULES", "apply_rules"]
 
 
 def drop_empty_joins(node: Logical) -> Logical:
-    """Join({}, P) = P = Join(P, {}): SPARQL 1.1, section 18.2.2.8."""
+    """Rewrite Join({}, P) and Join(P, {}) to P (SPARQL 1.1, section 18.2.2.8)."""
     match node:
         case Join(Bgp(()), other) | Join(other, Bgp(())):
             return other
@@ -26,7 +26,7 @@ def drop_empty_joins(node: Logical) -> Logical:
 
 
 def merge_filters(node: Logical) -> Logical:
-    """Filter(a, Filter(b, P)) = Filter(b && a, P)."""
+    """Rewrite Filter(a, Filter(b, P)) to Filter(b && a, P)."""
     match node:
         case Filter(outer, Filter(inner, below)):
             return Filter((*inner, *outer), below)
@@ -35,7 +35,7 @@ def merge_filters(node: Logical) -> Logical:
 
 
 def merge_patterns(node: Logical) -> Logical:
-    """Join(Bgp(a), Bgp(b)) = Bgp(a b): blank nodes of two patterns never share a label."""
+    """Rewrite Join(Bgp(a), Bgp(b)) to Bgp(a b): two patterns never share a blank node label."""
     match node:
         case Join(Bgp(left), Bgp(right)):
             return Bgp((*left, *right))
@@ -51,7 +51,7 @@ RULES: tuple[Callable[[Logical], Logical], ...] = (
 
 
 def apply_rules(node: Logical, rules: tuple[Callable[[Logical], Logical], ...] = RULES) -> Logical:
-    """Apply the rules to every node, inputs first."""
+    """Apply the rules to every node of a plan, inputs first."""
     changed: dict[str, Any] = {
         f.name: apply_rules(value, rules)
         for f in fields(node)

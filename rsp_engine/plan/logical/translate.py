@@ -1,4 +1,4 @@
-"""From the syntax tree to the logical plan (SPARQL 1.1, section 18.2)."""
+"""The translation of a syntax tree to a logical plan (SPARQL 1.1, section 18.2)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ __all__ = ["translate"]
 
 
 def translate(query: tree.QueryUnit) -> Logical:
-    """Return the logical plan of a query; DESCRIBE has none."""
+    """Return the logical plan of a query; raise `ValueError` for DESCRIBE, which has none."""
     return _Translation().query(query)
 
 
 class _Translation:
+    """The translation of one query, in which each anonymous blank node has its own label."""
+
     def __init__(self) -> None:
         self._labels = count()
 
@@ -93,9 +95,9 @@ class _Translation:
         return plan if not offset and limit is None else logical.Slice(plan, offset, limit)
 
     def _group(self, group: tree.GroupPattern) -> Logical:
-        """Join the elements of a group in their order; its filters hold for the whole of it.
+        """Join the elements of a group in order, and apply its filters to the whole group.
 
-        A filter does not end a basic graph pattern, so triples around it belong together.
+        A filter does not end a basic graph pattern: the triples before and after it are one.
         """
         plan: Logical = logical.Bgp()
         filters: list[tree.Expression] = []

@@ -1,1 +1,1 @@
-"""The shapes of queries, one recogniser for each evaluator."""
+"""Query shapes: one recogniser for each evaluator."""

@@ -1,9 +1,9 @@
-"""Which ranked queries with SERVICE are run by AcquaTop: Topk+N over a replica under a budget.
+"""The shape of ranked queries with SERVICE that AcquaTop evaluates, under a refresh budget.
 
-A ranked query as without SERVICE (see `ranked`), and beside the window one SERVICE clause with a
-constant IRI that shares variables with the pattern: the join key. The score is arithmetic over at
-most one variable of the window and one of the remote side, which may have terms of any kind. A key
-mostly has one remote solution; where it has several, each is a row.
+The query is ranked as in `topk`, with one SERVICE clause beside the window. The clause has a
+constant IRI and shares variables with the pattern: the join key. The score is arithmetic over at
+most one variable of the window and one of the remote side, whose terms may be of any kind. A key
+with several remote solutions has a row for each.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
 from rsp_engine.grammar import tree
-from rsp_engine.model.terms.term import XSD
+from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.scoring.scoring_function import Scoring, variables
 from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 from rsp_engine.plan.monotone import prove
@@ -25,10 +25,11 @@ from rsp_engine.plan.shapes.topk import (
     Functions,
     StreamSide,
     WhyNot,
+    cutoff,
     free_variable,
     is_ranking_of_groups,
     matching_of,
-    of_objects,
+    object_config,
     order_expression,
     projection,
     stream_side,
@@ -48,7 +49,7 @@ __all__ = [
     "Sides",
     "acquatop_config",
     "acquatop_path",
-    "asked_score",
+    "score_config",
     "service_of",
     "sides_of",
 ]
@@ -59,7 +60,7 @@ DEFAULT_LIST_POLICY = "AT-TSM"
 def acquatop_path(
     query: tree.QueryUnit, options: QueryOptions
 ) -> tuple[AcquaTopConfig, ServicePlan] | WhyNot:
-    """Return the configuration of AcquaTop, or why the query does not allow it."""
+    """Return the configuration of AcquaTop and the plan of its SERVICE, or why there is none."""
     sides = sides_of(query, options.match)
     if isinstance(sides, WhyNot):
         return sides
@@ -71,7 +72,7 @@ def acquatop_path(
     config = acquatop_config(query, sides, score, options, score.streaming)
     names, functions = sides.stream.names, options.functions
     projected = projection(query, names, config, functions, sides.remote)
-    scored = asked_score(query, sides.select, score, functions)
+    scored = score_config(query, sides.select, score, functions)
     return replace(config, projected=projected, scored=scored), service_of(sides, score, options)
 
 
@@ -86,19 +87,19 @@ class Sides:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The variables of the window that every remote solution has: the join key."""
+        """The join key: the variables of the window that every remote solution binds."""
         sure = certain_variables(self.service.group)
         return tuple(name for name in self.stream.names if name in sure)
 
     @property
     def remote(self) -> tuple[str, ...]:
-        """The variables that come from the remote side alone."""
+        """The variables that only the remote side binds."""
         return tuple(sorted(visible_variables(self.service.group) - set(self.stream.names)))
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredSides:
-    """F, and its variable on each side."""
+    """The scoring function F, and its variable on each side."""
 
     scoring: Scoring
     streaming: str | None
@@ -106,7 +107,7 @@ class ScoredSides:
 
 
 def sides_of(query: tree.QueryUnit, match: MatchRule = "window") -> Sides | WhyNot:
-    """Return both sides of a ranked query, or why a window and a SERVICE are not all it has."""
+    """Return both sides of a ranked query, or why it does not join one window with one SERVICE."""
     select = query.form
     if not isinstance(select, tree.SelectForm):
         return WhyNot("only a SELECT can rank")
@@ -137,39 +138,39 @@ def _unjoinable(sides: Sides) -> WhyNot | None:
         return WhyNot(f"?{unsure[0]} is not in every remote solution, so it is no join key")
     filters = tree.find(tree.GroupPattern(sides.select.where.elements), tree.FilterClause)
     inside = {id(f) for f in tree.find(sides.service, tree.FilterClause)}
-    for found in filters:
-        if id(found) not in inside and named_variables(found) & set(sides.remote):
+    for each in filters:
+        if id(each) not in inside and named_variables(each) & set(sides.remote):
             return WhyNot("a FILTER looks at remote values, which change")
     return None
 
 
 def _score(sides: Sides, options: QueryOptions) -> ScoredSides | WhyNot:
-    found = scoring_of(order_expression(sides.select), options.functions, quotients=True)
-    if found is None:
+    scoring = scoring_of(order_expression(sides.select), options.functions, quotients=True)
+    if scoring is None:
         return WhyNot("the score is more than arithmetic")
-    names = variables(found)
+    names = variables(scoring)
     streaming = [name for name in names if name in sides.stream.names]
     remote = [name for name in names if name in sides.remote]
     if len(streaming) + len(remote) < len(names):
         return WhyNot("the score needs a variable that neither the window nor SERVICE has")
     if len(streaming) > 1 or len(remote) > 1:
         return WhyNot("the score needs more than one value of the window or of the remote side")
-    return ScoredSides(found, *streaming or (None,), *remote or (None,))
+    return ScoredSides(scoring, *streaming or (None,), *remote or (None,))
 
 
-def asked_score(
+def score_config(
     query: tree.QueryUnit, select: tree.SelectForm, score: ScoredSides, functions: Functions
 ) -> SparqlConfig | None:
-    """Return what asks for the scores of objects; nothing if the score is one of their variables.
+    """Return a query for the scores of objects; None if the score is one of their variables.
 
-    The query has a variable in place of an aggregate.
+    `query` and `select` have a variable in place of an aggregate.
     """
     expression = order_expression(select)
     if isinstance(expression, tree.Var):
         return None
     names = tuple(name for name in (score.streaming, score.remote) if name is not None)
     item = tree.SelectAs(expression, tree.Var(free_variable(query, "score")))
-    return of_objects(query, (item,), functions, (), names)
+    return object_config(query, (item,), functions, (), names)
 
 
 def _proof(score: ScoredSides, options: QueryOptions, variable: str | None) -> Proof:
@@ -182,7 +183,7 @@ def _proof(score: ScoredSides, options: QueryOptions, variable: str | None) -> P
 def service_of(
     sides: Sides, score: ScoredSides, options: QueryOptions, *, one_of_key: bool = True
 ) -> ServicePlan:
-    """Return how the SERVICE clause is answered; whether a key has one object at most."""
+    """Return the plan of the SERVICE clause; `one_of_key`: a join key has at most one object."""
     policy = chosen_policy(options, DEFAULT_LIST_POLICY)
     instead = None
     if isinstance(policy, Voi):
@@ -193,7 +194,7 @@ def service_of(
 
 
 def _no_outlook(score: ScoredSides, options: QueryOptions, *, one_of_key: bool) -> str | None:
-    """Say why it cannot be foreseen what objects score if remote values are others, if so."""
+    """Return why VOI cannot predict scores for other remote values; None if it can."""
     if score.remote is None:
         return "the score needs no remote value"
     if not one_of_key:
@@ -209,17 +210,15 @@ def acquatop_config(
     options: QueryOptions,
     value: str | None,
 ) -> AcquaTopConfig:
-    """Return all of the configuration but what makes rows.
+    """Return the configuration without the queries that compute rows and scores.
 
-    `value` is the variable of the window that counts for the score.
+    `value` is the variable of the window that the score depends on.
     """
-    # The text of the general path; its own policy does not matter here.
+    # Only the text of the general path is used, so a policy that it refuses must not raise.
     neutral = replace(options, service_options=replace(options.service_options, policy=None))
     base, _ = service_path(query, neutral)
     number = tree.Literal("0", XSD + "integer") if value is None else tree.Var(value)
-    modifiers = sides.select.modifiers
-    assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
-    offset = 0 if modifiers.offset is None else modifiers.offset.value
+    k, offset = cutoff(sides.select)
     return AcquaTopConfig(
         **{f.name: getattr(base, f.name) for f in fields(SparqlConfig)},
         matching=matching_of(sides.alone, sides.stream, number, options.functions),
@@ -227,8 +226,8 @@ def acquatop_config(
         scoring=score.scoring,
         streaming=score.streaming,
         remote=score.remote,
-        descending=modifiers.order_by[0].descending,
-        k=offset + modifiers.limit.value,
+        descending=sides.select.modifiers.order_by[0].descending,
+        k=k,
         offset=offset,
         n=options.service_options.n,
         arrivals=options.arrivals or "latest",

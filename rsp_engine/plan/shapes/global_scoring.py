@@ -1,9 +1,9 @@
-"""Which scores of pairs are global scoring functions: a proof, or why there is none.
+"""Proofs that the score of a pair is a global scoring function.
 
-A local score is `ABS(?x - ?y)` of one attribute of both objects, a function that is declared to be
-a distance of these, or anything that is the same both ways and goes one way with each. The score
-must be made of local scores alone, and go one way with each of them: for that there is `monotone`.
-A score that falls with a local one rises with what that one is short of.
+A local score is `ABS(?x - ?y)` of one attribute of both objects, a function that is declared as a
+distance of these, or any symmetric expression that is monotone in each. A global scoring function
+is over local scores only, and monotone in each of them, which `monotone` proves. Where the score
+falls with a local score, it rises with the negated local score.
 
 Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
 section V.B. (The terms are those of Cheema, Lin, Wang, Wang, Zhang: A unified approach for
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Floats
     from rsp_engine.plan.intervals import ValueRange
-    from rsp_engine.plan.monotone import DeclaredRanges
+    from rsp_engine.plan.monotone import DeclaredDirections
 
 __all__ = ["Global", "NotGlobal", "global_scoring"]
 
@@ -49,14 +49,14 @@ _AWAY: dict[Going, Going] = {"rises": "falls", "falls": "rises"}
 
 @dataclass(frozen=True, slots=True)
 class NotGlobal:
-    """Why a score is not known to be a global scoring function."""
+    """The reason why there is no proof for a score."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A local score: its column, and what it does as values of others go up and down."""
+    """A local score, its column, and its direction as the other value moves up and down."""
 
     score: Scoring
     column: int
@@ -67,8 +67,8 @@ class Local:
         """Return the local score that falls where this one rises."""
         return Local(Negate(self.score), self.column, _AWAY[self.above], _AWAY[self.below])
 
-    def made(self) -> LocalScore:
-        """Return it as a kernel: the new object is the first of the pair."""
+    def kernel(self) -> LocalScore:
+        """Return a kernel over columns, in which the new object is the first of the pair."""
         mine, theirs = f"a{self.column}", f"b{self.column}"
 
         def score(values: Floats, value: float) -> Floats:
@@ -79,28 +79,28 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Global:
-    """A global scoring function, the smaller the better; `l0` ... in it are the local scores."""
+    """A global scoring function over local scores `l0` ..., where smaller is better."""
 
     score: Scoring
     local: tuple[Local, ...]
 
-    def made(self) -> GlobalScoring:
-        """Return it as kernels."""
+    def kernels(self) -> GlobalScoring:
+        """Return the kernels of the local scores, and the function that combines their results."""
 
-        def combine(found: list[Floats]) -> Floats:
-            return evaluate(self.score, {f"l{n}": scores for n, scores in enumerate(found)})
+        def combine(local_scores: list[Floats]) -> Floats:
+            return evaluate(self.score, {f"l{n}": scores for n, scores in enumerate(local_scores)})
 
-        return GlobalScoring(tuple(local.made() for local in self.local), combine)
+        return GlobalScoring(tuple(local.kernel() for local in self.local), combine)
 
 
 class _NoProofError(Exception):
-    """A part of a score is no local one."""
+    """A part of a score is not a local score."""
 
 
 def global_scoring(
-    scoring: PairScoring, declared: Mapping[str, DeclaredRanges]
+    scoring: PairScoring, declared: Mapping[str, DeclaredDirections]
 ) -> Global | NotGlobal:
-    """Return the local scores of a score and what is made of them, or why that cannot be."""
+    """Return a score as a global scoring function, or why there is no proof."""
     if has_quotient(scoring.score):
         return NotGlobal("what it is divided by may be zero")
     if not scoring.is_symmetric:
@@ -123,15 +123,18 @@ def global_scoring(
             local[n] = each.negated()
     for n, each in enumerate(local):
         if isinstance(each.score, Negate):
-            combined = _with(combined, f"l{n}", Negate(Variable(f"l{n}")))
+            combined = _substitute(combined, f"l{n}", Negate(Variable(f"l{n}")))
     return Global(combined, tuple(local))
 
 
 class _Splitter:
-    """Finds the local scores in a score, and puts variables in their places."""
+    """Collects the local scores of a score, and replaces them by variables."""
 
     def __init__(
-        self, local: list[Local], declared: Mapping[str, DeclaredRanges], distances: tuple[str, ...]
+        self,
+        local: list[Local],
+        declared: Mapping[str, DeclaredDirections],
+        distances: tuple[str, ...],
     ) -> None:
         self._local = local
         self._declared = declared
@@ -142,10 +145,10 @@ class _Splitter:
         columns = {int(name[1:]) for name in variables(expression)}
         if not columns:
             return expression
-        if len(columns) == 1 and (found := self._as_local(expression, columns.pop())) is not None:
-            if found not in self._local:
-                self._local.append(found)
-            return Variable(f"l{self._local.index(found)}")
+        if len(columns) == 1 and (local := self._as_local(expression, columns.pop())) is not None:
+            if local not in self._local:
+                self._local.append(local)
+            return Variable(f"l{self._local.index(local)}")
         if isinstance(expression, Variable):
             raise _NoProofError("one of its parts depends on one of the two objects only")
         return over_parts(expression, self.split)
@@ -170,8 +173,8 @@ class _Splitter:
                 return None
 
 
-def _with(expression: Scoring, name: str, instead: Scoring) -> Scoring:
-    """Return an expression with another one in the place of a variable."""
+def _substitute(expression: Scoring, name: str, value: Scoring) -> Scoring:
+    """Return an expression with another one in place of a variable."""
     if expression == Variable(name):
-        return instead
-    return over_parts(expression, lambda part: _with(part, name, instead))
+        return value
+    return over_parts(expression, lambda part: _substitute(part, name, value))

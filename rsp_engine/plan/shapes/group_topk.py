@@ -1,9 +1,9 @@
-"""Which rankings of groups are run on pane partials, with SERVICE and without.
+"""The shape of rankings of groups that are evaluated by pane partials, with or without SERVICE.
 
-A ranked query as of `ranked`, or as of `joined` where it has a SERVICE; grouped by variables of the
-pattern, and by remote ones if the join key is among the others; no HAVING. It has one aggregate:
-COUNT, SUM, MIN, MAX or AVG, of a variable of the pattern. The score is arithmetic over the
-aggregate and at most one remote variable.
+The query is ranked as in `topk`, or as in `acquatop` if it has a SERVICE clause. It groups by
+variables of the pattern, and by remote variables if the join key is among the keys; no HAVING. It
+has one aggregate of a variable of the pattern: COUNT, SUM, MIN, MAX or AVG. The score is arithmetic
+over the aggregate and at most one remote variable.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import aggregates
 from rsp_engine.grammar.triples import plain_terms
-from rsp_engine.model.terms.term import XSD
+from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.aggregates.groups import Grouping
 from rsp_engine.operators.scoring.scoring_function import variables
 from rsp_engine.plan.scoring import scoring_of
 from rsp_engine.plan.shapes.acquatop import (
     ScoredSides,
     acquatop_config,
-    asked_score,
+    score_config,
     service_of,
     sides_of,
 )
@@ -30,6 +30,7 @@ from rsp_engine.plan.shapes.service_rewrite import has_service
 from rsp_engine.plan.shapes.topk import (
     StreamSide,
     WhyNot,
+    cutoff,
     free_variable,
     matching_of,
     order_expression,
@@ -61,9 +62,9 @@ _FUNCTIONS: dict[str, Function] = {
 
 @dataclass(frozen=True, slots=True)
 class _Grouped:
-    """The groups of a query, and their aggregate; `renamed` has a variable in its place.
+    """The groups of a query, and their aggregate; `renamed` has `variable` in place of it.
 
-    `keys` are the variables of the window by which solutions are grouped.
+    `keys` are the group keys that are variables of the window, `value` is the aggregated variable.
     """
 
     aggregate: tree.Aggregate
@@ -82,7 +83,7 @@ class _Grouped:
 def group_topk_path(
     query: tree.QueryUnit, options: QueryOptions
 ) -> GroupTopkConfig | tuple[AcquaTopConfig, ServicePlan] | WhyNot:
-    """Return the configuration of an operator for pane partials, or why there is none."""
+    """Return the configuration of an evaluator by pane partials, or why there is none."""
     if has_service(query):
         return _joined_path(query, options)
     select = query.form
@@ -102,9 +103,7 @@ def group_topk_path(
     if isinstance(score, WhyNot):
         return score
     base = sparql_path(query, options.functions)
-    modifiers = select.modifiers
-    assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
-    offset = 0 if modifiers.offset is None else modifiers.offset.value
+    k, offset = cutoff(select)
     unsure = (grouped.variable,)
     return GroupTopkConfig(
         **{field.name: getattr(base, field.name) for field in fields(base)},
@@ -112,9 +111,9 @@ def group_topk_path(
         grouping=_grouping(grouped, side),
         projected=projection(grouped.renamed, grouped.keys, base, options.functions, unsure),
         scoring=score.scoring,
-        scored=asked_score(grouped.renamed, grouped.select, score, options.functions),
-        descending=modifiers.order_by[0].descending,
-        k=offset + modifiers.limit.value,
+        scored=score_config(grouped.renamed, grouped.select, score, options.functions),
+        descending=select.modifiers.order_by[0].descending,
+        k=k,
         offset=offset,
     )
 
@@ -132,8 +131,8 @@ def _joined_path(
         return grouped
     if not set(sides.keys) <= set(grouped.keys):
         return WhyNot("a group may join several remote solutions: GROUP BY lacks the join key")
-    if untold := sorted(set(sides.remote) - _group_keys(sides.select)):
-        return WhyNot(f"a group may join several remote solutions: GROUP BY lacks ?{untold[0]}")
+    if missing := sorted(set(sides.remote) - _group_keys(sides.select)):
+        return WhyNot(f"a group may join several remote solutions: GROUP BY lacks ?{missing[0]}")
     if not _gives_a_set(sides.service.group):
         return WhyNot("a group may join a remote solution that SERVICE gives several times")
     score = _score(grouped, sides.remote, options)
@@ -150,10 +149,10 @@ def _group_keys(select: tree.SelectForm) -> set[str]:
 
 
 def _gives_a_set(group: tree.GroupPattern) -> bool:
-    """Tell whether a group surely gives each solution once.
+    """Return whether a group provably has no duplicate solutions.
 
-    It has triples of its variables, filters, and OPTIONAL groups that are so too, and that have no
-    variable in common which another of them may leave without a value.
+    It has plain triple patterns, filters, and OPTIONAL groups of the same kind that share no
+    variable which may be unbound.
     """
     optional = [e.group for e in group.elements if isinstance(e, tree.OptionalPattern)]
     others = [
@@ -178,7 +177,7 @@ def _config(
         config,
         projected=projection(grouped.renamed, grouped.keys, config, options.functions, unsure),
         grouping=_grouping(grouped, sides.stream),
-        scored=asked_score(grouped.renamed, grouped.select, score, options.functions),
+        scored=score_config(grouped.renamed, grouped.select, score, options.functions),
     )
 
 
@@ -194,17 +193,17 @@ def _grouped(
     if isinstance(names, WhyNot):
         return names
     parts = (*select.clause.items, *modifiers.order_by)
-    found = list(dict.fromkeys(a for part in parts for a in aggregates(part)))
-    if len(found) != 1 or not isinstance(aggregate := found[0], tree.Aggregate):
-        return WhyNot(f"groups are ranked by exactly one aggregate, and here are {len(found)}")
+    distinct = list(dict.fromkeys(a for part in parts for a in aggregates(part)))
+    if len(distinct) != 1 or not isinstance(aggregate := distinct[0], tree.Aggregate):
+        return WhyNot(f"groups are ranked by exactly one aggregate, and here are {len(distinct)}")
     value = _value(aggregate, side)
     if isinstance(value, WhyNot):
         return value
     keys = tuple(name for name in side.names if name in names)
     if aggregate.distinct and aggregate.function not in {"MIN", "MAX"} and value is not None:
-        untold = set(side.names) - {*keys, value}
-        if untold:
-            return WhyNot(f"DISTINCT leaves solutions out that differ in ?{min(untold)} only")
+        others = set(side.names) - {*keys, value}
+        if others:
+            return WhyNot(f"DISTINCT leaves solutions out that differ in ?{min(others)} only")
     variable = free_variable(query, "aggregate")
     renamed = _renamed(query, select, aggregate, variable)
     return _Grouped(aggregate, keys, value, variable, renamed)
@@ -226,7 +225,7 @@ def _keys(
 
 
 def _value(aggregate: tree.Aggregate, side: StreamSide) -> str | WhyNot | None:
-    """Return the variable that is aggregated; none if solutions are counted."""
+    """Return the aggregated variable; None for COUNT(*)."""
     if aggregate.function not in _FUNCTIONS:
         return WhyNot(f"{aggregate.function} is no number")
     match aggregate.argument:
@@ -254,10 +253,10 @@ def _renamed(
 def _score(
     grouped: _Grouped, remote: tuple[str, ...], options: QueryOptions
 ) -> ScoredSides | WhyNot:
-    found = scoring_of(order_expression(grouped.select), options.functions, quotients=True)
-    if found is None:
+    scoring = scoring_of(order_expression(grouped.select), options.functions, quotients=True)
+    if scoring is None:
         return WhyNot("the score is more than arithmetic")
-    names = variables(found)
+    names = variables(scoring)
     if grouped.variable not in names:
         return WhyNot("the score does not depend on the aggregate")
     others = [name for name in names if name != grouped.variable]
@@ -265,11 +264,11 @@ def _score(
         return WhyNot(f"the score depends on the key ?{keys[0]}")
     if len(others) > 1:
         return WhyNot("the score needs more than one value of the remote side")
-    return ScoredSides(found, grouped.variable, *others or (None,))
+    return ScoredSides(scoring, grouped.variable, *others or (None,))
 
 
 def _number(value: str | None) -> tree.Expression:
-    """Return what is aggregated, for each solution."""
+    """Return the expression that is aggregated; a constant for COUNT(*)."""
     return tree.Literal("0", XSD + "integer") if value is None else tree.Var(value)
 
 

@@ -1,9 +1,14 @@
-"""Which ranked queries collect attributes of objects, from streams that do not wait for each other.
+"""The shape of rankings of incomplete objects, whose attributes arrive in several streams.
 
-The same key in all blocks (see `attributes`), over windows of time, or over one window that counts;
-one condition of ORDER BY, descending, and LIMIT. Either groups by the key, and ranks by the SUM or
-the MAX of the one variable that has the values in all blocks; or adds up the values of the blocks,
-with weights above zero, where COALESCE(?v, 0) stands for one that may be missing.
+    { WINDOW :r1 { ?flow :size ?s } }           WINDOW :rain { ?place :points ?rain }
+    UNION { WINDOW :r2 { ?flow :size ?s } }     OPTIONAL { WINDOW :wind { ?place :points ?wind } }
+    ... GROUP BY ?flow, SUM(?s)                 ... ?rain + COALESCE(?wind, 0)
+
+Each attribute is a block: one WINDOW with filters and one triple pattern, or several if each
+solution comes from one element. All blocks have the same key, over time windows or over one count
+window. ORDER BY has one condition, descending, and there is a LIMIT. The query either groups by the
+key and ranks by SUM or MAX of the variable that has the values in all blocks; or it adds up the
+values of the blocks with positive weights, with COALESCE(?v, 0) for a value that may be missing.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.incomplete import Attribute, IncompleteConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import aggregates
+from rsp_engine.grammar.triples import plain_terms
 from rsp_engine.operators.scoring.scoring_function import (
     Add,
     Divide,
@@ -28,30 +34,34 @@ from rsp_engine.operators.scoring.scoring_function import (
 from rsp_engine.operators.scoring.term_scores import number
 from rsp_engine.operators.sparql.pane_matcher import Matching
 from rsp_engine.plan.scoring import scoring_of
-from rsp_engine.plan.shapes.attributes import (
-    AttributeBlock,
-    NotIncompleteError,
-    blocks_of,
-)
 from rsp_engine.plan.shapes.topk import (
+    StreamSide,
     WhyNot,
-    asked_of,
+    batch_config,
+    counts_triples,
+    cutoff,
     free_variable,
     order_expression,
-    together_of,
+    select_config,
     topk_refusals,
 )
 from rsp_engine.plan.sparql.general import as_term, sparql_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rsp_engine.evaluators.incomplete import Algorithm
     from rsp_engine.operators.incomplete.observations import ScoreAggregate
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
-    from rsp_engine.plan.options import OperatorName, QueryOptions
+    from rsp_engine.plan.options import MatchRule, OperatorName, QueryOptions
 
-__all__ = ["ALGORITHMS", "incomplete_path", "linear", "refuse_undeclared"]
+__all__ = [
+    "ALGORITHMS",
+    "has_optional_windows",
+    "incomplete_path",
+    "linear",
+    "refuse_undeclared",
+]
 
 ALGORITHMS: dict[OperatorName, Algorithm] = {
     "eaa": "EAA",
@@ -61,11 +71,31 @@ ALGORITHMS: dict[OperatorName, Algorithm] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    """How attributes are ranked: the key, the variable and the weight of each, and the functions.
+class _NotIncompleteError(Exception):
+    """The reason why a query does not have this shape."""
 
-    `values` has an entry for each block.
+
+@dataclass(frozen=True, slots=True)
+class _AttributeBlock:
+    """The WINDOW block of an attribute, the number of its window, and its patterns."""
+
+    clause: tree.WindowPattern
+    scan: int
+    side: StreamSide
+    is_optional: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables of the block, in order of appearance."""
+        return self.side.names
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """The ranking of objects: their key, and how the values of attributes make a score.
+
+    `values` has the variable and the weight of each block. `function` combines the values of
+    streams, and `repeats` several values of one stream.
     """
 
     keys: tuple[str, ...]
@@ -75,20 +105,31 @@ class _Ranked:
 
 
 def incomplete_path(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig | WhyNot:
-    """Return the configuration of the operator for such queries, or why there is none."""
+    """Return the configuration of the evaluator of incomplete objects, or why there is none."""
     try:
         return _config(query, options)
-    except NotIncompleteError as error:
+    except _NotIncompleteError as error:
         return WhyNot(str(error))
 
 
+def has_optional_windows(query: tree.QueryUnit) -> bool:
+    """Return whether a query has WINDOW clauses in UNION or OPTIONAL."""
+    select = query.form
+    if not isinstance(select, tree.SelectForm):
+        return False
+    kinds = (
+        e for e in select.where.elements if isinstance(e, tree.UnionPattern | tree.OptionalPattern)
+    )
+    return any(True for element in kinds for _ in tree.find(element, tree.WindowPattern))
+
+
 def refuse_undeclared(options: QueryOptions, chosen: Iterable[SparqlConfig]) -> None:
-    """Raise if a range or a bound is given that no query has a use for."""
-    found = [config for config in chosen if isinstance(config, IncompleteConfig)]
+    """Raise if the user sets a range or a bound that no query uses."""
+    configs = [config for config in chosen if isinstance(config, IncompleteConfig)]
     what = "ranked queries that collect attributes from several streams; `explain` tells which are"
-    if options.max_instances is not None and not any(c.is_approximate for c in found):
+    if options.max_instances is not None and not any(c.is_approximate for c in configs):
         raise BindingError("no query keeps instances that could be bounded", f"it is for {what}")
-    read = {stream for config in found for stream in config.streams}
+    read = {stream for config in configs for stream in config.streams}
     for stream in sorted(set(options.ranges) - read):
         raise BindingError(f"no query collects attributes from stream <{stream}>", f"for {what}")
 
@@ -96,20 +137,18 @@ def refuse_undeclared(options: QueryOptions, chosen: Iterable[SparqlConfig]) -> 
 def _config(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig:
     select = query.form
     if not isinstance(select, tree.SelectForm):
-        raise NotIncompleteError("only a SELECT can rank")
+        raise _NotIncompleteError("only a SELECT can rank")
     if refusal := next(topk_refusals(select), None):
-        raise NotIncompleteError(refusal.reason)
-    blocks = blocks_of(query, select, options.match)
+        raise _NotIncompleteError(refusal.reason)
+    blocks = _attribute_blocks(query, select, options.match)
     _check_windows(query)
     modifiers = select.modifiers
     if not modifiers.order_by[0].descending:
-        raise NotIncompleteError("smaller is better, and what is missing counts as zero")
+        raise _NotIncompleteError("smaller is better, and what is missing counts as zero")
     is_union = isinstance(select.where.elements[0], tree.UnionPattern)
-    ranked = (_grouped if is_union else _added)(query, select, blocks, options)
+    ranking = (_grouped if is_union else _added)(query, select, blocks, options)
     base = sparql_path(query, options.functions)
-    assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
-    offset = 0 if modifiers.offset is None else modifiers.offset.value
-    k = offset + modifiers.limit.value
+    k, _ = cutoff(select)
     if options.max_instances is not None and options.max_instances < k:
         raise BindingError(
             f"{options.max_instances} instances have no room for the {k} best objects",
@@ -120,15 +159,79 @@ def _config(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig:
         windows=tuple(window.window.value for window in query.windows),
         streams=tuple(query.windows[block.scan].stream.value for block in blocks),
         attributes=tuple(
-            _attribute(query, block, ranked.keys, value, options)
-            for block, value in zip(blocks, ranked.values, strict=True)
+            _attribute(query, block, ranking.keys, value, options)
+            for block, value in zip(blocks, ranking.values, strict=True)
         ),
-        function=ranked.function,
-        repeats=ranked.repeats,
+        function=ranking.function,
+        repeats=ranking.repeats,
         k=k,
         algorithm=_algorithm(options),
         bound=options.max_instances,
     )
+
+
+def _attribute_blocks(
+    query: tree.QueryUnit, select: tree.SelectForm, match: MatchRule
+) -> tuple[_AttributeBlock, ...]:
+    """Return the blocks of a query: the branches of a UNION, or a WINDOW and those in OPTIONAL."""
+    elements = select.where.elements
+    if any(True for _ in tree.find(select.where, tree.Exists)):
+        raise _NotIncompleteError("EXISTS in a filter looks beyond the object")
+    if query.values is not None:
+        raise _NotIncompleteError("VALUES after the query joins what is not in the stream")
+    match elements:
+        case (tree.UnionPattern(groups),):
+            return tuple(_block(query, g.elements, match, is_optional=False) for g in groups)
+        case (tree.WindowPattern(), *_):
+            blocks = []
+            for element in elements:
+                inside = (
+                    element.group.elements
+                    if isinstance(element, tree.OptionalPattern)
+                    else (element,)
+                )
+                is_optional = isinstance(element, tree.OptionalPattern)
+                blocks.append(_block(query, inside, match, is_optional=is_optional))
+            if not any(block.is_optional for block in blocks):
+                raise _NotIncompleteError("no attribute may be missing: there is no OPTIONAL")
+            return tuple(blocks)
+        case _:
+            raise _NotIncompleteError(
+                "attributes come from a UNION of WINDOW blocks alone, or from one WINDOW and others"
+                " in OPTIONAL"
+            )
+
+
+def _block(
+    query: tree.QueryUnit, elements: Sequence[tree.Node], match: MatchRule, *, is_optional: bool
+) -> _AttributeBlock:
+    match elements:
+        case (tree.WindowPattern(tree.Iri(name), group) as clause,):
+            pass
+        case _:
+            raise _NotIncompleteError("a block of an attribute is more than one WINDOW")
+    numbers = [n for n, window in enumerate(query.windows) if window.window.value == name]
+    if not numbers:
+        raise _NotIncompleteError(f"there is no window <{name}>")
+    triples = plain_terms([e for e in group.elements if not isinstance(e, tree.FilterClause)])
+    if not triples:
+        raise _NotIncompleteError("a window has more than plain triple patterns and filters")
+    if len(triples) > 1:
+        _check_match(query.windows[numbers[0]], match)
+    filters = tree.find(group, tree.FilterClause)
+    side = StreamSide(tree.Iri(name), triples, any(True for _ in filters))
+    return _AttributeBlock(clause, numbers[0], side, is_optional)
+
+
+def _check_match(window: tree.FromWindow, match: MatchRule) -> None:
+    """Raise if the triples of an attribute may come from several elements."""
+    if counts_triples(window):
+        raise _NotIncompleteError("the window may cut through the triples of an attribute")
+    if match == "window":
+        raise _NotIncompleteError(
+            "the triples of an attribute may come in several elements (--match element says that"
+            " they do not)"
+        )
 
 
 def _algorithm(options: QueryOptions) -> Algorithm:
@@ -138,10 +241,10 @@ def _algorithm(options: QueryOptions) -> Algorithm:
 
 
 def _check_windows(query: tree.QueryUnit) -> None:
-    """Raise why it is not known which of two observations expires first."""
+    """Raise if the order in which two observations expire is not known."""
     counted = [w for w in query.windows if isinstance(w.frame, tree.CountWindow)]
     if counted and len(query.windows) > 1:
-        raise NotIncompleteError(
+        raise _NotIncompleteError(
             "a window counts, beside another one: which observation expires first is not known"
         )
 
@@ -149,31 +252,31 @@ def _check_windows(query: tree.QueryUnit) -> None:
 def _grouped(
     query: tree.QueryUnit,
     select: tree.SelectForm,
-    blocks: tuple[AttributeBlock, ...],
+    blocks: tuple[_AttributeBlock, ...],
     options: QueryOptions,
-) -> _Ranked:
-    """Return how the groups of a UNION are ranked."""
+) -> _Ranking:
+    """Return the ranking of the groups of a UNION."""
     modifiers = select.modifiers
     if not modifiers.group_by:
-        raise NotIncompleteError("a UNION without GROUP BY does not put attributes together")
+        raise _NotIncompleteError("a UNION without GROUP BY does not put attributes together")
     if modifiers.having:
-        raise NotIncompleteError("HAVING leaves groups out")
+        raise _NotIncompleteError("HAVING leaves groups out")
     keys = []
     for key in modifiers.group_by:
         if not isinstance(key.expression, tree.Var) or key.variable is not None:
-            raise NotIncompleteError("GROUP BY makes a key of an expression")
+            raise _NotIncompleteError("GROUP BY makes a key of an expression")
         keys.append(key.expression.name)
     expression = order_expression(select)
     match list(dict.fromkeys(aggregates(expression))):
         case [tree.Aggregate("SUM" | "MAX" as name, tree.Var(value), is_distinct) as aggregate]:
             pass
         case _:
-            raise NotIncompleteError("attributes are put together by one SUM or MAX of a variable")
+            raise _NotIncompleteError("attributes are put together by one SUM or MAX of a variable")
     if is_distinct and name == "SUM":
-        raise NotIncompleteError("DISTINCT leaves values out that are equal")
+        raise _NotIncompleteError("DISTINCT leaves values out that are equal")
     for block in blocks:
         if missing := [each for each in (*keys, value) if each not in block.names]:
-            raise NotIncompleteError(f"a block of the UNION does not have ?{missing[0]}")
+            raise _NotIncompleteError(f"a block of the UNION does not have ?{missing[0]}")
     variable = free_variable(query, "aggregate")
 
     def renamed(node: tree.Node) -> tree.Node:
@@ -182,54 +285,57 @@ def _grouped(
     changed: Any = tree.rewrite_tree(expression, renamed)
     weights = _weights(changed, options)
     if set(weights) != {variable}:
-        raise NotIncompleteError("the score depends on more than the aggregate")
+        raise _NotIncompleteError("the score depends on more than the aggregate")
     function: ScoreAggregate = "sum" if name == "SUM" else "max"
-    return _Ranked(tuple(keys), tuple((value, 1.0) for _ in blocks), function, function)
+    return _Ranking(tuple(keys), tuple((value, 1.0) for _ in blocks), function, function)
 
 
 def _added(
     query: tree.QueryUnit,
     select: tree.SelectForm,
-    blocks: tuple[AttributeBlock, ...],
+    blocks: tuple[_AttributeBlock, ...],
     options: QueryOptions,
-) -> _Ranked:
-    """Return how the values of OPTIONAL blocks are added up."""
+) -> _Ranking:
+    """Return the ranking by a weighted sum of the values of OPTIONAL blocks."""
     if select.modifiers.group_by or any(True for _ in aggregates(select.clause)):
-        raise NotIncompleteError("groups of what OPTIONAL puts together have several values")
+        raise _NotIncompleteError("groups of what OPTIONAL puts together have several values")
     common = set.intersection(*(set(block.names) for block in blocks))
     if not common:
-        raise NotIncompleteError("the blocks have no variable in common")
+        raise _NotIncompleteError("the blocks have no variable in common")
     seen = set(common)
     for block in blocks:
         own = set(block.names) - common
         if shared := sorted(own & seen):
-            raise NotIncompleteError(f"?{shared[0]} is in some blocks, but not in all")
+            raise _NotIncompleteError(f"?{shared[0]} is in some blocks, but not in all")
         seen |= own
     optional = {n for b in blocks if b.is_optional for n in b.names} - common
     weights = _weights(_without_coalesce(order_expression(select), optional), options)
     values = []
     for block in blocks:
         own = set(block.names) - common
-        found = [(name, weight) for name, weight in weights.items() if name in own]
-        if len(found) != 1:
-            raise NotIncompleteError("the score needs exactly one value of each block")
-        values.append(found[0])
+        own_weights = [(name, weight) for name, weight in weights.items() if name in own]
+        if len(own_weights) != 1:
+            raise _NotIncompleteError("the score needs exactly one value of each block")
+        values.append(own_weights[0])
     if others := sorted(set(weights) - {name for name, _ in values}):
-        raise NotIncompleteError(f"the score depends on the key ?{others[0]}")
+        raise _NotIncompleteError(f"the score depends on the key ?{others[0]}")
     keys = tuple(name for name in blocks[0].names if name in common)
-    return _Ranked(keys, tuple(values), "sum", "max")
+    return _Ranking(keys, tuple(values), "sum", "max")
 
 
 def _without_coalesce(expression: tree.Expression, optional: set[str]) -> tree.Expression:
-    """Return a score in which what may be missing is a variable; raise if it has no COALESCE."""
-    told = set()
+    """Return a score with a variable in place of each COALESCE(?v, 0).
+
+    Raise if an optional variable occurs without COALESCE.
+    """
+    coalesced = set()
 
     def change(node: tree.Node) -> tree.Node:
         match node:
             case tree.BuiltInCall("COALESCE", (tree.Var(name), tree.Literal() as other)) if (
                 number(as_term(other)) == 0
             ):
-                told.add(name)
+                coalesced.add(name)
                 return tree.Var(f"{name} or 0")
             case _:
                 return node
@@ -237,35 +343,35 @@ def _without_coalesce(expression: tree.Expression, optional: set[str]) -> tree.E
     changed: Any = tree.rewrite_tree(expression, change)
     for variable in tree.find(changed, tree.Var):
         if variable.name in optional:
-            raise NotIncompleteError(
+            raise _NotIncompleteError(
                 f"the score needs ?{variable.name}, which may be missing: say"
                 f" COALESCE(?{variable.name}, 0)"
             )
-    back = {f"{name} or 0": name for name in told}
+    back = {f"{name} or 0": name for name in coalesced}
 
     def restored(node: tree.Node) -> tree.Node:
         return (
             tree.Var(back[node.name]) if isinstance(node, tree.Var) and node.name in back else node
         )
 
-    found: tree.Expression = tree.rewrite_tree(changed, restored)  # type: ignore[assignment]
-    return found
+    score: tree.Expression = tree.rewrite_tree(changed, restored)  # type: ignore[assignment]
+    return score
 
 
 def _weights(expression: tree.Expression, options: QueryOptions) -> Mapping[str, float]:
-    """Return the weights of the variables of a score, or raise why they are not all above zero."""
-    found = scoring_of(expression, options.functions)
-    weights = None if found is None else linear(found)
+    """Return the weight of each variable of a score; raise if one is not positive."""
+    score = scoring_of(expression, options.functions)
+    weights = None if score is None else linear(score)
     if weights is None:
-        raise NotIncompleteError("the score is more than a sum with weights")
+        raise _NotIncompleteError("the score is more than a sum with weights")
     weights = {name: weight for name, weight in weights.items() if name}
     if wrong := [name for name, weight in weights.items() if not weight > 0]:
-        raise NotIncompleteError(f"the score does not rise with ?{wrong[0]}")
+        raise _NotIncompleteError(f"the score does not rise with ?{wrong[0]}")
     return weights
 
 
 def linear(score: Scoring) -> dict[str, float] | None:
-    """Return the weights of the variables of a sum, with what is constant under no name.
+    """Return the weights of the variables in a linear score, with the constant under `""`; or None.
 
     >>> linear(Add(Multiply(Number(2.0), Variable("a")), Divide(Variable("b"), 4.0)))
     {'a': 2.0, 'b': 0.25}
@@ -292,18 +398,18 @@ def linear(score: Scoring) -> dict[str, float] | None:
                 return None
             return {name: first[""] * weight for name, weight in second.items()}
         case Divide(left, divisor):
-            found = linear(left)
-            return None if found is None else {n: weight / divisor for n, weight in found.items()}
+            weights = linear(left)
+            return None if weights is None else {n: w / divisor for n, w in weights.items()}
         case Negate(operand):
-            found = linear(operand)
-            return None if found is None else {n: -weight for n, weight in found.items()}
+            weights = linear(operand)
+            return None if weights is None else {n: -w for n, w in weights.items()}
         case _:
             return None
 
 
 def _attribute(
     query: tree.QueryUnit,
-    block: AttributeBlock,
+    block: _AttributeBlock,
     keys: tuple[str, ...],
     value: tuple[str, float],
     options: QueryOptions,
@@ -319,10 +425,10 @@ def _attribute(
         side.window.value,
         names,
         side.patterns,
-        asked_of(query, items, where, functions),
+        select_config(query, items, where, functions),
         side.is_filtered,
         Variable(name),
-        None if len(side.triples) == 1 else together_of(query, items, where, functions),
+        None if len(side.triples) == 1 else batch_config(query, items, where, functions),
     )
     _, high = options.ranges.get(query.windows[block.scan].stream.value, (0.0, 1.0))
     is_union = isinstance(query.form, tree.SelectForm) and isinstance(

@@ -1,4 +1,4 @@
-"""The two objects of a pair in a query: patterns that are the same but for their variables."""
+"""The two objects of a pair in a query: patterns that are equal up to the names of variables."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Object = tuple["PlainTerms", ...]
 
 
 class NotPairsError(Exception):
-    """Why a query is not one of pairs."""
+    """The reason why a query does not rank pairs."""
 
 
 class NotAlikeError(NotPairsError):
-    """The patterns of a query are two, but not the same."""
+    """The query has two patterns, which differ in more than the names of variables."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairPattern:
-    """The patterns of the first and the second object, and their variables, one by one."""
+    """The triple patterns of the first object, and the corresponding variables of both objects."""
 
     window: tree.WindowPattern
     triples: Object
@@ -38,7 +38,7 @@ class PairPattern:
 
     @classmethod
     def of(cls, query: tree.QueryUnit) -> PairPattern:
-        """Return the halves of a query, or raise why it has none."""
+        """Return the pair pattern of a query; raise `NotPairsError` if it has none."""
         select = query.form
         if not isinstance(select, tree.SelectForm):
             raise NotPairsError("only a SELECT can rank")
@@ -56,19 +56,19 @@ class PairPattern:
         return cls(window, one, tuple(names), tuple(names.values()))
 
     def side(self, names: set[str]) -> str | None:
-        """Return which object some variables are of: a, b, or nothing for both."""
+        """Return the object that has all these variables: a or b; None if they are of both."""
         if names <= set(self.first):
             return "a"
         return "b" if names <= set(self.second) else None
 
     def first_of(self, node: tree.Node) -> tree.Node:
-        """Return an expression with the variables of the first object, from either."""
+        """Return an expression with the variables of the second object renamed to the first's."""
         names = dict(zip(self.second, self.first, strict=True))
         return with_names(node, names)
 
 
 def with_names(node: tree.Node, names: Mapping[str, str]) -> tree.Node:
-    """Return a part of a query with other names for some variables."""
+    """Return a part of a query with some variables renamed."""
 
     def renamed(inner: tree.Node) -> tree.Node:
         if isinstance(inner, tree.Var) and inner.name in names:
@@ -79,27 +79,27 @@ def with_names(node: tree.Node, names: Mapping[str, str]) -> tree.Node:
 
 
 def objects_of(triples: Sequence[PlainTerms]) -> tuple[Object, Object] | None:
-    """Return the patterns of the two objects of a pair, or nothing if they are of one object.
+    """Return the patterns of the two objects of a pair; None if they describe one object.
 
-    Two objects have no variable in common; or they are the same but for the names of variables, and
-    those that they have in common stand at corresponding places.
+    Two objects share no variable; or their patterns are equal up to the names of variables, and a
+    shared variable has corresponding places in both.
 
     >>> from rsp_engine.grammar import parse
     >>> def names(where):
-    ...     found = objects_of(plain_terms(parse(f"ASK {{ {where} }}").form.where.elements))
-    ...     return found and [[s.name + o.name for s, _, o in triples] for triples in found]
+    ...     pair = objects_of(plain_terms(parse(f"ASK {{ {where} }}").form.where.elements))
+    ...     return pair and [[s.name + o.name for s, _, o in triples] for triples in pair]
     >>> names("?a <p> ?x . ?b <q> ?y . ?b <p> ?z")
     [['ax'], ['by', 'bz']]
     >>> names("?a <in> ?c . ?a <p> ?x . ?b <in> ?c . ?b <p> ?y")
     [['ac', 'ax'], ['bc', 'by']]
     >>> names("?a <in> ?c . ?a <p> ?x . ?c <p> ?y")
     """
-    found = _connected(triples)
-    if len(found) == 1:
-        return _Alike(triples).halves()
-    if len(found) != 2 or not all(map(_names, found)):
+    parts = _connected(triples)
+    if len(parts) == 1:
+        return _Matcher(triples).halves()
+    if len(parts) != 2 or not all(map(_names, parts)):
         return None
-    return found[0], found[1]
+    return parts[0], parts[1]
 
 
 def _names(triples: Sequence[PlainTerms]) -> set[str]:
@@ -107,21 +107,21 @@ def _names(triples: Sequence[PlainTerms]) -> set[str]:
 
 
 def _connected(triples: Sequence[PlainTerms]) -> list[Object]:
-    """Return the sets of triple patterns that have no variable in common with others."""
-    found: list[tuple[set[str], list[int]]] = []
+    """Return the connected components of triple patterns, by shared variables."""
+    parts: list[tuple[set[str], list[int]]] = []
     for number, triple in enumerate(triples):
         names = _names([triple])
-        touching = [each for each in found if each[0] & names]
-        joined = (names.union(*(each[0] for each in touching)), [number])
+        touching = [each for each in parts if each[0] & names]
+        merged = (names.union(*(each[0] for each in touching)), [number])
         for each in touching:
-            joined[1].extend(each[1])
-            found.remove(each)
-        found.append(joined)
-    return [tuple(triples[n] for n in part) for part in sorted(sorted(part) for _, part in found)]
+            merged[1].extend(each[1])
+            parts.remove(each)
+        parts.append(merged)
+    return [tuple(triples[n] for n in part) for part in sorted(sorted(part) for _, part in parts)]
 
 
-class _Alike:
-    """Looks for two halves of triple patterns that are the same but for the names of variables."""
+class _Matcher:
+    """Searches for two halves of triple patterns that are equal up to the names of variables."""
 
     def __init__(self, triples: Sequence[PlainTerms]) -> None:
         self._triples = triples
@@ -138,7 +138,7 @@ class _Alike:
         other: tuple[int, ...],
         names: Mapping[str, str],
     ) -> Iterator[tuple[Object, Object]]:
-        """Yield the halves that begin with these patterns, where names correspond like this."""
+        """Yield the halves that extend `one` and `other` by the patterns that are `left`."""
         if not left:
             first, second = (tuple(self._triples[n] for n in sorted(half)) for half in (one, other))
             if _are_objects(first, second, names):
@@ -148,42 +148,42 @@ class _Alike:
         for place in rest:
             others = tuple(n for n in rest if n != place)
             for a, b in ((here, place), (place, here)):
-                more = _corresponding(self._triples[a], self._triples[b], names)
-                if more is not None:
-                    yield from self._search(others, (*one, a), (*other, b), more)
+                extended = _corresponding(self._triples[a], self._triples[b], names)
+                if extended is not None:
+                    yield from self._search(others, (*one, a), (*other, b), extended)
 
 
 def _corresponding(
     left: PlainTerms, right: PlainTerms, names: Mapping[str, str]
 ) -> Mapping[str, str] | None:
-    """Return the names of variables that correspond if two patterns do; nothing if they do not."""
-    found = dict(names)
+    """Return the bijection of variables, extended by two patterns; None if it cannot be."""
+    extended = dict(names)
     for one, other in zip(left, right, strict=True):
         if isinstance(one, tree.Var) and isinstance(other, tree.Var):
-            if found.setdefault(one.name, other.name) != other.name:
+            if extended.setdefault(one.name, other.name) != other.name:
                 return None
         elif one != other:
             return None
-    return found if len(set(found.values())) == len(found) else None
+    return extended if len(set(extended.values())) == len(extended) else None
 
 
 def _are_objects(first: Object, second: Object, names: Mapping[str, str]) -> bool:
-    """Tell whether halves share variables at corresponding places only, and are not the same."""
+    """Return whether halves differ, and share variables at corresponding places only."""
     shared = _names(first) & _names(second)
     is_one = all(len(_connected(half)) == 1 for half in (first, second))
     return is_one and len(shared) < len(names) and all(names[name] == name for name in shared)
 
 
 def _components(triples: Sequence[PlainTerms]) -> tuple[Object, Object]:
-    """Return the two sets of triple patterns that have no variable in common."""
-    found = _connected(triples)
-    if len(found) != 2:
+    """Return the patterns of the two objects; raise if there are not two components."""
+    parts = _connected(triples)
+    if len(parts) != 2:
         raise NotPairsError("the window has not two patterns without a variable in common")
-    return found[0], found[1]
+    return parts[0], parts[1]
 
 
 def _renamed(one: Object, other: Object) -> dict[str, str]:
-    """Return the variables of one pattern, each with that of the other in its place."""
+    """Return the variables of one object, each with the corresponding one of the other."""
     names: Mapping[str, str] | None = {} if len(one) == len(other) else None
     for left, right in zip(one, other, strict=False):
         names = None if names is None else _corresponding(left, right, names)

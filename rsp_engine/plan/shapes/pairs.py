@@ -1,12 +1,12 @@
-"""Which ranked queries are of pairs: two patterns over one window that have nothing in common.
+"""The shape of rankings of pairs: two patterns over one window without a shared variable.
 
     WINDOW :w {  ?a :price ?x .    ?b :price ?y .    FILTER (STR(?a) < STR(?b))  }
-                 first object      second object     a pair is shown once, not both ways
+                 first object      second object     each pair appears once, in one order
     ORDER BY ABS(?x - ?y) LIMIT 3
 
-The patterns are the same but for the names of their variables, and so are the filters on each. One
-filter orders the pair, by two variables that correspond or by their texts; others compare
-arithmetic over both objects. The score is arithmetic over both, or calls registered functions.
+The patterns are equal up to the names of variables, and so are the filters on each object. One
+filter orders the pair, by two corresponding variables or their texts; other filters compare
+arithmetic over both objects. The score is over both objects: arithmetic and registered functions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.pairs import PairsConfig
 from rsp_engine.grammar import tree
-from rsp_engine.model.terms.term import XSD
+from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.pairs.scoring import Condition, PairScoring, has_quotient
 from rsp_engine.operators.pairs.shared_skyband import PairShape
 from rsp_engine.operators.scoring.scoring_function import (
@@ -30,7 +30,7 @@ from rsp_engine.operators.sparql.pane_matcher import Matching
 from rsp_engine.plan.arrivals import ties
 from rsp_engine.plan.monotone import scoring_text
 from rsp_engine.plan.scoring import scoring_of
-from rsp_engine.plan.shapes.global_scoring import Global, global_scoring
+from rsp_engine.plan.shapes.global_scoring import Global, NotGlobal, global_scoring
 from rsp_engine.plan.shapes.pair_pattern import (
     NotAlikeError,
     NotPairsError,
@@ -40,11 +40,13 @@ from rsp_engine.plan.shapes.pair_pattern import (
 from rsp_engine.plan.shapes.topk import (
     StreamSide,
     WhyNot,
-    asked_of,
+    batch_config,
+    counts_triples,
+    cutoff,
     is_ranking_of_groups,
     order_expression,
     projection,
-    together_of,
+    select_config,
     topk_refusals,
 )
 from rsp_engine.plan.sparql.element_blocks import by_element
@@ -57,11 +59,11 @@ if TYPE_CHECKING:
 
 __all__ = ["is_of_pairs", "pairs_path"]
 
-_WINDOW = "urn:rsp-engine:window"  # the same for all queries that mean the same
+_WINDOW = "urn:rsp-engine:window"  # one name, so that equivalent queries have equal shapes
 
 
 def is_of_pairs(query: tree.QueryUnit) -> bool:
-    """Tell whether the window of a query has two patterns without a variable in common."""
+    """Return whether the window of a query has two patterns without a shared variable."""
     try:
         PairPattern.of(query)
     except NotAlikeError:
@@ -72,7 +74,7 @@ def is_of_pairs(query: tree.QueryUnit) -> bool:
 
 
 def pairs_path(query: tree.QueryUnit, options: QueryOptions) -> PairsConfig | WhyNot:
-    """Return the configuration of the operator for pairs, or why the query does not allow it."""
+    """Return the configuration of the evaluator of pairs, or why there is none for the query."""
     try:
         return _config(query, options)
     except NotPairsError as error:
@@ -81,80 +83,79 @@ def pairs_path(query: tree.QueryUnit, options: QueryOptions) -> PairsConfig | Wh
 
 def _config(query: tree.QueryUnit, options: QueryOptions) -> PairsConfig:
     select = query.form
-    halves = PairPattern.of(query)
-    assert isinstance(select, tree.SelectForm), "halves are of a SELECT"  # noqa: S101
+    pattern = PairPattern.of(query)
+    assert isinstance(select, tree.SelectForm), "only a SELECT has a pair pattern"  # noqa: S101
     if is_ranking_of_groups(query):
         raise NotPairsError("groups change as the window slides")
     if refusal := next(topk_refusals(select), None):
         raise NotPairsError(refusal.reason)
     [clause] = query.windows
-    _check_match(clause, halves, options)
-    conditions = _Conditions.of(select, halves)
-    score = _score(order_expression(select), halves, options)
+    _check_match(clause, pattern, options)
+    conditions = _Conditions.of(select, pattern)
+    score = _score(order_expression(select), pattern, options)
     modifiers = select.modifiers
-    assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
+    k, offset = cutoff(select)
     descending = modifiers.order_by[0].descending
-    columns = _columns([score, *(each for c in conditions.compared(options) for each in c)], halves)
+    compared = conditions.compared(options)
+    columns = _columns([score, *(side for sides in compared for side in sides)], pattern)
     pair_scoring = PairScoring(
-        _numbered(score, halves, columns),
+        _numbered(score, pattern, columns),
         1 + len(columns),
         descending,
         tuple(
-            Condition(operator, *(_numbered(each, halves, columns) for each in both))
-            for operator, both in zip(
-                conditions.operators, conditions.compared(options), strict=True
-            )
+            Condition(operator, *(_numbered(side, pattern, columns) for side in sides))
+            for operator, sides in zip(conditions.operators, compared, strict=True)
         ),
         tuple(n for n, declared in sorted(options.monotone.items()) if declared == "distance"),
     )
-    found = global_scoring(pair_scoring, options.monotone)
+    proof = global_scoring(pair_scoring, options.monotone)
     shape = PairShape(
         clause.stream.value,
-        _matching(query, halves, conditions.of_each, options),
-        halves.first.index(conditions.key),
+        _matching(query, pattern, conditions.of_each, options),
+        pattern.first.index(conditions.key),
         conditions.is_text,
         columns,
         pair_scoring,
         None if isinstance(clause.frame, tree.TimeWindow) else clause.frame.unit,
-        found.made() if isinstance(found, Global) else None,
+        proof.kernels() if isinstance(proof, Global) else None,
     )
-    meant = by_element(query, options, opens_nodes=True, is_timed=True)
-    base = sparql_path(meant.query, options.functions, ties(query, meant.nodes))
+    rewritten = by_element(query, options, opens_nodes=True, is_timed=True)
+    base = sparql_path(rewritten.query, options.functions, ties(query, rewritten.nodes))
     base = replace(base, sparql=sparql_path(query, options.functions).sparql)
-    names = (*halves.first, *halves.second)
-    offset = 0 if modifiers.offset is None else modifiers.offset.value
+    names = (*pattern.first, *pattern.second)
     frame = clause.frame
     return PairsConfig(
         **{field.name: getattr(base, field.name) for field in fields(base)},
         shape=shape,
         names=names,
         projected=projection(query, names, base, options.functions),
-        blocks=tuple(block for found in meant.blocks.values() for block in found),
-        k=offset + modifiers.limit.value,
+        blocks=tuple(block for blocks in rewritten.blocks.values() for block in blocks),
+        k=k,
         offset=offset,
         size=frame.range.milliseconds if isinstance(frame, tree.TimeWindow) else frame.size.value,
-        why=_why(found, score),
+        why=_why(proof, score),
     )
 
 
-def _why(found: object, score: Scoring) -> str:
+def _why(proof: Global | NotGlobal, score: Scoring) -> str:
     text = scoring_text(score)
-    if isinstance(found, Global):
-        count = len(found.local)
+    if isinstance(proof, Global):
+        count = len(proof.local)
         parts = "its only local score" if count == 1 else f"each of its {count} local scores"
         return (
             f"{text} goes one way with {parts}: large windows are read by the threshold algorithm"
         )
-    reason = getattr(found, "reason", "")
-    return f"{text} is not known to be one ({reason}): each object is scored with the whole window"
+    return (
+        f"{text} is not known to be one ({proof.reason}):"
+        " each object is scored with the whole window"
+    )
 
 
-def _check_match(clause: tree.FromWindow, halves: PairPattern, options: QueryOptions) -> None:
-    """Raise why the solutions of a pattern may come from several elements."""
-    if len(halves.triples) == 1:
+def _check_match(clause: tree.FromWindow, pattern: PairPattern, options: QueryOptions) -> None:
+    """Raise if the solutions of a pattern may come from several elements."""
+    if len(pattern.triples) == 1:
         return
-    frame = clause.frame
-    if isinstance(frame, tree.CountWindow) and frame.unit == "TRIPLES":
+    if counts_triples(clause):
         raise NotPairsError("the window may cut through the triples of an object")
     if options.match == "window":
         raise NotPairsError(
@@ -165,7 +166,7 @@ def _check_match(clause: tree.FromWindow, halves: PairPattern, options: QueryOpt
 
 @dataclass(frozen=True, slots=True)
 class _Conditions:
-    """The filters: on each object, the one that orders the pair, and on both."""
+    """The filters on each object, the key of the filter that orders the pair, and those on both."""
 
     of_each: tuple[tree.Expression, ...]
     key: str
@@ -173,21 +174,21 @@ class _Conditions:
     on_both: tuple[tree.Comparison, ...]
 
     @classmethod
-    def of(cls, select: tree.SelectForm, halves: PairPattern) -> _Conditions:
+    def of(cls, select: tree.SelectForm, pattern: PairPattern) -> _Conditions:
         sides: dict[str, list[tree.Node]] = {"a": [], "b": []}
         key: tuple[str, bool] | None = None
         on_both: list[tree.Comparison] = []
-        for condition in _conjuncts(select, halves):
+        for condition in _conjuncts(select, pattern):
             names = {variable.name for variable in tree.find(condition, tree.Var)}
-            if not names <= {*halves.first, *halves.second} or not names:
+            if not names <= {*pattern.first, *pattern.second} or not names:
                 raise NotPairsError("a filter is not about the objects of the pair")
             if any(True for _ in tree.find(condition, tree.Exists)):
                 raise NotPairsError("EXISTS in a filter looks beyond the pair")
-            side = halves.side(names)
+            side = pattern.side(names)
             if side is not None:
-                sides[side].append(halves.first_of(condition))
-            elif key is None and (found := _order(condition, halves)) is not None:
-                key = found
+                sides[side].append(pattern.first_of(condition))
+            elif key is None and (order := _order(condition, pattern)) is not None:
+                key = order
             elif isinstance(condition, tree.Comparison):
                 on_both.append(condition)
             else:
@@ -206,22 +207,22 @@ class _Conditions:
         return tuple(condition.operator for condition in self.on_both)
 
     def compared(self, options: QueryOptions) -> list[tuple[Scoring, Scoring]]:
-        """Return what the filters on both objects compare."""
-        found = []
+        """Return both sides of each comparison in the filters on both objects."""
+        sides = []
         for condition in self.on_both:
             left, right = (
                 scoring_of(e, options.functions) for e in (condition.left, condition.right)
             )
             if left is None or right is None:
                 raise NotPairsError("a filter on both objects compares more than arithmetic")
-            found.append((left, right))
-        return found
+            sides.append((left, right))
+        return sides
 
 
-def _conjuncts(select: tree.SelectForm, halves: PairPattern) -> Iterator[tree.Expression]:
+def _conjuncts(select: tree.SelectForm, pattern: PairPattern) -> Iterator[tree.Expression]:
     filters = [
         element
-        for element in (*select.where.elements, *halves.window.group.elements)
+        for element in (*select.where.elements, *pattern.window.group.elements)
         if isinstance(element, tree.FilterClause)
     ]
     for element in filters:
@@ -232,8 +233,8 @@ def _conjuncts(select: tree.SelectForm, halves: PairPattern) -> Iterator[tree.Ex
                 yield condition
 
 
-def _order(condition: tree.Expression, halves: PairPattern) -> tuple[str, bool] | None:
-    """Return the variable by which a filter orders the pair, and whether by its text."""
+def _order(condition: tree.Expression, pattern: PairPattern) -> tuple[str, bool] | None:
+    """Return the variable by which a filter orders the pair, and whether by its text; or None."""
     match condition:
         case tree.Comparison("<", left, right) | tree.Comparison(">", right, left):
             pass
@@ -251,49 +252,49 @@ def _order(condition: tree.Expression, halves: PairPattern) -> tuple[str, bool] 
             return None
     return (
         None
-        if (one, other) not in zip(halves.first, halves.second, strict=True)
+        if (one, other) not in zip(pattern.first, pattern.second, strict=True)
         else (one, is_text)
     )
 
 
-def _score(expression: tree.Expression, halves: PairPattern, options: QueryOptions) -> Scoring:
-    found = scoring_of(expression, options.functions, quotients=True)
-    if found is None:
+def _score(expression: tree.Expression, pattern: PairPattern, options: QueryOptions) -> Scoring:
+    score = scoring_of(expression, options.functions, quotients=True)
+    if score is None:
         raise NotPairsError("the score is more than arithmetic and registered functions")
-    names = set(variables(found))
-    if not names <= {*halves.first, *halves.second} or halves.side(names) is not None:
+    names = set(variables(score))
+    if not names <= {*pattern.first, *pattern.second} or pattern.side(names) is not None:
         raise NotPairsError("the score is not over both objects")
     doubles = (n for n in tree.find(expression, tree.Literal) if n.datatype == XSD + "double")
-    if has_quotient(found) and any(True for _ in doubles):
+    if has_quotient(score) and any(True for _ in doubles):
         raise NotPairsError("what it means to divide by zero depends on the types of the values")
-    return found
+    return score
 
 
-def _columns(expressions: Sequence[Scoring], halves: PairPattern) -> tuple[int, ...]:
-    """Return the places of the variables that are calculated with."""
+def _columns(expressions: Sequence[Scoring], pattern: PairPattern) -> tuple[int, ...]:
+    """Return the places of the variables that the expressions use."""
     names = {name for expression in expressions for name in variables(expression)}
-    pairs = enumerate(zip(halves.first, halves.second, strict=True))
+    pairs = enumerate(zip(pattern.first, pattern.second, strict=True))
     return tuple(place for place, both in pairs if names & set(both))
 
 
-def _numbered(expression: Scoring, halves: PairPattern, columns: tuple[int, ...]) -> Scoring:
-    """Return an expression over `a1` ... and `b1` ..., the columns of both objects."""
+def _numbered(expression: Scoring, pattern: PairPattern, columns: tuple[int, ...]) -> Scoring:
+    """Return an expression over the columns of both objects, `a1` ... and `b1` ..."""
     if isinstance(expression, Variable):
-        side = "a" if expression.name in halves.first else "b"
-        names = halves.first if side == "a" else halves.second
+        side = "a" if expression.name in pattern.first else "b"
+        names = pattern.first if side == "a" else pattern.second
         return Variable(f"{side}{1 + columns.index(names.index(expression.name))}")
-    return over_parts(expression, lambda part: _numbered(part, halves, columns))
+    return over_parts(expression, lambda part: _numbered(part, pattern, columns))
 
 
 def _matching(
     query: tree.QueryUnit,
-    halves: PairPattern,
+    pattern: PairPattern,
     filters: tuple[tree.Expression, ...],
     options: QueryOptions,
 ) -> Matching:
-    """Return how objects are found, the same for all queries that mean the same."""
-    names = {name: f"x{place}" for place, name in enumerate(halves.first)}
-    triples: Any = tuple(tuple(with_names(term, names) for term in t) for t in halves.triples)
+    """Return how to match objects, in names that are equal for equivalent queries."""
+    names = {name: f"x{place}" for place, name in enumerate(pattern.first)}
+    triples: Any = tuple(tuple(with_names(term, names) for term in t) for t in pattern.triples)
     kept: Any = tuple(with_names(condition, names) for condition in filters)
     side = StreamSide(tree.Iri(_WINDOW), triples, bool(filters))
     blocks = tuple(
@@ -310,8 +311,8 @@ def _matching(
         side.window.value,
         side.names,
         side.patterns,
-        asked_of(plain, items, where, functions),
+        select_config(plain, items, where, functions),
         side.is_filtered,
         Number(1.0),
-        None if len(triples) == 1 else together_of(plain, items, where, functions),
+        None if len(triples) == 1 else batch_config(plain, items, where, functions),
     )

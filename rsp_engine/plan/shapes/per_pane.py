@@ -1,7 +1,8 @@
-"""Which queries can be asked pane by pane.
+"""The shape of queries that are evaluated pane by pane.
 
-One window over event time; in it one triple pattern, no path, all its variables projected, and
-filters on them that look at nothing else; no order, no groups, nothing that tells time or chance.
+The query has one window over event time, with one triple pattern (no property path), and projects
+all variables of the pattern. Filters use these variables only. There is no ORDER BY, no group and
+no volatile function.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rsp_engine.evaluators.per_pane import PerPaneConfig
 from rsp_engine.grammar import tree
 from rsp_engine.operators.sparql.one_pattern import OnePattern
-from rsp_engine.plan.sparql.general import as_term, sparql_path
+from rsp_engine.plan.sparql.general import VOLATILE_FUNCTIONS, as_term, sparql_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ __all__ = ["per_pane_path"]
 def per_pane_path(
     query: tree.QueryUnit, functions: Mapping[str, Callable[..., Any]]
 ) -> PerPaneConfig | None:
-    """Return the configuration of the pane-wise operator, if the query allows it."""
+    """Return the configuration of the per-pane evaluator; None if the query does not fit."""
     match query:
         case tree.QueryUnit(_, _, tree.SelectForm() as select, None):
             pattern = _pattern(select)
@@ -35,12 +36,12 @@ def per_pane_path(
         return None
     over_default = replace(query, form=replace(select, where=pattern))
     config = sparql_path(over_default, functions)
-    made = PerPaneConfig(**{f.name: getattr(config, f.name) for f in fields(config)})
-    return replace(made, pattern=_only(select, pattern))
+    per_pane = PerPaneConfig(**{f.name: getattr(config, f.name) for f in fields(config)})
+    return replace(per_pane, pattern=_only(select, pattern))
 
 
 def _pattern(select: tree.SelectForm) -> tree.GroupPattern | None:
-    """Return the group of the only WINDOW, if the WHERE clause is that and filters."""
+    """Return the group of the only WINDOW with all filters; None if WHERE has other elements."""
     filters = tuple(e for e in select.where.elements if isinstance(e, tree.FilterClause))
     match [e for e in select.where.elements if not isinstance(e, tree.FilterClause)]:
         case [tree.WindowPattern(tree.Iri(), group)]:
@@ -61,7 +62,7 @@ def _is_plain(select: tree.SelectForm, pattern: tree.GroupPattern) -> bool:
 
 
 def _terms(elements: Sequence[tree.Node]) -> tuple[tree.Node, ...]:
-    """Return the subject, the verb and the object, if the elements are one triple pattern."""
+    """Return the subject, verb and object if the elements are one triple pattern, else nothing."""
     match elements:
         case [tree.TriplesBlock((tree.SubjectTriples(subject, (tree.Property(verb, (value,)),)),))]:
             return subject, verb, value
@@ -70,7 +71,7 @@ def _terms(elements: Sequence[tree.Node]) -> tuple[tree.Node, ...]:
 
 
 def _only(select: tree.SelectForm, pattern: tree.GroupPattern) -> OnePattern | None:
-    """Return the triple pattern, if the query asks for its solutions and nothing else."""
+    """Return the triple pattern if its solutions are the rows; None with filters or expressions."""
     terms = _terms(pattern.elements)
     if not terms or any(isinstance(item, tree.SelectAs) for item in select.clause.items):
         return None
@@ -78,8 +79,8 @@ def _only(select: tree.SelectForm, pattern: tree.GroupPattern) -> OnePattern | N
 
 
 def _is_pure(select: tree.SelectForm) -> bool:
-    """Tell whether a query asks for nothing beyond its own solutions."""
+    """Return whether all expressions of a query depend on the variables of one solution only."""
     kinds = (tree.Exists, tree.Aggregate, tree.NamedCall, tree.FunctionCall)
     calls = {call.name for call in tree.find(select, tree.BuiltInCall)}
-    chance = {"NOW", "RAND", "UUID", "STRUUID", "BNODE"}
-    return not calls & chance and not any(isinstance(n, kinds) for n in tree.walk(select))
+    is_volatile = bool(calls & VOLATILE_FUNCTIONS)
+    return not is_volatile and not any(isinstance(n, kinds) for n in tree.walk(select))

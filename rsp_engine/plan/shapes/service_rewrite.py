@@ -1,16 +1,16 @@
-"""SERVICE on the general path: answered from replicas, which the query reads as graphs.
+"""SERVICE on the general path: clauses rewritten to patterns over graphs of replica data.
 
-Oxigraph would call by itself whatever a SERVICE names. So no text that it is given has one: the
-data of each clause stand in a graph of the store, a node for each remote solution, and the clause
-is turned into a pattern over that graph.
+Oxigraph would send requests to the endpoint of a SERVICE by itself, so no text for Oxigraph has a
+SERVICE clause. The store has a graph for each clause, with a node for each remote solution, and the
+clause becomes a pattern over this graph.
 
     SERVICE :s { ?user :followers ?n }
     GRAPH <urn:rsp-engine:service:0> { [ <...:variable:user> ?user ; <...:variable:n> ?n ] }
 
-    SERVICE ?s { P }     { VALUES ?s { :a } SERVICE :a { P } } UNION ..., for all services bound
+    SERVICE ?s { P }     { VALUES ?s { :a } SERVICE :a { P } } UNION ..., for all bound services
 
-SILENT changes nothing where a service is bound: a replica always answers. See `silent_services` for
-where it is not.
+SILENT has no effect on a bound service, as a replica always answers. `silent_services` handles
+services that are not bound.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from rsp_engine.plan.arrivals import latest_of, ties, with_latest
 from rsp_engine.plan.services import chosen_policy, service_plan
 from rsp_engine.plan.sparql.element_blocks import ByElement
 from rsp_engine.plan.sparql.general import sparql_path
-from rsp_engine.plan.sparql.service_context import Clause, around
-from rsp_engine.plan.sparql.solution_nodes import in_text, read_nodes
+from rsp_engine.plan.sparql.service_context import NumberedService, service_contexts
+from rsp_engine.plan.sparql.solution_nodes import read_nodes, scope_variables
 from rsp_engine.plan.variables import certain_variables, named_variables, visible_variables
 from rsp_engine.policies.lru import WSJ_LRU
 from rsp_engine.policies.voi import Voi
@@ -54,33 +54,34 @@ DEFAULT_WINDOW_POLICY = "WSJ-WBM"
 
 
 def has_service(query: tree.QueryUnit) -> bool:
-    """Tell whether a query has a SERVICE clause."""
+    """Return whether a query has a SERVICE clause."""
     return any(True for _ in tree.find(query, tree.ServicePattern))
 
 
 def service_path(
-    query: tree.QueryUnit, options: QueryOptions, meant: ByElement | None = None
+    query: tree.QueryUnit, options: QueryOptions, rewritten: ByElement | None = None
 ) -> tuple[ServiceConfig, tuple[ServicePlan, ...]]:
-    """Return the configuration of the general operator, and how the clauses are answered.
+    """Return the configuration of the general path, and the plans of the SERVICE clauses.
 
-    `meant` is the query over what its windows hold, if that is more than their triples.
+    `rewritten` is the query over the solutions of elements, if its windows hold these.
     """
     policy, instead = _policy(options)
-    meant = meant or ByElement(query, {})
-    latest, last = latest_of(query, options, meant), ties(query, meant.nodes)
-    query = _numbered(meant.query, options.bound_services)
-    clauses = {clause.number: clause for clause in tree.find(query, Clause)}
+    rewritten = rewritten or ByElement(query, {})
+    latest, last = latest_of(query, options, rewritten), ties(query, rewritten.nodes)
+    query = _numbered(rewritten.query, options.bound_services)
+    clauses = {clause.number: clause for clause in tree.find(query, NumberedService)}
     local = {number: _local(clause, query) for number, clause in clauses.items()}
 
     def plain(node: tree.Node) -> tree.Node:
-        return local[node.number] if isinstance(node, Clause) else node
+        return local[node.number] if isinstance(node, NumberedService) else node
 
     served, plans = [], []
     for number, keys, beside in _in_turn(query, clauses):
         clause = clauses[number]
-        asked = _asked(query, keys, tree.rewrite_tree(beside, plain), options) if keys else None
+        local_context = tree.rewrite_tree(beside, plain)
+        keys_config = _keys_config(query, keys, local_context, options) if keys else None
         is_marked = not certain_variables(clause.group)
-        served.append(ServiceClause(_graph(clause), asked, is_marked))
+        served.append(ServiceClause(_graph(clause), keys_config, is_marked))
         plans.append(service_plan(remote_pattern(clause, keys), options, policy, instead))
     changed: Any = tree.rewrite_tree(query, plain)
     if latest is not None:
@@ -88,22 +89,23 @@ def service_path(
     config = sparql_path(changed, options.functions, last)
     if latest is not None:
         config = replace(config, latest=latest, timed=latest.scan)
-    given = {f.name: getattr(config, f.name) for f in fields(config)}
-    return ServiceConfig(**given, clauses=tuple(served)), tuple(plans)
+    common = {f.name: getattr(config, f.name) for f in fields(config)}
+    return ServiceConfig(**common, clauses=tuple(served)), tuple(plans)
 
 
 def remote_pattern(clause: tree.ServicePattern, keys: tuple[str, ...]) -> RemotePattern:
-    """Return what a clause asks for, with full IRIs, if it is joined by these keys."""
-    assert isinstance(clause.name, tree.Iri), "a variable stands for services"  # noqa: S101
+    """Return the remote pattern of a clause that is joined by these keys, with full IRIs."""
+    assert isinstance(clause.name, tree.Iri), "SERVICE ?s is expanded before"  # noqa: S101
     body = WriteQueries({}).group(clause.group)
-    others = (name for name in in_text(clause.group) if name not in keys)
+    others = (name for name in scope_variables(clause.group) if name not in keys)
     return RemotePattern(clause.name.value, body, keys, tuple(others))
 
 
 def _policy(options: QueryOptions) -> tuple[Policy, str | None]:
-    """Return the policy, unless it looks at a list that only a top-k operator keeps.
+    """Return the policy, and which policy it replaces and why.
 
-    One that learns what objects may score needs a score, and another elects in its place.
+    VOI needs a score and is replaced. A policy that elects from the list of a top-k operator is
+    refused.
     """
     policy = chosen_policy(options, DEFAULT_WINDOW_POLICY)
     if isinstance(policy, Voi):
@@ -117,15 +119,17 @@ def _policy(options: QueryOptions) -> tuple[Policy, str | None]:
 
 
 def _numbered(query: tree.QueryUnit, services: tuple[str, ...]) -> tree.QueryUnit:
-    """Give each clause a number. `SERVICE ?s` becomes a clause for each service that is bound."""
+    """Give each clause a number; `SERVICE ?s` becomes a clause for each bound service."""
     numbers = count()
 
     def clause(service: tree.Node) -> tree.Node | None:
         if not isinstance(service, tree.ServicePattern):
             return None
 
-        def of(iri: tree.Iri) -> Clause:
-            return Clause(iri, service.group, service.silent, next(numbers), span=service.span)
+        def of(iri: tree.Iri) -> NumberedService:
+            return NumberedService(
+                iri, service.group, service.silent, next(numbers), span=service.span
+            )
 
         if isinstance(service.name, tree.Iri):
             return of(service.name)
@@ -135,46 +139,46 @@ def _numbered(query: tree.QueryUnit, services: tuple[str, ...]) -> tree.QueryUni
         ]
         return groups[0] if len(groups) == 1 else tree.UnionPattern(tuple(groups))
 
-    # What is inside of a clause belongs to its service.
+    # The remote service evaluates the content of a clause, nested clauses included.
     changed: Any = tree.rewrite_outermost(query, clause)
     return changed  # type: ignore[no-any-return]
 
 
 def _in_turn(
-    query: tree.QueryUnit, clauses: dict[int, Clause]
+    query: tree.QueryUnit, clauses: dict[int, NumberedService]
 ) -> Iterator[tuple[int, tuple[str, ...], tree.GroupPattern]]:
-    """Yield clauses with their keys, and with the group that tells these.
+    """Yield the clauses in the order of fetching, with their keys and the group that gives these.
 
-    First come those whose keys are known without any remote data, then those whose keys the data
-    of the others tell. What is left is asked for as a whole.
+    Clauses whose keys are known without remote data come first, then those whose keys depend on the
+    data of other clauses. A clause without keys is fetched as a whole.
     """
-    places = around(query)
+    contexts = service_contexts(query)
     left, done = list(clauses), list[int]()
     while left:
         for number in left:
-            beside = places[number].group(done)
+            beside = contexts[number].group(done)
             if keys := _keys(clauses[number], beside):
                 break
         else:
             number, keys, beside = left[0], (), tree.GroupPattern(())
         yield number, keys, beside
         left.remove(number)
-        if not any(_keys(clauses[n], places[n].group(())) for n in left):
+        if not any(_keys(clauses[n], contexts[n].group(())) for n in left):
             done = [n for n in clauses if n not in left]
 
 
-def _keys(clause: Clause, beside: tree.GroupPattern) -> tuple[str, ...]:
-    """Return the variables that a clause always binds, and that stand beside it as well."""
+def _keys(clause: NumberedService, beside: tree.GroupPattern) -> tuple[str, ...]:
+    """Return the join key: the variables that a clause always binds and its context has too."""
     known = certain_variables(clause.group) & visible_variables(beside)
-    return tuple(name for name in in_text(clause.group) if name in known)
+    return tuple(name for name in scope_variables(clause.group) if name in known)
 
 
-def _graph(clause: Clause) -> str:
+def _graph(clause: NumberedService) -> str:
     return f"urn:rsp-engine:service:{clause.number}"
 
 
-def _local(clause: Clause, query: tree.QueryUnit) -> tree.Pattern:
-    """Return the pattern over the graph of a clause."""
+def _local(clause: NumberedService, query: tree.QueryUnit) -> tree.Pattern:
+    """Return the pattern that reads the graph of a clause."""
     graph = tree.Iri(_graph(clause))
     return read_nodes(
         clause.group,
@@ -184,12 +188,12 @@ def _local(clause: Clause, query: tree.QueryUnit) -> tree.Pattern:
     )
 
 
-def _asked(
+def _keys_config(
     query: tree.QueryUnit, keys: tuple[str, ...], beside: tree.Node, options: QueryOptions
 ) -> SparqlConfig:
-    """Return a text that gives each key once."""
+    """Return a query that gives each key once."""
     clause = tree.SelectClause(tuple(map(tree.Var, keys)), "DISTINCT")
     where: Any = beside
     select = tree.SelectForm(clause, query.form.dataset, where, tree.Modifiers())
-    asked = replace(query, register=None, form=select, values=None)
-    return sparql_path(asked, options.functions)
+    keys_query = replace(query, register=None, form=select, values=None)
+    return sparql_path(keys_query, options.functions)

@@ -1,9 +1,12 @@
-"""Which ranked queries can be run by a top-k operator.
+"""The shape of ranked queries that a top-k operator evaluates.
 
-One window, over event time or over so many elements; in it one triple pattern, or several whose
-solutions come from one element each, no path, and filters; beside it filters and nothing else,
-which may look into static graphs; one condition of ORDER BY, and LIMIT. Nothing tells time or
-chance, since a pane is looked at once and counts in several windows.
+The query has one window, over event time or a count. The window has filters and one triple pattern,
+or several if each solution comes from one element; no property path. Beside the window there are
+filters only, which may read static graphs. ORDER BY has one condition, and there is a LIMIT. No
+function is volatile, since the operator evaluates a pane once for several windows.
+
+The recognisers of other rankings share the parts of this shape: `StreamSide`, `topk_refusals` and
+the configurations of the SPARQL texts.
 """
 
 from __future__ import annotations
@@ -23,8 +26,13 @@ from rsp_engine.operators.sparql.projector import OBJECTS, variable_iri
 from rsp_engine.plan.scoring import scoring_of
 from rsp_engine.plan.shapes.pair_pattern import objects_of
 from rsp_engine.plan.shapes.ranker_choice import chosen_ranker, slides_of
-from rsp_engine.plan.sparql.general import ElementGraph, as_term, sparql_path
-from rsp_engine.plan.sparql.solution_nodes import described, free_name
+from rsp_engine.plan.sparql.general import (
+    VOLATILE_FUNCTIONS,
+    ElementGraph,
+    as_term,
+    sparql_path,
+)
+from rsp_engine.plan.sparql.solution_nodes import free_name, node_patterns
 from rsp_engine.plan.variables import named_variables
 
 if TYPE_CHECKING:
@@ -38,34 +46,35 @@ if TYPE_CHECKING:
 __all__ = [
     "StreamSide",
     "WhyNot",
-    "asked_of",
+    "batch_config",
+    "counts_triples",
+    "cutoff",
     "free_variable",
     "is_ranking",
     "is_ranking_of_groups",
     "matching_of",
-    "of_objects",
+    "object_config",
     "order_expression",
     "projection",
+    "select_config",
     "stream_side",
-    "together_of",
     "topk_path",
     "topk_refusals",
 ]
 
 Functions = Mapping[str, Callable[..., Any]]
-_CHANCE = {"NOW", "RAND", "UUID", "STRUUID", "BNODE"}
 
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Why a query is not run by a top-k operator."""
+    """The reason why an operator cannot evaluate a query."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class StreamSide:
-    """The window of a ranked query: triple patterns, mostly one, and filters on them."""
+    """The window of a ranked query: its triple patterns, and whether there are filters."""
 
     window: tree.Iri
     triples: tuple[PlainTerms, ...]
@@ -79,18 +88,18 @@ class StreamSide:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables of the patterns, each once."""
+        """The variables of the patterns, in order of appearance."""
         terms = (term for triple in self.triples for term in triple)
         return tuple(dict.fromkeys(t.name for t in terms if isinstance(t, tree.Var)))
 
     @property
     def patterns(self) -> tuple[OnePattern, ...]:
-        """The patterns, to be matched."""
+        """The patterns as matchers of triples."""
         return tuple(OnePattern(*map(as_term, triple)) for triple in self.triples)
 
 
 def is_ranking(query: tree.QueryUnit) -> bool:
-    """Tell whether a query ranks: ORDER BY and LIMIT."""
+    """Return whether a query ranks: a SELECT with ORDER BY and LIMIT."""
     form = query.form
     if not isinstance(form, tree.SelectForm):
         return False
@@ -98,7 +107,7 @@ def is_ranking(query: tree.QueryUnit) -> bool:
 
 
 def is_ranking_of_groups(query: tree.QueryUnit) -> bool:
-    """Tell whether what a query ranks are groups of solutions."""
+    """Return whether a query ranks groups of solutions."""
     form = query.form
     if not is_ranking(query) or not isinstance(form, tree.SelectForm):
         return False
@@ -111,9 +120,9 @@ def topk_path(
     ranker: RankerName | None = None,
     match: MatchRule = "window",
 ) -> TopkConfig | WhyNot:
-    """Return the configuration of the ranked operator, or why the query does not allow it.
+    """Return the configuration of a top-k operator, or why there is none for the query.
 
-    Without a ranker, one is chosen.
+    Without a ranker, `chosen_ranker` chooses one.
     """
     select = query.form
     if not isinstance(select, tree.SelectForm):
@@ -126,18 +135,15 @@ def topk_path(
     if refusal := next(topk_refusals(select), None):
         return refusal
     base = sparql_path(query, functions)
-    modifiers = select.modifiers
-    assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
-    offset = 0 if modifiers.offset is None else modifiers.offset.value
-    k, frame = offset + modifiers.limit.value, query.windows[0].frame
-    slides = slides_of(frame)
+    k, offset = cutoff(select)
+    slides = slides_of(query.windows[0].frame)
     return TopkConfig(
         **{field.name: getattr(base, field.name) for field in fields(base)},
         matching=replace(
             matching_of(query, side, order_expression(select), functions), ordered=True
         ),
         projected=projection(query, side.names, base, functions),
-        descending=modifiers.order_by[0].descending,
+        descending=select.modifiers.order_by[0].descending,
         k=k,
         offset=offset,
         ranker=ranker or chosen_ranker(slides, k).ranker,
@@ -145,11 +151,18 @@ def topk_path(
     )
 
 
+def cutoff(select: tree.SelectForm) -> tuple[int, int]:
+    """Return how many rows a ranking needs, those that OFFSET skips included, and the offset."""
+    modifiers = select.modifiers
+    assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
+    offset = 0 if modifiers.offset is None else modifiers.offset.value
+    return offset + modifiers.limit.value, offset
+
+
 def stream_side(query: tree.QueryUnit, match: MatchRule = "window") -> StreamSide | WhyNot:
     """Return the stream side of a SELECT without SERVICE, or why it has none.
 
-    A pane tells its own solutions if they come from one triple each, or if the user says that each
-    comes from one element.
+    No solution spans panes if each comes from one triple, or from one element by the user's word.
     """
     select = query.form
     assert isinstance(select, tree.SelectForm), "only a SELECT ranks"  # noqa: S101
@@ -173,7 +186,7 @@ def stream_side(query: tree.QueryUnit, match: MatchRule = "window") -> StreamSid
         return WhyNot("the window has more than plain triple patterns and filters")
     if len(triples) > 1 and match == "window":
         return WhyNot("solutions may span panes: the window has more than one triple pattern")
-    if len(triples) > 1 and _counts_triples(query.windows[0]):
+    if len(triples) > 1 and counts_triples(query.windows[0]):
         return WhyNot("solutions may span panes: the window may cut through an element")
     if len(triples) > 1 and objects_of(triples) is not None:
         return WhyNot("a solution is a pair of objects, which may come in two elements")
@@ -182,12 +195,13 @@ def stream_side(query: tree.QueryUnit, match: MatchRule = "window") -> StreamSid
     return side if side.names else WhyNot("the triple pattern has no variable")
 
 
-def _counts_triples(window: tree.FromWindow) -> bool:
+def counts_triples(window: tree.FromWindow) -> bool:
+    """Return whether a window counts triples, so that it may cut through an element."""
     return isinstance(window.frame, tree.CountWindow) and window.frame.unit == "TRIPLES"
 
 
 def topk_refusals(select: tree.SelectForm) -> Iterator[WhyNot]:
-    """Yield what keeps a ranking off a top-k operator, beside its pattern."""
+    """Yield why a top-k operator cannot evaluate a ranking, apart from its patterns."""
     modifiers = select.modifiers
     if not modifiers.order_by or modifiers.limit is None:
         yield WhyNot("only ORDER BY with LIMIT ranks")
@@ -198,7 +212,7 @@ def topk_refusals(select: tree.SelectForm) -> Iterator[WhyNot]:
         yield WhyNot("LIMIT 0 ranks nothing")
     if select.clause.modifier is not None:
         yield WhyNot(f"{select.clause.modifier} may make one row of several objects")
-    called = {call.name for call in tree.find(select, tree.BuiltInCall)} & _CHANCE
+    called = {call.name for call in tree.find(select, tree.BuiltInCall)} & VOLATILE_FUNCTIONS
     if called:
         yield WhyNot(f"{min(called)}() may give another value in each window")
     windows = tree.find(select.where, tree.WindowPattern)
@@ -211,57 +225,57 @@ def topk_refusals(select: tree.SelectForm) -> Iterator[WhyNot]:
 
 
 def _reads_here(node: tree.Node) -> bool:
-    """Tell whether a pattern reads the graph that it stands in."""
+    """Return whether a pattern reads the active graph."""
     if isinstance(node, tree.GraphPattern | tree.ServicePattern):
         return False
     return isinstance(node, tree.TriplesBlock) or any(map(_reads_here, tree.children(node)))
 
 
 def order_expression(select: tree.SelectForm) -> tree.Expression:
-    """Return what ORDER BY orders by, with the expressions of SELECT in place of their names."""
+    """Return the expression of ORDER BY, with names of SELECT replaced by their expressions."""
     named = {i.variable.name: i for i in select.clause.items if isinstance(i, tree.SelectAs)}
 
-    def spelt_out(node: tree.Node) -> tree.Node:
+    def expand(node: tree.Node) -> tree.Node:
         if isinstance(node, tree.Var) and (item := named.get(node.name)) is not None:
-            return tree.rewrite_tree(item.expression, spelt_out)
+            return tree.rewrite_tree(item.expression, expand)
         return node
 
     condition = select.modifiers.order_by[0]
-    changed: Any = tree.rewrite_tree(condition.expression, spelt_out)
+    changed: Any = tree.rewrite_tree(condition.expression, expand)
     return changed  # type: ignore[no-any-return]
 
 
 def matching_of(
     query: tree.QueryUnit, side: StreamSide, number: tree.Expression, functions: Functions
 ) -> Matching:
-    """Return how the solutions of a pane are found, with a number of each."""
+    """Return how to match the solutions of a pane, and to compute a number for each of them."""
     select = query.form
     assert isinstance(select, tree.SelectForm), "only a SELECT ranks"  # noqa: S101
     names: tuple[tree.Var | tree.SelectAs, ...] = tuple(map(tree.Var, side.names))
     items = (*names, tree.SelectAs(number, tree.Var(free_variable(query, "number"))))
     scored = scoring_of(number, functions)
     if scored is not None and not set(variables(scored)) <= set(side.names):
-        scored = None  # Oxigraph knows what a variable is that nothing binds
+        scored = None  # Oxigraph handles an unbound variable
     return Matching(
         side.window.value,
         side.names,
         side.patterns,
-        asked_of(query, items, select.where, functions),
+        select_config(query, items, select.where, functions),
         side.is_filtered,
         scored,
-        None if len(side.triples) == 1 else together_of(query, items, select.where, functions),
+        None if len(side.triples) == 1 else batch_config(query, items, select.where, functions),
     )
 
 
-def together_of(
+def batch_config(
     query: tree.QueryUnit,
     items: tuple[tree.Var | tree.SelectAs, ...],
     where: tree.GroupPattern,
     functions: Functions,
 ) -> SparqlConfig | None:
-    """Return a text that asks many elements at once, and gives the graph of each after its columns.
+    """Return a query over many elements at once, with the graph of the element as the last column.
 
-    EXISTS would see static graphs, which are not beside elements.
+    There is none with EXISTS, which may read static graphs: the store of elements has none.
     """
     if any(True for _ in tree.find(where, tree.Exists)):
         return None
@@ -271,7 +285,7 @@ def together_of(
         return ElementGraph(graph, node.group) if isinstance(node, tree.WindowPattern) else node
 
     changed: Any = tree.rewrite_tree(where, of_elements)
-    return asked_of(query, (*items, graph), changed, functions)
+    return select_config(query, (*items, graph), changed, functions)
 
 
 def projection(
@@ -281,51 +295,55 @@ def projection(
     functions: Functions,
     unsure: tuple[str, ...] = (),
 ) -> SparqlConfig | None:
-    """Return what makes rows of objects that have these variables: see `Projector`."""
+    """Return the query that computes rows from objects (see `Projector`); None if none is needed.
+
+    Every object binds the variables in `bound`, and may bind those in `unsure`.
+    """
     select = query.form
     assert isinstance(select, tree.SelectForm), "only a SELECT has rows"  # noqa: S101
-    given = {i.variable.name: i for i in select.clause.items if isinstance(i, tree.SelectAs)}
-    items = [given.get(name, tree.Var(name)) for name in base.variables]
+    named = {i.variable.name: i for i in select.clause.items if isinstance(i, tree.SelectAs)}
+    items = [named.get(name, tree.Var(name)) for name in base.variables]
     if base.score is not None and base.score not in base.variables:
         condition = select.modifiers.order_by[0]
         items.append(tree.SelectAs(condition.expression, tree.Var(base.score)))
     if not any(isinstance(item, tree.SelectAs) for item in items):
         return None
-    return of_objects(query, tuple(items), functions, bound, unsure)
+    return object_config(query, tuple(items), functions, bound, unsure)
 
 
-def of_objects(
+def object_config(
     query: tree.QueryUnit,
     items: tuple[tree.Var | tree.SelectAs, ...],
     functions: Functions,
     bound: tuple[str, ...],
     unsure: tuple[str, ...] = (),
 ) -> SparqlConfig:
-    """Return a text that gives objects, and these columns of each, from their variables."""
+    """Return a query that gives the node of each object and columns computed from its variables."""
     node = tree.Var(free_variable(query, "object"))
     itself = tree.Property(tree.Iri(variable_iri("")), (node,))
+    # Without bound variables the first pattern would look for a mark, which `itself` is already.
     known: tuple[tree.Pattern, ...] = (
         tree.TriplesBlock((tree.SubjectTriples(node, (itself,)),)),
-        *described(node, bound, unsure, variable_iri)[0 if bound else 1 :],  # it has its mark
+        *node_patterns(node, bound, unsure, variable_iri)[0 if bound else 1 :],
     )
     where = tree.GroupPattern((tree.GraphPattern(tree.Iri(OBJECTS), tree.GroupPattern(known)),))
-    return asked_of(query, (node, *items), where, functions)
+    return select_config(query, (node, *items), where, functions)
 
 
-def asked_of(
+def select_config(
     query: tree.QueryUnit,
     items: tuple[tree.Var | tree.SelectAs, ...],
     where: tree.GroupPattern,
     functions: Functions,
 ) -> SparqlConfig:
-    """Return a text that gives these columns, in any order of rows."""
+    """Return the configuration of a SELECT with these columns, in any order of rows."""
     clause = tree.SelectClause(items)
     select = tree.SelectForm(clause, query.form.dataset, where, tree.Modifiers())
     return sparql_path(replace(query, form=select), functions)
 
 
 def free_variable(query: tree.QueryUnit, stem: str) -> str:
-    """Return a variable that the query does not have."""
+    """Return the name of a variable that is not in the query."""
     return free_name(stem, named_variables(query))
 
 

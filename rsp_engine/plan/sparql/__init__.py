@@ -1,1 +1,1 @@
-"""From RSP-QL to the SPARQL that Oxigraph is asked."""
+"""The rewrite of RSP-QL to the SPARQL text that Oxigraph evaluates."""

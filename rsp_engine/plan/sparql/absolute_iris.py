@@ -1,7 +1,7 @@
-"""Relative IRIs of a query without BASE: they are resolved against `file:`, see `absolute`.
+"""The resolution of relative IRIs in a query without BASE, against `file:` (see `absolute`).
 
-So `FROM NAMED WINDOW <w> ON <s>` reads the stream `file:s`, and `FROM <people.ttl>` the file beside
-the query. A store has absolute IRIs only.
+`FROM NAMED WINDOW <w> ON <s>` reads the stream `file:s`, and `FROM <people.ttl>` reads the file
+next to the query. The store accepts absolute IRIs only.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _BASE = tree.BaseDecl(tree.Iri("file:"))
 
 
 def with_absolute_iris(query: tree.QueryUnit) -> tree.QueryUnit:
-    """Return a query without relative IRIs; IRI() knows the base too."""
-    made = cast("tree.QueryUnit", tree.rewrite_tree(query, _absolute))
+    """Return a query without relative IRIs; calls of IRI() resolve against the same base."""
+    resolved = cast("tree.QueryUnit", tree.rewrite_tree(query, _absolute))
     has_base = any(isinstance(declaration, tree.BaseDecl) for declaration in query.prologue)
     calls = {call.name for call in tree.find(query, tree.BuiltInCall)}
     if has_base or not calls & {"IRI", "URI"}:
-        return made
-    return replace(made, prologue=(_BASE, *made.prologue))
+        return resolved
+    return replace(resolved, prologue=(_BASE, *resolved.prologue))
 
 
 def _absolute(node: tree.Node) -> tree.Node:

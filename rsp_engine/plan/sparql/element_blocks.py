@@ -1,16 +1,16 @@
-"""Matching by element: what `--match element` makes of a query.
+"""Matching by element: the rewrite of a query for `--match element`.
 
-The pattern of a WINDOW block is evaluated over each element of the window by itself. So the window
-holds the solutions of its elements in place of their triples (see `described`), and the block reads
-these:
+The pattern of a WINDOW block is evaluated over each element of the window by itself. The window
+then holds the solutions of its elements instead of their triples (see `solution_nodes`), and the
+block reads these solutions:
 
     WINDOW :w { ?s :free ?f ; :rain ?r }
     WINDOW :w { [ <...:block:0:s> ?s ; <...:block:0:f> ?f ; <...:block:0:r> ?r ] }
 
-All else is as it is for any window. A block that reads one triple means the same over the whole
-window, and is left as it is, unless another block over its window is not such a one.
+The rest of the query does not change. A block that reads one triple has the same solutions over the
+whole window; it stays as it is, unless another block over the same window reads several triples.
 
-The objects of a pair may come in two elements: each is a block of its own.
+The two objects of a pair may arrive in two elements, so each object is a block of its own.
 """
 
 from __future__ import annotations
@@ -23,13 +23,19 @@ from rsp_engine.errors import Diagnostic
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.scope import projected_variables
 from rsp_engine.grammar.triples import plain_terms, plain_triples
-from rsp_engine.model.terms.term import XSD
+from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.sparql.element_query import ElementText
 from rsp_engine.operators.windows.element_solutions import ElementBlock
 from rsp_engine.plan.shapes.pair_pattern import objects_of
-from rsp_engine.plan.shapes.topk import asked_of, is_ranking, together_of
-from rsp_engine.plan.sparql.service_context import given_to
-from rsp_engine.plan.sparql.solution_nodes import free_name, in_text, open_node, read_nodes
+from rsp_engine.plan.shapes.topk import (
+    batch_config,
+    counts_triples,
+    is_ranking,
+    select_config,
+)
+from rsp_engine.plan.sparql.general import ENGINE_FUNCTIONS, VOLATILE_FUNCTIONS
+from rsp_engine.plan.sparql.service_context import correlated_variables
+from rsp_engine.plan.sparql.solution_nodes import free_name, open_node, read_nodes, scope_variables
 from rsp_engine.plan.variables import certain_variables, named_variables, visible_variables
 
 if TYPE_CHECKING:
@@ -41,16 +47,15 @@ if TYPE_CHECKING:
 __all__ = ["ByElement", "ElementBlocks", "by_element", "refused_blocks"]
 
 ElementBlocks = Mapping[str, tuple[ElementBlock, ...]]
-"""The blocks over each window whose elements are matched one by one."""
+"""The blocks over each window that is matched element by element, by the IRI of the window."""
 
-_CHANCE = {"NOW", "RAND", "UUID", "STRUUID", "BNODE"}
 _TRUE = tree.Literal("true", XSD + "boolean")
 
 
 class ByElement(NamedTuple):
-    """A query over the solutions of elements, and the blocks that give them.
+    """A query over the solutions of elements, and the blocks that produce these.
 
-    `nodes` are the variables of solutions that the query can see, in the order of the blocks.
+    `nodes` are the variables that hold the nodes of solutions, in the order of the blocks.
     """
 
     query: tree.QueryUnit
@@ -65,26 +70,26 @@ def by_element(
     opens_nodes: bool = False,
     is_timed: bool = False,
 ) -> ByElement:
-    """Return what a query means if its blocks are matched by element; itself if they are not.
+    """Return a query whose blocks are matched by element; the query itself if none is.
 
-    With `opens_nodes` the node of a solution is a variable that the query can see; `is_timed` says
-    that it counts when solutions came.
+    With `opens_nodes`, a variable of the query holds the node of a solution. With `is_timed`, the
+    nodes carry the arrival times of the solutions.
     """
     windows = _windows_of(query, options)
     if not windows:
         return ByElement(query, {})
-    meant = _with_constant_windows(_with_two_blocks(query))
+    plain = _with_constant_windows(_with_two_blocks(query))
     if opens_nodes:
-        meant = _with_columns(meant)
-    rewriting = _Rewriting(meant, windows, options, opens_nodes, is_timed)
-    changed: Any = tree.rewrite_outermost(meant, _of_windows(rewriting.window))
+        plain = _with_columns(plain)
+    rewriting = _Rewriting(plain, windows, options, opens_nodes, is_timed)
+    changed: Any = tree.rewrite_outermost(plain, _of_windows(rewriting.window))
     return ByElement(changed, rewriting.by_window(), tuple(rewriting.nodes))
 
 
 def refused_blocks(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
-    """Yield what cannot be evaluated element by element."""
+    """Yield why a block cannot be evaluated element by element."""
     windows = _windows_of(query, options)
-    cut = {w.window.value for w in query.windows if _counts_triples(w)}
+    cut = {w.window.value for w in query.windows if counts_triples(w)}
     in_exists = {
         id(w) for e in tree.find(query, tree.Exists) for w in tree.find(e, tree.WindowPattern)
     }
@@ -102,7 +107,7 @@ def refused_blocks(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Dia
             yield Diagnostic("semantic", message, window.span, hint)
         yield from _refused_inside(window)
         kept, _ = _without_lifted(window.group)
-        for name in given_to(kept, query) if id(window) in in_exists else ():
+        for name in correlated_variables(kept, query) if id(window) in in_exists else ():
             message = f"EXISTS would put ?{name} into this block, which is asked of each element"
             hint = f"move the condition on ?{name} out of the WINDOW, into the EXISTS"
             yield Diagnostic("semantic", message, window.span, hint)
@@ -114,7 +119,7 @@ def _refused_inside(window: tree.WindowPattern) -> Iterator[Diagnostic]:
         match node:
             case tree.WindowPattern() | tree.ServicePattern():
                 what = node.keyword
-            case tree.BuiltInCall(name) if name in _CHANCE:
+            case tree.BuiltInCall(name) if name in VOLATILE_FUNCTIONS:
                 what = f"{name}()"
             case _:
                 continue
@@ -126,16 +131,12 @@ def _refused_inside(window: tree.WindowPattern) -> Iterator[Diagnostic]:
 def _of_windows(
     change: Callable[[tree.WindowPattern], tree.Node],
 ) -> Callable[[tree.Node], tree.Node | None]:
-    """Return a change of WINDOW blocks alone."""
+    """Return a rewrite that applies to WINDOW blocks only."""
     return lambda node: change(node) if isinstance(node, tree.WindowPattern) else None
 
 
-def _counts_triples(window: tree.FromWindow) -> bool:
-    return isinstance(window.frame, tree.CountWindow) and window.frame.unit == "TRIPLES"
-
-
 def _windows_of(query: tree.QueryUnit, options: QueryOptions) -> set[str]:
-    """Return the windows whose elements have to be matched one by one."""
+    """Return the IRIs of the windows that have to be matched element by element."""
     if options.match == "window":
         return set()
     blocks = tree.find(_with_two_blocks(query), tree.WindowPattern)
@@ -150,7 +151,7 @@ def _ranged_over(window: tree.WindowPattern, query: tree.QueryUnit) -> set[str]:
 
 
 def _reads_one_triple(group: tree.GroupPattern) -> bool:
-    """Tell whether each solution of a group has one triple of the window, and no other counts."""
+    """Return whether each solution of a group depends on one triple of the window only."""
     match [element for element in group.elements if _reads(element)]:
         case [tree.TriplesBlock() as block]:
             triples = plain_triples(block)
@@ -162,7 +163,7 @@ def _reads_one_triple(group: tree.GroupPattern) -> bool:
 
 
 def _reads(node: tree.Node) -> bool:
-    """Tell whether a part of a block looks at the window that the block is over."""
+    """Return whether a part of a block reads the window of the block."""
     if isinstance(node, tree.TriplesBlock):
         return True
     if isinstance(node, tree.GraphPattern | tree.WindowPattern | tree.ServicePattern):
@@ -173,9 +174,10 @@ def _reads(node: tree.Node) -> bool:
 def _without_lifted(
     group: tree.GroupPattern,
 ) -> tuple[tree.GroupPattern, tuple[tree.FilterClause, ...]]:
-    """Return a group, and those of its filters that only the whole query can decide.
+    """Return a group without the filters that only the whole query can evaluate, and those.
 
-    They need the instant of an evaluation, or values from outside that EXISTS puts in.
+    Such a filter depends on the instant of the evaluation, or on a variable from outside of the
+    block that EXISTS substitutes.
     """
     seen = visible_variables(group)
     lifted = tuple(
@@ -183,7 +185,7 @@ def _without_lifted(
         for element in group.elements
         if isinstance(element, tree.FilterClause)
         and not any(True for _ in tree.find(element, tree.Exists))
-        and (named_variables(element) - seen or _calls(element) & (_CHANCE - {"BNODE"}))
+        and (named_variables(element) - seen or _calls(element) & ENGINE_FUNCTIONS)
     )
     return tree.GroupPattern(tuple(e for e in group.elements if e not in lifted)), lifted
 
@@ -195,7 +197,7 @@ def _calls(node: tree.Node) -> set[str]:
 def _with_constant_windows(query: tree.QueryUnit) -> tree.QueryUnit:
     """Return a query with a block for each window in place of `WINDOW ?w`."""
 
-    def spelt_out(node: tree.Node) -> tree.Node:
+    def expand(node: tree.Node) -> tree.Node:
         if not isinstance(node, tree.WindowPattern) or isinstance(node.name, tree.Iri):
             return node
         groups = tuple(
@@ -206,7 +208,7 @@ def _with_constant_windows(query: tree.QueryUnit) -> tree.QueryUnit:
         )
         return groups[0] if len(groups) == 1 else tree.UnionPattern(groups)
 
-    changed: Any = tree.rewrite_tree(query, spelt_out)
+    changed: Any = tree.rewrite_tree(query, expand)
     return changed  # type: ignore[no-any-return]
 
 
@@ -222,7 +224,7 @@ def _with_columns(query: tree.QueryUnit) -> tree.QueryUnit:
 
 @dataclass(slots=True)
 class _Rewriting:
-    """Puts blocks over solutions in place of blocks over triples; equal ones are the same."""
+    """Replaces blocks over triples by blocks over solutions; equal blocks are shared."""
 
     query: tree.QueryUnit
     windows: set[str]
@@ -233,13 +235,13 @@ class _Rewriting:
     blocks: dict[tree.WindowPattern, ElementBlock] = field(default_factory=dict)
 
     def by_window(self) -> ElementBlocks:
-        found: dict[str, tuple[ElementBlock, ...]] = {}
+        grouped: dict[str, tuple[ElementBlock, ...]] = {}
         for block in self.blocks.values():
-            found[block.asked.window] = (*found.get(block.asked.window, ()), block)
-        return found
+            grouped[block.asked.window] = (*grouped.get(block.asked.window, ()), block)
+        return grouped
 
     def window(self, window: tree.WindowPattern) -> tree.Node:
-        assert isinstance(window.name, tree.Iri), "windows are spelt out"  # noqa: S101
+        assert isinstance(window.name, tree.Iri), "WINDOW ?w is expanded before"  # noqa: S101
         if window.name.value not in self.windows:
             inner: Any = tree.rewrite_outermost(window.group, _of_windows(self.window))
             return replace(window, group=inner)
@@ -261,7 +263,7 @@ class _Rewriting:
         return tree.GroupPattern((pattern, *lifted)) if lifted else pattern
 
     def _block(self, window: tree.Iri, group: tree.GroupPattern) -> ElementBlock:
-        names, query = in_text(group), replace(self.query, values=None)
+        names, query = scope_variables(group), replace(self.query, values=None)
         mark = tree.SelectAs(_TRUE, tree.Var(free_name("mark", named_variables(query))))
         items = tuple(map(tree.Var, names)) or (mark,)
         where = tree.GroupPattern((tree.WindowPattern(window, group),))
@@ -271,8 +273,8 @@ class _Rewriting:
             names,
             ElementText(
                 window.value,
-                asked_of(query, items, where, functions),
-                together_of(query, items, where, functions) if _is_flat(group) else None,
+                select_config(query, items, where, functions),
+                batch_config(query, items, where, functions) if _is_flat(group) else None,
             ),
             is_marked=not certain_variables(group) & set(names),
             reads_graphs=any(True for _ in tree.find(group, tree.GraphPattern)),
@@ -281,7 +283,7 @@ class _Rewriting:
 
 
 def _is_flat(group: tree.GroupPattern) -> bool:
-    """Tell whether a group is triple patterns first, and what their values decide, or OPTIONAL."""
+    """Return whether a group has triples first, and then only FILTER, BIND and flat OPTIONAL."""
     first = next((e for e in group.elements if not isinstance(e, tree.FilterClause)), None)
     return isinstance(first, tree.TriplesBlock) and all(map(_is_plain, group.elements))
 
@@ -302,7 +304,7 @@ def _is_plain(element: tree.Node) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """The only block of a ranked query, where its solutions are pairs of objects."""
+    """The only block of a ranked query whose solutions are pairs of objects."""
 
     window: tree.WindowPattern
     objects: tuple[tree.WindowPattern, tree.WindowPattern]
@@ -315,7 +317,7 @@ class _Pair:
 
 
 def _pair(query: tree.QueryUnit) -> _Pair | None:
-    """Return the pair that a query ranks, if it does."""
+    """Return the pair that a query ranks; None if it does not rank pairs."""
     windows = list(tree.find(query, tree.WindowPattern))
     if not is_ranking(query) or len(windows) != 1:
         return None
@@ -325,10 +327,10 @@ def _pair(query: tree.QueryUnit) -> _Pair | None:
     elements = window.group.elements
     filters = tuple(e for e in elements if isinstance(e, tree.FilterClause))
     triples = plain_terms([e for e in elements if not isinstance(e, tree.FilterClause)])
-    if (found := objects_of(triples)) is None:
+    if (objects := objects_of(triples)) is None:
         return None
     first, second = (
-        set[str]().union(*(named_variables(t) for p in part for t in p)) for part in found
+        set[str]().union(*(named_variables(t) for p in part for t in p)) for part in objects
     )
     sides: tuple[list[tree.FilterClause], ...] = ([], [], [])
     for each in filters:
@@ -338,23 +340,23 @@ def _pair(query: tree.QueryUnit) -> _Pair | None:
         tree.WindowPattern(
             window.name, tree.GroupPattern((_as_block(part), *side)), span=window.span
         )
-        for part, side in zip(found, sides, strict=False)
+        for part, side in zip(objects, sides, strict=False)
     )
     return _Pair(window, (one, other), tuple(sides[2]))
 
 
 def _as_block(triples: tuple[PlainTerms, ...]) -> tree.TriplesBlock:
-    found: Any = [tree.SubjectTriples(s, (tree.Property(p, (o,)),)) for s, p, o in triples]  # type: ignore[arg-type]
-    return tree.TriplesBlock(tuple(found))
+    subjects: Any = [tree.SubjectTriples(s, (tree.Property(p, (o,)),)) for s, p, o in triples]  # type: ignore[arg-type]
+    return tree.TriplesBlock(tuple(subjects))
 
 
 def _with_two_blocks(query: tree.QueryUnit) -> tree.QueryUnit:
-    """Return a ranked query of pairs with a block for each of the two objects."""
+    """Return a query that has, if it ranks pairs, a block for each of the two objects."""
     if (pair := _pair(query)) is None:
         return query
 
-    def parted(_: tree.WindowPattern) -> tree.Node:
+    def split(_: tree.WindowPattern) -> tree.Node:
         return tree.GroupPattern((*pair.objects, *pair.on_both))
 
-    changed: Any = tree.rewrite_outermost(query, _of_windows(parted))
+    changed: Any = tree.rewrite_outermost(query, _of_windows(split))
     return changed  # type: ignore[no-any-return]

@@ -1,12 +1,12 @@
-"""Aggregates of a query that do not depend on the order of the values.
+"""Aggregates whose result does not depend on the order of the values.
 
-Oxigraph is asked for aggregates of the engine in place of its own:
+Aggregates of the engine replace those of Oxigraph:
 
     SUM(?v)              <urn:rsp-engine:builtin:SUM>(?v)
     AVG(DISTINCT ?v)     <urn:rsp-engine:builtin:AVG_DISTINCT>(?v)
 
-COUNT needs none, and SAMPLE and GROUP_CONCAT mean the order. What goes to a SERVICE is plain
-SPARQL: no text that Oxigraph is given has such a clause.
+COUNT needs no replacement, and SAMPLE and GROUP_CONCAT depend on the order by definition. Requests
+to a SERVICE are not affected: no text for Oxigraph has a SERVICE clause.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _EXTREMES = {"MIN", "MAX"}
 
 
 def exactly_aggregated(query: tree.QueryUnit) -> tree.QueryUnit:
-    """Return a query that asks for aggregates of the engine.
+    """Return a query that uses the aggregates of the engine.
 
     >>> from rsp_engine.grammar import parse
     >>> from rsp_engine.grammar.write import serialise
-    >>> asked = "SELECT (AVG(DISTINCT ?v) AS ?n) WHERE { ?s ?p ?v }"
-    >>> print(serialise(exactly_aggregated(parse(asked))).splitlines()[0])
+    >>> text = "SELECT (AVG(DISTINCT ?v) AS ?n) WHERE { ?s ?p ?v }"
+    >>> print(serialise(exactly_aggregated(parse(text))).splitlines()[0])
     SELECT (<urn:rsp-engine:builtin:AVG_DISTINCT>(?v) AS ?n)
     """
-    found = tree.rewrite_tree(query, _exact)
-    assert isinstance(found, tree.QueryUnit), "rewriting keeps the kind of the root"  # noqa: S101
-    return found
+    exact = tree.rewrite_tree(query, _exact)
+    assert isinstance(exact, tree.QueryUnit), "rewriting keeps the kind of the root"  # noqa: S101
+    return exact
 
 
 def _exact(node: tree.Node) -> tree.Node:

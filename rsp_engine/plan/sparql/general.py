@@ -1,22 +1,21 @@
-"""The general path: any query of the language, asked of Oxigraph.
+"""The general path: the SPARQL text by which Oxigraph evaluates any query of the language.
 
-What the text of the query says about streams is turned into plain SPARQL here:
+This module rewrites RSP-QL to plain SPARQL:
 
     WINDOW :w { P }      GRAPH :w { P }
     WINDOW ?w { P }      a UNION over the names of the windows, see `named_graphs`
     GRAPH ?g { P }       a UNION over the names of the static graphs
-    CONSTRUCT { T } ...  SELECT the variables of T ..., and T is filled by the engine
-    NOW(), RAND(), ...   functions of the engine, which give the same in every run
+    CONSTRUCT { T } ...  SELECT the variables of T ...; the engine fills in T
+    NOW(), RAND(), ...   functions of the engine, which give the same values in every run
     ?s :p|:q ?o          { ?s :p ?o } UNION { ?s :q ?o }, see `paths`
-    GROUP_CONCAT(...)    STR(GROUP_CONCAT(...)): Oxigraph keeps a language that all texts share
+    GROUP_CONCAT(...)    STR(GROUP_CONCAT(...)): Oxigraph keeps a language tag that all texts have
     SUM, MAX, ...        aggregates of the engine, which do not depend on the order of the triples
-    ORDER BY, LIMIT      with more conditions, until there are no ties
+    ORDER BY, LIMIT      with further conditions, which leave no ties
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
@@ -31,22 +30,35 @@ from rsp_engine.plan.sparql.exact_aggregates import exactly_aggregated
 from rsp_engine.plan.sparql.grouped_select import with_separate_groups
 from rsp_engine.plan.sparql.named_graphs import NamedGraphs
 from rsp_engine.plan.sparql.paths import standard_paths
+from rsp_engine.plan.sparql.solution_nodes import free_name
 from rsp_engine.plan.sparql.store_text import store_text
 from rsp_engine.plan.sparql.total_order import by_terms, totally_ordered
+from rsp_engine.plan.variables import named_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-__all__ = ["ElementGraph", "as_term", "sparql_path"]
+__all__ = [
+    "ENGINE_FUNCTIONS",
+    "VOLATILE_FUNCTIONS",
+    "ElementGraph",
+    "as_term",
+    "sparql_path",
+]
 
-_BY_ORDER = {"SAMPLE", "GROUP_CONCAT"}
-_ENGINE_MADE = {"NOW", "RAND", "UUID", "STRUUID"}
+ENGINE_FUNCTIONS = frozenset({"NOW", "RAND", "UUID", "STRUUID"})
+"""Functions that the engine evaluates in place of Oxigraph, so that runs can be repeated."""
+
+VOLATILE_FUNCTIONS = ENGINE_FUNCTIONS | {"BNODE"}
+"""Functions that may give another value at each call or each evaluation."""
+
+_ORDER_SENSITIVE = {"SAMPLE", "GROUP_CONCAT"}
 
 
 @dataclass(frozen=True, slots=True)
 class ElementGraph(tree.GraphPattern):
-    """GRAPH with a variable that ranges over elements, each of which has a graph of its own."""
+    """GRAPH with a variable that ranges over elements; each element is a graph of its own."""
 
 
 def sparql_path(
@@ -54,9 +66,9 @@ def sparql_path(
     functions: Mapping[str, Callable[..., Any]],
     ties: tuple[tree.OrderCondition, ...] = (),
 ) -> SparqlConfig:
-    """Return the configuration of the general operator for a query.
+    """Return the configuration of the general path for a query.
 
-    `ties` are conditions that come after those of ORDER BY, and before the order of terms.
+    `ties` are conditions that break ties of ORDER BY, before the order of terms does.
     """
     config = _general_path(query, functions)
     if not ties or not isinstance(select := query.form, tree.SelectForm):
@@ -68,7 +80,7 @@ def sparql_path(
 
 
 def _timed(query: tree.QueryUnit) -> int:
-    """Return which of the windows a query reads: it has one pattern, or two of one window."""
+    """Return the number of the window that a query reads; a query with ties reads only one."""
     names = {clause.name for clause in tree.find(query, tree.WindowPattern)}
     return next(n for n, window in enumerate(query.windows) if window.window in names)
 
@@ -92,7 +104,7 @@ def _general_path(
             config = SparqlConfig(text, "ASK", asked=asked, functions=called)
     aggregates = {aggregate.function for aggregate in tree.find(query, tree.Aggregate)}
     calls = {call.name for call in tree.find(query, tree.BuiltInCall)}
-    needs_order = bool(aggregates & _BY_ORDER or calls & _ENGINE_MADE)
+    needs_order = bool(aggregates & _ORDER_SENSITIVE or calls & ENGINE_FUNCTIONS)
     return replace(config, needs_order=needs_order, makes_nodes="BNODE" in calls)
 
 
@@ -100,10 +112,10 @@ def _function_iri(name: str) -> str:
     return name if ":" in name else FUNCTIONS + name
 
 
-def _texts(query: tree.QueryUnit, meant: tree.QueryForm, asked: tree.QueryForm) -> tuple[str, str]:
-    """Return what a query means, and what is asked: the same, with orders that are total."""
+def _texts(query: tree.QueryUnit, form: tree.QueryForm, asked: tree.QueryForm) -> tuple[str, str]:
+    """Return the text that explains a query, and the text to evaluate, whose orders are total."""
     plain, ordered = (
-        replace(query, register=None, form=replace(form, dataset=())) for form in (meant, asked)
+        replace(query, register=None, form=replace(each, dataset=())) for each in (form, asked)
     )
     return store_text(plain), store_text(exactly_aggregated(totally_ordered(ordered)))
 
@@ -123,8 +135,8 @@ def _select(
         score, items = _scored(modifiers.order_by[0].expression, items, form)
     clause = replace(form.clause, items=tuple(items.values()) or (_one(form),))
     ordered, cut = _ordered(modifiers, names)
-    meant = replace(form, clause=clause)
-    text, asked = _texts(query, meant, replace(meant, modifiers=ordered))
+    plain = replace(form, clause=clause)
+    text, asked = _texts(query, plain, replace(plain, modifiers=ordered))
     return SparqlConfig(
         text,
         "SELECT",
@@ -143,33 +155,32 @@ def _scored(
     items: dict[str, tree.Var | tree.SelectAs],
     form: tree.SelectForm,
 ) -> tuple[str | None, dict[str, tree.Var | tree.SelectAs]]:
-    """Return the variable of the score, projected beside the others if it is not one of them.
+    """Return the variable of the score, and the items with it.
 
-    With DISTINCT one more variable would change the answer, so there is no score then.
+    With DISTINCT or REDUCED another column would change the answer, so there is no score.
     """
     if isinstance(expression, tree.Var) and expression.name in items:
         return expression.name, items
     if form.clause.modifier is not None:
         return None, items
-    score = _free_name(form)
+    score = _score_variable(form)
     return score, {**items, score: tree.SelectAs(expression, tree.Var(score))}
 
 
 def _one(form: tree.QueryForm) -> tree.SelectAs:
-    """Return an item for an answer that has no variable."""
-    return tree.SelectAs(tree.ONE, tree.Var(_free_name(form)))
+    """Return a constant item, for a SELECT that has no variables."""
+    return tree.SelectAs(tree.ONE, tree.Var(_score_variable(form)))
 
 
-def _free_name(form: tree.QueryForm) -> str:
-    """Return a variable that the query does not have."""
-    taken = {variable.name for variable in tree.find(form, tree.Var)}
-    return next(name for n in count() if (name := f"rsp_score{n or ''}") not in taken)
+def _score_variable(form: tree.QueryForm) -> str:
+    """Return the name of a variable that is not in the query."""
+    return free_name("score", named_variables(form))
 
 
 def _ordered(
     modifiers: tree.Modifiers, names: tuple[str, ...]
 ) -> tuple[tree.Modifiers, tuple[int, int | None]]:
-    """Return modifiers that leave no ties; rows without an order are cut by the engine."""
+    """Return modifiers without ties, and the OFFSET and LIMIT that the engine applies itself."""
     if modifiers.order_by or not _is_cut(modifiers):
         return replace(modifiers, order_by=_without_ties(modifiers, names)), (0, None)
     offset = 0 if modifiers.offset is None else modifiers.offset.value
@@ -180,7 +191,7 @@ def _ordered(
 def _without_ties(
     modifiers: tree.Modifiers, names: tuple[str, ...]
 ) -> tuple[tree.OrderCondition, ...]:
-    """Add to an order all that can tell two rows apart. A cut without an order gets one."""
+    """Return an order that is total over the rows; empty if rows need no order."""
     if not modifiers.order_by and not _is_cut(modifiers):
         return ()
     return (*modifiers.order_by, *by_terms(*names))
@@ -199,12 +210,12 @@ def _construct(
     triples = () if template is None else tuple(plain_triples(template))
     holes = {node.name for triple in triples for node in triple if isinstance(node, tree.Var)}
     if is_grouped(tree.SelectClause(()), form.modifiers):
-        holes &= group_keys(form.modifiers)  # the others have no value in a group
+        holes &= group_keys(form.modifiers)  # the others are unbound in a group
     names = tuple(sorted(holes))
     clause = tree.SelectClause(tuple(map(tree.Var, names)) or (_one(form),))
     modifiers, cut = _ordered(form.modifiers, names)
-    meant = tree.SelectForm(clause, (), form.where, form.modifiers)
-    text, asked = _texts(query, meant, replace(meant, modifiers=modifiers))
+    plain = tree.SelectForm(clause, (), form.where, form.modifiers)
+    text, asked = _texts(query, plain, replace(plain, modifiers=modifiers))
     return SparqlConfig(
         text,
         "CONSTRUCT",
@@ -218,7 +229,7 @@ def _construct(
 
 
 def _ask(query: tree.QueryUnit, form: tree.QueryForm) -> tuple[tree.QueryUnit, tree.QueryForm]:
-    """Return an ASK without groups: Oxigraph asks for those in a sub-query only."""
+    """Return an ASK without groups: Oxigraph supports these in a sub-query only."""
     if not isinstance(form, tree.AskForm) or not is_grouped(tree.SelectClause(()), form.modifiers):
         return query, form
     clause = tree.SelectClause((_one(form),))
@@ -228,7 +239,7 @@ def _ask(query: tree.QueryUnit, form: tree.QueryForm) -> tuple[tree.QueryUnit, t
 
 
 def as_term(node: tree.Node) -> TemplateTerm:
-    """Return a term of a query as Oxigraph has it, or raise why it has none."""
+    """Return a term of a query as a term of Oxigraph; raise `ValueError` if it is not valid."""
     match node:
         case tree.Var(name):
             return Hole(name)
@@ -245,7 +256,7 @@ def as_term(node: tree.Node) -> TemplateTerm:
 
 
 def _keys(key: tree.GroupKey) -> Iterator[tree.GroupKey]:
-    """Yield a key as Oxigraph takes it: it forgets another name of a variable."""
+    """Yield a group key in a form that Oxigraph evaluates: it drops `GROUP BY (?v AS ?name)`."""
     match key:
         case tree.GroupKey(tree.Var() as variable, tree.Var() as name):
             yield tree.GroupKey(variable)
@@ -255,7 +266,7 @@ def _keys(key: tree.GroupKey) -> Iterator[tree.GroupKey]:
 
 
 class _Plain:
-    """Turns what Oxigraph does not know into what it knows."""
+    """Rewrites nodes that Oxigraph does not support to plain SPARQL."""
 
     def __init__(self, query: tree.QueryUnit) -> None:
         self._named_graphs = NamedGraphs(query)
@@ -276,7 +287,7 @@ class _Plain:
                 return tree.FunctionCall(tree.Iri(FUNCTIONS + name), arguments)
             case tree.Aggregate("GROUP_CONCAT"):
                 return tree.BuiltInCall("STR", (node,))
-            case tree.BuiltInCall(name, arguments) if name in _ENGINE_MADE:
+            case tree.BuiltInCall(name, arguments) if name in ENGINE_FUNCTIONS:
                 return tree.FunctionCall(tree.Iri(BUILTIN_NAMESPACE + name), arguments)
             case _:
                 return node

@@ -1,9 +1,9 @@
-"""Names of expressions: `SELECT (COUNT(?v) AS ?m) (?m * 2 AS ?k) ... ORDER BY DESC(?m + 1)`.
+"""Named expressions over groups: `SELECT (COUNT(?v) AS ?m) (?m * 2 AS ?k) ... ORDER BY DESC(?m)`.
 
 A later expression of SELECT, HAVING and ORDER BY may use the name of an earlier one. Oxigraph
-refuses that where solutions are grouped, and HAVING does not see the names at all. So groups are
-made in a sub-query of their own, and what is computed from them stands around it: aggregates come
-first, then SELECT extends, and HAVING filters (SPARQL 1.1, section 18.2.4).
+rejects this where solutions are grouped, and its HAVING does not see the names. So a sub-query
+computes the groups and their aggregates, and the outer query computes the rest: SELECT extends,
+then HAVING filters (SPARQL 1.1, section 18.2.4).
 
     SELECT ?s (COUNT(?v) AS ?m) (?m * 2 AS ?k) WHERE { P } GROUP BY ?s HAVING (?m > 1)
 
@@ -22,18 +22,15 @@ from typing import TYPE_CHECKING, cast
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import aggregates, is_aggregate
 from rsp_engine.grammar.scope import group_keys, is_grouped
-from rsp_engine.model.terms.term import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = ["with_separate_groups"]
 
-_ONE = tree.Literal("1", XSD + "integer")
-
 
 def with_separate_groups(query: tree.QueryUnit) -> tree.QueryUnit:
-    """Return a query in which no expression that needs groups uses the name of another one."""
+    """Return a query in which no expression over groups uses the name of another expression."""
     taken = {variable.name for variable in tree.find(query, tree.Var)}
     names = (f"rsp_aggregate{n or ''}" for n in count())
     free = (name for name in names if name not in taken)
@@ -43,9 +40,9 @@ def with_separate_groups(query: tree.QueryUnit) -> tree.QueryUnit:
             return _separated(node, free)
         if isinstance(node, tree.QueryUnit) and isinstance(form := node.form, tree.SelectForm):
             whole = tree.SubSelect(form.clause, form.where, form.modifiers, node.values)
-            made = _separated(whole, free)
-            select = tree.SelectForm(made.clause, form.dataset, made.where, made.modifiers)
-            return replace(node, form=replace(select, span=form.span), values=made.values)
+            split = _separated(whole, free)
+            select = tree.SelectForm(split.clause, form.dataset, split.where, split.modifiers)
+            return replace(node, form=replace(select, span=form.span), values=split.values)
         return node
 
     return cast("tree.QueryUnit", tree.rewrite_tree(query, change))
@@ -60,8 +57,8 @@ def _separated(select: tree.SubSelect, free: Iterator[str]) -> tree.SubSelect:
         return select
     conditions = modifiers.having if is_moved else ()
     outside = (*named, *conditions, *modifiers.order_by)
-    found = dict.fromkeys(a for part in outside for a in aggregates(part))
-    variables = {aggregate: tree.Var(next(free)) for aggregate in found}
+    distinct = dict.fromkeys(a for part in outside for a in aggregates(part))
+    variables = {aggregate: tree.Var(next(free)) for aggregate in distinct}
 
     def renamed(node: tree.Node) -> tree.Node | None:
         return node if isinstance(node, tree.Exists) else variables.get(node)
@@ -89,18 +86,18 @@ def _groups(
     variables: Mapping[tree.Node, tree.Var],
     unused: tree.Var,
 ) -> tree.SubSelect:
-    """Return a sub-query that gives the keys of each group, and its aggregates."""
+    """Return a sub-query with the keys and the aggregates of each group."""
     keys = map(tree.Var, sorted(group_keys(modifiers)))
-    made = (tree.SelectAs(cast("tree.Expression", a), v) for a, v in variables.items())
-    items: tuple[tree.Var | tree.SelectAs, ...] = (*keys, *made)
-    clause = tree.SelectClause(items or (tree.SelectAs(_ONE, unused),))
+    values = (tree.SelectAs(cast("tree.Expression", a), v) for a, v in variables.items())
+    items: tuple[tree.Var | tree.SelectAs, ...] = (*keys, *values)
+    clause = tree.SelectClause(items or (tree.SelectAs(tree.ONE, unused),))
     return tree.SubSelect(clause, where, tree.Modifiers(modifiers.group_by, modifiers.having))
 
 
 def _uses_names(named: list[tree.SelectAs], modifiers: tree.Modifiers) -> bool:
-    """Tell whether an expression uses what is neither a key nor an aggregate.
+    """Return whether an expression uses a variable that is neither a key nor aggregated.
 
-    ORDER BY may have the name of an expression alone.
+    A condition of ORDER BY that is the name of an expression does not count: Oxigraph supports it.
     """
     if any(_free([item]) & _names(named[:n]) for n, item in enumerate(named)):
         return True
@@ -114,12 +111,12 @@ def _names(items: Iterable[tree.SelectAs]) -> set[str]:
 
 
 def _free(expressions: Iterable[tree.Node]) -> set[str]:
-    """Return the variables that stand outside of any aggregate, also in the patterns of EXISTS."""
-    found, waiting = set[str](), list(expressions)
+    """Return the variables outside of aggregates, including those in the patterns of EXISTS."""
+    names, waiting = set[str](), list(expressions)
     while waiting:
         node = waiting.pop()
         if isinstance(node, tree.Var):
-            found.add(node.name)
+            names.add(node.name)
         elif not is_aggregate(node):
             waiting.extend(tree.children(node))
-    return found
+    return names

@@ -1,9 +1,9 @@
-"""WINDOW ?w and GRAPH ?g: a pattern is evaluated in each graph alone, and then joined to its name.
+"""WINDOW ?w and GRAPH ?g: the union over the named graphs, written out.
 
 `Graph(?g, P)` is the union over the names of `Join(eval(P, name), {?g -> name})` (SPARQL 1.1,
 section 18.6). So P does not see ?g unless it binds it, and a sub-query in P reads one graph.
-Oxigraph evaluates P over all graphs at once instead, and it would read the graphs of windows,
-static data and services alike. Hence the union is written out:
+Oxigraph evaluates P over all graphs at once instead, including those of windows, static data and
+services alike. Hence the rewrite:
 
     WINDOW ?w { P }      { GRAPH :v { P } VALUES ?w { :v } } UNION { GRAPH :w { P } VALUES ... }
 """

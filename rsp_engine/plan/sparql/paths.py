@@ -1,16 +1,17 @@
-"""Property paths as SPARQL 1.1 defines them (sections 9 and 18.2.2), where Oxigraph does not.
+"""Property paths as SPARQL 1.1 defines them (sections 9 and 18.2.2), where Oxigraph differs.
 
-Alternatives are a union, so two ways to the same node are two solutions: Oxigraph gives one. A
-path of no length leads from a term to itself, also from one that is not in the graph: Oxigraph
-finds nothing there. So such patterns are written without them:
+Alternatives are a union, so two paths to the same node are two solutions; Oxigraph gives one. A
+zero-length path leads from a term to itself, even if the term is not in the graph; Oxigraph finds
+nothing then. These paths are rewritten:
 
     ?s :p|:q ?o        { ?s :p ?o } UNION { ?s :q ?o }
     ?s :r/(:p|:q) ?o   ?s :r ?v . { ?v :p ?o } UNION { ?v :q ?o }
     :c :p* ?o          { :c :p* ?o } UNION { VALUES ?o { :c } FILTER NOT EXISTS { :c :p* :c } }
-    :c :p* :c          nothing: it always holds
+    :c :p* :c          the pattern is dropped: it always holds
 
-Inside of `*`, `+` and `?` paths are matched once in any case. Blank nodes of these patterns become
-variables, since a label must not stand in two groups; `SELECT *` is spelt out before.
+Paths inside `*`, `+` and `?` have set semantics and stay as they are. Blank nodes of the rewritten
+patterns become variables, since a label must not occur in two groups; `SELECT *` of a sub-query is
+expanded before, so that it does not show them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ __all__ = ["standard_paths"]
 
 
 def standard_paths(query: tree.QueryUnit) -> tree.QueryUnit:
-    """Return a query whose paths Oxigraph evaluates as SPARQL says.
+    """Return a query whose paths Oxigraph evaluates as SPARQL defines them.
 
     >>> from rsp_engine.grammar import parse, serialise
     >>> print(serialise(standard_paths(parse("ASK { ?s <urn:p>|<urn:q> ?o }"))))
@@ -50,7 +51,7 @@ def standard_paths(query: tree.QueryUnit) -> tree.QueryUnit:
     if not any(_is_rewritten(*triple) for block in blocks for triple in plain_triples(block)):
         return query
     standard = _Standard(query)
-    changed = tree.rewrite_tree(tree.rewrite_tree(query, standard.spell_out), standard.change)
+    changed = tree.rewrite_tree(tree.rewrite_tree(query, standard.expand_star), standard.change)
     assert isinstance(changed, tree.QueryUnit), "rewriting keeps the kind of the root"  # noqa: S101
     return changed
 
@@ -73,7 +74,7 @@ def _is_rewritten(subject: TripleNode, path: tree.Var | tree.Path, value: Triple
 
 
 def _may_be_empty(path: tree.Path) -> bool:
-    """Tell whether a path may have no length."""
+    """Return whether a path may have zero length."""
     match path:
         case tree.PathRepeat(inner, modifier):
             return modifier != "+" or _may_be_empty(inner)
@@ -99,8 +100,8 @@ class _Standard:
         names = (f"rsp_path{number}" for number in count())
         self._fresh = (tree.Var(name) for name in names if name not in taken)
 
-    def spell_out(self, node: tree.Node) -> tree.Node:
-        """Name the variables of `SELECT *` in a sub-query; where there are none, take a number."""
+    def expand_star(self, node: tree.Node) -> tree.Node:
+        """Name the variables of `SELECT *` in a sub-query; without any, select a constant."""
         if not isinstance(node, tree.SubSelect) or node.clause.items:
             return node
         names = projected_variables(node.clause, node.where, node.modifiers, node.values)
@@ -108,7 +109,7 @@ class _Standard:
         return replace(node, clause=replace(node.clause, items=items))
 
     def change(self, node: tree.Node) -> tree.Node:
-        """Rewrite a group."""
+        """Rewrite the paths of a group."""
         if not isinstance(node, tree.GroupPattern):
             return node
         labels = count()
@@ -129,7 +130,7 @@ class _Standard:
         return replace(node, elements=tuple(elements))
 
     def _named(self, triple: PlainTriple, named: dict[tree.BlankNode, tree.Var]) -> PlainTriple:
-        """Return a triple with variables in the place of blank nodes."""
+        """Return a triple with variables in place of blank nodes."""
         subject, verb, value = triple
         return self._variable(subject, named), verb, self._variable(value, named)
 
@@ -141,7 +142,7 @@ class _Standard:
         return named[node]
 
     def _patterns(self, triples: Sequence[PlainTriple]) -> Iterator[tree.Pattern]:
-        """Yield a block of the triples that stay, and a pattern for each of the others."""
+        """Yield a block of the triples that stay, and the patterns of the rewritten ones."""
         if kept := [triple for triple in triples if not _is_rewritten(*triple)]:
             yield _block(*kept)
         for triple in triples:
@@ -163,20 +164,20 @@ class _Standard:
                 ends = [subject, *(next(self._fresh) for _ in steps[1:]), value]
                 yield from self._patterns(list(zip(ends, steps, ends[1:], strict=False)))
             case _ if subject != value:
-                yield _with_itself(subject, path, value)
+                yield _with_zero_length(subject, path, value)
 
 
-def _with_itself(
+def _with_zero_length(
     subject: TripleNode, path: tree.Var | tree.Path, value: TripleNode
 ) -> tree.UnionPattern:
-    """Return what a path finds that may have no length, and its constant end if that is nowhere."""
+    """Return the matches of a path, and its constant end if that is not a node of the graph."""
     constant, variable = (subject, value) if _is_constant(subject) else (value, subject)
     assert isinstance(constant, tree.Iri | tree.Literal), "one end is constant"  # noqa: S101
     assert isinstance(variable, tree.Var), "the other end is a variable"  # noqa: S101
-    nowhere = tree.Exists(tree.GroupPattern((_block((constant, path, constant)),)), negated=True)
+    is_absent = tree.Exists(tree.GroupPattern((_block((constant, path, constant)),)), negated=True)
     itself = tree.InlineData((variable,), ((constant,),))
-    found = tree.GroupPattern((_block((subject, path, value)),))
-    return tree.UnionPattern((found, tree.GroupPattern((itself, tree.FilterClause(nowhere)))))
+    matches = tree.GroupPattern((_block((subject, path, value)),))
+    return tree.UnionPattern((matches, tree.GroupPattern((itself, tree.FilterClause(is_absent)))))
 
 
 def _block(*triples: PlainTriple) -> tree.TriplesBlock:

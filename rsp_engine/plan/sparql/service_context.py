@@ -1,17 +1,17 @@
-"""What stands beside a SERVICE clause, and so tells which of its keys a query needs.
+"""The context of a SERVICE clause: the patterns that determine which of its keys a query needs.
 
-A remote solution counts only if it agrees with what the clause is joined to. From that, this
-module makes a group whose solutions hold every key that can count. It may hold more of them, but
-never fewer:
+A remote solution contributes to the answer only if it is compatible with what the clause is joined
+to. From the context, this module builds a group whose solutions contain every key that can
+contribute. The group may give more keys, but never fewer:
 
     joined to the clause             kept, in order
-    OPTIONAL or BIND before it       kept, where it sees what it saw in the query
-    FILTER beside it                 kept, where all its variables have their values already
-    MINUS, and OPTIONAL behind it    left out
-    around an OPTIONAL or a MINUS    only what stands before that, in its own group
-    around a sub-query               only what is projected, and nothing if the rows are cut
+    OPTIONAL or BIND before it       kept, if it sees the same variables as in the query
+    FILTER beside it                 kept, if all its variables are bound by what is kept
+    MINUS, and OPTIONAL after it     left out
+    around an OPTIONAL or a MINUS    only the elements before that, in the group that contains it
+    around a sub-query               only projected variables, and none if the rows are cut
 
-Another SERVICE clause is kept where its own data are there first.
+Another SERVICE clause is kept if its data are fetched before.
 """
 
 from __future__ import annotations
@@ -22,28 +22,35 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.scope import group_keys, is_grouped
+from rsp_engine.plan.sparql.general import VOLATILE_FUNCTIONS
 from rsp_engine.plan.variables import Element, certain_variables, named_variables, visible_variables
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-__all__ = ["Around", "Clause", "around", "given_to", "looked_into"]
+__all__ = [
+    "NumberedService",
+    "ServiceContext",
+    "correlated_services",
+    "correlated_variables",
+    "service_contexts",
+]
 
-_CHANCE = {"RAND", "UUID", "STRUUID", "BNODE"}
+_RANDOM_FUNCTIONS = VOLATILE_FUNCTIONS - {"NOW"}  # NOW is constant within an evaluation
 
 
 @dataclass(frozen=True, slots=True)
-class Clause(tree.ServicePattern):
-    """A SERVICE clause that has a number in its query."""
+class NumberedService(tree.ServicePattern):
+    """A SERVICE clause with its number in the query."""
 
     number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a group stands: the WINDOW or GRAPH that it is asked of, and whether in an EXISTS.
+    """The place of a group: the WINDOW or GRAPH that it reads, and whether it is in an EXISTS.
 
-    EXISTS puts the values of a solution into its pattern.
+    EXISTS substitutes the values of a solution into its pattern.
     """
 
     within: tree.WindowPattern | tree.GraphPattern | None = None
@@ -52,7 +59,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """One group around a clause."""
+    """One group around a clause: the elements before and after the clause, and its filters."""
 
     before: tuple[Element, ...]
     after: tuple[Element, ...]
@@ -62,36 +69,38 @@ class _Level:
 
 @dataclass(frozen=True, slots=True)
 class _Hidden:
-    """The edge of a sub-query: of what is around it, only these variables are seen inside."""
+    """The boundary of a sub-query: the outer variables that are visible inside."""
 
     names: tuple[str, ...]
 
 
-Around = tuple[_Level | _Hidden, ...]
-"""The groups around a clause, from the outermost on."""
+_Levels = tuple[_Level | _Hidden, ...]
+"""The groups around a clause, the outermost first."""
 
 
-def around(query: tree.QueryUnit) -> dict[int, _Surroundings]:
-    """Return, by their numbers, what is around the clauses of a query.
+def service_contexts(query: tree.QueryUnit) -> dict[int, ServiceContext]:
+    """Return the context of each clause of a query, by its number.
 
-    Nothing is known of a clause that stands in an expression of SELECT, HAVING or ORDER BY.
+    A clause in an expression of SELECT, HAVING or ORDER BY has an empty context.
     """
-    found = {c.number: _Surroundings() for c in tree.find(query, Clause)}
+    contexts = {c.number: ServiceContext() for c in tree.find(query, NumberedService)}
     uses = _uses(query)
     where = query.form.where or tree.GroupPattern(())
-    found.update(
-        (number, _Surroundings(path, uses)) for number, path in _in_group(where, (), _Place())
+    contexts.update(
+        (number, ServiceContext(path, uses)) for number, path in _in_group(where, (), _Place())
     )
-    return found
+    return contexts
 
 
 @dataclass(frozen=True, slots=True)
-class _Surroundings:
-    levels: Around = ()
+class ServiceContext:
+    """The groups around a clause, and how often the query uses each variable."""
+
+    levels: _Levels = ()
     uses: Counter[str] = field(default_factory=Counter)
 
     def group(self, done: Collection[int]) -> tree.GroupPattern:
-        """Return a group that holds every key that counts; `done` are clauses with data."""
+        """Return a group that gives every key needed; `done` are the clauses with data."""
         elements: tuple[Element, ...] = ()
         for level in self.levels:
             if isinstance(level, _Level):
@@ -104,26 +113,26 @@ class _Surroundings:
         return tree.GroupPattern(elements)
 
 
-def looked_into(query: tree.QueryUnit) -> Iterator[tuple[tree.ServicePattern, str]]:
-    """Yield a clause in EXISTS with a variable that its conditions would get from outside.
+def correlated_services(query: tree.QueryUnit) -> Iterator[tuple[tree.ServicePattern, str]]:
+    """Yield each clause in EXISTS with each variable that its conditions take from outside.
 
-    EXISTS puts the values of a solution into its pattern (SPARQL 1.1, section 18.6), and so into
-    the conditions of a SERVICE. Its remote solutions would be others for each of them.
+    EXISTS substitutes the values of a solution into its pattern (SPARQL 1.1, section 18.6), and so
+    into the conditions of a SERVICE. The remote solutions would differ for each solution.
     """
     for exists in tree.find(query, tree.Exists):
         for service in tree.find(exists, tree.ServicePattern):
-            yield from ((service, name) for name in given_to(service.group, query))
+            yield from ((service, name) for name in correlated_variables(service.group, query))
 
 
-def given_to(group: tree.GroupPattern, query: tree.QueryUnit) -> list[str]:
-    """Return variables of the query that conditions in a group need, and that it does not bind."""
+def correlated_variables(group: tree.GroupPattern, query: tree.QueryUnit) -> list[str]:
+    """Return the variables in conditions of a group that only the query around it can bind."""
     here, uses = _uses(group), _uses(query)
     free = set(here) - visible_variables(group) - _projected_away(group)
     return sorted(name for name in free if here[name] < uses[name])
 
 
 def _projected_away(group: tree.GroupPattern) -> set[str]:
-    """Return the variables of sub-queries, which nothing outside of these can see."""
+    """Return the variables that occur in sub-queries only, where the group does not see them."""
     inner = set[str]().union(*map(named_variables, tree.find(group, tree.SubSelect)))
     return inner - {v.name for v in _plain_variables(group)}
 
@@ -141,9 +150,9 @@ def _uses(node: tree.Node) -> Counter[str]:
 
 
 def _in_group(
-    group: tree.GroupPattern, outside: Around, place: _Place
-) -> Iterator[tuple[int, Around]]:
-    """Yield the clauses in a group, each with what is around it."""
+    group: tree.GroupPattern, outside: _Levels, place: _Place
+) -> Iterator[tuple[int, _Levels]]:
+    """Yield the number of each clause in a group, with the groups around it."""
     filters = tuple(e for e in group.elements if isinstance(e, tree.FilterClause))
     for at, element in enumerate(group.elements):
         if not _clauses(element):
@@ -152,7 +161,7 @@ def _in_group(
         joined = (*outside, _Level(before, after, filters, place))
         left = (_Level(before, (), filters, place),)
         match element:
-            case Clause(number=number):
+            case NumberedService(number=number):
                 yield number, joined
             case tree.GroupPattern():
                 yield from _in_group(element, joined, place)
@@ -176,9 +185,9 @@ def _in_group(
 
 
 def _in_expression(
-    expression: tree.Expression, path: Around, place: _Place
-) -> Iterator[tuple[int, Around]]:
-    """Yield the clauses in the patterns of EXISTS; these see the solution that is looked at."""
+    expression: tree.Expression, path: _Levels, place: _Place
+) -> Iterator[tuple[int, _Levels]]:
+    """Yield the clauses in the EXISTS patterns of an expression, which see the outer solution."""
     waiting: list[tree.Node] = [expression]
     while waiting:
         node = waiting.pop()
@@ -189,7 +198,7 @@ def _in_expression(
 
 
 def _seen_inside(select: tree.SubSelect) -> tuple[str, ...]:
-    """Return the variables whose values are the same inside of a sub-query and outside."""
+    """Return the variables that have the same values inside and outside of a sub-query."""
     modifiers = select.modifiers
     if modifiers.limit is not None or modifiers.offset is not None:
         return ()
@@ -205,7 +214,7 @@ def _seen_inside(select: tree.SubSelect) -> tuple[str, ...]:
 
 
 def _kept(level: _Level, done: Collection[int], uses: Counter[str]) -> Iterator[Element]:
-    """Yield what of a level tells keys: one group."""
+    """Yield the group of those elements of a level that restrict the keys, if there are any."""
     kept: list[Element] = []
     lost: set[str] = set()
     in_exists = level.place.is_in_exists
@@ -218,14 +227,14 @@ def _kept(level: _Level, done: Collection[int], uses: Counter[str]) -> Iterator[
             else set()
         )
         is_open = in_exists and not _is_closed(element, uses)
-        if _is_there(element, done) and sees & lost <= certain_variables(*kept) and not is_open:
+        if _is_available(element, done) and sees & lost <= certain_variables(*kept) and not is_open:
             kept.append(element)
         else:
             lost |= visible_variables(element)
-    after = [e for e in level.after if _is_joined(e) and _is_there(e, done)]
+    after = [e for e in level.after if _is_joined(e) and _is_available(e, done)]
     kept += (e for e in after if not in_exists or _is_closed(e, uses))
     sure = certain_variables(*kept)
-    kept += (f for f in level.filters if _is_there(f, ()) and _is_decided(f, sure, uses))
+    kept += (f for f in level.filters if _is_available(f, ()) and _is_decided(f, sure, uses))
     if not kept:
         return
     group = tree.GroupPattern(tuple(kept))
@@ -244,26 +253,26 @@ def _is_joined(element: Element) -> bool:
     )
 
 
-def _is_there(element: Element, done: Collection[int]) -> bool:
-    """Tell whether an element can be evaluated, and twice with the same result."""
+def _is_available(element: Element, done: Collection[int]) -> bool:
+    """Return whether an element can be evaluated, and repeatedly with the same result."""
     calls = {call.name for call in tree.find(element, tree.BuiltInCall)}
-    return not calls & _CHANCE and all(c.number in done for c in _clauses(element))
+    return not calls & _RANDOM_FUNCTIONS and all(c.number in done for c in _clauses(element))
 
 
 def _is_closed(element: Element, uses: Counter[str]) -> bool:
-    """Tell whether what an element gives is the same with values put into it, or without.
+    """Return whether an element has the same solutions with and without substitution by EXISTS.
 
-    A variable that it always binds is joined with such a value, and one of its own has none.
+    Substitution of a variable that the element always binds is a join, and a variable that occurs
+    in the element only has no value to substitute.
     """
     here = _uses(element)
     return all(here[name] == uses[name] for name in set(here) - certain_variables(element))
 
 
 def _is_decided(element: tree.FilterClause, sure: set[str], uses: Counter[str]) -> bool:
-    """Tell whether a condition holds for what is kept if and only if it holds in the query.
+    """Return whether a condition holds for the kept elements if and only if it does in the query.
 
-    All its variables must have their values. One that is named inside of its EXISTS only is its
-    own.
+    All its variables must be bound. A variable that occurs inside its EXISTS only is local to it.
     """
     here = _uses(element)
     inner = [e.group for e in tree.find(element, tree.Exists)]
@@ -272,5 +281,5 @@ def _is_decided(element: tree.FilterClause, sure: set[str], uses: Counter[str]) 
     return bool(sure) and set(here) - own <= sure
 
 
-def _clauses(node: tree.Node) -> list[Clause]:
-    return list(tree.find(node, Clause))
+def _clauses(node: tree.Node) -> list[NumberedService]:
+    return list(tree.find(node, NumberedService))

@@ -1,7 +1,7 @@
-"""SERVICE SILENT of a service that is not bound: one solution that binds nothing.
+"""SERVICE SILENT with an unbound service: one empty solution.
 
-That is what SPARQL 1.1 Federated Query, section 3.1, gives for a SILENT service that cannot be
-asked. It is the identity of a join, so the clause is left out, and the user is warned.
+SPARQL 1.1 Federated Query, section 3.1, defines this result for a SILENT service that cannot be
+reached. It is the identity of a join, so the planner drops the clause and warns the user.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from rsp_engine.grammar.scope import projected_variables
 if TYPE_CHECKING:
     from rsp_engine.plan.options import QueryOptions
 
-__all__ = ["unbound", "without_silent"]
+__all__ = ["unbound_service", "without_silent"]
 
 
-def unbound(service: tree.ServicePattern, options: QueryOptions) -> Diagnostic | None:
-    """Return what is wrong with a clause whose service is not bound, and nothing if it is."""
+def unbound_service(service: tree.ServicePattern, options: QueryOptions) -> Diagnostic | None:
+    """Return the diagnostic of a clause whose service is not bound; None if it is bound."""
     match service.name:
         case tree.Iri(iri):
             hint = f"say where it is: --service {iri}=URL"
@@ -40,33 +40,33 @@ def _missing(service: tree.ServicePattern, hint: str) -> Diagnostic:
 def without_silent(
     query: tree.QueryUnit, options: QueryOptions
 ) -> tuple[tree.QueryUnit, tuple[Diagnostic, ...]]:
-    """Return a query without SILENT clauses whose service is not bound, and warnings of them."""
+    """Return a query without SILENT clauses of unbound services, and a warning for each."""
     warnings: list[Diagnostic] = []
 
-    def is_left_out(element: tree.Node) -> bool:
+    def is_dropped(element: tree.Node) -> bool:
         if not isinstance(element, tree.ServicePattern) or not element.silent:
             return False
-        wrong = unbound(element, options)
-        warnings.extend([] if wrong is None else [wrong])
-        return wrong is not None
+        warning = unbound_service(element, options)
+        warnings.extend([] if warning is None else [warning])
+        return warning is not None
 
     def change(node: tree.Node) -> tree.Node | None:
         match node:
-            case tree.ServicePattern():  # what is inside of it belongs to its service
+            case tree.ServicePattern():  # the remote service evaluates its content
                 return node
             case tree.GroupPattern(elements):
-                kept = (e for e in elements if not is_left_out(e))
-                made = tuple(tree.rewrite_outermost(e, change) for e in kept)
-                return tree.GroupPattern(made, span=node.span)  # type: ignore[arg-type]
+                kept = (e for e in elements if not is_dropped(e))
+                changed = tuple(tree.rewrite_outermost(e, change) for e in kept)
+                return tree.GroupPattern(changed, span=node.span)  # type: ignore[arg-type]
             case _:
                 return None
 
-    made = tree.rewrite_outermost(tree.rewrite_tree(query, _with_names), change)
-    return (cast("tree.QueryUnit", made), tuple(warnings)) if warnings else (query, ())
+    rest = tree.rewrite_outermost(tree.rewrite_tree(query, _with_names), change)
+    return (cast("tree.QueryUnit", rest), tuple(warnings)) if warnings else (query, ())
 
 
 def _with_names(node: tree.Node) -> tree.Node:
-    """Name the variables of `SELECT *`: those of a clause that is left out stay among them."""
+    """Name the variables of `SELECT *`, so that those of a dropped clause stay columns."""
     match node:
         case tree.SubSelect(tree.SelectClause(()) as clause, where, modifiers, values):
             return replace(node, clause=_named(clause, where, modifiers, values))

@@ -1,6 +1,6 @@
-"""Solutions as nodes of a graph with a property for each variable, and patterns that read them.
+"""Solutions stored as nodes of a graph, one property for each variable, and patterns to read them.
 
-[ <...:user> ?user ; <...:n> ?n ]     where each variable has a value in every solution
+[ <...:user> ?user ; <...:n> ?n ]     where every solution binds each variable
 { SELECT ?user ?n { GRAPH ... { ?row <...:user> ?user OPTIONAL { ?row <...:n> ?n } } } }
 """
 
@@ -10,19 +10,19 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from rsp_engine.grammar import tree
-from rsp_engine.model.terms.term import XSD
+from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.plan.variables import certain_variables, visible_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-__all__ = ["described", "free_name", "in_text", "open_node", "read_nodes"]
+__all__ = ["free_name", "node_patterns", "open_node", "read_nodes", "scope_variables"]
 
 _TRUE = tree.Literal("true", XSD + "boolean")
 
 
 def free_name(stem: str, taken: Collection[str]) -> str:
-    """Return a variable that is not taken.
+    """Return the name of a variable that is not taken.
 
     >>> free_name("row", {"rsp_row"})
     'rsp_row1'
@@ -30,8 +30,8 @@ def free_name(stem: str, taken: Collection[str]) -> str:
     return next(name for n in count() if (name := f"rsp_{stem}{n or ''}") not in taken)
 
 
-def in_text(group: tree.GroupPattern) -> tuple[str, ...]:
-    """Return the variables that a group brings into scope, in the order of the text."""
+def scope_variables(group: tree.GroupPattern) -> tuple[str, ...]:
+    """Return the variables in scope of a group, in the order of the text."""
     seen = visible_variables(group)
     return tuple(dict.fromkeys(v.name for v in tree.find(group, tree.Var) if v.name in seen))
 
@@ -44,17 +44,17 @@ def read_nodes(
 ) -> tree.GraphPattern | tree.WindowPattern | tree.GroupPattern:
     """Return a pattern that reads the solutions of a group from their nodes.
 
-    `iri` has the property of each variable, that of no name marks a node without values. `within`
-    is where the nodes are. Where variables may have no value, the node is a variable, and a
-    sub-query hides it.
+    `iri` maps a variable to its property, and the empty name to the property that marks a node
+    without values. `within` puts a pattern into the graph or window of the nodes. Where variables
+    may be unbound, the node is a variable, which a sub-query hides.
     """
-    names, sure = in_text(group), certain_variables(group)
+    names, sure = scope_variables(group), certain_variables(group)
     unsure = tuple(name for name in names if name not in sure)
     if not unsure:
         node = tree.BlankNodeProperties(_properties(names, iri))
         return within(tree.GroupPattern((tree.TriplesBlock((tree.SubjectTriples(node, ()),)),)))
     row = tree.Var(free_name("row", taken))
-    known = described(row, [name for name in names if name in sure], unsure, iri)
+    known = node_patterns(row, [name for name in names if name in sure], unsure, iri)
     select = tree.SelectClause(tuple(map(tree.Var, names)))
     where = tree.GroupPattern((within(tree.GroupPattern(known)),))
     return tree.GroupPattern((tree.SubSelect(select, where, tree.Modifiers()),))
@@ -66,14 +66,14 @@ def open_node(
     within: Callable[[tree.GroupPattern], tree.WindowPattern],
     node: str,
 ) -> tree.WindowPattern:
-    """Return a pattern that reads solutions in which all variables have values; it has the node."""
-    return within(tree.GroupPattern(described(tree.Var(node), in_text(group), (), iri)))
+    """Return a pattern that reads solutions without unbound variables, and binds their node."""
+    return within(tree.GroupPattern(node_patterns(tree.Var(node), scope_variables(group), (), iri)))
 
 
-def described(
+def node_patterns(
     node: tree.Var, sure: Sequence[str], unsure: Sequence[str], iri: Callable[[str], str]
 ) -> tuple[tree.Pattern, ...]:
-    """Return the patterns of a node that has some variables, and may have others."""
+    """Return the patterns of a node that binds the `sure` variables and may bind the `unsure`."""
     known = tree.TriplesBlock((tree.SubjectTriples(node, _properties(sure, iri)),))
     others = (
         tree.TriplesBlock((tree.SubjectTriples(node, (_property(name, iri),)),)) for name in unsure
@@ -82,8 +82,8 @@ def described(
 
 
 def _properties(names: Sequence[str], iri: Callable[[str], str]) -> tuple[tree.Property, ...]:
-    found = tuple(_property(name, iri) for name in names)
-    return found or (tree.Property(tree.Iri(iri("")), (_TRUE,)),)
+    properties = tuple(_property(name, iri) for name in names)
+    return properties or (tree.Property(tree.Iri(iri("")), (_TRUE,)),)
 
 
 def _property(name: str, iri: Callable[[str], str]) -> tree.Property:

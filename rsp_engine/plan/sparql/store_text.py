@@ -1,9 +1,9 @@
-"""The text that is asked of Oxigraph: what its parser refuses is written in another way.
+"""The query text for Oxigraph, without the syntax that its parser rejects.
 
-It knows no names with characters beyond the Basic Multilingual Plane, which SPARQL allows in
-variables, blank nodes and prefixes; and no negated property set without properties, `!()`, which
-any property matches. Patterns that the planner repeats get blank nodes with labels of their own:
-a label belongs to one basic graph pattern (SPARQL 1.1, section 5.1.1).
+The parser rejects names with characters beyond the Basic Multilingual Plane, which SPARQL allows in
+variables, blank nodes and prefixes, and the empty negated property set `!()`, which any property
+matches. Patterns that the planner repeats get new blank node labels, as a label belongs to one
+basic graph pattern (SPARQL 1.1, section 5.1.1).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 
 
 def store_text(query: tree.QueryUnit) -> str:
-    r"""Return the text of a query in plain SPARQL; the order of its columns stays.
+    r"""Return the text of a query in plain SPARQL, with its columns in the same order.
 
     >>> from rsp_engine.grammar import parse
     >>> print(store_text(parse("ASK { ?s !() ?\U0001d4b3 }")), end="")
@@ -32,16 +32,16 @@ def store_text(query: tree.QueryUnit) -> str:
       ?s !(<urn:rsp-engine:no-property>) ?u1d4b3 .
     }
     """
-    made = cast("tree.QueryUnit", tree.rewrite_tree(query, _Readable(query).change))
-    return serialise(replace(made, prologue=tuple(filter(_is_known, made.prologue))))
+    plain = cast("tree.QueryUnit", tree.rewrite_tree(query, _Readable(query).change))
+    return serialise(replace(plain, prologue=tuple(filter(_is_readable, plain.prologue))))
 
 
-def _is_known(declaration: tree.BaseDecl | tree.PrefixDecl) -> bool:
+def _is_readable(declaration: tree.BaseDecl | tree.PrefixDecl) -> bool:
     return isinstance(declaration, tree.BaseDecl) or not _BEYOND.search(declaration.prefix)
 
 
 class _Readable:
-    """Changes what Oxigraph cannot read, from the inside out."""
+    """Rewrites what Oxigraph's parser rejects, inner nodes first."""
 
     def __init__(self, query: tree.QueryUnit) -> None:
         taken = {variable.name for variable in tree.find(query, tree.Var)}
@@ -63,19 +63,19 @@ class _Readable:
                 return node
 
     def _group(self, elements: tuple[tree.Pattern | tree.SubSelect, ...]) -> tree.GroupPattern:
-        made: list[tree.Pattern | tree.SubSelect] = []
+        changed: list[tree.Pattern | tree.SubSelect] = []
         labels: dict[str, str] = {}
         for element in elements:
             if isinstance(element, tree.TriplesBlock):
-                made.append(self._relabelled(element, labels))
+                changed.append(self._relabelled(element, labels))
                 continue
-            if not isinstance(element, tree.FilterClause):  # another basic graph pattern begins
+            if not isinstance(element, tree.FilterClause):  # it ends the basic graph pattern
                 labels = {}
-            made.append(element)
-        return tree.GroupPattern(tuple(made))
+            changed.append(element)
+        return tree.GroupPattern(tuple(changed))
 
     def _relabelled(self, block: tree.TriplesBlock, labels: dict[str, str]) -> tree.TriplesBlock:
-        """Give blank nodes new labels where another pattern has theirs."""
+        """Give blank nodes new labels where another basic graph pattern uses theirs."""
 
         def change(node: tree.Node) -> tree.Node:
             if not isinstance(node, tree.BlankNode):
@@ -95,7 +95,7 @@ def _is_beyond(name: str) -> bool:
 
 
 def _plain_name(name: str, taken: set[str]) -> str:
-    """Return a name that the query does not have, and take it."""
+    """Return a name that is not in the query, and add it to those taken."""
     plain = _BEYOND.sub(lambda found: f"u{ord(found[0]):x}", name)
     while plain in taken:
         plain += "_"

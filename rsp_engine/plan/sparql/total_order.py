@@ -1,12 +1,12 @@
-"""Orders of a query that are those of `rsp_engine.model.terms.term_order`, asked of Oxigraph.
+"""Total orders: ORDER BY with the order of `rsp_engine.model.terms.term_order`.
 
-Oxigraph compares terms of which SPARQL leaves the order open by their texts. So 20 comes before
-100, 100 before "15 kg", and that before 20: no order that could be sorted by, and Oxigraph ends the
-process if it finds out. So a condition becomes one over the keys of its terms, which are texts:
+Where SPARQL leaves the order of two terms undefined, Oxigraph compares their texts. So 20 comes
+before 100, 100 before "15 kg", and "15 kg" before 20. This is no order, and Oxigraph aborts the
+process when its sort detects that. So a condition sorts by the keys of its terms, which are texts:
 
     ORDER BY DESC(?v)    ORDER BY DESC(<urn:rsp-engine:builtin:ORDER>(?v))
 
-What has no value has no key, and comes first, as SPARQL says.
+An unbound variable has no key and comes first, as SPARQL requires.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from rsp_engine.operators.sparql.sparql_query import BUILTIN_NAMESPACE, FULL_KEY
 
 __all__ = ["by_terms", "totally_ordered"]
 
-_TEXTS = {"STR", "LANG", "STRLEN", "YEAR", "BOUND"}  # Oxigraph orders what these give
+_TOTAL = {"STR", "LANG", "STRLEN", "YEAR", "BOUND"}  # their results have a total order already
 
 
 def totally_ordered(query: tree.QueryUnit) -> tree.QueryUnit:
-    """Return a query whose orders are total, those of its sub-queries too.
+    """Return a query whose orders are total, including those of its sub-queries.
 
     >>> from rsp_engine.grammar import parse
     >>> from rsp_engine.grammar.write import serialise
-    >>> made = totally_ordered(parse("SELECT ?v WHERE { ?s ?p ?v } ORDER BY DESC(?v) STR(?v)"))
-    >>> print(serialise(made).splitlines()[-1])
+    >>> query = totally_ordered(parse("SELECT ?v WHERE { ?s ?p ?v } ORDER BY DESC(?v) STR(?v)"))
+    >>> print(serialise(query).splitlines()[-1])
     ORDER BY DESC(<urn:rsp-engine:builtin:ORDER>(?v)) ASC(STR(?v))
     """
-    found = tree.rewrite_tree(query, _with_total_order)
-    assert isinstance(found, tree.QueryUnit), "rewriting keeps the kind of the root"  # noqa: S101
-    return found
+    ordered = tree.rewrite_tree(query, _with_total_order)
+    assert isinstance(ordered, tree.QueryUnit), "rewriting keeps the kind of the root"  # noqa: S101
+    return ordered
 
 
 def by_terms(*names: str) -> tuple[tree.OrderCondition, ...]:
-    """Return conditions that tell any two rows of some variables apart, in the order of terms."""
+    """Return conditions that order rows by the terms of some variables, without ties."""
     return tuple(tree.OrderCondition(_call(FULL_KEY, tree.Var(name))) for name in names)
 
 
@@ -48,7 +48,7 @@ def _with_total_order(node: tree.Node) -> tree.Node:
 
 def _total(condition: tree.OrderCondition) -> tree.OrderCondition:
     match condition.expression:
-        case tree.BuiltInCall(name) if name in _TEXTS:
+        case tree.BuiltInCall(name) if name in _TOTAL:
             return condition
         case tree.Aggregate("COUNT"):
             return condition

@@ -1,4 +1,4 @@
-"""AT-VOI and WSJ-VOI: refresh by the value of information. docs/voi.md tells the idea."""
+"""AT-VOI and WSJ-VOI: refresh by the value of information. See docs/voi.md for the idea."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""What is learned of remote values by looking at what each refresh brings.
+"""The learner of AT-VOI: a model of remote values, learned from refreshes only.
 
-In an evaluation the learner is told, in this order:
+An evaluation calls, in this order:
 
-    begin      which keys are in the window, and what the replica says of them
-    told       if the remote side can tell: which keys have changed since they were last refreshed
-    fetched    what was fetched; once for each batch
+    begin      with the keys of the window and their values in the replica
+    told       if there is a change signal: which keys have changed since their last refresh
+    fetched    with the fetched values; once for each batch
 
-and gives the outlook of the candidates whenever it is asked for. The age of a value is the number
-of evaluations since its last refresh; what was loaded at first counts as loaded one evaluation
-before the first. With a as its age, a value is still the same with the chance q = (1 - p)^a; if the
-remote side tells, q is 1 or 0. What a key had first weighs 0.25 in F, each changed value 1, and one
-that is the same again as much as it is likely to have come back: (1-q)F / (q + (1-q)F).
+and `outlook` at any time after `begin`. The age a of a value is the number of evaluations since its
+last refresh; the initial load counts as evaluation -1. A value is unchanged with probability
+q = (1 - p)^a; with a change signal q is 1 or 0. In F, the first value of a key weighs 0.25, a
+changed value 1, and an equal value the probability that it changed and came back:
+(1-q)F / (q + (1-q)F).
 
 (Refresh by the value of information: docs/voi.md, "What it learns".)
 """
@@ -35,51 +35,51 @@ __all__ = ["Learner"]
 
 VERSION = 1
 _REMEMBERED = 12
-"""So many of the last values of a key count."""
+"""How many of the last values of a key make its history. (docs/voi.md, "What it learns".)"""
 _FIRST = 0.25
-"""The weight of the first value of a key."""
+"""The weight in F of the first value of a key."""
 _UNSEEN = -2
-"""The evaluation of what did not happen; -1 is that of the first load."""
+"""Stands for no evaluation; -1 is the evaluation of the initial load."""
 
 
 class Learner:
-    """Memory: for each key that is not forgotten its last 12 values and five numbers."""
+    """Learns from the refreshes of keys. Memory: 12 values and four numbers per key."""
 
     def __init__(self) -> None:
         self.evaluation = -1
         self.rate = ChangeRate()
         self.marginal = Marginal()
         self.past = ValueHistory()
-        self._values: Floats = np.empty((0, _REMEMBERED))  # the last one first; NaN: none
+        self._values: Floats = np.empty((0, _REMEMBERED))  # latest first; NaN: none
         self._refreshed: Integers = np.empty(0, dtype=np.int64)
         self._first: Integers = np.empty(0, dtype=np.int64)
         self._seen: Integers = np.empty(0, dtype=np.int64)
-        self._is_other: Booleans = np.empty(0, dtype=np.bool_)  # told to have changed
+        self._is_other: Booleans = np.empty(0, dtype=np.bool_)  # changed, by the signal
 
     def begin(self, keys: Integers, values: Floats) -> None:
-        """Begin an evaluation: keys of the window, each once, and their values (NaN: none)."""
+        """Begin an evaluation with the distinct keys of the window and their values (NaN: none)."""
         self.evaluation += 1
         self._grow(keys)
-        new = self._first[keys] == _UNSEEN
-        self._first[keys[new]] = self.evaluation
+        is_unseen = self._first[keys] == _UNSEEN
+        self._first[keys[is_unseen]] = self.evaluation
         self._seen[keys] += 1
         before = self._values[keys, 0]
         is_new = (self._refreshed[keys] == _UNSEEN) & ~np.isnan(values)
         self._meet(keys[is_new], values[is_new], -1)
-        # What is another value all the same was not asked for: it was pushed.
+        # A value that differs although it was not fetched was pushed by a change feed.
         is_other = ~is_new & (before != values) & ~(np.isnan(before) & np.isnan(values))
         self._push(keys[is_other], values[is_other])
 
     def _push(self, keys: Integers, values: Floats) -> None:
-        """Take in values that came by themselves. They do not tell how often others change."""
+        """Record values that were pushed. Nothing follows from them about the change rate."""
         self._refreshed[keys] = self.evaluation
         self._is_other[keys] = False
         self._remember(keys, values)
-        there = values[~np.isnan(values)]
-        self.marginal.add(there, np.ones(len(there)))
+        present = values[~np.isnan(values)]
+        self.marginal.add(present, np.ones(len(present)))
 
     def _meet(self, keys: Integers, values: Floats, evaluation: int) -> None:
-        """Take in the first values of keys."""
+        """Record the first values of keys."""
         self._refreshed[keys] = evaluation
         self._remember(keys, values)
         self.marginal.add(values, np.full(len(values), _FIRST))
@@ -89,54 +89,55 @@ class Learner:
         self._values[keys, 0] = values
 
     def told(self, keys: Integers, changed: Booleans) -> None:
-        """Take in which keys have changed since their last refresh; the others are as if fetched.
+        """Record which keys have changed since their last refresh; the others count as refreshed.
 
-        What has changed is news once, until it is fetched.
+        A change is learned from once: the signal repeats it until the key is fetched.
         """
         self._grow(keys)
         ages = self.ages(keys)
-        news = (ages > 0) & (self._refreshed[keys] != _UNSEEN) & ~self._is_other[keys]
-        self.rate.observe(ages[news], changed[news], np.zeros(np.count_nonzero(news)))
+        is_news = (ages > 0) & (self._refreshed[keys] != _UNSEEN) & ~self._is_other[keys]
+        self.rate.observe(ages[is_news], changed[is_news], np.zeros(np.count_nonzero(is_news)))
         self._is_other[keys] |= changed
         self._refreshed[keys[~self._is_other[keys]]] = self.evaluation
 
     def fetched(self, keys: Integers, values: Floats) -> None:
-        """Take in the values of keys that were fetched; NaN: there is none any more."""
+        """Record fetched values of keys; NaN: the key has no value any more."""
         self._grow(keys)
         before = self._values[keys, 0]
         known, ages = ~np.isnan(before), self.ages(keys)
         is_new = ~known & ~np.isnan(values) & (self._refreshed[keys] == _UNSEEN)
-        tells = known & (ages > 0)
-        self._learn(keys[tells], before[tells], values[tells], ages[tells])
+        is_repeat = known & (ages > 0)
+        self._learn(keys[is_repeat], before[is_repeat], values[is_repeat], ages[is_repeat])
         self._meet(keys[is_new], values[is_new], self.evaluation)
-        back = ~known & ~is_new & ~np.isnan(values)  # there was none for a while
+        back = ~known & ~is_new & ~np.isnan(values)  # had no value in between
         self._remember(keys[back], values[back])
         self.marginal.add(values[back], np.ones(np.count_nonzero(back)))
         self._refreshed[keys] = self.evaluation
         self._is_other[keys] = False
 
     def _learn(self, keys: Integers, before: Floats, values: Floats, ages: Integers) -> None:
-        """Learn from values that were known before."""
-        changed, is_told = before != values, self._is_other[keys]
+        """Learn from refreshes of known values: the rate, F and c."""
+        changed, is_signalled = before != values, self._is_other[keys]
         coincidence = self.marginal.chance(before)
-        same = (1 - self.rate.mean) ** ages
-        back = (1 - same) * coincidence
-        weights = np.where(changed | is_told, 1.0, back / np.maximum(same + back, 1e-300))
-        self.rate.observe(ages[~is_told], changed[~is_told], coincidence[~is_told])
-        drawn = (changed | is_told) & ~np.isnan(values)
+        unchanged = (1 - self.rate.mean) ** ages
+        back = (1 - unchanged) * coincidence
+        weights = np.where(changed | is_signalled, 1.0, back / np.maximum(unchanged + back, 1e-300))
+        # The signal has been learned from already, see `told`.
+        self.rate.observe(ages[~is_signalled], changed[~is_signalled], coincidence[~is_signalled])
+        drawn = (changed | is_signalled) & ~np.isnan(values)
         past = self.marginal.ranks(self._values[keys[drawn]])
         past[np.isnan(self._values[keys[drawn]])] = np.nan
         self.past.observe(self.marginal.ranks(values[drawn]), past)
-        counts = ~np.isnan(values)
-        self.marginal.add(values[counts], weights[counts])
+        is_present = ~np.isnan(values)
+        self.marginal.add(values[is_present], weights[is_present])
         self._remember(keys[changed], values[changed])
 
     def ages(self, keys: Integers) -> Integers:
-        """Return how many evaluations ago keys were last refreshed."""
+        """Return the ages of keys: evaluations since their last refresh."""
         return self.evaluation - np.maximum(self._refreshed[keys], -1)
 
     def presence(self, keys: Integers) -> Floats:
-        """Return beta: how likely keys are to be in the next window as well."""
+        """Return beta: the probability that a key is in the next window too."""
         since = self.evaluation - self._first[keys]
         return np.minimum(0.98, (self._seen[keys] + 1) / (since + 3))
 
@@ -147,30 +148,30 @@ class Learner:
         precedence: Integers,
         scored: Callable[[Floats], Floats],
     ) -> Outlook:
-        """Return what the scores of keys may be, given those by the replica.
+        """Return the distribution of the scores of keys, given their scores by the replica.
 
-        `scored` gives a row for each key: its score for each of some remote values.
+        `scored` maps remote values to a row for each key: its score at each of these values.
         """
         self._grow(keys)
         ages, is_other = self.ages(keys), self._is_other[keys]
         rate = self.rate.mean
-        same = np.where(is_other, 0.0, (1 - rate) ** ages)
+        unchanged = np.where(is_other, 0.0, (1 - rate) ** ages)
         serves = horizon(rate, ages, self.presence(keys))
         levels = self.marginal.levels()
         if not len(levels.values):
             return Outlook(scores[:, None], np.ones((len(keys), 1)), precedence, serves)
         past = self.marginal.ranks(self._values[keys])
         past[np.isnan(self._values[keys])] = np.nan
-        drawn = self.past.chances(levels, past) * (1 - same)[:, None]
+        drawn = self.past.chances(levels, past) * (1 - unchanged)[:, None]
         return Outlook(
             np.concatenate((scores[:, None], scored(levels.values)), axis=1),
-            np.concatenate((same[:, None], drawn), axis=1),
+            np.concatenate((unchanged[:, None], drawn), axis=1),
             precedence,
             serves,
         )
 
     def _grow(self, keys: Integers) -> None:
-        """Make room for keys; the arrays double, so this costs little."""
+        """Make room for keys. Arrays double in size, so growth is amortised O(1) per key."""
         old = len(self._first)
         size = int(keys.max(initial=-1)) + 1
         if size <= old:
@@ -183,7 +184,7 @@ class Learner:
         self._is_other = np.pad(self._is_other, (0, more))
 
     def forget(self, keys: Integers) -> None:
-        """Forget what was seen of keys; what all keys share stays."""
+        """Forget the history of keys; rate, F and c stay."""
         keys = keys[keys < len(self._first)]
         self._values[keys] = np.nan
         self._refreshed[keys] = self._first[keys] = _UNSEEN
@@ -191,7 +192,7 @@ class Learner:
         self._is_other[keys] = False
 
     def state(self) -> dict[str, Any]:
-        """Return all that is learned, as plain data."""
+        """Return everything learned, as plain data."""
         keys = np.flatnonzero((self._first != _UNSEEN) | (self._refreshed != _UNSEEN))
         return {
             "version": VERSION,
@@ -200,7 +201,7 @@ class Learner:
             "marginal": self.marginal.state(),
             "past": self.past.state(),
             "keys": keys.tolist(),
-            "values": [_written(row) for row in self._values[keys]],
+            "values": [_values_state(row) for row in self._values[keys]],
             "refreshed": self._refreshed[keys].tolist(),
             "first": self._first[keys].tolist(),
             "seen": self._seen[keys].tolist(),
@@ -208,7 +209,7 @@ class Learner:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up what was saved, before anything is learned here."""
+        """Restore a saved state into a new learner."""
         if state["version"] != VERSION:
             raise ValueError(f"what was learned is of version {state['version']}, not {VERSION}")
         keys = np.array(state["keys"], dtype=np.int64)
@@ -225,10 +226,10 @@ class Learner:
         self._is_other[keys] = state["is_other"]
 
 
-def _written(values: Floats) -> list[float | None]:
-    """Return the values of a key; one that is none stands as nothing, those before the first not.
+def _values_state(values: Floats) -> list[float | None]:
+    """Return the values of a key as plain data: None for no value, cut after the oldest value.
 
-    >>> _written(np.array([np.nan, 2.0, np.nan]))
+    >>> _values_state(np.array([np.nan, 2.0, np.nan]))
     [None, 2.0]
     """
     known = np.flatnonzero(~np.isnan(values))

@@ -1,11 +1,11 @@
-"""AT-VOI and WSJ-VOI: whom to ask is whose value the answer depends on.
+"""AT-VOI and WSJ-VOI: refresh the keys whose values the answer depends on most.
 
-The keys with the largest V are fetched (see `refresh_value`), half of the budget first; what came
-is looked at, and the rest is elected anew. The answer is made of what is to be expected: the K
-objects with the largest P + G, ordered by G.
+The keys with the largest V are elected (see `refresh_value`) in two batches: half of the budget is
+fetched, the outlook is updated with the fetched values, and the second half is elected from the new
+V. The answer holds the K objects with the largest P + G, ordered by G (see `rank_distribution`).
 
-Where the scores cannot be told for other remote values there is no outlook, and the policy elects
-as another one does: AT-VOI as AT-TSM, WSJ-VOI as WSJ-LRU.
+If scores cannot be computed for other remote values, there is no outlook, and another policy elects
+instead: AT-TSM in place of AT-VOI, WSJ-LRU in place of WSJ-VOI.
 
 (Refresh by the value of information: docs/voi.md. No paper has this policy.)
 """
@@ -32,14 +32,15 @@ if TYPE_CHECKING:
 __all__ = ["AT_VOI", "WSJ_VOI", "AnswerOrder", "Voi"]
 
 AnswerOrder = Literal["expected", "replica"]
+"""How an answer is ordered: by the expected gain, or by the scores in the replica."""
 
 
 @dataclass(frozen=True, slots=True)
 class Voi:
-    """Elects by the value of information, of what it is given as the outlook.
+    """A policy that elects by the value of information in the outlook of the candidates.
 
-    `wp` weighs precision against nDCG: 2 serves both, 1 is more for nDCG, 4 for precision. `answer`
-    orders an answer by the gain that is to be expected, or by the scores that the replica knows.
+    `wp` weighs precision against nDCG: 2 balances them, 1 favours nDCG, 4 precision. `answer`
+    selects the order of an answer.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Voi:
     section: str
     proposer: Proposer
     otherwise: RankedPolicy
-    """Elects where there is no outlook."""
+    """The policy that elects where there is no outlook."""
     wp: float = 2.0
     answer: AnswerOrder = "expected"
     is_bounded: bool = True
@@ -69,28 +70,28 @@ class Voi:
         return candidates.keys[order[:budget]]
 
     def best(self, candidates: Candidates) -> CandidatePlaces:
-        """Return the places of the K candidates that make the answer, in its order."""
+        """Return the indices of the K candidates that form the answer, in answer order."""
         outlook, k = candidates.outlook, candidates.k
         if outlook is None:
             return np.arange(min(k, len(candidates)))
-        found = rank_distribution(outlook, k)
-        last = (-outlook.precedence, -candidates.scores)
-        chosen = np.lexsort((*last, -(found.p_in + found.gain)))[:k]
-        by = candidates.scores if self.answer == "replica" else found.gain
-        return chosen[np.lexsort((*(tie[chosen] for tie in last), -by[chosen]))]
+        ranks = rank_distribution(outlook, k)
+        ties = (-outlook.precedence, -candidates.scores)
+        chosen = np.lexsort((*ties, -(ranks.p_in + ranks.gain)))[:k]
+        order = candidates.scores if self.answer == "replica" else ranks.gain
+        return chosen[np.lexsort((*(tie[chosen] for tie in ties), -order[chosen]))]
 
     def having(self, parameters: Mapping[str, str]) -> Voi:
-        """Return the same policy with other parameters, given as text."""
-        made: dict[str, float | str] = {}
+        """Return the policy with the given parameters, whose values are text."""
+        changes: dict[str, float | str] = {}
         for name, text in parameters.items():
             if name not in {"wp", "answer"}:
                 raise ValueError(f"{self.name} has no parameter {name}: it has wp and answer")
             try:
-                made[name] = float(text) if name == "wp" else text
+                changes[name] = float(text) if name == "wp" else text
             except ValueError:
                 raise ValueError(f"wp must be a number from 0 on, not {text}") from None
         name = "+".join((self.name, *(f"{name}={text}" for name, text in parameters.items())))
-        return replace(self, name=name, **made)  # type: ignore[arg-type]
+        return replace(self, name=name, **changes)  # type: ignore[arg-type]
 
 
 AT_VOI = Voi("AT-VOI", "keys of the list that the answer depends on", "docs/voi.md", "list", AT_TSM)

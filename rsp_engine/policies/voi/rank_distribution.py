@@ -1,17 +1,18 @@
-"""Where objects stand if their scores are known by chance only: pi and g, at every score.
+"""The distribution of ranks when scores are uncertain: pi and g of each object at each score.
 
-The score of u is Y_u, one of a few with a chance each. A_w(y) is the chance that w is above u if
-u's score is y: its score is larger, or it is the same and w wins the tie. Then
+The score of u is a random variable Y_u over a few scores. A_w(y) is the probability that w ranks
+above u if Y_u = y: its score is larger, or it is equal and w wins the tie. Then
 
     pi_u(y) = Phi((K - 1/2 - sum A_w) / sqrt(sum A_w (1 - A_w) + 1e-4))      sums over w != u
     g_u(y)  = max(0, prod (1 - A_w / 2) - 2^-K)
 
-pi is the chance that u is among the K best, by the normal law; 1 if there are at most K objects. g
-is the gain that is to be expected of it: of 2^-(objects above u), less what the K-th place lacks.
+pi is the probability that u is in the top K, by the normal approximation; 1 if there are at most K
+objects. g is the expected gain of u, as E[2^-(objects above u)], less 2^-K, so that an object below
+the K-th rank gains nothing.
 
-All scores of all objects are put in one order, the best first. An object enters with chance after
-chance, so A_w grows along the order, and a sum over objects is a running sum of how its parts grow:
-time O(m log m) for m scores of all objects, where pair by pair it were O(n m).
+All scores of all objects are sorted together, best first. Along this order each A_w only grows, so
+a sum over objects is a running sum of increments: O(m log m) for m scores in total, where comparing
+n objects pairwise would take O(n m).
 
 (Refresh by the value of information: docs/voi.md, "Where an object stands".)
 """
@@ -33,7 +34,7 @@ _LEAST_VARIANCE = 1e-4
 
 
 class RankDistribution(NamedTuple):
-    """pi and g of each object (a row) at each of its scores (the columns), and their means."""
+    """pi and g of each object (row) at each of its scores (column), and their means over Y_u."""
 
     pi: Floats
     g: Floats
@@ -42,10 +43,10 @@ class RankDistribution(NamedTuple):
 
 
 def rank_distribution(outlook: Outlook, k: int) -> RankDistribution:
-    """Return where each object stands at each of its scores."""
+    """Return pi and g of each object at each of its scores."""
     scores, chances = outlook.scores, outlook.chances
     count, width = scores.shape
-    # Each row from its best score on; A is what lies before.
+    # Each row from its best score down: A at a score is the probability mass before it.
     falling = np.argsort(-scores, axis=1, kind="stable")
     own = np.take_along_axis(chances, falling, axis=1)
     until = np.minimum(np.cumsum(own, axis=1), 1.0)
@@ -74,15 +75,15 @@ def rank_distribution(outlook: Outlook, k: int) -> RankDistribution:
 def _others(
     before: Floats, until: Floats, order: np.ndarray[tuple[int], np.dtype[np.intp]]
 ) -> Floats:
-    """Return, at each score, the sum of a part of each other object, as it is before that score."""
-    steps = (until - before).ravel()[order]
+    """Return at each score the sum, over the other objects, of their terms before that score."""
+    increments = (until - before).ravel()[order]
     sums = np.empty(before.size)
-    sums[order] = np.cumsum(steps) - steps
+    sums[order] = np.cumsum(increments) - increments
     return sums.reshape(before.shape) - (before - before[:, :1])
 
 
 def _normal(values: Floats) -> Floats:
-    """Return Phi of each value."""
+    """Return Phi, the normal distribution function, of each value."""
     scaled = (values / sqrt(2)).ravel().tolist()
-    found = np.fromiter(map(erf, scaled), dtype=np.float64, count=len(scaled))
-    return (1 + found.reshape(values.shape)) / 2
+    errors = np.fromiter(map(erf, scaled), dtype=np.float64, count=len(scaled))
+    return (1 + errors.reshape(values.shape)) / 2

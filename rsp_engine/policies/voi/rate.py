@@ -1,10 +1,10 @@
-"""How often remote values change: the chance p that one does from one evaluation to the next.
+"""The change rate p: the probability that a remote value changes between two evaluations.
 
-All keys have the same p. It is the posterior mean over 40 points of logit(p) from -5 to 5, all of
-which are as likely at the start. A refresh after a evaluations finds
+All keys share one p: the posterior mean over 40 points of logit(p) in [-5, 5], with a flat prior.
+A refresh after `a` evaluations finds
 
-    a changed value      with the chance 1 - q, where q = (1 - p)^a
-    the same value       with the chance q + (1 - q) F(value), since it may have come back
+    a changed value      with probability 1 - q, where q = (1 - p)^a
+    an equal value       with probability q + (1 - q) F(value): it may have changed and come back
 
 (Refresh by the value of information: docs/voi.md, "What it learns".)
 """
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ChangeRate"]
 
-_CHANCES: Floats = 1 / (1 + np.exp(-np.linspace(-5, 5, 40)))
-_LOG_SAME: Floats = np.log1p(-_CHANCES)
+_POINTS: Floats = 1 / (1 + np.exp(-np.linspace(-5, 5, 40)))
+_LOG_UNCHANGED: Floats = np.log1p(-_POINTS)
 
 
 class ChangeRate:
-    """The posterior of p.
+    """The posterior distribution of p.
 
     >>> rate = ChangeRate()
     >>> round(rate.mean, 3)
@@ -38,25 +38,30 @@ class ChangeRate:
     """
 
     def __init__(self, logs: Sequence[float] | None = None) -> None:
-        """Begin with nothing known, or with what `state` told."""
-        self._logs: Floats = np.zeros(len(_CHANCES)) if logs is None else np.array(logs)
-        if self._logs.shape != _CHANCES.shape:
-            raise ValueError(f"a rate has {len(_CHANCES)} points")
+        """Start from the flat prior, or from the `logs` that `state` returned."""
+        self._logs: Floats = np.zeros(len(_POINTS)) if logs is None else np.array(logs)
+        if self._logs.shape != _POINTS.shape:
+            raise ValueError(f"a rate has {len(_POINTS)} points")
 
     @property
     def mean(self) -> float:
         """The posterior mean of p."""
         weights = np.exp(self._logs - self._logs.max())
-        return float(weights @ _CHANCES / weights.sum())
+        return float(weights @ _POINTS / weights.sum())
 
     def observe(self, ages: Integers, changed: Booleans, coincidence: Floats) -> None:
-        """Learn from refreshes after so many evaluations, of values that come back by so much."""
-        same = np.exp(np.multiply.outer(np.maximum(ages, 1), _LOG_SAME))
-        chance = np.where(changed[:, None], 1 - same, same + (1 - same) * coincidence[:, None])
-        self._logs += np.log(np.maximum(chance, 1e-300)).sum(axis=0)
-        self._logs -= self._logs.max()  # only differences count
+        """Learn from refreshes.
+
+        Each has an age in evaluations, whether the value changed, and F of the old value: the
+        probability that a changed value equals it by coincidence.
+        """
+        unchanged = np.exp(np.multiply.outer(np.maximum(ages, 1), _LOG_UNCHANGED))
+        equal = unchanged + (1 - unchanged) * coincidence[:, None]
+        likelihood = np.where(changed[:, None], 1 - unchanged, equal)
+        self._logs += np.log(np.maximum(likelihood, 1e-300)).sum(axis=0)
+        self._logs -= self._logs.max()  # only differences matter; this keeps exp in range
 
     def state(self) -> list[float]:
-        """Return the logarithms of the posterior at its points."""
-        found: list[float] = self._logs.tolist()
-        return found
+        """Return the log-posterior at its points."""
+        logs: list[float] = self._logs.tolist()
+        return logs

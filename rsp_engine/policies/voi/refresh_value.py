@@ -1,19 +1,19 @@
-"""What it is worth to know an object's remote value: how much the answer depends on it.
+"""The value V of refreshing an object: how much the answer depends on its remote value.
 
     W_u = 1/2 E|g_u(Y) - G_u| / IDCG
           + wp (E max(0, pi_u(Y) - theta) - max(0, P_u - theta)) / K
     V_u = W_u + (H_u - 1) c_u sum_w W_w / sum_w c_w
 
-W_u is what a refresh is worth now. P_u and G_u are the means of pi_u and g_u; theta is the P that u
-competes with: the (K+1)-th largest if u is among the K largest, else the K-th. The first part is
-for the order of the answer (nDCG), the second for who is in it (precision), and wp weighs it.
+W_u is the value for the current evaluation. P_u and G_u are the means of pi_u and g_u; theta is the
+P that u competes with: the (K+1)-th largest if u is among the K largest, else the K-th. The first
+term is for the order of the answer (nDCG), the second, weighted by wp, for its members (precision).
 
-A refresh serves later evaluations as well, in which u is again with the chance beta each: H_u - 1
-counts them, a discounted index of Whittle, Restless bandits: activity allocation in a changing
-world. Journal of Applied Probability 25A, 1988. Where u stands then hangs on what will be streamed
-of it, not on where it stands now. So each is worth what it is on average to know a value, by the
-chance c that it has changed: who was not asked for long is worth a fetch even where the answer of
-today does not depend on it.
+A refresh also serves later evaluations, each of which has u with probability beta: H_u - 1 counts
+them, a discounted index of Whittle, Restless bandits: activity allocation in a changing world.
+Journal of Applied Probability 25A, 1988. The rank of u by then depends on future arrivals, not on
+its rank now. So each later evaluation counts the average value of a refresh, scaled by c_u, the
+probability that the value of u has changed: a key not refreshed for long is worth a fetch even if
+the current answer does not depend on it.
 
 The value of information is Howard's: Information value theory. IEEE Transactions on Systems Science
 and Cybernetics 2(1), 1966.
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 __all__ = ["FARTHEST", "horizon", "ideal", "refresh_value", "thresholds"]
 
 FARTHEST = 60
-"""No value is taken to be older than so many evaluations."""
+"""The largest age in evaluations that counts: bounds the sum in H. (docs/voi.md.)"""
 
 
 def refresh_value(outlook: Outlook, k: int, wp: float) -> Floats:
     """Return V of each object."""
-    found = rank_distribution(outlook, k)
-    chances, theta = outlook.chances, thresholds(found.p_in, k)
-    spread = (chances * np.abs(found.g - found.gain[:, None])).sum(axis=1) / 2
-    known = (chances * np.maximum(found.pi - theta[:, None], 0.0)).sum(axis=1)
-    crossing = np.maximum(known - np.maximum(found.p_in - theta, 0.0), 0.0)
+    ranks = rank_distribution(outlook, k)
+    chances, theta = outlook.chances, thresholds(ranks.p_in, k)
+    spread = (chances * np.abs(ranks.g - ranks.gain[:, None])).sum(axis=1) / 2
+    informed = (chances * np.maximum(ranks.pi - theta[:, None], 0.0)).sum(axis=1)
+    crossing = np.maximum(informed - np.maximum(ranks.p_in - theta, 0.0), 0.0)
     now = spread / ideal(k, len(theta)) + wp * crossing / k
     changed = 1 - chances[:, 0]
     later = (outlook.horizon - 1) * changed * (now.sum() / max(changed.sum(), 1e-12))
@@ -54,7 +54,7 @@ def refresh_value(outlook: Outlook, k: int, wp: float) -> Floats:
 
 
 def ideal(k: int, count: int) -> float:
-    """Return the DCG of the right answer, with the gains of g: IDCG.
+    """Return IDCG: the DCG of the right answer of at most k out of `count` objects.
 
     >>> ideal(1, 9)
     0.5
@@ -85,8 +85,8 @@ def horizon(p: float, ages: Integers, beta: Floats) -> Floats:
     """
     ages = np.clip(ages, 1, FARTHEST)
     steps = np.arange(1, FARTHEST)
-    chance = 1 - (1 - p) ** steps
-    until = (1 - (1 - p) ** ages)[:, None]
-    served = beta[:, None] ** steps * (until - chance) / until
-    found: Floats = 1 + np.where(steps < ages[:, None], served, 0.0).sum(axis=1)
-    return found
+    c_s = 1 - (1 - p) ** steps
+    c_a = (1 - (1 - p) ** ages)[:, None]
+    terms = beta[:, None] ** steps * (c_a - c_s) / c_a
+    total: Floats = 1 + np.where(steps < ages[:, None], terms, 0.0).sum(axis=1)
+    return total

@@ -1,13 +1,13 @@
-"""What remote values are like: F, which all keys share, and F_u, which leans on a key's own past.
+"""The distribution of remote values: F, shared by all keys, and F_u, given the history of key u.
 
-F weighs each value by what was seen of it. F_u puts more weight on values that are, by their rank
-in F, within 0.15 of a value that the key had before:
+F weighs each value by its observations. F_u gives more weight to values whose rank in F is within
+0.15 of the rank of an earlier value of the key:
 
     F_u(v)  ~  F(v) (c + sum_h k(rank v, rank h)) / (c + m)     over the key's last m <= 12 values h
 
-with k one over the length of the interval rank h +- 0.15, cut at 0 and 1, inside of it, and 0
-outside. How much the past tells, c, is the one of 1, 3, 10 and infinity that foretold the values so
-far best; infinity, under which it tells nothing, has an advantage of 2 at the start.
+where k is a uniform kernel: one over the length of the interval rank h +- 0.15, clipped to [0, 1],
+inside the interval, and 0 outside. c is the one of 1, 3, 10 and infinity with the best predictive
+log-likelihood so far. Infinity, under which the history predicts nothing, starts with +2.
 
 (Refresh by the value of information: docs/voi.md, "What it learns".)
 """
@@ -26,26 +26,28 @@ if TYPE_CHECKING:
 __all__ = ["Levels", "Marginal", "ValueHistory", "group_levels"]
 
 MOST_LEVELS = 40
+"""The number of values by which F is approximated. (docs/voi.md, "What it learns".)"""
 _MOST_VALUES = 4096
-"""Beyond so many different values, neighbours are counted as one."""
+"""The number of distinct values above which neighbours are merged. Bounds memory."""
 _REACH = 0.15
+"""The half-width of the kernel, in ranks."""
 
 
 class Levels(NamedTuple):
-    """F as a few values that rise, and their chances."""
+    """F approximated by a few ascending values and their probabilities."""
 
     values: Floats
     chances: Floats
 
     @property
     def ranks(self) -> Floats:
-        """The chance of a smaller value, and half the chance of the same."""
-        found: Floats = np.cumsum(self.chances) - self.chances / 2
-        return found
+        """The probability of a smaller value plus half that of the same value."""
+        ranks: Floats = np.cumsum(self.chances) - self.chances / 2
+        return ranks
 
 
 def group_levels(values: Floats, weights: Floats, most: int) -> tuple[Floats, Floats]:
-    """Put values that rise into at most so many groups of about equal weight, neighbours together.
+    """Merge neighbours among ascending values into at most `most` groups of similar weight.
 
     >>> group_levels(np.array([1.0, 2.0, 4.0, 9.0]), np.array([1.0, 1.0, 1.0, 3.0]), 2)
     (array([2.33333333, 9.        ]), array([3., 3.]))
@@ -60,7 +62,7 @@ def group_levels(values: Floats, weights: Floats, most: int) -> tuple[Floats, Fl
 
 
 class Marginal:
-    """F: different values in order, each with its weight."""
+    """F: distinct values, ascending, each with its weight."""
 
     def __init__(self) -> None:
         self._values: Floats = np.empty(0)
@@ -70,24 +72,24 @@ class Marginal:
         return len(self._values)
 
     def add(self, values: Floats, weights: Floats) -> None:
-        """Count values that were seen, each by its weight."""
-        found, places = np.unique(np.concatenate((self._values, values)), return_inverse=True)
-        every = np.concatenate((self._weights, weights))
-        added: Floats = np.bincount(places, every, len(found)).astype(np.float64)
-        self._values, self._weights = found, added
-        if len(found) > _MOST_VALUES:
-            self._values, self._weights = group_levels(found, added, _MOST_VALUES // 2)
+        """Add observed values with their weights."""
+        distinct, places = np.unique(np.concatenate((self._values, values)), return_inverse=True)
+        addends = np.concatenate((self._weights, weights))
+        sums: Floats = np.bincount(places, addends, len(distinct)).astype(np.float64)
+        self._values, self._weights = distinct, sums
+        if len(distinct) > _MOST_VALUES:
+            self._values, self._weights = group_levels(distinct, sums, _MOST_VALUES // 2)
 
     def chance(self, values: Floats) -> Floats:
-        """Return F of each value: how likely a new value is to be just this one."""
+        """Return F of each value: the probability that a new value equals it."""
         places = np.minimum(np.searchsorted(self._values, values), max(len(self) - 1, 0))
         if not len(self):
             return np.zeros(len(values))
-        same = self._values[places] == values
-        return np.where(same, self._weights[places] / self._weights.sum(), 0.0)
+        is_known = self._values[places] == values
+        return np.where(is_known, self._weights[places] / self._weights.sum(), 0.0)
 
     def ranks(self, values: Floats) -> Floats:
-        """Return the rank of each value, from 0 to 1: half way through those that are equal."""
+        """Return the mid-rank of each value in F, from 0 to 1."""
         if not len(self):
             return np.full(values.shape, 0.5)
         sums = np.concatenate(([0.0], np.cumsum(self._weights)))
@@ -97,23 +99,23 @@ class Marginal:
         return ranks
 
     def levels(self) -> Levels:
-        """Return F by at most 40 values."""
+        """Return F approximated by at most 40 values."""
         values, weights = group_levels(self._values, self._weights, MOST_LEVELS)
         return Levels(values, weights / weights.sum() if len(weights) else weights)
 
     def state(self) -> dict[str, Any]:
-        """Return the values and their weights."""
+        """Return the values and their weights as plain data."""
         return {"values": self._values.tolist(), "weights": self._weights.tolist()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up what was saved."""
+        """Restore a saved state."""
         self._values, self._weights = np.array(state["values"]), np.array(state["weights"])
         if self._values.shape != self._weights.shape:
             raise ValueError("each value has a weight")
 
 
 class ValueHistory:
-    """What the past values of a key tell of its next: which c foretells best."""
+    """How well the past values of keys predict the next: selects c."""
 
     CHOICES = (1.0, 3.0, 10.0, np.inf)
 
@@ -122,47 +124,47 @@ class ValueHistory:
 
     @property
     def c(self) -> float:
-        """The c that foretold the values so far best."""
+        """The c with the best predictive log-likelihood so far."""
         return self.CHOICES[int(np.argmax(self._logs))]
 
     def observe(self, ranks: Floats, past: Floats) -> None:
-        """Learn from changed values: their ranks, and in a row each those before (NaN: none)."""
+        """Learn from changed values: their ranks, and a row of past ranks for each (NaN: none)."""
         for place, c in enumerate(self.CHOICES[:-1]):
-            self._logs[place] += np.log(_lean(ranks[:, None], past, c)).sum()
+            self._logs[place] += np.log(_likelihood_ratio(ranks[:, None], past, c)).sum()
         self._logs -= self._logs.max()
 
     def chances(self, levels: Levels, past: Floats) -> Floats:
-        """Return F_u over the levels: a row for each key, of whom the past ranks are a row too."""
-        leaned = levels.chances * _lean(levels.ranks[None, :], past, self.c)
-        found: Floats = leaned / leaned.sum(axis=1, keepdims=True)
-        return found
+        """Return F_u over the levels, a row for each key, given a row of past ranks for each."""
+        weights = levels.chances * _likelihood_ratio(levels.ranks[None, :], past, self.c)
+        chances: Floats = weights / weights.sum(axis=1, keepdims=True)
+        return chances
 
     def state(self) -> list[float]:
-        """Return how well each c foretold."""
-        found: list[float] = self._logs.tolist()
-        return found
+        """Return the predictive log-likelihood of each c."""
+        logs: list[float] = self._logs.tolist()
+        return logs
 
     def restore(self, state: list[float]) -> None:
-        """Take up what was saved."""
+        """Restore a saved state."""
         if len(state) != len(self.CHOICES):
             raise ValueError(f"there are {len(self.CHOICES)} choices of c")
         self._logs = np.array(state)
 
 
-def _lean(ranks: Floats, past: Floats, c: float) -> Floats:
-    """Return (c + sum_h k(rank, h)) / (c + m), for ranks in rows that belong to those of the past.
+def _likelihood_ratio(ranks: Floats, past: Floats, c: float) -> Floats:
+    """Return (c + sum_h k(rank, h)) / (c + m) of each rank, given the past ranks in the same row.
 
-    >>> _lean(np.array([[0.5, 0.9]]), np.array([[0.5, np.nan]]), 1.0)
+    >>> _likelihood_ratio(np.array([[0.5, 0.9]]), np.array([[0.5, np.nan]]), 1.0)
     array([[2.16666667, 0.5       ]])
     """
     if not past.shape[1] or np.isinf(c):
         return np.ones((len(past), ranks.shape[1]))
     known = ~np.isnan(past)
-    held = np.where(known, past, 0.0)
-    weight = known / (np.minimum(held + _REACH, 1) - np.maximum(held - _REACH, 0))
-    found = np.full((len(past), ranks.shape[1]), c)
+    centres = np.where(known, past, 0.0)
+    weight = known / (np.minimum(centres + _REACH, 1) - np.maximum(centres - _REACH, 0))
+    sums = np.full((len(past), ranks.shape[1]), c)
     for h in range(past.shape[1]):
-        near = np.abs(ranks - held[:, h : h + 1]) <= _REACH
-        found += near * weight[:, h : h + 1]
-    total: Floats = found / (c + known.sum(axis=1))[:, None]
-    return total
+        is_near = np.abs(ranks - centres[:, h : h + 1]) <= _REACH
+        sums += is_near * weight[:, h : h + 1]
+    ratios: Floats = sums / (c + known.sum(axis=1))[:, None]
+    return ratios

@@ -1,1 +1,1 @@
-"""Endpoints: where remote data come from."""
+"""Endpoints: the sources of remote data."""

@@ -1,4 +1,4 @@
-"""An endpoint: where remote data come from."""
+"""The endpoint contract: a source of remote data, its limits, and what a call returns."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["UNLIMITED", "Endpoint", "Fetched", "Limits"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one evaluation may cost, beside its budget; nothing means no limit.
+    """The cost limits of one evaluation, apart from its budget; None means unlimited.
 
-    `max_requests` counts every request, halves and retries included; `deadline_ms` bounds the time
-    from the call until it returns.
+    `max_requests` counts every request, including halved batches and retries. `deadline_ms` bounds
+    the time from the call to its return.
     """
 
     max_requests: int | None = None
@@ -36,10 +36,10 @@ UNLIMITED = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What came back. `answers` holds whole answers only.
+    """The result of a call. `answers` holds complete answers only.
 
-    A key with no solutions is one of which the remote side said so; a key that is not in `answers`
-    is as unknown as before. `requests` were sent, and `faults` counts by cause what went wrong.
+    A key in `answers` without solutions has none at the remote side; a key not in `answers` was not
+    answered. `requests` is the number of requests sent, and `faults` counts failures by cause.
     """
 
     answers: Mapping[Key, tuple[RemoteSolution, ...]] = field(default_factory=dict)
@@ -48,13 +48,13 @@ class Fetched:
 
 
 class Endpoint(Protocol):
-    """Answers one `RemotePattern`. Never raises for what the world does: `faults` tells."""
+    """Answers one `RemotePattern`. Remote failures are counted in `faults`, never raised."""
 
     def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
-        """Fetch some keys; `now` is event time, for endpoints that have a history."""
+        """Fetch the solutions of keys; `now` is event time, for endpoints that have a history."""
 
     def snapshot(self, limits: Limits, now: int) -> Fetched:
-        """Fetch everything. Without faults this is the whole dataset."""
+        """Fetch all keys. Without faults, the result is the whole dataset."""
 
     def close(self) -> None:
-        """Give back what is held."""
+        """Release connections and other resources."""

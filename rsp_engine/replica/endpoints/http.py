@@ -1,4 +1,4 @@
-"""A SPARQL endpoint over HTTP."""
+"""The HTTP endpoint: fetches from a SPARQL endpoint in batches of keys, or in pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.errors import ServiceError
 from rsp_engine.replica.endpoints.endpoint import Fetched, Limits
-from rsp_engine.replica.sparql_client import request_text as asking
+from rsp_engine.replica.sparql_client import request_text
 from rsp_engine.replica.sparql_client.client import Client
 from rsp_engine.replica.sparql_client.credentials import credentials_of, variables_of
 from rsp_engine.replica.sparql_client.faults import ROWS_CUT, FaultError
@@ -36,16 +36,17 @@ __all__ = ["HttpConfig", "HttpEndpoint"]
 
 @dataclass(frozen=True, slots=True)
 class HttpConfig:
-    """How an endpoint is asked.
+    """The configuration of an HTTP endpoint.
 
-    `allowed` are the origins, or URLs of them, that requests may go to. `timeout_ms` bounds one
-    request, also where there is no deadline, and `longest_wait_ms` what a server may ask for with
-    Retry-After. `credentials` is the beginning of the names of the variables that hold them.
+    `allowed` lists the origins, or URLs with these origins, that requests may go to. `timeout_ms`
+    bounds one request, even without a deadline. `longest_wait_ms` bounds the wait that a server may
+    request with Retry-After. `credentials` is the prefix of the environment variables that hold
+    the credentials.
     """
 
     allowed: tuple[str, ...]
-    batch_keys: int = asking.MOST_KEYS
-    batch_bytes: int = asking.MOST_BYTES
+    batch_keys: int = request_text.MOST_KEYS
+    batch_bytes: int = request_text.MOST_BYTES
     page_rows: int = 20_000
     answer_bytes: int = 32 * 1024 * 1024
     timeout_ms: int = 30_000
@@ -66,10 +67,10 @@ class HttpConfig:
 
 
 class HttpEndpoint:
-    """Asks a SPARQL endpoint over HTTP, by one thread at a time.
+    """A SPARQL endpoint over HTTP. Not thread-safe.
 
-    Keys are asked for in batches. A batch that is refused, or whose answer is cut, is halved, down
-    to single keys. Everything is asked for in pages.
+    Keys are fetched in batches. A batch that is refused, or whose answer is cut, is halved, down to
+    single keys. A snapshot is fetched in pages.
     """
 
     def __init__(
@@ -90,20 +91,20 @@ class HttpEndpoint:
         return f"HttpEndpoint({self._origin})"
 
     def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
-        spending = RequestMeter(limits)
+        meter = RequestMeter(limits)
         if not self._pattern.keys:
-            return self._fetch_whole(spending) if keys else Fetched()
+            return self._fetch_whole(meter) if keys else Fetched()
         askable = []
         for key in dict.fromkeys(keys):
             if len(key) != len(self._pattern.keys):
                 raise ValueError("a key has as many terms as the clause has join variables")
             if cause := unaskable(key, self._config.batch_bytes):
-                spending.faults[cause] += 1
+                meter.faults[cause] += 1
             else:
                 askable.append(key)
         most = self._config.batch_keys, self._config.batch_bytes
-        answers = self._ask_batches(batches(self._pattern, askable, *most), spending)
-        return Fetched(answers, spending.requests, dict(spending.faults))
+        answers = self._ask_batches(batches(self._pattern, askable, *most), meter)
+        return Fetched(answers, meter.requests, dict(meter.faults))
 
     def snapshot(self, limits: Limits, now: int) -> Fetched:
         return self._read_pages(RequestMeter(limits))
@@ -111,17 +112,17 @@ class HttpEndpoint:
     def close(self) -> None:
         self._client.close()
 
-    def _ask_batches(self, coming: Iterator[KeyBatch], spending: RequestMeter) -> Answers:
+    def _ask_batches(self, pending: Iterator[KeyBatch], meter: RequestMeter) -> Answers:
         answers: Answers = {}
         halves: deque[KeyBatch] = deque()
-        alone = 0
-        while batch := halves.popleft() if halves else next(coming, None):
+        refused_keys = 0
+        while batch := halves.popleft() if halves else next(pending, None):
             is_divisible = len(batch.keys) > 1
-            reply = self._ask(batch.text, spending, is_divisible=is_divisible)
+            reply = self._ask(batch.text, meter, is_divisible=is_divisible)
             if isinstance(reply, Rows):
                 new, faults = answers_of_batch(batch, reply.rows)
                 answers |= new
-                spending.faults.update(faults)
+                meter.faults.update(faults)
             elif reply is Act.STOP:
                 break
             elif is_divisible:
@@ -129,59 +130,61 @@ class HttpEndpoint:
                 halves.appendleft(batch_of(self._pattern, batch.keys[half:]))
                 halves.appendleft(batch_of(self._pattern, batch.keys[:half]))
             else:
-                alone += 1
-                # Two single keys are refused, and nothing was ever answered: all would be refused.
-                if alone > 1 and not answers:
+                refused_keys += 1
+                # Two single keys refused and no answer at all: the other keys would be refused too.
+                if refused_keys > 1 and not answers:
                     break
         return answers
 
-    def _fetch_whole(self, spending: RequestMeter) -> Fetched:
-        """Ask for a clause without keys, in one piece if it comes in one."""
-        reply = self._ask(whole_text(self._pattern), spending, is_divisible=True)
+    def _fetch_whole(self, meter: RequestMeter) -> Fetched:
+        """Fetch a clause without keys: in one request, or in pages if that is too large."""
+        reply = self._ask(whole_text(self._pattern), meter, is_divisible=True)
         if reply is Act.LESS:
-            return self._read_pages(spending)
+            return self._read_pages(meter)
         rows = reply.rows if isinstance(reply, Rows) else []
-        return self._whole(rows, spending, is_all=isinstance(reply, Rows))
+        return self._whole(rows, meter, is_complete=isinstance(reply, Rows))
 
-    def _read_pages(self, spending: RequestMeter) -> Fetched:
+    def _read_pages(self, meter: RequestMeter) -> Fetched:
         def ask(text: str) -> Rows | Act:
-            return self._ask(text, spending, is_divisible=True, is_page=True)
+            return self._ask(text, meter, is_divisible=True, is_page=True)
 
         pages = Pages(self._pattern, self._config.page_rows, self._config.retries)
-        rows, is_all = pages.read(ask, spending.faults)
-        return self._whole(rows, spending, is_all=is_all)
+        rows, is_complete = pages.read(ask, meter.faults)
+        return self._whole(rows, meter, is_complete=is_complete)
 
-    def _whole(self, rows: Sequence[ResultRow], spending: RequestMeter, *, is_all: bool) -> Fetched:
-        answers, faults = answers_of_whole(self._pattern, rows, is_all=is_all)
-        spending.faults.update(faults)
-        return Fetched(answers, spending.requests, dict(spending.faults))
+    def _whole(
+        self, rows: Sequence[ResultRow], meter: RequestMeter, *, is_complete: bool
+    ) -> Fetched:
+        answers, faults = answers_of_whole(self._pattern, rows, is_all=is_complete)
+        meter.faults.update(faults)
+        return Fetched(answers, meter.requests, dict(meter.faults))
 
     def _ask(
-        self, text: str, spending: RequestMeter, *, is_divisible: bool, is_page: bool = False
+        self, text: str, meter: RequestMeter, *, is_divisible: bool, is_page: bool = False
     ) -> Rows | Act:
-        """Ask until there are rows, or say what is left to do. A page may be cut, others not."""
+        """Send a query, with retries; return its rows, or how to go on. Only pages may be cut."""
         tries = 0
         while True:
             try:
-                until = spending.spend(self._config.timeout_ms / 1000)
+                until = meter.spend(self._config.timeout_ms / 1000)
             except FaultError as fault:
-                spending.faults[fault.cause] += 1
+                meter.faults[fault.cause] += 1
                 return Act.STOP
             try:
                 reply = self._client.ask(text, until)
                 if reply.is_capped and not is_page:
                     raise FaultError(ROWS_CUT)
-                rows = read_results(reply.body, partial(spending.heed, until))
+                rows = read_results(reply.body, partial(meter.heed, until))
                 return Rows(rows, reply.is_capped)
             except FaultError as fault:
-                spending.faults[fault.cause] += 1
+                meter.faults[fault.cause] += 1
                 tries += 1
-                verdict = decide_retry(
+                decision = decide_retry(
                     fault, tries, self._config.retries, is_divisible=is_divisible
                 )
-            if verdict.act is not Act.AGAIN:
-                return verdict.act
+            if decision.act is not Act.AGAIN:
+                return decision.act
             longest = self._config.longest_wait_ms / 1000
-            if verdict.wait > longest or not spending.allows(verdict.wait):
+            if decision.wait > longest or not meter.allows(decision.wait):
                 return Act.STOP
-            time.sleep(verdict.wait)
+            time.sleep(decision.wait)

@@ -1,4 +1,4 @@
-"""A store in the same process as an endpoint: asked directly, and nothing is sent."""
+"""The in-process endpoint: an Oxigraph store, queried directly."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["EVALUATION", "InProcessEndpoint", "ask", "refuse_unreadable", "spent"]
 
 EVALUATION = "evaluation"
-"""The cause where Oxigraph cannot evaluate a clause, say because a disk fails."""
+"""The fault if Oxigraph cannot evaluate a clause, for example because of a disk error."""
 
 
 class InProcessEndpoint:
-    """A store or a dataset, asked as it is at the moment: whoever holds it may change it.
+    """A store or a dataset as an endpoint. Each call sees its current content.
 
-    A call is one request, however many keys it has. Oxigraph cannot be stopped while it works, so
-    of deadlines only one of 0 is kept. A dataset is copied for each call: large data want a store.
+    A call counts as one request, whatever the number of keys. Oxigraph cannot be interrupted, so
+    the only deadline with an effect is 0. A dataset is copied for each call: use a store for large
+    data.
     """
 
     def __init__(self, pattern: RemotePattern, data: ox.Store | ox.Dataset) -> None:
@@ -50,9 +51,9 @@ class InProcessEndpoint:
         askable = [key for key in keys if unaskable(key) is None]
         for batch in batches(self._pattern, askable):
             rows = ask(self._data, batch.text)
-            found, more = ({}, {EVALUATION: 1}) if rows is None else answers_of_batch(batch, rows)
-            answers |= found
-            faults |= {cause: faults.get(cause, 0) + count for cause, count in more.items()}
+            new, counts = ({}, {EVALUATION: 1}) if rows is None else answers_of_batch(batch, rows)
+            answers |= new
+            faults |= {cause: faults.get(cause, 0) + count for cause, count in counts.items()}
         return Fetched(answers, int(bool(askable)), faults)
 
     def snapshot(self, limits: Limits, now: int) -> Fetched:
@@ -65,11 +66,11 @@ class InProcessEndpoint:
         return Fetched(answers, 1, faults)
 
     def close(self) -> None:
-        """Hold nothing that must be given back: the data are whose they were."""
+        """Do nothing: the store belongs to the caller."""
 
 
 def spent(limits: Limits) -> str | None:
-    """Return the cause if the limits allow not even one request."""
+    """Return the fault if the limits do not allow a single request, else None."""
     try:
         RequestMeter(limits).spend(math.inf)
     except FaultError as fault:
@@ -78,10 +79,10 @@ def spent(limits: Limits) -> str | None:
 
 
 def ask(data: ox.Store | ox.Dataset, text: str) -> list[ResultRow] | None:
-    """Ask a SELECT; return its rows, or nothing if it cannot be evaluated."""
+    """Evaluate a SELECT query; return its rows, or None if it cannot be evaluated."""
     try:
         result = _store(data).query(text)
-        assert isinstance(result, ox.QuerySolutions), "rows are asked for"  # noqa: S101
+        assert isinstance(result, ox.QuerySolutions), "the text is a SELECT query"  # noqa: S101
         names = [variable.value for variable in result.variables]
         return [_row(names, solution) for solution in result]
     except (OSError, RuntimeError, ValueError):
@@ -89,7 +90,7 @@ def ask(data: ox.Store | ox.Dataset, text: str) -> list[ResultRow] | None:
 
 
 def _store(data: ox.Store | ox.Dataset) -> ox.Store:
-    """Return a store, since a dataset cannot be asked."""
+    """Return the data as a store, since a dataset cannot be queried."""
     if isinstance(data, ox.Store):
         return data
     store = ox.Store()
@@ -98,13 +99,13 @@ def _store(data: ox.Store | ox.Dataset) -> ox.Store:
 
 
 def _row(names: Sequence[str], solution: ox.QuerySolution) -> ResultRow:
-    """Return a row; a triple is no term that the engine can hold."""
-    found = ((name, solution[name]) for name in names)
-    return {n: None if isinstance(t, ox.Triple) else t for n, t in found if t is not None}
+    """Return a row; a triple term becomes None, since the engine does not support it."""
+    terms = ((name, solution[name]) for name in names)
+    return {n: None if isinstance(t, ox.Triple) else t for n, t in terms if t is not None}
 
 
 def refuse_unreadable(pattern: RemotePattern) -> None:
-    """Refuse a clause that is not SPARQL, or that needs functions Oxigraph does not have."""
+    """Raise `ServiceError` for a clause with a syntax error or functions unknown to Oxigraph."""
     try:
         ox.Store().query(whole_text(pattern))
     except (SyntaxError, RuntimeError) as error:

@@ -1,4 +1,4 @@
-"""Whether an endpoint answers at all, asked as a run would ask it."""
+"""A probe of an endpoint: one request, sent as a run would send it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_BYTES = 64 * 1024
 
 
 def probe_endpoint(url: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Send `ASK {}`, and return who answered, and how fast; what goes wrong is a `ServiceError`."""
+    """Send `ASK {}`; return the origin and the latency. Raise `ServiceError` if it fails."""
     origin = origin_of(url)
     client = Client(url, credentials_of(variables_of(origin), environment), _MOST_BYTES)
     begin = time.monotonic()

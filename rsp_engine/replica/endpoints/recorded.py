@@ -1,15 +1,15 @@
-"""A history of remote values as an endpoint: what it answers depends on the time alone.
+"""The recorded endpoint: a history of remote values, whose answers depend on event time only.
 
-The history is a table or lines of JSON, or it is made in Python. In a table (CSV), each row is a
-solution of a key from some time on; rows of one key and one time belong together, and a row with
-nothing but time and key says that from then on there is none. Terms stand as in N-Triples, numbers
-and truth values also bare.
+The history is a CSV file, a JSON Lines file, or a mapping in Python. In a CSV file, each row is a
+solution of a key from its time on. Rows with the same key and time belong together. A row with only
+a time and a key means that the key has no solutions from then on. Terms are written as in
+N-Triples; numbers and booleans may be bare.
 
     time,user,followers
     0,<http://example.org/ann>,10
     60000,<http://example.org/ann>,12
 
-As lines of JSON, `solutions` are all that a key has from `time` on:
+In JSON Lines, `solutions` are all solutions of a key from `time` on:
 
     {"time": 0, "key": ["<http://example.org/ann>"], "solutions": [{"followers": "10"}]}
 """
@@ -43,18 +43,18 @@ if TYPE_CHECKING:
 __all__ = ["RecordedEndpoint", "Value", "read_csv", "read_jsonl"]
 
 _Terms = Mapping[str, Callable[[str], "Term"]]
-_Found = defaultdict["Key", dict[int, list["RemoteSolution"]]]
+_History = defaultdict["Key", dict[int, list["RemoteSolution"]]]
 
 
 class Value(NamedTuple):
-    """All solutions of a key, from a time on."""
+    """All solutions of a key from a time on."""
 
     since: int
     solutions: tuple[RemoteSolution, ...]
 
 
 class RecordedEndpoint:
-    """Answers with the value of each key at `now`. A key without one has no solutions.
+    """Answers with the value of each key at `now`. A key without a value has no solutions.
 
     >>> from pyoxigraph import Literal
     >>> from rsp_engine.replica.endpoints.endpoint import UNLIMITED
@@ -71,7 +71,7 @@ class RecordedEndpoint:
         self._times = {key: [v.since for v in values] for key, values in self._history.items()}
         for times in self._times.values():
             if any(later <= time for time, later in pairwise(times)):
-                raise ValueError("the values of a key must stand in the order of their times")
+                raise ValueError("the values of a key must be in the order of their times")
 
     def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
         if (cause := spent(limits)) is not None:
@@ -81,11 +81,11 @@ class RecordedEndpoint:
     def snapshot(self, limits: Limits, now: int) -> Fetched:
         if (cause := spent(limits)) is not None:
             return Fetched(faults={cause: 1})
-        found = ((key, self._at(key, now)) for key in self._history)
-        return Fetched({key: solutions for key, solutions in found if solutions}, 1)
+        values = ((key, self._at(key, now)) for key in self._history)
+        return Fetched({key: solutions for key, solutions in values if solutions}, 1)
 
     def modified(self) -> RecordedEndpoint:
-        """Return an endpoint that tells since when each key has had its value: a change signal."""
+        """Return an endpoint with the time of the last change of each key: a change signal."""
         return RecordedEndpoint(
             {
                 key: [(value.since, ({"modified": Literal(value.since)},)) for value in values]
@@ -98,7 +98,7 @@ class RecordedEndpoint:
         return self._history[key][place - 1].solutions if place else ()
 
     def close(self) -> None:
-        """Hold nothing that must be given back."""
+        """Do nothing: there is nothing to release."""
 
 
 def read_csv(
@@ -107,22 +107,23 @@ def read_csv(
     time: str = "time",
     terms: _Terms | None = None,
 ) -> RecordedEndpoint:
-    """Read a table whose columns are the variables of a clause; other columns are left.
+    """Read a CSV file whose columns are the variables of a clause; other columns are ignored.
 
-    `terms` makes terms of the cells of columns that hold something else.
+    `terms` maps a column to the function that makes terms of its cells, if they are not written as
+    terms.
     """
-    found: _Found = defaultdict(dict)
-    with _opened(path) as file:
+    history: _History = defaultdict(dict)
+    with _open(path) as file:
         rows = csv.DictReader(file, strict=True)
         _check_columns(path, (time, *pattern.keys, *pattern.variables), rows.fieldnames or ())
         while True:
             try:
                 if (row := next(rows, None)) is None:
-                    return _recorded(found)
+                    return _endpoint(history)
                 key, solution = _solution(row, pattern, terms or {})
-                solutions = found[key].setdefault(int(row[time]), [])
+                solutions = history[key].setdefault(int(row[time]), [])
             except (ValueError, LookupError, TypeError, csv.Error) as error:
-                raise _unreadable(path, rows.reader.line_num, error) from None
+                raise _error_at(path, rows.reader.line_num, error) from None
             if solution or not pattern.variables:
                 solutions.append(solution)
 
@@ -138,32 +139,32 @@ def _solution(
     pattern: RemotePattern,
     terms: Mapping[str, Callable[[str], Term]],
 ) -> tuple[Key, dict[str, Term]]:
-    """Return the key and the solution of a row; an empty cell is no value."""
+    """Return the key and the solution of a row; an empty cell is unbound."""
     if None in row or None in row.values():
         raise ValueError("it has more or fewer cells than the first line")
     names = (*pattern.keys, *pattern.variables)
-    made = {name: terms.get(name, read_term)(cell) for name in names if (cell := row[name])}
+    bound = {name: terms.get(name, read_term)(cell) for name in names if (cell := row[name])}
     for name in pattern.keys:
-        if name not in made:
+        if name not in bound:
             raise ValueError(f"{name} is empty")
-    return tuple(made.pop(name) for name in pattern.keys), made
+    return tuple(bound.pop(name) for name in pattern.keys), bound
 
 
 def read_jsonl(path: str | Path, pattern: RemotePattern) -> RecordedEndpoint:
-    """Read lines of JSON; variables that the clause does not have are left."""
-    found: _Found = defaultdict(dict)
-    with _opened(path) as file:
+    """Read a JSON Lines file; variables that are not in the clause are ignored."""
+    history: _History = defaultdict(dict)
+    with _open(path) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
             try:
                 key, time, solutions = _entry(json.loads(line), pattern)
-                if time in found[key]:
+                if time in history[key]:
                     raise ValueError("the key has another line of the same time")
             except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-                raise _unreadable(path, number, error) from None
-            found[key][time] = solutions
-    return _recorded(found)
+                raise _error_at(path, number, error) from None
+            history[key][time] = solutions
+    return _endpoint(history)
 
 
 def _entry(entry: dict[str, Any], pattern: RemotePattern) -> tuple[Key, int, list[RemoteSolution]]:
@@ -179,17 +180,17 @@ def _entry(entry: dict[str, Any], pattern: RemotePattern) -> tuple[Key, int, lis
     return key, entry["time"], solutions
 
 
-def _recorded(found: _Found) -> RecordedEndpoint:
+def _endpoint(history: _History) -> RecordedEndpoint:
     return RecordedEndpoint(
         {
             key: [(time, tuple(values[time])) for time in sorted(values)]
-            for key, values in found.items()
+            for key, values in history.items()
         }
     )
 
 
 @contextmanager
-def _opened(path: str | Path) -> Iterator[TextIO]:
+def _open(path: str | Path) -> Iterator[TextIO]:
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             yield file
@@ -199,5 +200,5 @@ def _opened(path: str | Path) -> Iterator[TextIO]:
         raise SourceError(f"{path} is not UTF-8") from None
 
 
-def _unreadable(path: str | Path, line: int, error: Exception) -> SourceError:
+def _error_at(path: str | Path, line: int, error: Exception) -> SourceError:
     return SourceError(f"line {line} of {path} cannot be read: {error}")

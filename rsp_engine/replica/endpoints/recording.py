@@ -1,8 +1,8 @@
-"""An endpoint that remembers what it fetched, so that a replay fetches nothing.
+"""The recording endpoint: a log of calls, so that recovery replays them without requests.
 
-Answers are written down before the output that they led to. After a crash the same evaluations are
-run again: they ask the same questions in the same order, and get the answers that were written
-down, at no request. What was not written down is asked again.
+Answers are logged before the output that depends on them. After a crash, the same evaluations run
+again: they make the same calls in the same order and get the logged answers, at no request. Calls
+that were not logged go to the endpoint.
 """
 
 from __future__ import annotations
@@ -24,90 +24,92 @@ if TYPE_CHECKING:
 __all__ = ["RecordedCall", "RecordingEndpoint", "Taken", "fetched_from", "fetched_state"]
 
 RecordedCall = dict[str, Any]
-"""A question and its answer as plain data."""
+"""The arguments and the result of a call, as plain data."""
 
 
 class Taken(NamedTuple):
-    """The calls since they were last taken: how many were replayed, and then the new ones."""
+    """The calls since the last `take`: how many were replayed, and the new ones after them."""
 
     replayed: int
     calls: list[RecordedCall]
 
 
 class RecordingEndpoint:
-    """Asks another endpoint, unless the answer is written down.
+    """Replays logged calls, then calls another endpoint and logs the results.
 
-    `calls` are those of a run that broke off, in order. An evaluation is known by its instant.
+    `calls` are the logged calls of an interrupted run, in order. A call matches the log if its
+    instant and its keys are equal.
     """
 
     def __init__(self, endpoint: Endpoint, calls: Iterable[Mapping[str, Any]] = ()) -> None:
         self._endpoint = endpoint
-        self._replayed = deque(calls)
-        self._again = 0
+        self._log = deque(calls)
+        self._replay_count = 0
         self._new: list[RecordedCall] = []
         self._is_strict = True
 
     def replay(self, calls: Iterable[Mapping[str, Any]], *, is_strict: bool = True) -> None:
-        """Answer the next calls as these were answered.
+        """Replay these calls next.
 
-        Another question is refused; or, where it may be another, it is asked, and all after it.
+        If `is_strict`, a call that does not match raises `StateError`. Otherwise it ends the
+        replay: it goes to the endpoint, and so do all calls after it.
         """
-        self._replayed = deque(calls)
+        self._log = deque(calls)
         self._is_strict = is_strict
 
     def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
-        asked: RecordedCall = {"now": now, "keys": [key_text(key) for key in keys]}
-        if self._is_written(asked):
-            return self._repeated(asked)
-        return self._noted(asked, self._endpoint.fetch(keys, limits, now))
+        call: RecordedCall = {"now": now, "keys": [key_text(key) for key in keys]}
+        if self._is_logged(call):
+            return self._replay_next(call)
+        return self._record(call, self._endpoint.fetch(keys, limits, now))
 
     def snapshot(self, limits: Limits, now: int) -> Fetched:
-        asked: RecordedCall = {"now": now, "keys": None}
-        if self._is_written(asked):
-            return self._repeated(asked)
-        return self._noted(asked, self._endpoint.snapshot(limits, now))
+        call: RecordedCall = {"now": now, "keys": None}
+        if self._is_logged(call):
+            return self._replay_next(call)
+        return self._record(call, self._endpoint.snapshot(limits, now))
 
-    def _is_written(self, asked: RecordedCall) -> bool:
-        if self._replayed and not self._is_strict and not _fits(self._replayed[0], asked):
-            self._replayed.clear()
-        return bool(self._replayed)
+    def _is_logged(self, call: RecordedCall) -> bool:
+        if self._log and not self._is_strict and not _matches(self._log[0], call):
+            self._log.clear()
+        return bool(self._log)
 
-    def _repeated(self, asked: RecordedCall) -> Fetched:
-        """Return the answer that is written down; another question is another run."""
-        call = self._replayed.popleft()
-        if not _fits(call, asked):
+    def _replay_next(self, call: RecordedCall) -> Fetched:
+        """Return the next logged answer; raise `StateError` if the log is of another run."""
+        logged = self._log.popleft()
+        if not _matches(logged, call):
             raise StateError(
-                f"the answers written down are those of another run: it asked at "
-                f"{call.get('now')}, where this one asks at {asked['now']}",
-                "remove what is written down, and start anew",
+                f"the recorded answers are those of another run: it asked at "
+                f"{logged.get('now')}, where this one asks at {call['now']}",
+                "remove the recorded answers, and start again",
             )
-        self._again += 1
-        return fetched_from(call)
+        self._replay_count += 1
+        return fetched_from(logged)
 
-    def _noted(self, asked: RecordedCall, fetched: Fetched) -> Fetched:
-        self._new.append({**asked, **fetched_state(fetched)})
+    def _record(self, call: RecordedCall, fetched: Fetched) -> Fetched:
+        self._new.append({**call, **fetched_state(fetched)})
         return fetched
 
     def take(self) -> Taken:
-        """Return the calls since this was last asked, the new ones to be written down."""
-        taken = Taken(self._again, self._new)
-        self._again, self._new = 0, []
+        """Return the calls since the last `take`; the new ones are to be logged."""
+        taken = Taken(self._replay_count, self._new)
+        self._replay_count, self._new = 0, []
         return taken
 
     def waiting(self) -> list[RecordedCall]:
-        """Return the calls that are still to be replayed."""
-        return [dict(call) for call in self._replayed]
+        """Return the calls not replayed yet."""
+        return [dict(call) for call in self._log]
 
     def close(self) -> None:
         self._endpoint.close()
 
 
-def _fits(call: Mapping[str, Any], asked: RecordedCall) -> bool:
-    return all(call.get(name) == value for name, value in asked.items())
+def _matches(logged: Mapping[str, Any], call: RecordedCall) -> bool:
+    return all(logged.get(name) == value for name, value in call.items())
 
 
 def fetched_state(fetched: Fetched) -> dict[str, Any]:
-    """Return what was fetched as plain data."""
+    """Return a result as plain data."""
     return {
         "answers": [
             [key_text(key), [solution_text(solution) for solution in solutions]]
@@ -119,7 +121,7 @@ def fetched_state(fetched: Fetched) -> dict[str, Any]:
 
 
 def fetched_from(state: Mapping[str, Any]) -> Fetched:
-    """Return what was written down."""
+    """Return the result from its plain data."""
     try:
         pairs = state["answers"]
         texts = [t for key, solutions in pairs for t in _texts(key, solutions)]
@@ -132,7 +134,7 @@ def fetched_from(state: Mapping[str, Any]) -> Fetched:
         }
         return Fetched(answers, state["requests"], dict(state["faults"]))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise StateError(f"an answer written down is damaged: {error}") from None
+        raise StateError(f"a recorded answer is damaged: {error}") from None
 
 
 def _texts(key: Sequence[str], solutions: Sequence[Mapping[str, str]]) -> list[str]:

@@ -1,9 +1,8 @@
-"""A user's `SPARQLWrapper` as an endpoint.
+"""The SPARQLWrapper endpoint: a user's configured `SPARQLWrapper`.
 
-The wrapper says what is sent: its address, parameters, headers, credentials and way of posting, as
-they are at the time of each request. How it is sent is the same as for any endpoint over HTTP:
-SPARQLWrapper itself knows no deadline for a whole answer and no bound of its size, and would take
-the credentials along to wherever a server redirects it.
+The wrapper defines what is sent: URL, parameters, headers, credentials and request method, as they
+are at the time of each request. The HTTP endpoint sends it: SPARQLWrapper itself has no deadline
+for a whole answer, no limit of its size, and sends the credentials to wherever a server redirects.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ if TYPE_CHECKING:
 __all__ = ["SparqlWrapperEndpoint"]
 
 _UNAUTHORIZED = 401
-_OURS = {"accept", "accept-encoding", "content-type", "content-length", "host"}
+_OWN_HEADERS = {"accept", "accept-encoding", "content-type", "content-length", "host"}
 
 
 class SparqlWrapperEndpoint(HttpEndpoint):
-    """Asks what a configured wrapper names. The wrapper stays as it is.
+    """The endpoint of a configured wrapper, which is never modified.
 
-    The time that the wrapper allows for a request is kept, within that of the configuration.
+    A request may take the smaller of the timeouts of the wrapper and of the configuration.
     """
 
     def __init__(
         self, wrapper: SPARQLWrapper, pattern: RemotePattern, config: HttpConfig | None = None
     ) -> None:
-        _refuse_altered(wrapper)
+        _refuse_overridden(wrapper)
         if config is None:
             config = HttpConfig(allowed=(wrapper.endpoint,))
         if wrapper.timeout:
@@ -61,18 +60,19 @@ class SparqlWrapperEndpoint(HttpEndpoint):
         return f"Wrapped({self._origin})"
 
     def _ask(
-        self, text: str, spending: RequestMeter, *, is_divisible: bool, is_page: bool = False
+        self, text: str, meter: RequestMeter, *, is_divisible: bool, is_page: bool = False
     ) -> Rows | Act:
-        reply = super()._ask(text, spending, is_divisible=is_divisible, is_page=is_page)
+        reply = super()._ask(text, meter, is_divisible=is_divisible, is_page=is_page)
         if reply is Act.STOP and self._sender.is_challenged():
-            # No fault, but the beginning of a digest; its answer is a request that counts.
-            spending.faults -= Counter([status_cause(_UNAUTHORIZED)])
-            return super()._ask(text, spending, is_divisible=is_divisible, is_page=is_page)
+            # A challenge is the first step of digest authentication, not a fault. The answer to it
+            # is a request of its own and counts.
+            meter.faults -= Counter([status_cause(_UNAUTHORIZED)])
+            return super()._ask(text, meter, is_divisible=is_divisible, is_page=is_page)
         return reply
 
 
 class _Sender(Client):
-    """Sends what a wrapper would send."""
+    """A client that sends the requests of a wrapper."""
 
     def __init__(self, wrapper: SPARQLWrapper, config: HttpConfig) -> None:
         super().__init__(wrapper.endpoint, Credentials(), config.answer_bytes, config.ca_file)
@@ -81,17 +81,21 @@ class _Sender(Client):
 
     def _post(self, query: str) -> requests.Response:
         wrapper = self._wrapper
-        given = {n: v for n, v in wrapper.customHttpHeaders.items() if n.lower() not in _OURS}
-        headers = {"User-Agent": wrapper.agent, **given}
-        has_header = "authorization" in map(str.lower, given)
+        custom = {
+            name: value
+            for name, value in wrapper.customHttpHeaders.items()
+            if name.lower() not in _OWN_HEADERS
+        }
+        headers = {"User-Agent": wrapper.agent, **custom}
+        has_header = "authorization" in map(str.lower, custom)
         parameters = [(n, value) for n, values in wrapper.parameters.items() for value in values]
-        what: dict[str, Any] = {"data": [*parameters, ("query", query)]}
+        content: dict[str, Any] = {"data": [*parameters, ("query", query)]}
         if wrapper.requestMethod == POSTDIRECTLY:
             headers["Content-Type"] = "application/sparql-query"
-            what = {"data": query.encode(), "params": parameters}
+            content = {"data": query.encode(), "params": parameters}
         return self._session.post(
             self._url,
-            **what,
+            **content,
             headers=headers,
             auth=Credentials() if has_header else self._auth(),
             stream=True,
@@ -104,19 +108,19 @@ class _Sender(Client):
             return Credentials()
         if self._wrapper.http_auth == DIGEST:
             fresh = _Digest(user, password)
-            # Digests of one user are equal, whatever they know.
+            # Equality compares user and password only, so the known challenge is kept.
             self._digest = self._digest if self._digest == fresh else fresh
             return self._digest
         pair = base64.b64encode(f"{user}:{password}".encode()).decode()
         return Credentials(f"Basic {pair}")
 
     def is_challenged(self) -> bool:
-        """Tell, once, whether the last request was refused for want of a digest."""
+        """Return, once, whether the last request was answered by a digest challenge."""
         return self._digest is not None and self._digest.is_challenged()
 
 
 class _Digest(HTTPDigestAuth):
-    """Remembers a challenge for the next request, instead of sending one that nobody counts."""
+    """Keeps a challenge for the next request; `requests` would resend at once, uncounted."""
 
     _is_new = False
 
@@ -126,11 +130,11 @@ class _Digest(HTTPDigestAuth):
             return r
         challenge = parse_dict_header(text)
         is_stale = (challenge.get("stale") or "").lower() == "true"
-        # A digest that was refused, and was fresh, is a wrong password.
+        # A digest that was refused although its nonce was not stale means a wrong password.
         is_new = is_stale or "Authorization" not in r.request.headers
         if is_new and challenge.get("realm") is not None and challenge.get("nonce"):
             self._thread_local.chal = challenge
-            self._thread_local.last_nonce = " "  # no nonce, but it says that one is known
+            self._thread_local.last_nonce = " "  # not a nonce: marks that a challenge is known
             self._is_new = True
         return r
 
@@ -139,8 +143,8 @@ class _Digest(HTTPDigestAuth):
         return was_new
 
 
-def _refuse_altered(wrapper: SPARQLWrapper) -> None:
-    """Refuse a wrapper that makes its requests in a way of its own: it would be passed over."""
+def _refuse_overridden(wrapper: SPARQLWrapper) -> None:
+    """Raise `ServiceError` for a subclass that builds its own requests: they would be ignored."""
     for name in ("_createRequest", "_query"):
         if getattr(type(wrapper), name) is not getattr(SPARQLWrapper, name):
             raise ServiceError(

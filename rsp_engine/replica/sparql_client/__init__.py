@@ -1,1 +1,1 @@
-"""The SPARQL client: one request, answered whole and in time, or a fault."""
+"""The SPARQL client: requests with limits, whose answers are complete or a fault."""

@@ -1,9 +1,14 @@
-"""One request over HTTP: sent, answered whole and in time, or a fault with its cause."""
+"""The HTTP client: one request, answered completely and in time, or a fault with its cause.
+
+The size limit of an answer holds for the bytes on the wire and for the decompressed body: a few
+kilobytes of gzip can expand to gigabytes, so decompression stops at the limit.
+"""
 
 from __future__ import annotations
 
 import ssl
 import time
+import zlib
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
@@ -18,26 +23,26 @@ from urllib3.exceptions import (
 )
 
 from rsp_engine.replica.sparql_client import faults
-from rsp_engine.replica.sparql_client.body import ACCEPTED_ENCODING, whole_body
 from rsp_engine.replica.sparql_client.deadline_transport import Alarm, DeadlineAdapter
 from rsp_engine.replica.sparql_client.faults import FaultError, status_cause
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from rsp_engine.replica.sparql_client.credentials import Credentials
 
-__all__ = ["Client", "Reply", "seconds_to_wait"]
+__all__ = ["Client", "Reply", "seconds_to_wait", "whole_body"]
 
 _HEADERS = {
     "Accept": "application/sparql-results+json, application/json;q=0.5",
-    "Accept-Encoding": ACCEPTED_ENCODING,
+    "Accept-Encoding": "gzip",
     "User-Agent": "rsp-engine",
 }
+_GZIP = 31  # window bits of zlib that mean gzip
 _CHUNK = 64 * 1024
 _MOST_ERROR_BYTES = 64 * 1024
 _PARTIAL = "S1TAT"  # Virtuoso's state of a query that ran out of time, with status 200
-# The first that fits: urllib3 counts every failure to connect among the time-outs.
+# In order of precedence: in urllib3 every failure to connect is also a time-out.
 _CAUSES: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
     ((ConnectionRefusedError,), faults.REFUSED),
     ((NameResolutionError,), faults.UNKNOWN_HOST),
@@ -49,14 +54,14 @@ _CAUSES: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A body that came whole. `is_capped` if the server says that it cuts at so many rows."""
+    """A complete body. `is_capped` if the server announces a maximum number of rows."""
 
     body: bytes
     is_capped: bool
 
 
 class Client:
-    """Asks one URL, by one thread at a time; one connection serves as long as it lasts."""
+    """Sends queries to one URL over one kept-alive connection. Not thread-safe."""
 
     def __init__(
         self, url: str, credentials: Credentials, most_bytes: int, ca_file: str | None = None
@@ -65,7 +70,7 @@ class Client:
         self._most_bytes = most_bytes
         self._alarm = Alarm()
         self._session = requests.Session()
-        # The environment could name proxies and passwords that nobody configured here.
+        # Ignore proxies and .netrc passwords of the environment: they are not configured here.
         self._session.trust_env = False
         self._session.auth = credentials
         self._session.headers.clear()
@@ -75,7 +80,7 @@ class Client:
         self._session.mount(f"{urlsplit(url).scheme}://", DeadlineAdapter(self._alarm))
 
     def ask(self, query: str, until: float) -> Reply:
-        """Send a query, until an instant of the monotonic clock; any failure is a `FaultError`."""
+        """Send a query, to be answered by `until` on the monotonic clock, or raise `FaultError`."""
         self._alarm.until = until
         try:
             with self._post(query) as response:
@@ -88,7 +93,7 @@ class Client:
         self._session.close()
 
     def _post(self, query: str) -> requests.Response:
-        """Send a form, since not every server takes the text as the body."""
+        """Send the query as a form, since not every server accepts it as the body."""
         form = {"query": query}
         return self._session.post(self._url, data=form, stream=True, allow_redirects=False)
 
@@ -98,7 +103,7 @@ class Client:
             body = whole_body(_chunks(response), encoding, self._most_bytes)
         except (OSError, HTTPError) as error:
             cause = _cause(error)
-            # What breaks off in the middle of a body is half an answer.
+            # A connection that breaks within the body means a truncated answer.
             raise FaultError(faults.TRUNCATED if cause == faults.BROKEN else cause) from None
         return Reply(body, "X-SPARQL-MaxRows" in response.headers)
 
@@ -134,13 +139,56 @@ def seconds_to_wait(retry_after: str | None, now: float) -> float | None:
         return None
 
 
+def whole_body(chunks: Iterable[bytes], encoding: str, most_bytes: int) -> bytes:
+    """Join the chunks of a body; raise `FaultError` if it is too large or incomplete.
+
+    >>> whole_body([b"ab", b"c"], "identity", 3)
+    b'abc'
+    """
+    bounded = _bounded(chunks, most_bytes)
+    match encoding.strip().lower():
+        case "" | "identity":
+            return b"".join(bounded)
+        case "gzip" | "x-gzip":
+            return b"".join(_bounded(_unzipped(bounded, most_bytes), most_bytes))
+        case _:
+            raise FaultError(faults.ENCODING)
+
+
+def _bounded(chunks: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > most_bytes:
+            raise FaultError(faults.TOO_LARGE)
+        yield chunk
+
+
+def _unzipped(chunks: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
+    """Decompress; there may be several members in a row."""
+    unpacker = zlib.decompressobj(_GZIP)
+    try:
+        for chunk in chunks:
+            rest = chunk
+            while rest:
+                if unpacker.eof:
+                    unpacker = zlib.decompressobj(_GZIP)
+                # One byte beyond the limit is enough to detect that it is exceeded.
+                yield unpacker.decompress(rest, most_bytes + 1)
+                rest = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+    except zlib.error:
+        raise FaultError(faults.ENCODING) from None
+    if not unpacker.eof:
+        raise FaultError(faults.TRUNCATED)
+
+
 def _chunks(response: requests.Response) -> Iterator[bytes]:
     while chunk := response.raw.read1(_CHUNK, decode_content=False):
         yield chunk
 
 
 def _drain(response: requests.Response) -> None:
-    """Read the little that an error says, so that its connection can serve again."""
+    """Read the body of an error, so that the connection can be reused."""
     try:
         whole_body(_chunks(response), "identity", _MOST_ERROR_BYTES)
     except (OSError, HTTPError, FaultError):
@@ -148,7 +196,7 @@ def _drain(response: requests.Response) -> None:
 
 
 def _cause(error: BaseException) -> str:
-    """Name what lies at the bottom of a failure: each library wraps it once more."""
+    """Return the fault of an error by its root cause: each library wraps it once more."""
     chain = list(_chain(error))
     for kinds, cause in _CAUSES:
         if any(isinstance(inner, kinds) for inner in chain):

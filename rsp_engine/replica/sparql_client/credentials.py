@@ -1,8 +1,8 @@
-"""Who asks. Secrets come from the environment, go into a header, and are shown nowhere.
+"""The credentials of a service: read from the environment, sent in a header, never shown.
 
-A service has its own variables, so that the token of one is never sent to another:
-`RSP_SERVICE_DATA_EXAMPLE_ORG_TOKEN`, or `..._USER` and `..._PASSWORD`, for `data.example.org`; a
-port in the URL follows the host. The configuration can name another beginning.
+Each service has its own variables, so that the token of one is never sent to another:
+`RSP_SERVICE_DATA_EXAMPLE_ORG_TOKEN`, or `..._USER` and `..._PASSWORD`, for `data.example.org`. A
+port in the URL follows the host. The configuration can set another prefix.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Credentials(AuthBase):
 
 
 def variables_of(origin: Origin) -> str:
-    """Return the beginning of the names of a service's variables.
+    """Return the prefix of the environment variables of a service.
 
     >>> from rsp_engine.replica.sparql_client.origins import origin_of
     >>> variables_of(origin_of("http://data.example.org:8890/sparql"))
@@ -55,7 +55,7 @@ def variables_of(origin: Origin) -> str:
 
 
 def credentials_of(prefix: str, environment: Mapping[str, str]) -> Credentials:
-    """Read the credentials of a service from its variables; without them there are none.
+    """Read the credentials of a service from its environment variables, if they are set.
 
     >>> credentials_of("RSP_SERVICE_E_ORG", {"RSP_SERVICE_E_ORG_TOKEN": "secret"})
     Credentials(redacted)
@@ -68,7 +68,7 @@ def credentials_of(prefix: str, environment: Mapping[str, str]) -> Credentials:
             raise ServiceError(
                 f"{prefix}_TOKEN and {prefix}_USER are both set", "unset one of them"
             )
-        # A header is one line of visible characters; what is not would be shown in an error.
+        # A header is one line of visible characters; the library would show others in its error.
         if not re.fullmatch(r"[!-~]+", token):
             raise ServiceError(f"{prefix}_TOKEN holds characters that no token has")
         return Credentials(f"Bearer {token}")

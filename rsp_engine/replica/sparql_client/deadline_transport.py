@@ -1,8 +1,8 @@
-"""Connections that keep a deadline.
+"""An HTTP transport with a deadline for the whole exchange.
 
-A socket's own timeout starts anew with each byte, so a server that drips can hold a client as long
-as it likes. Here each read waits for the time that is left until the alarm, and no longer; so do
-the look-up of the host and each of its addresses.
+The timeout of a socket restarts with each byte, so a server that sends slowly can block a client
+for as long as it likes. Here each read waits at most for the time left until the deadline; so do
+the host lookup and the connection to each of its addresses.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Alarm", "DeadlineAdapter"]
 
-_LONGEST_SECONDS = 86_400.0
+_LONGEST_SECONDS = 86_400.0  # a socket takes no infinite timeout
 Address = tuple[Any, ...]
 
 
 @dataclass(slots=True)
 class Alarm:
-    """When to stop, on a clock that never goes back."""
+    """A deadline on a monotonic clock."""
 
     until: float = math.inf
     clock: Callable[[], float] = time.monotonic
 
     def left(self) -> float:
-        """Return the seconds that are left; none is a `TimeoutError`."""
+        """Return the seconds left; raise `TimeoutError` if there are none."""
         left = self.until - self.clock()
         if left <= 0:
             raise TimeoutError("no time is left")
@@ -46,11 +46,11 @@ class Alarm:
 
 
 class DeadlineAdapter(HTTPAdapter):
-    """Makes every connection of a session heed one alarm."""
+    """Gives every connection of a session the same deadline."""
 
     def __init__(self, alarm: Alarm) -> None:
         self._alarm = alarm
-        # Retries are decided, and counted, by the endpoint.
+        # The endpoint decides on retries and counts them.
         super().__init__(pool_connections=1, pool_maxsize=1, max_retries=0)
 
     def init_poolmanager(self, *args: Any, **more: Any) -> None:  # noqa: ANN401 - as requests has it
@@ -73,7 +73,7 @@ class DeadlineAdapter(HTTPAdapter):
 
 
 class _Timed(HTTPConnection):
-    """A connection that heeds an alarm."""
+    """A connection with a deadline."""
 
     _alarm: Alarm
 
@@ -94,16 +94,16 @@ class _Timed(HTTPConnection):
 
 
 class _TimedSocket:
-    """A connected socket, secured or not, that sends and reads in the time that is left."""
+    """A connected socket, plain or TLS, that sends and reads within the time left."""
 
     def __init__(self, inner: socket.socket, alarm: Alarm) -> None:
         self._inner = inner
         self._alarm = alarm
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a socket has
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any attribute of a socket
         return getattr(self._inner, name)
 
-    def sendall(self, data: Any, flags: int = 0) -> None:  # noqa: ANN401 - whatever has bytes
+    def sendall(self, data: Any, flags: int = 0) -> None:  # noqa: ANN401 - any bytes-like object
         self._inner.settimeout(self._alarm.left())
         self._inner.sendall(data, flags)
 
@@ -123,7 +123,7 @@ class _TimedReader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - whatever takes bytes
+    def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - any writable buffer
         self._socket.settimeout(self._alarm.left())
         return self._file.readinto(buffer)
 
@@ -133,7 +133,7 @@ class _TimedReader(io.RawIOBase):
 
 
 def _dial(host: str, port: int, alarm: Alarm) -> socket.socket:
-    """Connect to the first address of a host that answers; each gets its share of the time."""
+    """Connect to the first address of a host that answers; each gets a share of the time left."""
     addresses = _look_up(host, port, alarm)
     failure: OSError = socket.gaierror(f"{host} has no address")
     for place, (family, kind, protocol, _, address) in enumerate(addresses):
@@ -152,7 +152,7 @@ def _dial(host: str, port: int, alarm: Alarm) -> socket.socket:
 
 
 def _look_up(host: str, port: int, alarm: Alarm) -> Sequence[Address]:
-    """Look up a host. The system's call knows no time, so it waits beside."""
+    """Look up a host, in a thread: the system call has no timeout."""
     try:
         flags = socket.AI_NUMERICHOST
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)

@@ -1,7 +1,7 @@
-"""What goes wrong at an endpoint, by name.
+"""The causes of failed requests.
 
-The names are counted in `Fetched.faults` and stand in reports, so they stay as they are. A status
-is named by its number: `status 503`.
+They are counted in `Fetched.faults` and appear in reports and saved states, so the texts are
+stable. An HTTP status has its number as cause: `status 503`.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ CHANGED = "changed between pages"
 
 
 class FaultError(Exception):
-    """A request was not answered. It stays in this room: endpoints count it, and go on.
+    """A request without a complete answer. It stays within `replica`: endpoints catch and count it.
 
-    `status` is the HTTP status, if it is what went wrong, and `retry_after` the seconds that the
-    server asks to be left alone.
+    `status` is the HTTP status, if that is the cause, and `retry_after` the wait in seconds that
+    the server requests.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class FaultError(Exception):
 
 
 def status_cause(status: int) -> str:
-    """Return the name of a status.
+    """Return the cause of an HTTP status.
 
     >>> status_cause(503)
     'status 503'

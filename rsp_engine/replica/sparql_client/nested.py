@@ -1,7 +1,7 @@
-"""SERVICE inside of a SERVICE clause, found before Oxigraph would call it.
+"""The check for a SERVICE nested in a SERVICE clause.
 
-Oxigraph calls by itself whatever a SERVICE in its text names. Nothing that is not configured may be
-called, so an endpoint that asks Oxigraph refuses such a clause.
+Oxigraph itself sends requests for every SERVICE in a query. Only configured services may receive
+requests, so endpoints that evaluate a clause with Oxigraph refuse a nested SERVICE.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["holds_service", "refuse_nested"]
 
-# What can hold the word without meaning it. An IRI has its scheme: a text of full IRIs has no
-# other, and a `<` that compares is then never taken for one.
-_MEANS_NOTHING = re.compile(
+# Tokens in which the word is no keyword. IRIs must have a scheme, as all full IRIs do, so that a
+# comparison with `<` is never mistaken for one.
+_NO_KEYWORD = re.compile(
     r"""
       \"{3}(?:\"{0,2}(?:[^"\\]|\\.))*\"{3} | '{3}(?:'{0,2}(?:[^'\\]|\\.))*'{3}
     | "(?:[^"\\\r\n]|\\.)*" | '(?:[^'\\\r\n]|\\.)*'
@@ -32,7 +32,7 @@ _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U00([0-9A-Fa-f]{6})")
 
 
 def holds_service(body: str) -> bool:
-    r"""Tell whether a text with full IRIs says SERVICE, in doubt that it does.
+    r"""Return whether a text with full IRIs has the keyword SERVICE; if in doubt, True.
 
     >>> holds_service("{ ?service <urn:service> 'a SERVICE' } # SERVICE")
     False
@@ -45,7 +45,7 @@ def holds_service(body: str) -> bool:
 
 
 def _says_service(text: str) -> bool:
-    rest = _MEANS_NOTHING.sub(" ", text)
+    rest = _NO_KEYWORD.sub(" ", text)
     return "service" in rest.lower() or "\\" in rest
 
 
@@ -55,7 +55,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def refuse_nested(pattern: RemotePattern) -> None:
-    """Refuse a clause with a SERVICE inside."""
+    """Raise `ServiceError` for a clause with a nested SERVICE."""
     if holds_service(pattern.body):
         raise ServiceError(
             f"SERVICE <{pattern.service}> holds another SERVICE, which would be called unasked",

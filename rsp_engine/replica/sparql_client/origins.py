@@ -1,4 +1,4 @@
-"""Where requests may go: to the origins that the configuration names, and nowhere else."""
+"""Origins: requests go only to those that the configuration allows."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Origin:
 
 
 def origin_of(url: str) -> Origin:
-    """Return the origin of a URL; one that cannot be asked is refused, and never shown whole.
+    """Return the origin of a URL; raise `ServiceError`, which never shows the URL, if it has none.
 
     >>> print(origin_of("HTTPS://Data.Example.org:443/sparql?key=secret"))
     https://data.example.org
     """
     parts = _split(url)
     if parts.username is not None or parts.password is not None:
-        hint = "leave out what stands before the @, and give it in the environment"
+        hint = "leave out the part before the @, and give it in the environment"
         raise ServiceError("the URL of a service must not hold a user name or a password", hint)
     if parts.scheme not in _PORTS:
         raise ServiceError("the URL of a service must begin with http:// or https://")
@@ -52,7 +52,7 @@ def origin_of(url: str) -> Origin:
 
 
 def allowed_origin(url: str, allowed: Iterable[str]) -> Origin:
-    """Return the origin of a URL if it is that of an allowed one.
+    """Return the origin of a URL; raise `ServiceError` if none of the allowed URLs has it.
 
     >>> print(allowed_origin("http://e.org/sparql", ["http://e.org"]))
     http://e.org
@@ -65,7 +65,7 @@ def allowed_origin(url: str, allowed: Iterable[str]) -> Origin:
 
 
 def _split(url: str) -> SplitResult:
-    # Some of what the standard forbids is taken by one reader for a host, and by the next not.
+    # URL parsers disagree on the host of a URL with forbidden characters.
     if any(c <= " " or c in '\\<>"{}|^`\x7f' or not c.isprintable() for c in url):
         raise ServiceError("the URL of a service must not hold blanks, controls or brackets")
     try:

@@ -1,9 +1,10 @@
-"""Everything, read page by page.
+"""Paged reads of a whole clause.
 
-A server may cut a page where it likes: the next one goes on from there, and only a page with
-nothing new is the end. Each page repeats the last row of the one before. If its key is not there,
-rows came or went in between, and the reading starts again; a new value of a key moves nothing. So
-it does where the same page comes again: a server that takes no heed of OFFSET would never end.
+A server may cut a page anywhere: the next page continues from there, and only a page without new
+rows is the end. Each page overlaps with the last row of the page before. If the key of that row is
+missing, rows were added or removed in between, and the read restarts; a changed value of a key does
+not matter. The read also restarts if a page repeats the one before, since it would never end with a
+server that ignores OFFSET.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Pages", "Rows"]
 
-_MOST_DIVIDED = 100  # a server that refuses even such a part of a page refuses more than its size
+_MOST_DIVIDED = 100  # a server that refuses 1/100 of a page does not refuse because of its size
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of one request; `is_capped` if the server says that it cuts at so many."""
+    """The rows of one request; `is_capped` if the server announces a maximum number of rows."""
 
     rows: Sequence[ResultRow]
     is_capped: bool = False
@@ -47,7 +48,7 @@ class _End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """How a clause is read: so many rows a page, and so often again if it changes meanwhile."""
+    """A paged read with `page_rows` per page, restarted up to `again` times if the data change."""
 
     pattern: RemotePattern
     page_rows: int
@@ -56,7 +57,7 @@ class Pages:
     def read(
         self, ask: Callable[[str], Rows | Act], faults: Counter[str]
     ) -> tuple[Sequence[ResultRow], bool]:
-        """Return the rows, keys in order, and whether these are all."""
+        """Return the rows, in key order, and whether they are complete."""
         rows: Sequence[ResultRow] = ()
         for _ in range(self.again + 1):
             rows, end = self._read_once(ask, faults)
@@ -72,15 +73,16 @@ class Pages:
         last: Sequence[ResultRow] = ()
         limit, is_nested = self.page_rows, False
         while True:
-            again = min(len(rows), 1)
-            text = page_text(self.pattern, limit + again, len(rows) - again, is_nested=is_nested)
+            overlap = min(len(rows), 1)
+            offset = len(rows) - overlap
+            text = page_text(self.pattern, limit + overlap, offset, is_nested=is_nested)
             page = ask(text)
             if isinstance(page, Rows):
-                is_next = not again or self._is_continued(rows[-1], page.rows)
-                if not is_next or _are_repeated(last, page.rows):
+                is_next = not overlap or self._is_continued(rows[-1], page.rows)
+                if not is_next or _is_repeated(last, page.rows):
                     return rows, _End.CHANGED
-                if len(page.rows) > again:
-                    rows += page.rows[again:]
+                if len(page.rows) > overlap:
+                    rows += page.rows[overlap:]
                     last = page.rows
                 elif page.is_capped:
                     faults[ROWS_CUT] += 1
@@ -93,15 +95,15 @@ class Pages:
                 return rows, _End.PART
 
     def _is_continued(self, last: ResultRow, page: Sequence[ResultRow]) -> bool:
-        return bool(page) and self._named(last) == self._named(page[0])
+        return bool(page) and self._overlap_terms(last) == self._overlap_terms(page[0])
 
-    def _named(self, row: ResultRow) -> list[Term | None]:
-        """Return what must be there again; the names of blank nodes need not."""
+    def _overlap_terms(self, row: ResultRow) -> list[Term | None]:
+        """Return the terms that overlapping rows share. Blank node labels differ between pages."""
         names = self.pattern.keys or self.pattern.variables
         terms = [row.get(name) for name in names]
         return [None if isinstance(term, BlankNode) else term for term in terms]
 
 
-def _are_repeated(last: Sequence[ResultRow], page: Sequence[ResultRow]) -> bool:
-    """Tell whether a page is the one before: in order, it could not begin with the last row."""
+def _is_repeated(last: Sequence[ResultRow], page: Sequence[ResultRow]) -> bool:
+    """Return whether a page repeats the last one: a next page would begin with its last row."""
     return page == last and any(row != page[0] for row in page)

@@ -1,4 +1,4 @@
-"""What one call of an endpoint has cost so far, held against its limits."""
+"""The meter of one endpoint call: its cost so far, checked against its limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["RequestMeter"]
 
 @dataclass(slots=True)
 class RequestMeter:
-    """The requests, the time and the faults of a call, from the moment this is made."""
+    """Requests, time and faults of a call. The time starts when the meter is created."""
 
     limits: Limits
     clock: Callable[[], float] = time.monotonic
@@ -33,7 +33,7 @@ class RequestMeter:
         self.until = math.inf if deadline is None else self.clock() + deadline / 1000
 
     def spend(self, longest: float) -> float:
-        """Pay for a request, and return until when it may run; what is spent is a `FaultError`."""
+        """Count a request and return its deadline; raise `FaultError` if a limit is reached."""
         most = self.limits.max_requests
         if most is not None and self.requests >= most:
             raise FaultError(NO_REQUESTS)
@@ -44,11 +44,11 @@ class RequestMeter:
         return min(self.until, now + longest)
 
     def heed(self, until: float) -> None:
-        """Put an end to what takes longer than it may."""
+        """Raise `FaultError` if the time `until` has passed."""
         if self.clock() >= until:
             raise FaultError(TIME_OUT)
 
     def allows(self, wait: float) -> bool:
-        """Tell whether there would be a request, and time for it, after a wait."""
+        """Return whether the limits allow another request after a wait in seconds."""
         most = self.limits.max_requests
         return (most is None or self.requests < most) and self.clock() + wait < self.until

@@ -1,11 +1,11 @@
-"""The text of a request.
+"""The SPARQL text of requests.
 
-Keys travel in a VALUES block, each with its place in the batch, and the answer gives the place
-back: a server may write a number or a language tag in another way than it was asked for. The group
-of the SERVICE clause stands beside the block as it is, so whatever it holds means what it meant.
+Keys are sent in a VALUES block, each with its index in the batch, and rows are assigned to keys by
+this index: a server may return a number or a language tag in another form than in the request. The
+group of the SERVICE clause follows the block unchanged, so it keeps its meaning.
 
-Terms come from streams and can be hostile. Each is built anew, which validates it, and written by
-pyoxigraph; what cannot be written is never asked for.
+Terms come from streams and can be hostile. Each is rebuilt, which validates it, and serialized by
+pyoxigraph; keys that cannot be serialized are never requested.
 """
 
 from __future__ import annotations
@@ -41,14 +41,16 @@ LONG_KEY = "key too long"
 WRONG_KEY = "key that cannot be written"
 
 MOST_KEYS = 100
+"""The default number of keys per batch."""
 MOST_BYTES = 64 * 1024
+"""The default size of a VALUES block in bytes."""
 
 _ESCAPE = re.compile(r"\\\\(?P<u>[uU])|\\.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyBatch:
-    """A request for some keys. `place` is the variable that tells the place of a row's key."""
+    """A request for some keys. `place` is the variable with the index of the key of a row."""
 
     text: str
     place: str
@@ -56,13 +58,13 @@ class KeyBatch:
 
 
 def write_term(term: Term) -> str:
-    r"""Write an IRI or a literal as SPARQL 1.1; what is neither, or not valid, is a `ValueError`.
+    r"""Write an IRI or a literal as SPARQL 1.1; raise `ValueError` for any other or invalid term.
 
     >>> print(write_term(Literal('" } #', language="en")))
     "\" } #"@en
 
-    Some servers undo `\u` before they read the text, even behind an escaped backslash. So the
-    letter after one is escaped itself, which means the same to all of them.
+    Some servers decode `\u` before they parse the query, even after an escaped backslash. So the
+    letter after a backslash is itself escaped, which all servers read the same.
 
     >>> print(write_term(Literal(r"\u0022")))
     "\\\u00750022"
@@ -92,7 +94,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def unaskable(key: Key, most_bytes: int = MOST_BYTES) -> str | None:
-    """Say why a key can never be asked for, if so.
+    """Return the fault of a key that no request can hold, else None.
 
     >>> unaskable((NamedNode("http://example.org/a"), BlankNode("b")))
     'blank node key'
@@ -106,7 +108,7 @@ def unaskable(key: Key, most_bytes: int = MOST_BYTES) -> str | None:
 
 
 def place_variable(pattern: RemotePattern) -> str:
-    """Return a variable that the clause does not have."""
+    """Return a variable that does not occur in the clause."""
     name = "place"
     while name in pattern.body or name in pattern.keys or name in pattern.variables:
         name += "_"
@@ -114,7 +116,7 @@ def place_variable(pattern: RemotePattern) -> str:
 
 
 def batch_of(pattern: RemotePattern, keys: Sequence[Key]) -> KeyBatch:
-    """Ask for some keys, all of which can be asked for.
+    """Return the request for keys, none of them `unaskable`.
 
     >>> from rsp_engine.replica.pattern import RemotePattern
     >>> pattern = RemotePattern("http://e.org/s", "{ ?k <http://e.org/p> ?v }", ("k",), ("v",))
@@ -137,30 +139,31 @@ def batches(
     most_keys: int = MOST_KEYS,
     most_bytes: int = MOST_BYTES,
 ) -> Iterator[KeyBatch]:
-    """Cut keys into batches: so many keys, or so many bytes of VALUES, whichever is less."""
-    held: list[Key] = []
+    """Split keys into batches of at most `most_keys` keys and `most_bytes` bytes of VALUES."""
+    batch: list[Key] = []
     size = 0
     for key in dict.fromkeys(keys):
-        more = len(_row(key, most_keys).encode()) + 1
-        if held and (len(held) == most_keys or size + more > most_bytes):
-            yield batch_of(pattern, held)
-            held, size = [], 0
-        held.append(key)
-        size += more
-    if held:
-        yield batch_of(pattern, held)
+        row_size = len(_row(key, most_keys).encode()) + 1
+        if batch and (len(batch) == most_keys or size + row_size > most_bytes):
+            yield batch_of(pattern, batch)
+            batch, size = [], 0
+        batch.append(key)
+        size += row_size
+    if batch:
+        yield batch_of(pattern, batch)
 
 
 def whole_text(pattern: RemotePattern) -> str:
-    """Ask for everything, keys first."""
+    """Return the request for the whole clause, keys first."""
     head = _variables((*pattern.keys, *pattern.variables)) or "*"
     return f"SELECT {head} WHERE {pattern.body}"
 
 
 def page_text(pattern: RemotePattern, limit: int, offset: int, *, is_nested: bool = False) -> str:
-    """Ask for a page of everything; the rows of a key stand together.
+    """Return the request for a page of the whole clause; the rows of a key are adjacent.
 
-    Some servers sort only so many rows for a page. Nested, they sort all, and cut the page after.
+    Some servers limit the number of rows that they sort for a page. With `is_nested`, a subquery
+    makes them sort all rows before they cut the page.
     """
     head = _variables((*pattern.keys, *pattern.variables))
     ordered = whole_text(pattern) + (f" ORDER BY {head}" if head else "")

@@ -1,8 +1,7 @@
-"""SPARQL results in JSON, read tolerantly.
+"""A tolerant reader of SPARQL results in JSON.
 
-What is only sloppy is read: missing heads, members that nobody asked for, `typed-literal`, a byte
-order mark. What is not all there is not read at all. (SPARQL 1.1 Query Results JSON Format,
-section 3.)
+It accepts harmless deviations: a missing head, unknown members, `typed-literal`, a byte order mark.
+It rejects incomplete documents. (SPARQL 1.1 Query Results JSON Format, section 3.)
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["read_results", "result_rows"]
 
-_AT_ONCE = 1000  # rows that are read without a look at the time
+_AT_ONCE = 1000  # rows between two checks of the deadline
 
 
 def read_results(data: bytes, heed: Callable[[], object] = bool) -> list[ResultRow]:
-    """Read a document. `heed` is called now and then, and may put an end to it.
+    """Read the rows of a document. `heed` is called regularly and may raise to stop it.
 
     >>> read_results(b'{"results": {"bindings": [{"a": {"type": "literal", "value": "1"}}]}}')
     [{'a': <Literal value=1 datatype=<NamedNode value=http://www.w3.org/2001/XMLSchema#string>>}]
@@ -41,24 +40,24 @@ def read_results(data: bytes, heed: Callable[[], object] = bool) -> list[ResultR
         text = data.decode(json.detect_encoding(data))
         document = json.loads(text)
     except json.JSONDecodeError as error:
-        raise FaultError(_why(error)) from None
+        raise FaultError(_cause(error)) from None
     except UnicodeDecodeError as error:
-        breaks_off = error.reason == "unexpected end of data"
-        raise FaultError(TRUNCATED if breaks_off else NOT_JSON) from None
+        is_cut = error.reason == "unexpected end of data"
+        raise FaultError(TRUNCATED if is_cut else NOT_JSON) from None
     except (ValueError, RecursionError):
         raise FaultError(NOT_JSON) from None
     return result_rows(document, heed)
 
 
-def _why(error: json.JSONDecodeError) -> str:
-    """Tell a document that breaks off from one that is none."""
+def _cause(error: json.JSONDecodeError) -> str:
+    """Return whether a document is truncated or not JSON at all, as a cause."""
     text = error.doc.strip()
-    breaks_off = error.msg.startswith("Unterminated") or error.pos >= len(error.doc.rstrip()) - 5
-    return TRUNCATED if not text or (text.startswith("{") and breaks_off) else NOT_JSON
+    is_cut = error.msg.startswith("Unterminated") or error.pos >= len(error.doc.rstrip()) - 5
+    return TRUNCATED if not text or (text.startswith("{") and is_cut) else NOT_JSON
 
 
 def result_rows(document: object, heed: Callable[[], object] = bool) -> list[ResultRow]:
-    """Return the rows of a document that has been read as JSON."""
+    """Return the rows of a parsed JSON document."""
     match document:
         case {"results": {"bindings": list(bindings)}}:
             rows: list[ResultRow] = []
@@ -75,8 +74,8 @@ def _row(binding: object) -> ResultRow:
     return {name: _term(value) for name, value in binding.items() if value}
 
 
-def _term(value: Any) -> Term | None:  # noqa: ANN401 - whatever JSON holds
-    """Return the term, or nothing if it is none that the engine can hold."""
+def _term(value: Any) -> Term | None:  # noqa: ANN401 - any JSON value
+    """Return the term, or None if the engine does not support it."""
     try:
         kind, text = value["type"], value["value"]
         if not isinstance(text, str):
@@ -86,7 +85,7 @@ def _term(value: Any) -> Term | None:  # noqa: ANN401 - whatever JSON holds
         if kind in ("literal", "typed-literal"):
             return _literal(text, value)
         if kind == "bnode":
-            # Servers use labels that are not RDF's.
+            # Some servers use labels that are not valid in RDF.
             digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
             return BlankNode(f"b{digest}")
     except (ValueError, KeyError, TypeError):
@@ -94,10 +93,10 @@ def _term(value: Any) -> Term | None:  # noqa: ANN401 - whatever JSON holds
     return None
 
 
-def _literal(text: str, more: dict[str, object]) -> Term | None:
-    language = more.get("xml:lang") or more.get("lang")
-    datatype = more.get("datatype")
-    if more.get("its:dir"):
+def _literal(text: str, members: dict[str, object]) -> Term | None:
+    language = members.get("xml:lang") or members.get("lang")
+    datatype = members.get("datatype")
+    if members.get("its:dir"):
         return None
     if isinstance(language, str):
         return Literal(text, language=language)

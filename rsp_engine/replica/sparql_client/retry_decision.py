@@ -1,8 +1,8 @@
-"""What to do after a fault: ask again, ask for less, or stop.
+"""The decision after a fault: retry, ask for less, or stop.
 
-A query that timed out is never repeated: the server may still be at work on it. A refused batch is
-halved, since it may have been too long, or its answer too large. A server that asks for patience,
-or breaks off, is asked again. All else is for people to mend.
+A query that timed out is never retried: the server may still be working on it. A refused batch is
+halved, since the request or its answer may have been too large. A request is retried if the server
+asks to wait, or if the connection breaks. Any other fault needs an operator.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Act(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RetryDecision:
-    """What to do next, and how many seconds to wait before."""
+    """What to do next, and how many seconds to wait first."""
 
     act: Act
     wait: float = 0.0
@@ -44,7 +44,7 @@ class RetryDecision:
 def decide_retry(
     fault: FaultError, tries: int, retries: int, *, is_divisible: bool
 ) -> RetryDecision:
-    """Judge a request that has been tried `tries` times.
+    """Decide on a request that has failed `tries` times.
 
     >>> from rsp_engine.replica.sparql_client.faults import FaultError
     >>> decide_retry(FaultError("status 503", 503, 2.0), tries=1, retries=2, is_divisible=True)
@@ -63,5 +63,5 @@ def decide_retry(
         return RetryDecision(
             Act.AGAIN, _FIRST_WAIT_SECONDS * 2 ** (tries - 1) if wait is None else wait
         )
-    # What is refused alone is left out; the rest may still be answered.
+    # A single key that is refused is skipped; the others may still be answered.
     return RetryDecision(Act.LESS if is_less else Act.STOP)

@@ -1,8 +1,8 @@
-"""From rows of a remote answer to the answers of keys.
+"""The conversion of result rows into answers by key.
 
-An answer is whole or it is none: a key with one value that cannot be read is not answered. The
-solutions of a key stand in an order of their own, and its blank nodes get names that depend on the
-key alone, so two answers that say the same are equal.
+An answer is complete or missing: a key with one unreadable term is not answered. The solutions of
+a key are sorted, and its blank nodes get labels that depend on the key only, so equivalent answers
+are equal.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 ResultRow = Mapping[str, Term | None]
-"""A row as it came. A variable without a value is absent; a value that is no term is nothing."""
+"""A row as received. Unbound variables are absent; an unreadable term is None."""
 
 BAD_TERM = "bad term"
 FOREIGN_ROW = "row of no key"
@@ -45,32 +45,33 @@ RowFaults = dict[str, int]
 
 
 def answers_of_batch(batch: KeyBatch, rows: Iterable[ResultRow]) -> tuple[Answers, RowFaults]:
-    """Return what a whole document says of the keys of a batch: a key without rows has none.
+    """Return the answers of the keys of a batch; a key without rows has no solutions.
 
-    A row that belongs to no key makes the document one that was not asked for.
+    If a row belongs to no key of the batch, the document is no answer to it: there are no answers.
     """
-    found: list[list[ResultRow]] = [[] for _ in batch.keys]
+    rows_by_key: list[list[ResultRow]] = [[] for _ in batch.keys]
     for row in rows:
         place = _place(row.get(batch.place), len(batch.keys))
         if place is None:
             return {}, {FOREIGN_ROW: 1}
-        found[place].append({name: term for name, term in row.items() if name != batch.place})
-    return _whole_answers(zip(batch.keys, found, strict=True))
+        rows_by_key[place].append({name: term for name, term in row.items() if name != batch.place})
+    return _whole_answers(zip(batch.keys, rows_by_key, strict=True))
 
 
 def answers_of_whole(
     pattern: RemotePattern, rows: Sequence[ResultRow], *, is_all: bool = True
 ) -> tuple[Answers, RowFaults]:
-    """Return what the rows of the whole clause say, key by key.
+    """Return the answers by key in the rows of the whole clause.
 
-    Rows that are not all there are, in the order of the keys, may lack some of their last key: it
-    is left out. A blank node as a key can never be joined, and a row without a key belongs to none.
+    Unless `is_all`, the rows are a prefix in key order, which may lack rows of its last key: that
+    key is left out. Rows whose key is a blank node are skipped, since no join can match them, and
+    rows without a key are faults.
     """
-    found: dict[Key, list[ResultRow]] = defaultdict(list)
+    rows_by_key: dict[Key, list[ResultRow]] = defaultdict(list)
     faults: RowFaults = {}
     key: Key = ()
     if not pattern.keys and is_all:
-        found[()] = []
+        rows_by_key[()] = []
     for row in rows:
         terms = [row.get(name) for name in pattern.keys]
         key = tuple(term for term in terms if term is not None)
@@ -79,11 +80,11 @@ def answers_of_whole(
             cause = BAD_TERM if is_there else UNBOUND_KEY
             faults[cause] = faults.get(cause, 0) + 1
         elif not any(isinstance(term, BlankNode) for term in key):
-            found[key].append({n: term for n, term in row.items() if n not in pattern.keys})
+            rows_by_key[key].append({n: term for n, term in row.items() if n not in pattern.keys})
     if not is_all:
-        found.pop(key, None)
-    answers, more = _whole_answers(found.items())
-    for cause, count in more.items():
+        rows_by_key.pop(key, None)
+    answers, unreadable = _whole_answers(rows_by_key.items())
+    for cause, count in unreadable.items():
         faults[cause] = faults.get(cause, 0) + count
     return answers, faults
 
@@ -95,10 +96,10 @@ def _place(term: Term | None, size: int) -> int | None:
     return place if place < size else None
 
 
-def _whole_answers(found: Iterable[tuple[Key, list[ResultRow]]]) -> tuple[Answers, RowFaults]:
+def _whole_answers(rows_by_key: Iterable[tuple[Key, list[ResultRow]]]) -> tuple[Answers, RowFaults]:
     answers: Answers = {}
     bad = 0
-    for key, rows in found:
+    for key, rows in rows_by_key:
         solutions = [_readable(row) for row in rows]
         readable = [solution for solution in solutions if solution is not None]
         if len(readable) == len(rows):
@@ -128,7 +129,7 @@ def _in_order(key: Key, solutions: list[dict[str, Term]]) -> tuple[RemoteSolutio
 
 
 def _order(solution: dict[str, Term]) -> list[tuple[str, str]]:
-    """Blank nodes are equal in order: the names they came with say nothing."""
+    """Return the sort key of a solution. Blank nodes are equal: their labels are arbitrary."""
     return [
         (name, "" if isinstance(term, BlankNode) else str(term))
         for name, term in sorted(solution.items(), key=lambda item: item[0])

@@ -1,1 +1,1 @@
-"""The replica: what is held of remote data, and how old it is."""
+"""The store of the replica: keys, remote solutions, and their freshness."""

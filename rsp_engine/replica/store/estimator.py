@@ -1,20 +1,19 @@
-"""How often the remote value of a key changes, learned from what refreshes show.
+"""The estimator of change intervals: how often the remote value of a key changes.
 
-A refresh tells whether a value changed since the refresh before, and not how often. If changes
-come as a Poisson process of rate r, a value is unchanged after a time t with probability
-exp(-rt), whatever the times between refreshes. The rate that makes the observations likeliest
-solves
+A refresh shows whether a value changed since the refresh before, not how often. If changes are a
+Poisson process of rate r, a value is unchanged after a time t with probability exp(-rt), whatever
+the times between refreshes. The maximum-likelihood rate solves
 
     sum over changed t of t / (exp(rt) - 1)  =  sum over unchanged t of t
 
 (Cho, Garcia-Molina: Estimating frequency of change. ACM Transactions on Internet Technology 3(3),
-2003, section on irregular accesses). Their estimator is infinite where every refresh showed a
-change, and zero where none did. Here a key begins instead with what is shared by all keys: `weight`
-changes at the mean rate of all keys so far, as observed. With this prior (a gamma distribution)
-there is always one solution; the more a key shows by itself, the less the prior matters.
+2003, section on irregular accesses). Their estimator is infinite if every refresh showed a change,
+and zero if none did. Here each key has a prior shared by all keys: `weight` changes at the mean
+rate of all keys so far. With this prior (a gamma distribution) there is always one solution, and
+the prior matters less the more observations a key has.
 
-The times of a key are kept in classes, each four times as wide as the one before, with their
-number and their sum: within a class the mean time stands for all.
+The times of a key are kept as a histogram, whose classes are each four times as wide as the one
+before, with count and sum. All times of a class are approximated by their mean.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ __all__ = [
 
 FOREVER = 1 << 60
 """The longest interval in milliseconds: sums with an instant stay within 64 bits."""
-_CLASSES = 16  # the last begins with a year and more
+_CLASSES = 16  # the last begins at 4^15 ms, some 12 days
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredIntervals:
-    """Every key is said to change once in so many milliseconds."""
+    """One change interval for all keys, in milliseconds, set by the user."""
 
     tag: ClassVar[str] = "declared"
 
@@ -59,9 +58,10 @@ class DeclaredIntervals:
 
 @dataclass(frozen=True, slots=True)
 class LearnedIntervals:
-    """Intervals are learned. `initial` is taken before anything is known, as one change seen.
+    """Change intervals learned from refreshes.
 
-    `weight` is how many changes of its own make a key count as much as all keys together.
+    `initial` is the interval in milliseconds before the first observation; it counts as one
+    observed change. `weight` is the weight of the shared prior, in observed changes of a key.
     """
 
     tag: ClassVar[str] = "learned"
@@ -80,29 +80,29 @@ Estimation = DeclaredIntervals | LearnedIntervals
 
 
 class Estimator(Protocol):
-    """Knows the change intervals of keys, which are dense numbers."""
+    """Estimates the change intervals of keys, which are dense numbers."""
 
     def observe(self, numbers: Integers, elapsed: Integers, changed: Booleans) -> None:
-        """Take in refreshes of different keys, and the positive times since the ones before."""
+        """Learn from refreshes of distinct keys, each a positive time after the refresh before."""
 
     def intervals(self, numbers: Integers) -> Integers:
         """Return the expected time from one change to the next, in whole milliseconds."""
 
     def forget(self, numbers: Integers) -> None:
-        """Forget what is known of these keys."""
+        """Forget the observations of these keys."""
 
     def rows(self, numbers: Integers) -> list[Any]:
-        """Return as plain data what is known of each of these keys."""
+        """Return the observations of each of these keys as plain data."""
 
     def shared(self) -> Any:  # noqa: ANN401 - plain data
-        """Return as plain data what is known of all keys together."""
+        """Return the observations shared by all keys as plain data."""
 
     def restore(self, numbers: Integers, rows: Sequence[Any], shared: Any) -> None:  # noqa: ANN401
-        """Take up what was saved of these keys, and of all together."""
+        """Restore the saved observations of these keys, and the shared ones."""
 
 
 def estimator(estimation: Estimation) -> Estimator:
-    """Return an estimator that knows nothing yet."""
+    """Return an estimator without observations."""
     return (
         _Constant(estimation) if isinstance(estimation, DeclaredIntervals) else _Poisson(estimation)
     )
@@ -134,7 +134,7 @@ class _Constant:
 class _Poisson:
     def __init__(self, learned: LearnedIntervals) -> None:
         self._learned = learned
-        # One row a key: per class the number and the sum of times with a change; the sum without.
+        # One row per key: count and sum of the times with a change, by class; sum of those without.
         self._counts = np.zeros((0, _CLASSES), dtype=np.int64)
         self._times = np.zeros((0, _CLASSES), dtype=np.int64)
         self._unchanged = np.zeros(0, dtype=np.int64)
@@ -158,7 +158,7 @@ class _Poisson:
         self._share()
 
     def _share(self) -> None:
-        """Work out the mean interval of all keys."""
+        """Update the mean interval of all keys."""
         unchanged = np.array([self._shared_unchanged], dtype=np.int64)
         counts, times = self._shared_counts[None, :], self._shared_times[None, :]
         self._mean = float(1 / rates(counts, times, unchanged, 1.0, self._learned.initial)[0])
@@ -178,10 +178,10 @@ class _Poisson:
     def _grow(self, size: int) -> None:
         missing = size - len(self._unchanged)
         if missing > 0:
-            more = max(missing, len(self._unchanged))
-            self._counts = np.pad(self._counts, ((0, more), (0, 0)))
-            self._times = np.pad(self._times, ((0, more), (0, 0)))
-            self._unchanged = np.pad(self._unchanged, (0, more))
+            added = max(missing, len(self._unchanged))
+            self._counts = np.pad(self._counts, ((0, added), (0, 0)))
+            self._times = np.pad(self._times, ((0, added), (0, 0)))
+            self._unchanged = np.pad(self._unchanged, (0, added))
 
     def rows(self, numbers: Integers) -> list[Any]:
         self._grow(int(numbers.max(initial=-1)) + 1)
@@ -220,7 +220,7 @@ def _class_of(times: Integers) -> Integers:
 
 
 def _classes(counts: Integers, times: Integers) -> list[list[int]]:
-    """Return the classes that are not empty: which, how many times, and their sum."""
+    """Return the classes that are not empty: index, count and sum."""
     return [[int(c), int(counts[c]), int(times[c])] for c in np.flatnonzero(counts)]
 
 
@@ -232,29 +232,29 @@ def _set(counts: Integers, times: Integers, classes: Sequence[Sequence[int]]) ->
 def rates(
     counts: Integers, times: Integers, unchanged: Integers, weight: float, exposure: float
 ) -> Floats:
-    """Return the likeliest rate of each row: changes in one millisecond.
+    """Return the most likely rate of each row, in changes per millisecond.
 
-    `counts` and `times` hold for each class of times with a change how many there are and their
-    sum, `unchanged` the sum of the times without; the prior is `weight` changes in `exposure`
-    milliseconds. With x/(exp(x)-1) = h(x), the rate is where
+    `counts` and `times` are the count and the sum of the times with a change, by class, and
+    `unchanged` the sum of the times without; the prior is `weight` changes in `exposure`
+    milliseconds. With h(x) = x/(exp(x)-1), the rate solves
 
         weight + sum of counts * h(rate * mean time) = rate * (unchanged + exposure)
 
-    The left side falls from its value at 0 and is convex, and 1 - x/2 lies below h(x). So Newton's
-    method, begun where this bound meets the right side, comes up to the rate and never passes it.
+    The left side is decreasing and convex in the rate, and 1 - x/2 is a lower bound of h(x). So
+    Newton's method, started where this bound meets the right side, converges from below.
     """
     means = times / np.maximum(counts, 1)
-    without = unchanged + exposure
-    found: Floats = (weight + counts.sum(axis=1)) / (without + times.sum(axis=1) / 2)
+    linear = unchanged + exposure
+    result: Floats = (weight + counts.sum(axis=1)) / (linear + times.sum(axis=1) / 2)
     for _ in range(100):
-        x = np.minimum(found[:, None] * means, 50.0)  # where h is nothing beside the rest
-        value = weight + (counts * _h(x)).sum(axis=1) - found * without
-        slope = (times * _h_slope(x)).sum(axis=1) - without
+        x = np.minimum(result[:, None] * means, 50.0)  # beyond 50, h is negligible
+        value = weight + (counts * _h(x)).sum(axis=1) - result * linear
+        slope = (times * _h_slope(x)).sum(axis=1) - linear
         step = -value / slope
-        found = found + np.maximum(step, 0)
-        if not (step > 1e-12 * found).any():
+        result = result + np.maximum(step, 0)
+        if not (step > 1e-12 * result).any():
             break
-    return found
+    return result
 
 
 def _h(x: Floats) -> Floats:
@@ -267,5 +267,5 @@ def _h(x: Floats) -> Floats:
 def _h_slope(x: Floats) -> Floats:
     small = x < 1e-4
     safe = np.where(small, 1.0, x)
-    more = np.expm1(safe)
-    return np.where(small, x / 6 - 0.5, (more - safe * (more + 1)) / more**2)
+    growth = np.expm1(safe)
+    return np.where(small, x / 6 - 0.5, (growth - safe * (growth + 1)) / growth**2)

@@ -1,4 +1,4 @@
-"""What is known of the age of held values: one array a fact, one place a key."""
+"""The freshness of the values in the replica: one array per attribute, one row per key."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 __all__ = ["NEVER", "FreshnessTable"]
 
 NEVER = -FOREVER
-"""The time of what did not happen: before every instant, and safe to reckon with."""
+"""The time of an event that did not happen: before every instant, without overflow in sums."""
 
 _TIMES = ("last_refresh", "last_change", "best_before", "interval")
 
 
 class FreshnessTable:
-    """Grows with the keys. A key that is not known was refreshed `NEVER`, with an interval of 1.
+    """Refresh and change times of keys, which are dense numbers.
 
-    The change of a key that was fetched once only is when it was fetched.
+    An unknown key has `NEVER` as its times, and a change interval of 1. The first refresh of a key
+    counts as its last change.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,7 @@ class FreshnessTable:
         self.interval: Integers = np.zeros(0, dtype=np.int64)
 
     def grow(self, size: int) -> None:
-        """Make room for the keys below `size`; the arrays double, so this costs little."""
+        """Make room for the keys below `size`. Arrays double: amortised O(1) per key."""
         old = len(self.is_known)
         if size <= old:
             return
@@ -47,11 +48,11 @@ class FreshnessTable:
         self.forget(np.arange(old, old + more))
 
     def entries(self, numbers: Integers) -> Entries:
-        """Return what policies look at."""
+        """Return the entries of keys, the input of policies."""
         return Entries(*(getattr(self, name).take(numbers) for name in _TIMES))
 
     def renew(self, numbers: Integers, changed: Booleans, interval: Integers, now: int) -> None:
-        """Note a refresh of some keys, and what it showed."""
+        """Record a refresh of keys, and whether each has changed."""
         first_or_changed = numbers[changed | ~self.is_known[numbers]]
         self.last_change[first_or_changed] = now
         self.is_known[numbers] = True
@@ -60,22 +61,22 @@ class FreshnessTable:
         self.best_before[numbers] = now + interval
 
     def doubt(self, numbers: Integers, now: int) -> None:
-        """Note that some keys are not fresh any more, whatever was expected of them."""
+        """Mark keys as stale, whatever their best-before time was."""
         self.best_before[numbers] = np.minimum(self.best_before[numbers], now)
 
     def forget(self, numbers: Integers) -> None:
-        """Know nothing of some keys any more."""
+        """Reset keys to unknown."""
         self.is_known[numbers] = False
         self.last_refresh[numbers] = self.last_change[numbers] = NEVER
         self.best_before[numbers] = NEVER
         self.interval[numbers] = 1
 
     def rows(self, numbers: Integers) -> list[list[int]]:
-        """Return the facts of known keys as plain data, a row for each."""
+        """Return the attributes of known keys as plain data, a row for each."""
         return np.array([getattr(self, name)[numbers] for name in _TIMES]).T.tolist()  # type: ignore[no-any-return]
 
     def restore(self, numbers: Integers, rows: Sequence[Sequence[int]]) -> None:
-        """Take up what was saved of these keys."""
+        """Restore the saved rows of these keys."""
         self.is_known[numbers] = True
         columns = np.array(rows, dtype=np.int64).reshape(len(numbers), len(_TIMES)).T
         for name, column in zip(_TIMES, columns, strict=True):

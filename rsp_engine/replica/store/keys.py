@@ -1,4 +1,4 @@
-"""The numbers of keys: terms outside, small integers inside."""
+"""The key dictionary: maps keys, which are terms, to small integers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["Keys"]
 
 
 class Keys:
-    """Gives each key the smallest number that is free; a key keeps it until it is forgotten.
+    """Assigns each key the smallest free number; a key keeps it until it is forgotten.
 
-    So tables by number are no longer than the most keys that were ever known at once. Numbers say
-    nothing about the order of keys: `in_order` and `precedence` do.
+    So arrays indexed by number are no longer than the largest number of keys known at once. Numbers
+    say nothing about the order of keys: use `in_order` and `precedence`.
 
     >>> from pyoxigraph import Literal
     >>> keys = Keys()
@@ -44,9 +44,9 @@ class Keys:
         self._numbers: dict[Key, int] = {}
         self._blocks = RowBlocks()
         self._free: list[int] = []  # a heap
-        self._order: dict[int, tuple[str, ...]] = {}  # of those whose order was asked for
+        self._order: dict[int, tuple[str, ...]] = {}  # cached sort keys
         self.size = 0
-        """No number is as large."""
+        """One more than the largest number assigned so far."""
         for key in keys:
             self.number(key)
 
@@ -60,7 +60,7 @@ class Keys:
         return self._keys[number]
 
     def number(self, key: Key) -> int:
-        """Return the number of a key, a new one if it has none."""
+        """Return the number of a key; assign one if it has none."""
         number = self._numbers.get(key)
         if number is None:
             number = heappop(self._free) if self._free else self.size
@@ -70,7 +70,7 @@ class Keys:
         return number
 
     def numbers(self, keys: Collection[Key]) -> Integers:
-        """Return the numbers of keys, in their order."""
+        """Return the numbers of keys, in the given order; assign missing ones."""
         return np.fromiter(map(self.number, keys), dtype=np.int64, count=len(keys))
 
     def every(self) -> Integers:
@@ -78,11 +78,11 @@ class Keys:
         return np.array(sorted(self._keys), dtype=np.int64)
 
     def of(self, numbers: Iterable[int] | Integers) -> list[Key]:
-        """Return the keys of numbers, in their order."""
+        """Return the keys of numbers, in the given order."""
         return [self._keys[int(number)] for number in numbers]
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Forget keys: their numbers are given to others."""
+        """Forget keys and free their numbers for other keys."""
         for number in numbers:
             del self._numbers[self._keys.pop(number)]
             self._order.pop(number, None)
@@ -94,30 +94,31 @@ class Keys:
         return np.array(sorted(numbers.tolist(), key=self._order_of), dtype=np.int64)
 
     def precedence(self, numbers: Integers, scores: Floats) -> Integers:
-        """Return the ranks of keys by their scores, and of equal scores by term order.
+        """Return the ranks of keys by ascending score, with ties broken by term order.
 
-        A rank depends on the key and not on its number, so it may break ties.
+        A rank does not depend on the number of a key, so it is a deterministic tie-breaker.
         """
         order = np.argsort(scores, kind="stable")
-        rising = scores[order]
-        is_other = (rising[1:] != rising[:-1]) & ~(np.isnan(rising[1:]) & np.isnan(rising[:-1]))
-        starts = np.flatnonzero(np.concatenate(([True], is_other, [True])))
+        sorted_scores = scores[order]
+        before, after = sorted_scores[:-1], sorted_scores[1:]
+        differ = (after != before) & ~(np.isnan(after) & np.isnan(before))
+        starts = np.flatnonzero(np.concatenate(([True], differ, [True])))
         for run in np.flatnonzero(np.diff(starts) > 1).tolist():
             tied = order[starts[run] : starts[run + 1]]
-            known = [self._order_of(number) for number in numbers[tied].tolist()]
-            tied[:] = tied[sorted(range(len(tied)), key=known.__getitem__)]
+            sort_keys = [self._order_of(number) for number in numbers[tied].tolist()]
+            tied[:] = tied[sorted(range(len(tied)), key=sort_keys.__getitem__)]
         ranks = np.empty(len(numbers), dtype=np.int64)
         ranks[order] = np.arange(len(numbers))
         return ranks
 
     def _order_of(self, number: int) -> tuple[str, ...]:
-        found = self._order.get(number)
-        if found is None:
-            found = self._order[number] = tuple(map(full_key, self._keys[number]))
-        return found
+        sort_key = self._order.get(number)
+        if sort_key is None:
+            sort_key = self._order[number] = tuple(map(full_key, self._keys[number]))
+        return sort_key
 
     def state(self) -> dict[str, Any]:
-        """Return the keys as plain data, with their numbers, and how many there are."""
+        """Return the keys with their numbers, as plain data."""
         return {"size": len(self._keys), "keys": self._blocks.state(self._keys, self._rows)}
 
     def _rows(self, numbers: list[int]) -> list[list[Any]]:
@@ -125,19 +126,19 @@ class Keys:
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> Keys:
-        """Return what was saved, with the same numbers."""
-        made = cls()
-        made.restore(state)
-        return made
+        """Return the keys of a saved state, with the same numbers."""
+        keys = cls()
+        keys.restore(state)
+        return keys
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up what was saved, before any key has a number here."""
+        """Restore a saved state into an empty dictionary."""
         rows: list[list[Any]] = rows_of(state["keys"], state["size"])
         terms = iter(read_terms([text for _, *key in rows for text in key]))
         self._keys = {number: tuple(islice(terms, len(key))) for number, *key in rows}
         self._numbers = {key: number for number, key in self._keys.items()}
         if len(self._numbers) != len(rows) or min(self._keys, default=0) < 0:
-            raise ValueError("a key stands twice, or has a number below 0")
+            raise ValueError("a key occurs twice, or has a negative number")
         self.size = max(self._keys, default=-1) + 1
         self._free = [number for number in range(self.size) if number not in self._keys]
         heapify(self._free)

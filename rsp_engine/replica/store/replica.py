@@ -1,10 +1,10 @@
-"""The replica: the local copy of remote data, with what is known about its age.
+"""The replica: a local copy of remote data, with the freshness of each key.
 
-(AcquaTop, section 3.2 and Algorithm 5: `UpdateReplica` compares what is fetched with what is held,
-and gives back what changed.)
+(AcquaTop, section 3.2 and Algorithm 5: `UpdateReplica` compares the fetched values with those in
+the replica, and returns the changed keys.)
 
-A full replica is loaded from a snapshot. A bounded one holds at most `capacity` keys, those used
-last; what it drops it does not know any more, so it is a cold miss when it is needed again.
+A full replica is loaded from a snapshot. A bounded replica holds the `capacity` most recently used
+keys. A dropped key is unknown: it is a cold miss when it is needed again.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 __all__ = ["Replica", "ReplicaConfig"]
 
 VERSION = 2
+"""The version of the saved state."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaConfig:
-    """What is held: the data of a SERVICE clause, of all keys or of `capacity` of them."""
+    """The configuration of a replica: its SERVICE clause, and `capacity` if it is bounded."""
 
     pattern: RemotePattern
     estimation: Estimation = field(default_factory=LearnedIntervals)
@@ -50,241 +51,242 @@ class ReplicaConfig:
 
 
 class Replica:
-    """Key -> remote solutions. Keys are terms in what is fetched, and numbers everywhere else.
+    """Maps keys to remote solutions. Keys are terms in fetched answers, and numbers elsewhere.
 
-    A key that is not known has no solutions. One that is known may have none either: then the
-    remote side said so.
+    An unknown (cold) key has no solutions. A known key may have none either: then it has none at
+    the remote side.
     """
 
     def __init__(self, config: ReplicaConfig, keys: Keys | None = None) -> None:
         self.config = config
         self.keys = Keys() if keys is None else keys
         self._estimator: Estimator = estimator(config.estimation)
-        self._facts = FreshnessTable()
-        self._held: MutableMapping[int, tuple[RemoteSolution, ...]]
-        self._held = {} if config.capacity is None else LRUCache(config.capacity)
+        self._freshness = FreshnessTable()
+        self._values: MutableMapping[int, tuple[RemoteSolution, ...]]
+        self._values = {} if config.capacity is None else LRUCache(config.capacity)
         self._blocks = RowBlocks()
         self._dropped: set[int] = set()
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._values)
 
     def is_known(self, numbers: Integers) -> Booleans:
-        """Tell which keys are held; the others are cold misses."""
-        self._facts.grow(self.keys.size)
-        return self._facts.is_known[numbers]
+        """Return which keys are known; the others are cold."""
+        self._freshness.grow(self.keys.size)
+        return self._freshness.is_known[numbers]
 
     def entries(self, numbers: Integers) -> Entries:
-        """Return what policies look at, in the order of the numbers."""
-        self._facts.grow(self.keys.size)
-        return self._facts.entries(numbers)
+        """Return the entries of keys, the input of policies, in the order of the numbers."""
+        self._freshness.grow(self.keys.size)
+        return self._freshness.entries(numbers)
 
     def values(self, numbers: Iterable[int] | Integers) -> list[tuple[RemoteSolution, ...]]:
-        """Return the solutions of keys. A bounded replica takes this as use of them."""
-        return [self._held.get(int(number), ()) for number in numbers]
+        """Return the solutions of keys. In a bounded replica, this counts as use."""
+        return [self._values.get(int(number), ()) for number in numbers]
 
     def look(self, numbers: Iterable[int] | Integers) -> list[tuple[RemoteSolution, ...]]:
-        """Return the solutions of keys; this is no use of them."""
-        held: Any = self._held
-        read: Any = Cache.__getitem__ if isinstance(held, Cache) else dict.__getitem__
-        return [read(held, int(n)) if int(n) in held else () for n in numbers]
+        """Return the solutions of keys, without counting it as use."""
+        values: Any = self._values
+        # Unlike LRUCache, Cache.__getitem__ does not move the key to the end.
+        read: Any = Cache.__getitem__ if isinstance(values, Cache) else dict.__getitem__
+        return [read(values, int(n)) if int(n) in values else () for n in numbers]
 
     def holds(self, number: int) -> bool:
-        """Tell whether a key is held; this is no use of it."""
-        return number in self._held
+        """Return whether a key is known, without counting it as use."""
+        return number in self._values
 
     def held(self) -> Integers:
-        """Return the keys that are held, what was used last at the end; this is no use of them."""
-        held = self._in_order_of_use()
-        return np.fromiter(held, dtype=np.int64, count=len(held))
+        """Return the known keys, most recently used last, without counting it as use."""
+        numbers = self._in_order_of_use()
+        return np.fromiter(numbers, dtype=np.int64, count=len(numbers))
 
     def load(self, snapshot: Fetched, now: int) -> Integers:
-        """Take in a snapshot; return the keys whose solutions are others than before.
+        """Apply a snapshot; return the keys whose solutions have changed.
 
-        A snapshot without faults is the whole dataset: what it does not name is not there.
+        A snapshot without faults is the whole dataset: keys missing from it have no solutions.
         """
         answers = dict(snapshot.answers)
         if not snapshot.faults:
-            answers |= {key: () for key in self.keys.of(self._held) if key not in answers}
+            answers |= {key: () for key in self.keys.of(self._values) if key not in answers}
         return self.apply(Fetched(answers), now)
 
     def apply(self, fetched: Fetched, now: int) -> Integers:
-        """Take in answers; return the keys of which something else is known than before, in order.
+        """Apply fetched answers; return the changed keys, in order of their numbers.
 
-        A key that was not known is among them, even if it turns out to have no solutions, and so is
-        one that was dropped for lack of room. An answer older than what is held is left.
+        A cold key counts as changed, even if it turns out to have no solutions, and so does a
+        known key that is dropped to make room. An answer older than the last refresh is ignored.
         """
         numbers = self.keys.numbers(fetched.answers)
-        self._facts.grow(self.keys.size)
-        in_time = self._facts.last_refresh[numbers] <= now
+        self._freshness.grow(self.keys.size)
+        in_time = self._freshness.last_refresh[numbers] <= now
         pairs = zip(numbers.tolist(), fetched.answers.values(), strict=True)
         answers = dict(pair for pair, is_taken in zip(pairs, in_time, strict=True) if is_taken)
-        before = {number: self._held.get(number) for number in answers}
-        differ = [not _same(before[number] or (), new) for number, new in answers.items()]
+        before = {number: self._values.get(number) for number in answers}
+        differ = [not _are_equal(before[number] or (), new) for number, new in answers.items()]
         self._renew(numbers[in_time], np.array(differ, dtype=np.bool_), now)
-        is_other = dict.fromkeys(answers, False)
+        changed = dict.fromkeys(answers, False)
         for (number, new), differs in zip(answers.items(), differ, strict=True):
-            known = before[number]
-            # What is unchanged stays the very same, in its order.
-            for dropped, had in self._hold(number, new if differs or known is None else known):
-                is_other[dropped] = before.get(dropped, had) is not None
-            is_other[number] = differs or known is None
-        self._forget_dropped(is_other)
-        return np.array(sorted(n for n in is_other if is_other[n]), dtype=np.int64)
+            old = before[number]
+            # Equal solutions keep their order, and their identity: callers compare with `is`.
+            for dropped, solutions in self._put(number, new if differs or old is None else old):
+                changed[dropped] = before.get(dropped, solutions) is not None
+            changed[number] = differs or old is None
+        self._forget_dropped(changed)
+        return np.array(sorted(n for n in changed if changed[n]), dtype=np.int64)
 
     def confirm(self, numbers: Integers, now: int) -> None:
-        """Note that keys are told to be as they are held: as good as fetched, and the same."""
-        self._facts.grow(self.keys.size)
-        known = numbers[self._facts.is_known[numbers]]
-        known = known[self._facts.last_refresh[known] <= now]
+        """Record that keys are unchanged, by the change signal: the same as an equal fetch."""
+        self._freshness.grow(self.keys.size)
+        known = numbers[self._freshness.is_known[numbers]]
+        known = known[self._freshness.last_refresh[known] <= now]
         self._renew(known, np.zeros(len(known), dtype=np.bool_), now)
 
     def doubt(self, numbers: Integers, now: int) -> None:
-        """Note that keys are told to be others than they are held."""
-        self._facts.grow(self.keys.size)
-        self._facts.doubt(numbers, now)
+        """Record that keys have changed, by the change signal: they are stale."""
+        self._freshness.grow(self.keys.size)
+        self._freshness.doubt(numbers, now)
         self._blocks.touch(numbers)
 
     def _renew(self, numbers: Integers, differ: Booleans, now: int) -> None:
-        """Note a refresh, and learn from it."""
-        facts = self._facts
-        elapsed = now - facts.last_refresh[numbers]
-        # The first refresh of a key, and a second one at the same instant, tell nothing of rates.
-        tells = facts.is_known[numbers] & (elapsed > 0)
-        self._estimator.observe(numbers[tells], elapsed[tells], differ[tells])
-        facts.renew(numbers, differ, self._estimator.intervals(numbers), now)
+        """Record a refresh, and learn change intervals from it."""
+        freshness = self._freshness
+        elapsed = now - freshness.last_refresh[numbers]
+        # The first refresh of a key, or another at the same instant, says nothing about its rate.
+        is_repeat = freshness.is_known[numbers] & (elapsed > 0)
+        self._estimator.observe(numbers[is_repeat], elapsed[is_repeat], differ[is_repeat])
+        freshness.renew(numbers, differ, self._estimator.intervals(numbers), now)
         self._blocks.touch(numbers)
 
-    def _hold(
+    def _put(
         self, number: int, solutions: tuple[RemoteSolution, ...]
     ) -> list[tuple[int, tuple[RemoteSolution, ...]]]:
-        """Hold the solutions of a key; return what was dropped to make room."""
-        is_full = number not in self._held and len(self._held) == self.config.capacity
-        dropped = [self._held.popitem()] if is_full else []
-        self._held[number] = solutions
+        """Store the solutions of a key; return the key dropped to make room, if any."""
+        is_full = number not in self._values and len(self._values) == self.config.capacity
+        dropped = [self._values.popitem()] if is_full else []
+        self._values[number] = solutions
         return dropped
 
     def _forget_dropped(self, numbers: Iterable[int]) -> None:
-        gone = np.array([n for n in numbers if n not in self._held], dtype=np.int64)
-        self._facts.forget(gone)
+        gone = np.array([n for n in numbers if n not in self._values], dtype=np.int64)
+        self._freshness.forget(gone)
         self._estimator.forget(gone)
         self._blocks.touch(gone)
         self._dropped.update(gone.tolist())
 
     def drop_empty(self, numbers: Integers) -> None:
-        """Drop those of some keys that have no solutions."""
+        """Drop those of these keys that have no solutions."""
         pairs = zip(numbers.tolist(), self.look(numbers), strict=True)
-        empty = [number for number, found in pairs if not found and number in self._held]
+        empty = [number for number, values in pairs if not values and number in self._values]
         for number in empty:
-            del self._held[number]
+            del self._values[number]
         self._forget_dropped(empty)
 
     def dropped(self) -> set[int]:
-        """Return the keys that were dropped since this was last asked, and are not held again."""
-        found = {number for number in self._dropped if number not in self._held}
+        """Return the keys dropped since the last call, except those known again."""
+        numbers = {number for number in self._dropped if number not in self._values}
         self._dropped = set()
-        return found
+        return numbers
 
     def state(self) -> dict[str, Any]:
-        """Return everything as plain data: numbers, lists, and terms as N-Triples text."""
+        """Return the replica as plain data, with terms as N-Triples."""
         is_bounded = self.config.capacity is not None
-        held = self._in_order_of_use() if is_bounded else self._held
-        numbers = np.fromiter(held, dtype=np.int64, count=len(held))
-        self._facts.grow(self.keys.size)
+        values = self._in_order_of_use() if is_bounded else self._values
+        numbers = np.fromiter(values, dtype=np.int64, count=len(values))
+        self._freshness.grow(self.keys.size)
         return {
             "version": VERSION,
             "config": _plain(self.config),
             "keys": self.keys.state(),
-            "size": len(held),
+            "size": len(values),
             "used": numbers.tolist() if is_bounded else None,
-            "rows": self._blocks.state(numbers, lambda some: self._rows(some, held)),
+            "rows": self._blocks.state(numbers, lambda some: self._rows(some, values)),
             "shared": self._estimator.shared(),
         }
 
     def _rows(
-        self, numbers: list[int], held: Mapping[int, tuple[RemoteSolution, ...]]
+        self, numbers: list[int], values: Mapping[int, tuple[RemoteSolution, ...]]
     ) -> list[list[Any]]:
-        """Return what is known of keys: the number, the solutions, facts, and what is learned."""
+        """Return a row for each key: number, solutions, freshness, and change observations."""
         some = np.array(numbers, dtype=np.int64)
-        rows = zip(numbers, self._facts.rows(some), self._estimator.rows(some), strict=True)
+        rows = zip(numbers, self._freshness.rows(some), self._estimator.rows(some), strict=True)
         pattern = self.config.pattern
         return [
-            [number, [_written(s, pattern) for s in held[number]], facts, learned]
-            for number, facts, learned in rows
+            [number, [_write_solution(s, pattern) for s in values[number]], freshness, learned]
+            for number, freshness, learned in rows
         ]
 
     def _in_order_of_use(self) -> dict[int, tuple[RemoteSolution, ...]]:
-        """Return what is held, what was used last at the end; numbers in order if all are held."""
+        """Return the values, most recently used key last; by number if the replica is unbounded."""
         if self.config.capacity is None:
-            return {number: self._held[number] for number in sorted(self._held)}
-        held = dict(self._held.popitem() for _ in range(len(self._held)))
-        self._held.update(held)
-        return held
+            return {number: self._values[number] for number in sorted(self._values)}
+        values = dict(self._values.popitem() for _ in range(len(self._values)))
+        self._values.update(values)
+        return values
 
     @classmethod
     def restored(cls, config: ReplicaConfig, state: Mapping[str, Any]) -> Replica:
-        """Return what was saved. A state of another version or configuration is refused."""
-        made = cls(config)
-        made.restore(state)
-        return made
+        """Return the replica of a saved state; refuse another version or configuration."""
+        replica = cls(config)
+        replica.restore(state)
+        return replica
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up what was saved, before anything is known here."""
+        """Restore a saved state into an empty replica."""
         _refuse_other(self.config, state)
         try:
             self.keys.restore(state["keys"])
-            self._take_up(state)
+            self._restore_rows(state)
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(f"the saved replica is damaged: {error}") from None
 
-    def _take_up(self, state: Mapping[str, Any]) -> None:
+    def _restore_rows(self, state: Mapping[str, Any]) -> None:
         rows = rows_of(state["rows"], state["size"])
         columns = zip(*rows, strict=True) if rows else ((), (), (), ())
-        numbers, solutions, facts, learned = (list(column) for column in columns)
-        found = np.array(numbers, dtype=np.int64)
-        if not np.isin(found, self.keys.every()).all():
+        numbers, solutions, freshness, learned = (list(column) for column in columns)
+        restored = np.array(numbers, dtype=np.int64)
+        if not np.isin(restored, self.keys.every()).all():
             raise ValueError("a number has no key")
-        self._facts.grow(self.keys.size)
-        self._facts.restore(found, facts)
-        self._estimator.restore(found, learned, state["shared"])
+        self._freshness.grow(self.keys.size)
+        self._freshness.restore(restored, freshness)
+        self._estimator.restore(restored, learned, state["shared"])
         used = numbers if (order := state["used"]) is None else order
-        held = dict(zip(numbers, self._solutions(solutions), strict=True))
-        if len(held) != len(used):
+        values = dict(zip(numbers, self._solutions(solutions), strict=True))
+        if len(values) != len(used):
             raise ValueError("a key was never used")
-        if self.config.capacity is not None and len(held) > self.config.capacity:
+        if self.config.capacity is not None and len(values) > self.config.capacity:
             raise ValueError("it holds more keys than it has room for")
-        self._held.update((number, held[number]) for number in used)
+        self._values.update((number, values[number]) for number in used)
 
     def _solutions(self, saved: Sequence[Sequence[Mapping[str, str | None]]]) -> list[Any]:
         """Read the solutions of each key."""
         pattern, names = self.config.pattern, set(self.config.pattern.variables)
-        told: list[list[Any]] = [
-            # Mostly all is told, and nothing is without a value.
-            [s if names <= s.keys() and None not in s.values() else _told(s, pattern) for s in key]
+        texts: list[list[Any]] = [
+            # The common case needs no copy: every variable is there, and bound.
+            [s if names <= s.keys() and None not in s.values() else _bound(s, pattern) for s in key]
             for key in saved
         ]
-        terms = iter(read_terms([text for key in told for s in key for text in s.values()]))
-        return [tuple([dict(zip(s, terms, strict=False)) for s in key]) for key in told]
+        terms = iter(read_terms([text for key in texts for s in key for text in s.values()]))
+        return [tuple([dict(zip(s, terms, strict=False)) for s in key]) for key in texts]
 
 
-def _written(solution: RemoteSolution, pattern: RemotePattern) -> dict[str, str | None]:
-    """Write a solution. A variable without a value is named too: nothing can be lost unseen."""
+def _write_solution(solution: RemoteSolution, pattern: RemotePattern) -> dict[str, str | None]:
+    """Write a solution. Unbound variables are None, so that damage is detected."""
     return {**dict.fromkeys(pattern.variables), **solution_text(solution)}
 
 
-def _told(solution: Mapping[str, str | None], pattern: RemotePattern) -> dict[str, str]:
-    """Return the terms of a solution that was written, as text."""
+def _bound(solution: Mapping[str, str | None], pattern: RemotePattern) -> dict[str, str]:
+    """Return the bound variables of a saved solution, with terms as text."""
     for name in pattern.variables:
         if name not in solution:
-            raise ValueError(f"a solution does not tell its {name}")
+            raise ValueError(f"a solution has no {name}")
     return {name: text for name, text in solution.items() if text is not None}
 
 
-def _same(held: tuple[RemoteSolution, ...], fetched: tuple[RemoteSolution, ...]) -> bool:
-    """Tell whether two answers are the same bag of solutions."""
-    if len(held) != len(fetched) or len(held) < 2:
-        return held == fetched
-    return held == fetched or _in_order(held) == _in_order(fetched)
+def _are_equal(old: tuple[RemoteSolution, ...], new: tuple[RemoteSolution, ...]) -> bool:
+    """Return whether two answers are equal as bags of solutions."""
+    if len(old) != len(new) or len(old) < 2:
+        return old == new
+    return old == new or _in_order(old) == _in_order(new)
 
 
 def _in_order(solutions: tuple[RemoteSolution, ...]) -> list[list[tuple[str, str]]]:
@@ -312,7 +314,7 @@ def _refuse_other(config: ReplicaConfig, state: Mapping[str, Any]) -> None:
     known = saved if isinstance(saved, dict) else {}
     for name, value in _plain(config).items():
         if name not in known:
-            raise StateError(f"the saved replica is damaged: it does not tell its {name}")
+            raise StateError(f"the saved replica is damaged: it has no {name}")
         if known[name] != value:
             raise StateError(
                 f"the saved replica has another {name}: {known[name]!r}, not {value!r}",

@@ -1,4 +1,4 @@
-"""RDF terms as text in files and saved states: N-Triples, read back as they were."""
+"""RDF terms as text in files and saved states: N-Triples, which restores them exactly."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def key_text(key: Key) -> list[str]:
 
 
 def solution_text(solution: RemoteSolution) -> dict[str, str]:
-    """Write the terms of a solution, its variables in order.
+    """Write the terms of a solution, by variable name.
 
     >>> solution_text({"n": ox.Literal("a"), "m": ox.NamedNode("urn:b")})
     {'m': '<urn:b>', 'n': '"a"'}
@@ -39,7 +39,7 @@ def solution_text(solution: RemoteSolution) -> dict[str, str]:
 
 
 def read_term(text: str) -> Term:
-    """Read a term as people write it in a table: N-Triples, or a number or truth value bare.
+    """Read a term of a CSV cell: N-Triples, or a bare number or boolean.
 
     >>> read_term("12")
     <Literal value=12 datatype=<NamedNode value=http://www.w3.org/2001/XMLSchema#integer>>

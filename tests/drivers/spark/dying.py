@@ -1,4 +1,4 @@
-"""A source whose readers die: what a place of it is read by is killed, a few times."""
+"""A source that kills the processes that read its splits, a few times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Dying"]
 
 
 class Dying:
-    """The same as another source; but the first `times` who read the place after 0 are killed."""
+    """Another source, which kills the first `times` processes that read a split after the first."""
 
     blank_node_scope = "stream"
     can_be_cut = True
@@ -34,9 +34,9 @@ class Dying:
     def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
         return self._source.cut(size, since)
 
-    def part(self, place: Split) -> SplitPart:
+    def part(self, split: Split) -> SplitPart:
         deaths = len(list(Path(self._folder).glob("death-*")))
-        if place.start and deaths < self._times and os.getpid() != self._home:
+        if split.start and deaths < self._times and os.getpid() != self._home:
             (Path(self._folder) / f"death-{deaths}-{os.getpid()}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return self._source.part(place)
+        return self._source.part(split)

@@ -104,7 +104,7 @@ def kill() -> None:
 
 
 def after(function: Callable[..., Any], number: int) -> Callable[..., Any]:
-    """Return a function that is the end of all when it was called so many times."""
+    """Return a function that kills the process when it is called the given number of times."""
     calls = iter(range(number))
 
     def called(*arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Checkpoints: what does not fit is refused, what fails is told, and nothing is lost."""
+"""Checkpoints: those that do not fit are refused, failures are reported, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_run_without_java_says_what_to_install(tmp_path):
 
 @pytest.mark.usefixtures("spark")
 def test_a_run_goes_on_after_it_was_stopped(tmp_path):
-    """Stopped after the batch in hand, as by Ctrl-C, and taken up by another engine."""
+    """Stopped after the current micro-batch, as by Ctrl-C, and resumed by another engine."""
     write_stream(tmp_path / "stream.nq")
     expected = "".join(texts(made(tmp_path, None)))
     lengths: list[int] = []

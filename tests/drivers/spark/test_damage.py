@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 USUAL = ("torn", "halved")
 SECONDS = 60
-"""A refusal comes at once; what goes on has to run to its end, on a machine that others use."""
+"""Seconds: a refusal is immediate, but a run that resumes may take long on a busy machine."""
 
 
 def kept(folder: Path) -> Engine:
@@ -50,7 +50,7 @@ def test_a_damaged_checkpoint_gives_the_same_bytes_or_is_refused(whole, damage):
 
 @pytest.mark.parametrize("batch", [0, 7, 10_000] if TIMES > 1 else [7])
 def test_a_log_of_spark_that_says_something_else_does_not_count(whole, batch):
-    """Nothing of Spark is kept: what is found in its folder is of nobody."""
+    """The checkpoint has no files of Spark: what is in a folder of that name is ignored."""
     folder, expected = whole
     put_back(folder)
     for name in ("offsets", "commits"):

@@ -1,4 +1,4 @@
-"""What a run says when a process that Spark needs is killed, and what is left behind: nothing."""
+"""The errors of a run whose processes of Spark are killed; no process is left behind."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Run:
         return self.output.exists() and len(self.output.read_text().splitlines()) > 2
 
     def until(self, is_so: object) -> None:
-        """Feed the run until something is so."""
+        """Add files to the run until a condition holds."""
         end = time.monotonic() + SOON_S
         while not is_so():  # type: ignore[operator]
             assert time.monotonic() < end, "it takes too long"
@@ -100,7 +100,7 @@ class Run:
             time.sleep(0.5)
 
     def close(self) -> None:
-        """End what is left of the run."""
+        """Kill what is left of the run."""
         for number in (*self.below(), self.process.pid):
             if self.process.poll() is None or number != self.process.pid:
                 os.kill(number, signal.SIGKILL)

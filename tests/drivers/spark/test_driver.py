@@ -16,18 +16,18 @@ from tests.evaluators import test_csrbench as csrbench
 from tests.evaluators.cases import load, run
 from tests.evaluators.test_semantics import CASES
 from tests.evaluators.test_semantics import check as compare
+from tests.thoroughness import TIMES
 
 if TYPE_CHECKING:
     from rsp_engine.model.answers import Answer
 
 pytestmark = pytest.mark.usefixtures("spark")
 
-EX = "http://example.org/"
-HEAD = f"PREFIX : <{EX}> REGISTER RSTREAM :q AS "
-WINDOW = "FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 2s]"
+SOME_CASES = CASES if TIMES > 1 else CASES[::3]
+"""A Spark query takes seconds to start: a usual run takes every third case."""
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SOME_CASES, ids=lambda path: path.stem)
 def test_a_case_of_the_semantics_holds_on_spark(path, tmp_path, monkeypatch):
     monkeypatch.setenv("RSP_RUNNER", "spark")
     case = load(path)

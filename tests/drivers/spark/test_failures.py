@@ -1,4 +1,4 @@
-"""What Spark's own parts do to a run when they fail, and how far it may be spread."""
+"""Failures of Spark's processes, and the sizes of splits over which a run is spread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On Spark, answers and dead letters stand in the bytes of the local driver."""
+"""On Spark, answers and dead letters are written as by the local driver, byte for byte."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,11 +12,13 @@ from typing import TYPE_CHECKING
 from tests.data import PROJECT
 from tests.drivers.cut import texts
 from tests.drivers.spark.recovering import made, write_stream
+from tests.thoroughness import TIMES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-RANDOM_KILLS = 20 if os.environ.get("RSP_THOROUGH") else 1
+POINTS = [("fetch", 2), ("output", 2), ("state", 2)] if TIMES > 1 else [("output", 2)]
+RANDOM_KILLS = 20 if TIMES > 1 else 0
 
 
 def run(folder: Path, point: str, number: int) -> int:
@@ -41,19 +42,18 @@ def windows(folder: Path) -> int:
 
 
 def test_a_run_that_is_killed_again_and_again_gives_every_answer_once(tmp_path):
-    """Killed once at each point, and some times at any: the bytes are those of a whole run."""
+    """Killed at each point, and then at random: the bytes are those of a run without kills."""
     write_stream(tmp_path / "stream.nq")
     expected = texts(made(tmp_path, None))
     assert len(expected) > 50
     chance = Random(11)  # noqa: S311 - a story
-    points = [("fetch", 2), ("output", 2), ("state", 2)]
-    points += [("time", chance.randrange(50, 1500)) for _ in range(RANDOM_KILLS)]
+    times = [("time", chance.randrange(50, 1500)) for _ in range(RANDOM_KILLS)]
     reached = []
-    for point, number in points:
+    for point, number in [*POINTS, *times]:
         if run(tmp_path, point, number) == 0:
             break
         reached.append(windows(tmp_path))
-    assert len(reached) >= 4, "it was killed on its way"
+    assert len(reached) >= len(POINTS), "it was killed on its way"
     assert run(tmp_path, "never", 0) == 0
     found = (tmp_path / "answers.jsonl").read_text(encoding="utf-8")
     assert found == "".join(expected)

@@ -1,4 +1,4 @@
-"""Real servers on free ports of this computer, each stopped by its own process."""
+"""Real MQTT brokers on free local ports."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ def wait_for_port(port: int, seconds: float = 20) -> None:
 
 
 class Mosquitto:
-    """A broker that keeps sessions and messages on disk, so that it can be stopped."""
+    """A broker that keeps sessions and messages on disk, so that it can be restarted."""
 
-    def __init__(self, folder: Path, more: str = "allow_anonymous true") -> None:
+    def __init__(self, folder: Path, settings: str = "allow_anonymous true") -> None:
         self.port = free_port()
         self._config = folder / "mosquitto.conf"
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        self.configure(more)
+        self.configure(settings)
 
-    def configure(self, more: str) -> None:
+    def configure(self, settings: str) -> None:
         self._config.write_text(
             f"listener {self.port} 127.0.0.1\n"
             f"persistence true\npersistence_location {self._folder}/\n"
             "max_queued_messages 0\nmax_inflight_messages 0\nset_tcp_nodelay true\n"
             f"log_dest file {self._folder}/mosquitto.log\nlog_type subscribe\n"
-            f"user {Path('~').expanduser().owner()}\n{more}\n"
+            f"user {Path('~').expanduser().owner()}\n{settings}\n"
         )
 
     @property
@@ -75,7 +75,7 @@ class Mosquitto:
         wait_for_port(self.port)
 
     def wait_for_subscriber(self, topic: str, seconds: float = 60) -> None:
-        """Wait until somebody has subscribed to a topic, since the broker was made."""
+        """Wait until a client has subscribed to a topic."""
         log, until = self._folder / "mosquitto.log", time.monotonic() + seconds
         while not (log.exists() and f" 1 {topic}\n" in log.read_text()):
             if time.monotonic() > until:
@@ -90,8 +90,8 @@ class Mosquitto:
 
 
 @contextmanager
-def mosquitto(folder: Path, more: str = "allow_anonymous true") -> Iterator[Mosquitto]:
-    broker = Mosquitto(folder, more)
+def mosquitto(folder: Path, settings: str = "allow_anonymous true") -> Iterator[Mosquitto]:
+    broker = Mosquitto(folder, settings)
     broker.start()
     try:
         yield broker

@@ -1,4 +1,4 @@
-"""When things fail: what is wrong is said, the rest is answered, and it comes back by itself."""
+"""Failures of live sources: they are logged, other input is answered, and the source recovers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.io.live.running import EX, Running, element, publish, until
+from tests.io.live.engine_thread import EX, Running, element, publish, until
 from tests.io.live.servers import Mosquitto, free_port, mosquitto, needs_mosquitto
 
 pytestmark = needs_mosquitto
@@ -24,17 +24,19 @@ FROM NAMED WINDOW :x ON STREAM :b [RANGE 1s STEP 1s]
 WHERE {{ {{ WINDOW :w {{ ?s :v ?v }} }} UNION {{ WINDOW :x {{ ?s :v ?v }} }} }}"""
 
 
-def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+def log_lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "rsp"]
 
 
 def test_a_broker_that_is_away_at_the_start_is_waited_for(tmp_path, caplog):
     broker = Mosquitto(tmp_path)
     with Running(ONE, {"a": f"{broker.url}/t?format=turtle"}).listening() as run:
-        until(lambda: said(caplog))
+        until(lambda: log_lines(caplog))
         time.sleep(1)
-        assert len(said(caplog)) == 1, "it is told once"
-        assert "the broker cannot be reached: Connection refused; trying again" in said(caplog)[0]
+        assert len(log_lines(caplog)) == 1, "it is logged once"
+        assert (
+            "the broker cannot be reached: Connection refused; trying again" in log_lines(caplog)[0]
+        )
         broker.start()
         try:
             broker.wait_for_subscriber("t")
@@ -42,11 +44,11 @@ def test_a_broker_that_is_away_at_the_start_is_waited_for(tmp_path, caplog):
             until(lambda: run.values() == [[1]])
         finally:
             broker.stop()
-        assert said(caplog)[1].endswith("it is back")
+        assert log_lines(caplog)[1].endswith("it is back")
     assert run.values() == [[1], [2]], "the end of the stream closes its windows"
 
 
-def test_wrong_credentials_are_told_without_showing_them(tmp_path, caplog, monkeypatch):
+def test_wrong_credentials_are_reported_without_showing_them(tmp_path, caplog, monkeypatch):
     users = tmp_path / "users"
     program = ["mosquitto_passwd", "-b", "-c", str(users), "engine", "right"]
     try:
@@ -59,8 +61,10 @@ def test_wrong_credentials_are_told_without_showing_them(tmp_path, caplog, monke
         monkeypatch.setenv(f"{prefix}_USER", "engine")
         monkeypatch.setenv(f"{prefix}_PASSWORD", "wr0ng-s3cret")
         with Running(ONE, {"a": f"{broker.url}/t?format=turtle"}).listening() as run:
-            until(lambda: said(caplog))
-            assert f"(check {prefix}_USER and {prefix}_PASSWORD); trying again" in said(caplog)[0]
+            until(lambda: log_lines(caplog))
+            assert (
+                f"(check {prefix}_USER and {prefix}_PASSWORD); trying again" in log_lines(caplog)[0]
+            )
             monkeypatch.setenv(f"{prefix}_PASSWORD", "right")
             broker.wait_for_subscriber("t")
             messages = [("t", element(0.5, 1)), ("t", element(2.5, 2))]
@@ -117,16 +121,16 @@ def test_a_stream_that_is_silent_does_not_hold_up_another(tmp_path):
     assert sorted(run.values()[-1]) == [5, 6], "one that is heard again counts again"
 
 
-def test_an_address_that_nobody_answers_ends_when_it_is_told_to(caplog):
+def test_a_source_that_does_not_answer_can_be_stopped(caplog):
     url = f"ws://127.0.0.1:{free_port()}/feed"
     started = time.monotonic()
     with Running(ONE, {"a": url}).listening():
-        until(lambda: said(caplog))
+        until(lambda: log_lines(caplog))
     assert time.monotonic() - started < 15
-    assert "the server cannot be reached" in said(caplog)[0]
+    assert "the server cannot be reached" in log_lines(caplog)[0]
 
 
-# The client of MQTT leaves the socket of a handshake that fails to Python, which complains.
+# paho does not close the socket of a failed handshake, so Python warns about it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_tls_is_used_and_whom_to_trust_comes_from_the_environment(tmp_path, caplog, monkeypatch):
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
@@ -140,10 +144,10 @@ def test_tls_is_used_and_whom_to_trust_comes_from_the_environment(tmp_path, capl
     with mosquitto(tmp_path, more) as broker:
         url = f"mqtts://127.0.0.1:{broker.port}/t?format=turtle"
         with Running(ONE, {"a": url}).listening():
-            until(lambda: said(caplog))
+            until(lambda: log_lines(caplog))
         prefix = f"RSP_SOURCE_127_0_0_1_{broker.port}"
-        assert "the broker is not trusted" in said(caplog)[0]
-        assert f"{prefix}_CA names a file" in said(caplog)[0]
+        assert "the broker is not trusted" in log_lines(caplog)[0]
+        assert f"{prefix}_CA names a file" in log_lines(caplog)[0]
         monkeypatch.setenv(f"{prefix}_CA", str(certificate))
         with Running(ONE, {"a": url}).listening():
             broker.wait_for_subscriber("t")
@@ -155,8 +159,8 @@ def _quiet(caplog):
 
 
 def test_a_recorded_stream_is_read_to_its_end_beside_one_that_is_silent(tmp_path, monkeypatch):
-    """It is read by the driver, a few elements at a time, and nothing more comes meanwhile."""
-    monkeypatch.setattr("rsp_engine.drivers.micro_batch._READ_HERE", 3)
+    """The driver reads the file a few elements at a time, and no messages arrive meanwhile."""
+    monkeypatch.setattr("rsp_engine.drivers.micro_batch._ITEMS", 3)
     quads = [f"<{EX}s{n}> <{EX}v> {n} <{EX}g/{START + 500 * n}> ." for n in range(20)]
     (tmp_path / "b.trig").write_text("\n".join(_as_trig(quad) for quad in quads))
     with mosquitto(tmp_path) as broker:

@@ -1,4 +1,4 @@
-"""A folder that is watched: every file counts once, whatever happens to the run."""
+"""Watched folders: every file counts once, whatever happens to the run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rsp_engine.engine import Engine
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources import open_source
 from rsp_engine.model.answers import Solutions
-from tests.io.live.running import EX, until
+from tests.io.live.engine_thread import EX, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ WHERE {{ WINDOW :w {{ ?s :v ?v }} }}"""
 
 
 def put(folder: Path, number: int) -> None:
-    """Let a file appear: an element a second, all of them counted."""
+    """Move a file of one element per second into the folder."""
     line = f"<{EX}s{number}> <{EX}v> <{EX}v{number}> <{EX}g/{1_000 * number + 500}> .\n"
     (folder / f"{number:04}.nq.tmp").write_text(line)
     (folder / f"{number:04}.nq.tmp").rename(folder / f"{number:04}.nq")
@@ -37,7 +37,7 @@ def engine(folder: Path, **options: Any) -> Engine:
 
 
 def counted(made: Engine, answers: list[int]) -> threading.Thread:
-    """Take answers in another thread, as windows close."""
+    """Collect the counts of answers in another thread, as windows close."""
 
     def take() -> None:
         for answer in made.run():
@@ -88,8 +88,8 @@ def test_a_run_goes_on_with_the_files_that_it_has_not_taken(folder, tmp_path):
     assert answers == [1] * 5, "each once; the last window is open"
 
 
-def test_a_spool_that_is_gone_is_told(folder, tmp_path):
-    """What comes would stand before where the run has read to: it would never be read."""
+def test_a_missing_spool_is_refused(folder, tmp_path):
+    """New messages would be written before the offset of the checkpoint, and never be read."""
     for number in (1, 2, 3):
         put(folder, number)
     answers: list[int] = []
@@ -106,7 +106,7 @@ def test_a_spool_that_is_gone_is_told(folder, tmp_path):
         next(engine(folder, checkpoint=tmp_path / "state").run())
 
 
-def test_a_name_that_comes_too_late_is_told(folder, caplog):
+def test_a_file_name_out_of_order_is_reported(folder, caplog):
     put(folder, 5)
     made = engine(folder)
     running = counted(made, [])

@@ -1,4 +1,4 @@
-"""Kafka: messages come through Spark; what a connector gives is here a folder of tables."""
+"""Kafka, with a folder of Parquet files in place of Spark's connector."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from rsp_engine.io.sources.live.payloads import Payloads
 from rsp_engine.io.sources.live.receiver import Inbox, Receiver
 from rsp_engine.io.sources.live.spool import Spool
 from rsp_engine.model.streams import Element
-from tests.io.live.counted import message
-from tests.io.live.listening import EX, QUERY
-from tests.io.live.running import until
+from tests.io.live.engine_process import EX, QUERY
+from tests.io.live.engine_thread import until
+from tests.io.live.numbered_messages import message
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ COLUMNS = "key binary, value binary, topic string, partition int, offset long, t
 
 
 def write(path: Path, numbers: list[int], last: int) -> None:
-    """Write messages as the connector gives them, in two partitions."""
+    """Write messages in the columns of the connector, in two partitions."""
     rows = [
         {
             "key": None,
@@ -66,8 +66,8 @@ def test_messages_that_the_connector_gives_are_spooled_once(tmp_path, spark):
     payloads = Payloads(URL)
     elements = [item for record in spool for item in payloads.elements(record)]
     assert [element.position for element in elements] == list(range(1, 2_502))
-    said = [int(e.triples[0].object.value) for e in elements if isinstance(e, Element)]  # type: ignore[union-attr]
-    assert said == list(range(2_501)), "in the order in which they came to Kafka"
+    values = [int(e.triples[0].object.value) for e in elements if isinstance(e, Element)]  # type: ignore[union-attr]
+    assert values == list(range(2_501)), "in the order of their arrival at Kafka"
 
 
 def test_without_the_package_an_error_names_it(spark):

@@ -17,9 +17,9 @@ from rsp_engine.io.sources.live.deduplicator import Deduplicator
 from rsp_engine.io.sources.live.mqtt import MqttLink
 from rsp_engine.io.sources.live.receiver import Inbox, Receiver
 from rsp_engine.io.sources.live.spool import Spool
-from tests.io.live.counted import Listener, message, since
-from tests.io.live.listening import made
-from tests.io.live.running import publish
+from tests.io.live.engine_process import new_engine
+from tests.io.live.engine_thread import publish
+from tests.io.live.numbered_messages import Listener, message, since
 from tests.io.live.servers import Mosquitto, mosquitto, needs_mosquitto
 from tests.thoroughness import TIMES
 
@@ -36,7 +36,7 @@ TOPIC = "factory/+/vibration"
 
 
 class Publisher(threading.Thread):
-    """Sends messages with QoS 1 as fast as the broker takes them, and again where it must."""
+    """Sends messages with QoS 1, and repeats those that are not acknowledged."""
 
     def __init__(self, broker: Mosquitto, messages: int) -> None:
         super().__init__(daemon=True)
@@ -54,7 +54,7 @@ class Publisher(threading.Thread):
             self._has_all.set() if next(acknowledged, messages) == messages else None
         )
         self.limit = messages
-        """So many are sent for now."""
+        """How many messages are sent for now."""
 
     def run(self) -> None:
         self._client.loop_start()
@@ -71,7 +71,7 @@ class Publisher(threading.Thread):
 
 @contextmanager
 def session(listener: Listener, broker: Mosquitto) -> Iterator[None]:
-    """Let the engine listen; its first messages come when the broker knows it."""
+    """Start the engine; send the first messages once it has subscribed."""
     listener.start()
     try:
         broker.wait_for_subscriber(TOPIC)
@@ -84,7 +84,7 @@ def session(listener: Listener, broker: Mosquitto) -> Iterator[None]:
 def test_twenty_thousand_messages_come_once_through_three_kills_and_a_broker_that_is_away(
     tmp_path, runner
 ):
-    """The engine dies three times and the broker is stopped for ten seconds, all on the way."""
+    """The engine is killed three times and the broker stopped for ten seconds, during the run."""
     with mosquitto(tmp_path) as broker:
         listener = Listener(f"{broker.url}/{TOPIC}", tmp_path, MESSAGES, runner)
         with session(listener, broker):
@@ -113,14 +113,14 @@ def test_twenty_thousand_messages_come_once_through_three_kills_and_a_broker_tha
 
 
 def send_all(broker: Mosquitto, texts: Sequence[str | bytes]) -> None:
-    """Send messages in their order once somebody listens, and wait until the broker has them."""
+    """Send messages in order once the engine has subscribed, and wait for the acknowledgements."""
     broker.wait_for_subscriber(TOPIC)
     client = mqtt.Client(CallbackAPIVersion.VERSION2)
     client.max_queued_messages_set(0)
     client.connect("127.0.0.1", broker.port)
     client.loop_start()
-    for told in [client.publish("factory/1/vibration", text, qos=1) for text in texts]:
-        told.wait_for_publish(60)
+    for sent in [client.publish("factory/1/vibration", text, qos=1) for text in texts]:
+        sent.wait_for_publish(60)
     client.disconnect()
     client.loop_stop()
 
@@ -137,7 +137,7 @@ def test_on_spark_messages_are_read_by_executors_and_the_answers_are_the_same(tm
         letters: list[DeadLetter] = []
         answers: list[str] = []
         with mosquitto(folder) as broker:
-            engine = made(f"{broker.url}/{TOPIC}?dedup=none", folder, runner, letters.append)
+            engine = new_engine(f"{broker.url}/{TOPIC}?dedup=none", folder, runner, letters.append)
             sending = threading.Thread(target=send_all, args=(broker, texts))
             sending.start()
             for answer in engine.run():
@@ -156,7 +156,7 @@ def test_on_spark_messages_are_read_by_executors_and_the_answers_are_the_same(tm
 def test_a_broker_knows_that_an_engine_without_room_is_alive(
     tmp_path, version, monkeypatch, caplog
 ):
-    """It waits for more than twice as long as a broker waits for one that is silent."""
+    """The spool is full for more than twice as long as a broker tolerates a silent client."""
     monkeypatch.setattr("rsp_engine.io.sources.live.mqtt.KEEP_ALIVE_S", 1)
     spool = Spool(tmp_path / "spool", room=1)
     inbox = Inbox("source", spool, Deduplicator("none"))

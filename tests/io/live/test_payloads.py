@@ -1,4 +1,4 @@
-"""Payloads: any RDF text, with its time in it or the time it came."""
+"""Payloads: RDF in any syntax, with a time in the payload or the time of arrival."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_understood_is_refused(spec, message):
     assert "secret" not in str(refusal.value)
 
 
-def test_who_connects_is_told_by_the_environment_and_shown_nowhere():
+def test_credentials_come_from_the_environment_and_are_never_shown():
     given = {
         "RSP_SOURCE_E_ORG_TOKEN": "s3cret",
         "RSP_SOURCE_E_ORG_8883_USER": "me",
@@ -125,7 +125,7 @@ def test_who_connects_is_told_by_the_environment_and_shown_nowhere():
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 def test_an_event_that_is_too_large_is_not_kept_whole_however_it_is_cut(end, size):
-    """One line without an end, or many lines: in memory is little more than what is kept."""
+    """One endless line, or many lines: memory is little more than the limit."""
     long, many = b"data: " + b"x" * 500_000, b"data: yyyyy" + end
     lines = [b"data: a" + end + b"data: b" + end, long + end, many * 50_000, b"id: 7" + end]
     text = lines[0] + end + lines[1] + end + lines[2] + end + lines[3] + b"data: c" + end + end

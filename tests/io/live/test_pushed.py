@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.data import PROJECT
-from tests.io.live.counted import Listener, message, since
+from tests.io.live.numbered_messages import Listener, message, since
 from tests.io.live.servers import free_port, wait_for_port
 from tests.thoroughness import TIMES
 
@@ -25,7 +25,7 @@ ADDRESSES = {"ws": "ws://127.0.0.1:{}/feed?resume=after", "sse": "sse+http://127
 
 @contextmanager
 def served(kind: str, port: int, messages: int, sent: int) -> Iterator[None]:
-    command = ["-m", "tests.io.live.serving", kind, str(port), str(messages), str(sent)]
+    command = ["-m", "tests.io.live.push_servers", kind, str(port), str(messages), str(sent)]
     process = subprocess.Popen([sys.executable, *command], cwd=PROJECT)  # noqa: S603 - our own
     try:
         wait_for_port(port)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.data import PROJECT
-from tests.io.live.counted import A_SECOND, Listener, last_second, since
+from tests.io.live.numbered_messages import A_SECOND, Listener, last_second, since
 from tests.io.live.servers import free_port, mosquitto, needs_mosquitto, wait_for_port
 from tests.soak.processes import disk_bytes, resident_bytes
 from tests.thoroughness import TIMES
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 SECONDS = float(os.environ.get("RSP_SOAK_SECONDS") or (120 if TIMES > 1 else 3))
 MESSAGES = 1_001 + 500 * int(SECONDS)
 PADDING = max(5_000, 60_000_000 // MESSAGES)
-"""So that a sender has some sixty megabytes at least: no buffer on the way can hold them."""
+"""Makes at least sixty megabytes, more than all buffers between sender and engine."""
 PAUSE = 2 * SECONDS * A_SECOND / MESSAGES
-"""So that the engine would take twice as long."""
+"""Makes the engine take twice as long as the sender."""
 ROOM = 1_000_000
 MEMORY = 48 << 20
-"""So much may the engine grow, from when it listens: a group of messages, and what it evaluates."""
+"""How much the engine may grow after its start: a group of messages, and its evaluation."""
 DISK = ROOM + (8 << 20)
-"""What docs/live.md says: the room, and a constant."""
+"""The bound in docs/live.md: the room, and a constant."""
 
 
 @contextmanager
 def started(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "tests.io.live.soaking", *arguments]
+    command = [sys.executable, "-m", "tests.io.live.soak_processes", *arguments]
     process = subprocess.Popen(command, cwd=PROJECT)  # noqa: S603 - our own
     try:
         yield process
@@ -50,7 +50,7 @@ def started(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 class Soak:
-    """An engine that listens, and how much memory and disk it took at most."""
+    """A running engine, and its peak memory and disk usage."""
 
     def __init__(self, folder: Path, engine: subprocess.Popen[bytes]) -> None:
         self._folder = folder
@@ -59,7 +59,7 @@ class Soak:
         self.grown = self.disk = 0
 
     def watch(self, until: float, other: subprocess.Popen[bytes] | None = None) -> None:
-        """Look at the engine until an instant, until it ends, or until another process ends."""
+        """Sample the engine until an instant, or until it or another process ends."""
         while time.monotonic() < until and self._engine.poll() is None:
             if other is not None and other.poll() is not None:
                 return
@@ -68,7 +68,7 @@ class Soak:
             time.sleep(0.05)
 
     def end(self) -> None:
-        """Let the engine go on without pauses, and wait for its end."""
+        """Let the engine continue without pauses, and wait for its end."""
         (self._folder / "fast").touch()
         self.watch(time.monotonic() + 60 + 10 * SECONDS)
         assert self._engine.poll() == 0
@@ -78,7 +78,7 @@ class Soak:
 
 @contextmanager
 def soak(url: str, folder: Path) -> Iterator[Soak]:
-    """Let a slow engine listen; look at it from when it has a spool."""
+    """Start a slow engine; sample it once it has a spool."""
     more = ("&" if "?" in url else "?") + f"room={ROOM}"
     last = str(last_second(MESSAGES))
     with started("listen", url + more, str(folder), last, str(PAUSE)) as engine:
@@ -117,7 +117,7 @@ def test_a_fast_server(tmp_path, kind):
 
 
 def check(folder: Path, *, is_whole: bool) -> None:
-    """See that each message that came to the spool is answered once, and that all came."""
+    """Check that all messages reached the spool, and that each is answered once."""
     listed = Listener("", folder, MESSAGES).listed()
     assert max(listed.values()) == 1, "none is twice"
     if is_whole:

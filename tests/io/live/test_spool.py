@@ -1,4 +1,4 @@
-"""The spool: what is on disk stays, what is not finished goes, and there is a bound."""
+"""The spool: complete messages are durable, incomplete ones are dropped, and disk is bounded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.live.deduplicator import Deduplicator
 from rsp_engine.io.sources.live.receiver import Closed, Inbox
 from rsp_engine.io.sources.live.records import Message, SpoolRecord, record_bytes, records_in
-from rsp_engine.io.sources.live.spool import Spool, read_place
+from rsp_engine.io.sources.live.spool import Spool, read_split
 from rsp_engine.io.sources.splits import Split
 from tests.thoroughness import examples
 
@@ -46,7 +46,7 @@ def filled(folder: Path, count: int, **more: int) -> Spool:
 
 def numbers(spool: Spool, size: int, since: Split | None = None) -> list[int]:
     places = spool.cut(size, since)
-    return [record.number for place in places for record in read_place(spool.folder, place)]
+    return [record.number for place in places for record in read_split(spool.folder, place)]
 
 
 @examples(50)
@@ -66,7 +66,7 @@ def test_places_hold_all_messages_once_in_order(tmp_path, size, file_bytes):
     spool = filled(tmp_path, 30, file_bytes=file_bytes)
     assert numbers(spool, size) == list(range(1, 31))
     [first, *_] = spool.cut(100, None)
-    taken = [record.number for record in read_place(tmp_path, first)]
+    taken = [record.number for record in read_split(tmp_path, first)]
     assert numbers(spool, size, first) == list(range(len(taken) + 1, 31))
 
 
@@ -87,7 +87,7 @@ def test_what_was_not_finished_is_forgotten_and_the_rest_goes_on(tmp_path, cut):
 
 
 HEAD, BODY = 8, 22
-"""How long the two fixed parts of a record are."""
+"""The sizes of the two fixed parts of a record."""
 
 
 def damaged(path: Path, at: int, bit: int = 0) -> None:
@@ -152,8 +152,8 @@ def test_a_missing_file_is_refused(tmp_path):
         opened(tmp_path)
 
 
-def test_a_tail_of_zeros_is_cut_off_and_told(tmp_path, caplog):
-    """The power failed: the file was made longer, and what it was to hold was not written."""
+def test_a_tail_of_zeros_is_truncated_and_reported(tmp_path, caplog):
+    """After a power failure: the file was extended, but its content not written."""
     filled(tmp_path, 3).close()
     [file] = tmp_path.glob("*.spool")
     file.write_bytes(file.read_bytes() + bytes(5_000))
@@ -181,16 +181,16 @@ def test_no_flipped_bit_loses_a_message_that_another_follows(tmp_path_factory, f
 
 
 def test_what_is_not_needed_is_removed_but_for_how_it_is_known_again(tmp_path):
-    spool = Spool(tmp_path, room=1 << 30, file_bytes=1, repeats=Deduplicator("id"))
+    spool = Spool(tmp_path, room=1 << 30, file_bytes=1, deduplicator=Deduplicator("id"))
     inbox = Inbox("source", spool, Deduplicator("id"))
     for number in range(1, 21):
         inbox.put([Message(b"payload", id=f"m{number}")])
     spool.release(spool.end)
     assert [record.number for record in spool] == [20]
     with pytest.raises(SourceError, match="is gone"):
-        list(read_place(tmp_path, Split(0, 10)))
+        list(read_split(tmp_path, Split(0, 10)))
     spool.close()
-    again = Spool(tmp_path, room=1 << 30, file_bytes=1, repeats=Deduplicator("id"))
+    again = Spool(tmp_path, room=1 << 30, file_bytes=1, deduplicator=Deduplicator("id"))
     assert again.next_number == 21
     assert again.end == spool.end, "places stay what they are"
     inbox = Inbox("source", again, Deduplicator("id"))
@@ -201,7 +201,7 @@ def test_what_is_not_needed_is_removed_but_for_how_it_is_known_again(tmp_path):
 
 
 def test_what_cannot_be_sent_again_is_forgotten(tmp_path):
-    spool = Spool(tmp_path, room=1 << 30, file_bytes=1, repeats=Deduplicator("id", most=5))
+    spool = Spool(tmp_path, room=1 << 30, file_bytes=1, deduplicator=Deduplicator("id", most=5))
     for number in range(1, 21):
         name = f"m{number}" if number < 10 else ""
         spool.append([SpoolRecord(number, 100 + number, Message(b"payload", id=name))])
@@ -213,7 +213,7 @@ def test_what_cannot_be_sent_again_is_forgotten(tmp_path):
 
 
 def test_an_empty_last_file_does_not_forget_where_it_was(tmp_path):
-    """A run is killed when a file was begun and nothing was written to it."""
+    """A run is killed after a file was created and before anything was written to it."""
     spool = filled(tmp_path, 5, file_bytes=1)
     spool.release(spool.end)
     spool.close()
@@ -225,7 +225,7 @@ def test_an_empty_last_file_does_not_forget_where_it_was(tmp_path):
 
 
 def test_damage_in_what_is_remembered_is_refused(tmp_path):
-    spool = Spool(tmp_path, room=1 << 30, file_bytes=1, repeats=Deduplicator("content"))
+    spool = Spool(tmp_path, room=1 << 30, file_bytes=1, deduplicator=Deduplicator("content"))
     for number in (1, 2, 3):
         spool.append([SpoolRecord(number, 5, Message(b"payload"))])
     spool.release(spool.end)
@@ -238,9 +238,9 @@ def test_damage_in_what_is_remembered_is_refused(tmp_path):
 
 @pytest.mark.parametrize("room", [1 << 20, 100_000])
 def test_the_disk_holds_the_room_and_a_constant_however_much_is_released(tmp_path, room):
-    """Ten times the room goes through, in messages of six kilobytes, each with its own id."""
+    """Ten times the room passes through, in messages of six kilobytes with distinct ids."""
     repeats = Deduplicator("id")
-    spool = Spool(tmp_path, room=room, repeats=repeats)
+    spool = Spool(tmp_path, room=room, deduplicator=repeats)
     inbox = Inbox("source", spool, repeats)
     most, sent = 0, 0
     while sent < 10 * room:
@@ -266,7 +266,7 @@ def test_a_full_spool_makes_its_writer_wait(tmp_path):
     assert [record.message.payload[:1] for record in spool] == [b"x", b"y"]
 
 
-def test_a_full_disk_is_told_once_and_nothing_is_lost(tmp_path, caplog):
+def test_a_full_disk_is_reported_once_and_nothing_is_lost(tmp_path, caplog):
     """Half of a record fits, then nothing does, and then there is room again."""
     failures = [12, 0]
 
@@ -282,10 +282,10 @@ def test_a_full_disk_is_told_once_and_nothing_is_lost(tmp_path, caplog):
     inbox = Inbox("source", spool, Deduplicator("none"))
     inbox.put([Message(b"first"), Message(b"second")])
     assert [record.message.payload for record in spool] == [b"first", b"second"]
-    said = [record.getMessage() for record in caplog.records]
-    assert len(said) == 2
-    assert "No space left on device; they wait" in said[0]
-    assert said[1] == "source: it is back"
+    log_lines = [record.getMessage() for record in caplog.records]
+    assert len(log_lines) == 2
+    assert "No space left on device; they wait" in log_lines[0]
+    assert log_lines[1] == "source: it is back"
     spool.close()
     assert len(list(opened(tmp_path))) == 2
 

@@ -1,4 +1,4 @@
-"""Answers to write, and terms with every nasty character."""
+"""Sample answers, and terms with characters that need escaping."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def answer(
 
 
 def one(term: Term) -> Answer:
-    """Return an answer with one row that holds a term."""
+    """Return an answer with one row of one term."""
     return answer(Solutions(("x",), (Row({"x": term}),)))
 
 

@@ -56,7 +56,7 @@ def test_a_bad_path_is_refused(path):
         DeadLetterFile(path)
 
 
-def test_a_full_disk_is_told():
+def test_a_full_disk_is_reported():
     letters = DeadLetterFile("/dev/full")
     with pytest.raises(SinkError, match="/dev/full cannot be written: No space left on device"):
         letters.write(DeadLetter("s", 1, b"a", "late"))

@@ -1,4 +1,4 @@
-"""Texts of rows that come again."""
+"""The cache of row texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rsp_engine.model.answers import Row, Solutions
 
 
 def rows(low: int, high: int, known: dict[int, Row]) -> tuple[Row, ...]:
-    """Return the rows of a window: those that the one before had are the same objects."""
+    """Return the rows of a window; rows of the window before are the same objects."""
     return tuple(known.get(n) or Row({"n": Literal(n)}) for n in range(low, high))
 
 
@@ -23,8 +23,8 @@ def test_a_row_has_its_own_text_however_often_and_between_whatever_it_comes(wind
         known = dict(zip(range(start, start + size), found, strict=True))
         expected = BindingsJson()(Solutions(("n",), rows(start, start + size, {})))
         assert written(Solutions(("n",), found)) == expected
-        assert len(written._known) <= 2 * size
-        assert {id(row.bindings) for row in found} <= set(written._known)
+        assert len(written._texts) <= 2 * size
+        assert {id(row.bindings) for row in found} <= set(written._texts)
 
 
 def test_a_row_that_comes_again_is_not_written_again():

@@ -1,4 +1,4 @@
-"""Where answers go: files, folders, standard output, functions; and what is refused at once."""
+"""Outputs: files, folders, standard output and callbacks; and what is refused on opening."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def test_an_unknown_format_is_refused():
 
 
 def test_a_function_is_called_with_each_answer():
-    heard: list[object] = []
-    sink = Callback(heard.append)
+    answers: list[object] = []
+    sink = Callback(answers.append)
     sink.write(answer(RANKED))
     sink.close()
-    assert heard == [answer(RANKED)]
+    assert answers == [answer(RANKED)]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_what_may_not_be_written_is_refused(tmp_path, monkeypatch):
     assert refusal.value.hint == "choose a path that you may write to"
 
 
-def test_a_full_disk_is_told_and_the_sink_can_still_be_closed():
+def test_a_full_disk_is_reported_and_the_sink_can_still_be_closed():
     sink = open_sink("jsonl", "/dev/full", "SELECT")
     with pytest.raises(SinkError, match=r"^/dev/full cannot be written: No space left on device$"):
         sink.write(answer(RANKED))
@@ -164,7 +164,7 @@ def test_a_folder_that_exists_keeps_what_it_holds(tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_a_folder_that_goes_away_is_told(tmp_path):
+def test_a_folder_that_goes_away_is_reported(tmp_path):
     folder = tmp_path / "new"
     sink = open_sink("sparql-json", f"{folder}/", "SELECT")
     folder.rmdir()
@@ -219,7 +219,7 @@ def test_a_reader_that_goes_away_stops_the_run_without_a_word():
         assert process.wait() == 7
 
 
-def test_a_full_disk_behind_standard_output_is_told_once():
+def test_a_full_disk_behind_standard_output_is_reported_once():
     with Path("/dev/full").open("wb") as full:
         process = subprocess.run(  # noqa: S603 - our own program
             [sys.executable, "-c", PROGRAM], stdout=full, stderr=subprocess.PIPE, check=False

@@ -1,4 +1,4 @@
-"""The memory of texts."""
+"""The cache of term texts."""
 
 from __future__ import annotations
 

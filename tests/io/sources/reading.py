@@ -1,4 +1,4 @@
-"""How the tests of the sources read one, and what they say about it."""
+"""Helpers that read a source and show its elements and dead letters."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ def write(path: Path, text: str | bytes) -> Path:
 
 @contextmanager
 def blocks_of(size: int) -> Iterator[None]:
-    """Let sources read only so many bytes at once."""
+    """Limit the chunks that sources read to a number of bytes."""
     with patch.object(inputs, "BLOCK_SIZE", size):
         yield

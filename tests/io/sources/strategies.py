@@ -9,7 +9,7 @@ from tests.io.sources.reading import EX
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
-# Texts are rich in what could be taken for the end of something.
+# Texts with many characters that delimit terms and statements.
 texts = st.text(
     st.one_of(
         st.sampled_from("\"'\\{}<>.#@:;,|\n\r\t ab7é\u2028😀"),

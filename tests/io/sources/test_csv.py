@@ -25,7 +25,7 @@ MENTION = "<http://example.org/{user}> e:n '{n}' ."
 
 @pytest.fixture
 def table(tmp_path):
-    """Return what writes a template and a table, and gives the name of the source."""
+    """Return a function that writes a template and a table, and returns the specification."""
 
     def put(text: str | bytes, template: str = MENTION, options: str = "", name: str = "a.csv"):
         pattern = write(tmp_path / "t.ttl", PREFIX + template)
@@ -195,7 +195,7 @@ def test_a_table_comes_through_the_standard_input(table, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "template", "options", "told"),
+    ("text", "template", "options", "expected"),
     [
         ("", MENTION, "", ("it is empty", "the first row names")),
         ("\xff", MENTION, "", ("has no column timestamp", "the columns are")),
@@ -225,11 +225,11 @@ def test_a_table_comes_through_the_standard_input(table, monkeypatch, tmp_path):
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused_when_it_is_opened(
-    table, text, template, options, told
+    table, text, template, options, expected
 ):
     with pytest.raises(SourceError) as refusal:
         open_source(table(text, template, options))
-    message, hint = told
+    message, hint = expected
     assert message in refusal.value.message
     assert hint in (refusal.value.hint or "")
 

@@ -1,4 +1,4 @@
-"""How much of a source was read, where its end is known."""
+"""Progress of finite sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where bytes come from: files, gzip, the standard input, pipes; and where they break off."""
+"""Inputs: files, gzip, standard input and pipes; and inputs that break off."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MANY = b"".join(line(time) for time in range(2_000))
 
 @pytest.fixture
 def send(monkeypatch):
-    """Return what puts bytes into the standard input."""
+    """Return a function that puts bytes into standard input."""
 
     def put(data: bytes) -> None:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
@@ -84,14 +84,14 @@ def test_a_damaged_gzip_file_gives_what_came_before(tmp_path):
     assert letters[0].reason == "the gzip data are damaged here"
 
 
-def test_a_wrong_checksum_is_told(tmp_path):
+def test_a_wrong_checksum_is_reported(tmp_path):
     packed = bytearray(gzip.compress(line(1)))
     packed[-8] ^= 1
     _, letters = read(write(tmp_path / "a.jsonl.gz", bytes(packed)))
     assert [letter.reason for letter in letters] == ["the gzip data are damaged here"]
 
 
-def test_a_file_named_gz_that_is_not_gzip_is_told(tmp_path):
+def test_a_file_named_gz_that_is_not_gzip_is_reported(tmp_path):
     elements, letters = read(write(tmp_path / "a.jsonl.gz", line(1)))
     assert elements == []
     assert [letter.reason for letter in letters] == ["the gzip data are damaged here"]
@@ -130,7 +130,7 @@ def test_a_line_that_is_too_long_is_left_out_and_its_neighbours_are_kept(tmp_pat
         assert "longer than 100 bytes" in letters[0].reason
 
 
-def test_a_file_that_disappears_or_fails_is_told_where_it_breaks_off(tmp_path):
+def test_a_file_that_disappears_or_fails_is_reported_where_it_breaks_off(tmp_path):
     path = write(tmp_path / "a.jsonl", line(1))
     source = open_source(str(path))
     path.unlink()
@@ -166,7 +166,7 @@ def test_a_closed_standard_input_is_refused(monkeypatch):
         open_source("-?format=jsonl")
 
 
-def test_a_standard_input_that_fails_is_told(monkeypatch):
+def test_a_standard_input_that_fails_is_reported(monkeypatch):
     class Failing(io.BytesIO):
         def read1(self, size=-1):
             raise OSError(5, "Input/output error")

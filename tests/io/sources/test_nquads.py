@@ -20,7 +20,7 @@ def quad(subject: str, graph: str | None = None) -> str:
     return f'<{EX}{subject}> <{EX}p> "x"{name} .\n'
 
 
-def said(graph: str, time: str, kind: str = "integer") -> str:
+def time_statement(graph: str, time: str, kind: str = "integer") -> str:
     return f'<{EX}{graph}> <{PROV}> "{time}"^^<{XSD}{kind}> .\n'
 
 
@@ -120,7 +120,7 @@ def test_a_triple_of_the_default_graph_is_set_aside(tmp_path):
 def test_a_time_that_is_said_can_stand_before_its_graph_or_after_it(
     tmp_path, time, kind, expected, is_first
 ):
-    statement, graph = said("g", time, kind), quad("a", "g")
+    statement, graph = time_statement("g", time, kind), quad("a", "g")
     path = write(tmp_path / "a.nq", statement + graph if is_first else graph + statement)
     elements, letters = at_every_size(path)
     assert shown(elements) == [(expected, 'a p "x"')]
@@ -128,22 +128,26 @@ def test_a_time_that_is_said_can_stand_before_its_graph_or_after_it(
 
 
 def test_a_time_that_was_said_before_goes_before_the_digits(tmp_path):
-    text = said("g/10", "5000") + quad("a", "g/10") + quad("b", "g/20") + quad("c", "g/10")
+    text = (
+        time_statement("g/10", "5000") + quad("a", "g/10") + quad("b", "g/20") + quad("c", "g/10")
+    )
     elements, letters = at_every_size(write(tmp_path / "a.nq", text))
     assert shown(elements) == [(5000, 'a p "x"'), (20, 'b p "x"'), (5000, 'c p "x"')]
     assert letters == []
 
 
 def test_a_time_that_is_said_after_a_graph_with_digits_comes_too_late(tmp_path):
-    path = write(tmp_path / "a.nq", quad("a", "g/10") + said("g/10", "5000"))
+    path = write(tmp_path / "a.nq", quad("a", "g/10") + time_statement("g/10", "5000"))
     elements, letters = at_every_size(path)
     assert shown(elements) == [(10, 'a p "x"')]
-    assert places(letters) == [(2, said("g/10", "5000").encode())]
+    assert places(letters) == [(2, time_statement("g/10", "5000").encode())]
     assert "no graph of this name follows" in letters[0].reason
 
 
 def test_the_option_time_takes_one_of_the_two(tmp_path):
-    path = write(tmp_path / "a.nq", said("g/10", "5000") + quad("a", "g/10") + quad("b", "g/20"))
+    path = write(
+        tmp_path / "a.nq", time_statement("g/10", "5000") + quad("a", "g/10") + quad("b", "g/20")
+    )
     elements, letters = at_every_size(f"{path}?time=iri")
     assert shown(elements) == [(10, 'a p "x"'), (20, 'b p "x"')]
     assert letters == []
@@ -154,7 +158,9 @@ def test_the_option_time_takes_one_of_the_two(tmp_path):
 
 
 def test_a_graph_without_a_time_is_set_aside_at_the_end(tmp_path):
-    text = quad("a", "g") + quad("b", "1") + quad("c", "h") + quad("d", "g") + said("h", "3")
+    text = (
+        quad("a", "g") + quad("b", "1") + quad("c", "h") + quad("d", "g") + time_statement("h", "3")
+    )
     elements, letters = at_every_size(write(tmp_path / "a.nq", text))
     assert shown(elements) == [(1, 'b p "x"'), (3, 'c p "x"')]
     assert places(letters) == [(1, quad("a", "g").encode()), (4, quad("d", "g").encode())]
@@ -169,7 +175,9 @@ def test_without_prov_a_graph_without_digits_is_set_aside_at_once(tmp_path):
 
 def test_digits_that_are_no_time_are_a_name(tmp_path):
     far = "g/" + "9" * 19
-    elements, letters = at_every_size(write(tmp_path / "a.nq", quad("a", far) + said(far, "7")))
+    elements, letters = at_every_size(
+        write(tmp_path / "a.nq", quad("a", far) + time_statement(far, "7"))
+    )
     assert shown(elements) == [(7, 'a p "x"')]
     assert letters == []
 
@@ -191,7 +199,7 @@ def test_a_blank_node_can_name_a_graph(tmp_path):
     ],
 )
 def test_a_time_that_is_none_is_set_aside(tmp_path, time, kind, reason):
-    statement = said("g/10", time, kind)
+    statement = time_statement("g/10", time, kind)
     elements, letters = at_every_size(write(tmp_path / "a.nq", statement + quad("a", "g/10")))
     assert shown(elements) == [(10, 'a p "x"')]
     assert places(letters) == [(1, statement.encode())]
@@ -200,18 +208,20 @@ def test_a_time_that_is_none_is_set_aside(tmp_path, time, kind, reason):
 
 def test_a_time_said_again_is_the_same_and_a_newer_one_counts_from_there(tmp_path):
     text = (
-        said("g", "1") + said("g", "1") + quad("a", "g")
-        + said("g", "1") + said("g", "2") + quad("b", "g")
-        + said("g", "3") + said("g", "4") + quad("c", "g")
+        time_statement("g", "1") + time_statement("g", "1") + quad("a", "g")
+        + time_statement("g", "1") + time_statement("g", "2") + quad("b", "g")
+        + time_statement("g", "3") + time_statement("g", "4") + quad("c", "g")
     )  # fmt: skip
     elements, letters = at_every_size(write(tmp_path / "a.nq", text))
     assert [element.timestamp for element in elements] == [1, 2, 4]
-    assert places(letters) == [(7, said("g", "3").encode())]
+    assert places(letters) == [(7, time_statement("g", "3").encode())]
 
 
 def test_what_waits_too_long_is_set_aside(tmp_path, monkeypatch):
     monkeypatch.setattr(graph_times, "MOST_WAITING", 2)
-    text = "".join(quad(name, name) for name in "abc") + "".join(said(n, "7") for n in "bcdef")
+    text = "".join(quad(name, name) for name in "abc") + "".join(
+        time_statement(n, "7") for n in "bcdef"
+    )
     elements, letters = at_every_size(write(tmp_path / "a.nq", text))
     assert shown(elements) == [(7, 'b p "x"'), (7, 'c p "x"')]
     assert [letter.position for letter in letters] == [1, 6, 7, 8]
@@ -220,7 +230,13 @@ def test_what_waits_too_long_is_set_aside(tmp_path, monkeypatch):
 
 def test_of_the_times_that_were_used_only_the_last_are_remembered(tmp_path, monkeypatch):
     monkeypatch.setattr(graph_times, "MOST_REMEMBERED", 1)
-    text = said("g", "1") + quad("a", "g") + said("h", "2") + quad("b", "h") + quad("c", "g")
+    text = (
+        time_statement("g", "1")
+        + quad("a", "g")
+        + time_statement("h", "2")
+        + quad("b", "h")
+        + quad("c", "g")
+    )
     elements, letters = at_every_size(write(tmp_path / "a.nq", text))
     assert [element.timestamp for element in elements] == [1, 2]
     assert [letter.position for letter in letters] == [5]

@@ -44,7 +44,7 @@ def test_a_graph_holds_each_triple_once_in_the_order_of_the_text():
     assert [triple.object for triple in found] == [ox.Literal(2), ox.Literal(1)]
 
 
-def test_what_is_wrong_is_told_with_its_line_and_without_the_words_of_the_parser():
+def test_what_is_wrong_is_reported_with_its_line_and_without_the_words_of_the_parser():
     with pytest.raises(MalformedRdfError) as failure:
         graph_of(b"<urn:a>\n<urn:b c> 1 .", ox.RdfFormat.TURTLE)
     assert failure.value.line == 2

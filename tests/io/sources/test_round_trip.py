@@ -23,7 +23,7 @@ GARBAGE = b"<http://example.org/a> this is 'not \xff RDF .\n"
 
 
 def graph_name(index: int, time: int) -> ox.NamedNode:
-    """Return a name that ends in the time and differs from that of the neighbours."""
+    """Return a name that ends in the time and differs from the names before and after it."""
     return ox.NamedNode(f"{EX}{index}/{time}")
 
 
@@ -61,7 +61,7 @@ def as_trig(stream):
 
 
 def is_plain(triples):
-    """Tell whether the strings of a graph can be written in three quotes as they are."""
+    """Return whether the strings of a graph need no escapes in triple quotes."""
     return not any(set('"\\\r') & set(str(getattr(t.object, "value", ""))) for t in triples)
 
 
@@ -98,7 +98,7 @@ def test_the_bytes_and_the_line_of_an_element_are_where_it_was_written(name, str
 
 
 def nth_line(data: bytes, number: int) -> int:
-    """Return where a line starts; lines end with LF."""
+    """Return the offset at which a line starts; lines end with LF."""
     start = 0
     for _ in range(number - 1):
         start = data.index(b"\n", start) + 1

@@ -1,4 +1,4 @@
-"""What a user names, and which format that is."""
+"""Source specifications, and the formats they select."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams from the web, from a server on this computer."""
+"""HTTP inputs, from a local server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        self.server.asked.append((self.path, self.headers["Accept-Encoding"]))
+        self.server.received.append((self.path, self.headers["Accept-Encoding"]))
         self.close_connection = True
         match self.path.partition("?")[0]:
             case "/moved.jsonl":
@@ -89,13 +89,13 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.asked = []
+        self.received = []
         self.stopping = threading.Event()
         self.has_given_up = False
         self.url = f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, *_):
-        """A client that goes away is no failure of the server."""
+        """Ignore a client that closes the connection."""
 
 
 @pytest.fixture
@@ -121,19 +121,19 @@ def test_a_stream_is_read_from_the_web(server, path):
 
 def test_a_url_keeps_a_query_of_its_own(server):
     assert len(read(f"{server.url}/feed?room=7&x=%20?format=jsonl")[0]) == 3
-    assert server.asked == [("/feed?room=7&x=%20", "identity")]
+    assert server.received == [("/feed?room=7&x=%20", "identity")]
 
 
 def test_the_server_is_asked_once_for_each_reading(server):
     source = open_source(f"{server.url}/a.jsonl")
-    assert len(server.asked) == 1
+    assert len(server.received) == 1
     assert len(list(source)) == 3
-    assert len(server.asked) == 1
+    assert len(server.received) == 1
     assert len(list(source)) == 3
-    assert len(server.asked) == 2
+    assert len(server.received) == 2
 
 
-def test_a_connection_that_breaks_is_told_and_what_came_before_is_kept(server):
+def test_a_connection_that_breaks_is_reported_and_what_came_before_is_kept(server):
     elements, letters = read(f"{server.url}/cut.jsonl")
     assert [element.timestamp for element in elements] == [0, 1, 2]
     assert [letter.position for letter in letters] == [4]
@@ -175,8 +175,8 @@ def test_what_cannot_be_had_is_refused_when_it_is_opened(server, path, message):
 
 def test_a_server_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "*")
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port = held.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
         with pytest.raises(SourceError, match=r"it cannot be reached: .*refused"):
             open_source(f"http://127.0.0.1:{port}/a.jsonl")

@@ -1,4 +1,4 @@
-"""Observations of incomplete streams that keep what is promised: tiny windows, ties on purpose."""
+"""Observations of incomplete streams that respect the configuration: tiny windows, many ties."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WINDOWS = 14
 
 
 class Seen(NamedTuple):
-    """An observation, and after which window it is told: it may be late."""
+    """An observation, and the window after which it arrives: it may be late."""
 
     stream: int
     key: int
@@ -30,7 +30,7 @@ class Seen(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What comes before each window closes, in several parts."""
+    """The observations that arrive before each window closes, in several parts."""
 
     config: IncompleteOperatorConfig
     frame: TimeFrame
@@ -88,7 +88,7 @@ def is_kept(
     found: list[tuple[Pane, Seen]],
     new: tuple[int, int, int],
 ) -> bool:
-    """Tell whether one more observation keeps the promise of how many there are."""
+    """Return whether one more observation respects the configured number of occurrences."""
     stream, key, position = new
     since = position - frame.range if config.within == "window" else -1000
     before = [s for _, s in found if (s.stream, s.key) == (stream, key) and s.position > since]

@@ -1,4 +1,4 @@
-"""Observations that come again count once, as triples do, and live as long as the last arrival."""
+"""Repeated observations count once, as triples do, and live as long as the last arrival."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAMILY: list[Any] = [IncompleteOracle, SLA, Narrow, EAA, Eager]
 def feed(
     operator: Any, part: list[tuple[Pane, Seen]], ends: dict[tuple[int, int, float], int]
 ) -> None:
-    """Tell of each observation when the same one stood last, if a window holds both."""
+    """Feed observations with the end of their previous arrival, if a window holds both."""
     for pane, seen in sorted(part, key=lambda each: each[1].position):
         same = seen.stream, seen.key, seen.value
         since = ends.get(same, -1)
@@ -63,7 +63,7 @@ def scores(run: Run, window: int) -> dict[int, float]:
 @pytest.mark.parametrize("made", FAMILY)
 @examples(50)
 @given(runs(keys=4, within="window"))
-def test_what_comes_again_counts_once(made, run: Run):
+def test_a_repeated_observation_counts_once(made, run: Run):
     operator, ends = made(run.config), dict[tuple[int, int, float], int]()
     waiting: list[tuple[Pane, Seen]] = []
     for window, parts in enumerate(run.parts):
@@ -80,7 +80,7 @@ def test_what_comes_again_counts_once(made, run: Run):
 
 
 @pytest.mark.parametrize("made", FAMILY)
-def test_an_observation_lives_on_where_it_came_again(made):
+def test_a_repeated_observation_lives_until_its_last_arrival_expires(made):
     """Value 1 of object 7 comes in the first pane and in the second.
 
     panes    | 1 | 1 |   |

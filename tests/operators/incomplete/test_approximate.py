@@ -1,4 +1,4 @@
-"""The approximate operator: sketches, what they say of streams, and what is kept."""
+"""The approximate operator: its sketches, arrival probabilities, and the instances it keeps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Eager(Approximate):
 
 
 @pytest.mark.parametrize("count", [10, 100, 1000, 30_000])
-def test_a_sketch_tells_about_how_many_objects_it_has_heard_of(count):
+def test_a_sketch_estimates_the_number_of_distinct_objects(count):
     errors = []
     for start in range(0, 10**7, 10**6):
         sketch = FMSketch()
@@ -41,7 +41,7 @@ def test_a_sketch_tells_about_how_many_objects_it_has_heard_of(count):
     assert np.std(errors) < 0.15
 
 
-def test_a_sketch_forgets_what_has_left_the_window_and_not_what_came_again():
+def test_a_sketch_forgets_objects_that_left_the_window_unless_they_arrived_again():
     sketch = FMSketch()
     sketch.add(np.arange(1000), 3)
     sketch.add(np.arange(500), 5)
@@ -53,7 +53,7 @@ def test_a_sketch_forgets_what_has_left_the_window_and_not_what_came_again():
 
 @examples(30)
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 5)), max_size=60), st.integers(1, 5))
-def test_a_union_is_the_sketch_of_all(found, cut):
+def test_a_union_is_the_sketch_of_the_union_of_objects(found, cut):
     one, other, both = FMSketch(), FMSketch(), FMSketch()
     for number, (key, end) in enumerate(found):
         (one if number % cut else other).add(np.array([key]), end)
@@ -61,7 +61,7 @@ def test_a_union_is_the_sketch_of_all(found, cut):
     assert one.union(other).state() == both.state()
 
 
-def test_the_self_join_size_tells_how_often_objects_come():
+def test_the_self_join_size_estimates_the_frequency_of_objects():
     sketch = AMSSketch()
     sketch.add(np.repeat(np.arange(2000), 4), 3)
     sketch.add(np.arange(5000, 6000), 7)
@@ -72,18 +72,18 @@ def test_the_self_join_size_tells_how_often_objects_come():
     assert sketch.recurrences(7) == pytest.approx(1, abs=0.3)  # the first pane has left
 
 
-def test_of_two_streams_the_probability_that_an_object_will_still_come_is_told():
+def test_the_probability_that_an_object_of_one_stream_still_arrives_in_another():
     """Of 1000 objects in each, 400 are in both: 200 of these came first in the other stream."""
     chances = ArrivalProbability((1, 1))
     keys = np.concatenate((np.arange(1000), np.arange(600, 1600)))
     streams = np.repeat([0, 1], 1000)
-    chances.hear(4, as_observations(streams, keys, np.arange(2000), np.zeros(2000)))
+    chances.add(4, as_observations(streams, keys, np.arange(2000), np.zeros(2000)))
     assert chances.still(4)[0, 1] == pytest.approx(200 / 800, abs=0.1)
     chances.expire(5)
     assert chances.still(5)[0, 1] == 1  # of nothing, nothing is known
 
 
-def test_objects_are_told_apart_by_their_names_and_not_by_numbers_that_are_given_again():
+def test_sketches_count_objects_by_hash_and_not_by_numbers_that_are_reused():
     """Of 500 objects in each stream 100 are in both, and no more than 50 have a number at once."""
     chances = ArrivalProbability((1, 1))
     names = np.array([text_hash(f"<urn:{n}>") for n in range(900)])
@@ -93,11 +93,11 @@ def test_objects_are_told_apart_by_their_names_and_not_by_numbers_that_are_given
         batch = as_observations(
             np.repeat([0, 1], 50), numbers, numbers, np.zeros(100), hashes=found
         )
-        chances.hear(4, batch)
+        chances.add(4, batch)
     assert chances.still(4)[0, 1] == pytest.approx(50 / 450, abs=0.08)
 
 
-def test_an_observation_that_comes_again_is_counted_once():
+def test_sketches_count_a_repeated_observation_once():
     """In each of five panes come the same 400 observations of each stream; none is in both."""
     for is_noticed in (True, False):
         chances = ArrivalProbability((1, 1, 2))
@@ -105,9 +105,9 @@ def test_an_observation_that_comes_again_is_counted_once():
         streams = np.repeat([0, 1], 400)
         for end in range(5):
             since = np.full(800, end - 1 if is_noticed else -1)
-            chances.hear(end, as_observations(streams, keys, keys, np.zeros(800), since))
+            chances.add(end, as_observations(streams, keys, keys, np.zeros(800), since))
             again = as_observations([2] * 100, keys[:100], keys[:100], [0.0] * 100, since[:100])
-            chances.hear(end, again)
+            chances.add(end, again)
         assert chances.still(0)[0, 1] == pytest.approx(0, abs=0.1)
         if is_noticed:
             assert chances.recurrences(0)[2] == pytest.approx(1, abs=0.4)
@@ -115,7 +115,7 @@ def test_an_observation_that_comes_again_is_counted_once():
 
 @examples(60)
 @given(runs())
-def test_hopes_are_no_more_than_what_is_possible(run: Run):
+def test_expected_best_scores_do_not_exceed_possible_best_scores(run: Run):
     operator = Eager(run.config)
     for window, parts in enumerate(run.parts):
         for part in parts:
@@ -132,7 +132,7 @@ def test_hopes_are_no_more_than_what_is_possible(run: Run):
 
 @examples(12)
 @given(runs(), st.integers(0, 4))
-def test_a_bound_is_kept_and_a_run_can_be_cut(run: Run, more):
+def test_a_bound_is_respected_and_a_run_can_be_restored_anywhere(run: Run, more):
     bound = run.config.k + more
     whole, parted = Approximate(run.config, bound), Approximate(run.config, bound)
     for window, parts in enumerate(run.parts):

@@ -1,4 +1,4 @@
-"""SLA and EAA give what brute force gives, for every window; and so does the shared oracle."""
+"""SLA, EAA and the oracle, compared with brute force in every window."""
 
 from __future__ import annotations
 
@@ -111,14 +111,14 @@ def test_a_late_observation_counts_beside_all_that_expire_later(made):
 @examples(60)
 @given(runs(keys=20))
 def test_the_threshold_algorithm_has_to_run_and_stops_early(run: Run):
-    """Wherever it runs, what it meets has the best; see `test_it_stops_early` that it stops."""
+    """The objects that it meets include the best; `test_it_stops_early` checks that it stops."""
     operator = Narrow(run.config)
     for window, parts in enumerate(run.parts):
         for part in parts:
             feed(operator, part)
         operator.close(window)
         ranks = sorted(r for r in map(operator._rank, operator._objects) if r[0] >= 0)[::-1]
-        met = sorted(operator._met(run.config.k))[::-1]
+        met = sorted(operator._search(run.config.k))[::-1]
         assert met[: run.config.k] == ranks[: run.config.k]
 
 
@@ -130,7 +130,7 @@ def test_it_stops_early():
     for stream in (0, 1):
         operator.arrive(Pane(0, 0), as_observations([stream] * 100, keys, keys, values))
     assert operator.close(0).keys.tolist() == [99, 98]
-    assert {key for *_, key in operator._met(2)} == {99, 98, 97}
+    assert {key for *_, key in operator._search(2)} == {99, 98, 97}
 
 
 def test_the_view_is_filled_again_when_fewer_than_k_are_left():
@@ -162,7 +162,7 @@ def test_intervals_only_shrink(run: Run):
 
 
 def dominates(one: tuple[int, int, float, float], other: tuple[int, int, float, float]) -> bool:
-    """Tell whether an instance (its object, its end, its scores) dominates another one."""
+    """Return whether an instance (object, end, scores) dominates another one."""
     return one[0] != other[0] and one[1] >= other[1] and one[2] > other[3]
 
 
@@ -193,7 +193,7 @@ def test_dominance_is_persistent_and_transitive(run: Run):
 
 @examples(60)
 @given(runs())
-def test_what_is_kept_is_the_k_dominance_set_and_nothing_else_enters_an_answer(run: Run):
+def test_dropped_instances_are_outside_the_k_dominance_set_and_never_enter_an_answer(run: Run):
     """One operator keeps all; what the other drops is dominated by k objects, and never ranks."""
     all_kept, operator = EAA(run.config), Eager(run.config)
     outside: set[tuple[int, int]] = set()
@@ -228,7 +228,7 @@ def test_pane_by_pane_the_k_dominance_set_is_all_that_is_kept(run: Run):
             assert len({p[0] for p in held if dominates(p, q)}) < run.config.k
 
 
-def test_a_broken_promise_is_told_as_long_as_it_matters():
+def test_answers_are_inexact_as_long_as_a_violation_of_the_configuration_matters():
     operator = EAA(IncompleteOperatorConfig(1, (1.0, 1.0)))
     operator.arrive(Pane(0, 2), as_observations([0, 1], [1, 2], [1, 2], [0.5, 1.0]))
     assert operator.close(0).is_exact
@@ -251,13 +251,13 @@ def test_a_broken_promise_is_told_as_long_as_it_matters():
         ({"k": 1, "highs": (1.0,), "required": (0,)}, "in the window"),
     ],
 )
-def test_a_configuration_that_makes_no_sense_is_refused(given, wrong):
+def test_an_invalid_configuration_is_refused(given, wrong):
     with pytest.raises(ValueError, match=wrong):
         IncompleteOperatorConfig(**given)
 
 
 @pytest.mark.parametrize("made", FAMILY)
-def test_observations_that_make_no_sense_are_refused(made):
+def test_invalid_observations_are_refused(made):
     operator = made(IncompleteOperatorConfig(1, (1.0,)))
     with pytest.raises(ValueError, match="not below 0"):
         as_observations([0], [1], [1], [-0.5])

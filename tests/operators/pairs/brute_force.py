@@ -1,4 +1,4 @@
-"""All pairs of a window, sorted: what every operator for pairs must agree with."""
+"""All pairs of a window, sorted: the reference for every operator for pairs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def all_pairs(
 
 
 def skyband_of(pairs: Sequence[Pair], k: int) -> list[Pair]:
-    """Return the pairs that fewer than k better ones dominate, which expire no sooner."""
+    """Return the pairs that fewer than k pairs dominate: better ones that expire no sooner."""
     return [
         pair
         for place, pair in enumerate(pairs)

@@ -42,7 +42,7 @@ def sums(columns: Floats, row: Floats) -> Any:
 
 
 def odd(columns: Floats, row: Floats) -> Any:
-    """No global function: of small whole numbers; some pairs are none, and some have no score."""
+    """A function of small integers that is not global; NaN for no pair, infinity for no score."""
     total = (columns * 3 + row[:, None] * 3).sum(axis=0) % 7
     same = (columns == row[:, None]).all(axis=0)
     return np.where(same, np.nan, np.where(total == 5, np.inf, total))

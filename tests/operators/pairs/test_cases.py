@@ -17,7 +17,7 @@ CASES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(FOLDER.gl
 
 
 class Figure:
-    """The pairs of a case, best first. A pair of age x has an older object that came at -x."""
+    """The pairs of a case, best first. The older object of a pair of age x is at position -x."""
 
     def __init__(self, case: dict[str, Any]) -> None:
         self.k: int = case["k"]
@@ -29,7 +29,7 @@ class Figure:
 
 
 def cases_with(word: str) -> pytest.MarkDecorator:
-    """Go through the cases that show something."""
+    """Parametrise a test with the cases that have a section."""
     shown = {name: case for name, case in CASES.items() if word in case}
     return pytest.mark.parametrize("case", shown.values(), ids=shown)
 
@@ -76,7 +76,7 @@ def test_the_tree_is_that_of_the_paper(case):
 
 
 @cases_with("query")
-def test_the_query_goes_the_way_of_the_paper(case):
+def test_the_query_visits_the_nodes_of_the_paper(case):
     figure, expected = Figure(case), case["query"]
     walk = PrioritySearchTree(figure.pairs).walk(figure.k, -expected["n"])
     found = {word: [figure.names[place] for place in places] for word, places in asdict(walk)}

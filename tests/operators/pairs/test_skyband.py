@@ -1,4 +1,4 @@
-"""The K-skyband against all pairs of the window: any score, any batching, late and again."""
+"""The K-skyband against all pairs of the window: any score, any batching, late and repeated."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Run:
         kernel = KERNELS[self.name]
 
         def scored(columns: Any, row: Any) -> Any:
-            """What has no value ranks last."""
+            """Rank pairs without a value last."""
             found = kernel(columns, row)
             lacks = np.isnan(columns).any(axis=0) | np.isnan(row).any()
             return np.where(lacks, np.inf, found)
@@ -231,7 +231,7 @@ def test_the_tree_looks_at_few_pairs():
         assert len(walk.stack) <= 2 * log(4096, 2) + 2
 
 
-def test_an_answer_is_seldom_computed_anew():
+def test_an_answer_is_seldom_recomputed():
     rng = np.random.default_rng(2)
     n, k, arrivals = 200, 5, 2000
     skyband = PairSkyband(SkybandConfig(k), 2, closest)
@@ -257,7 +257,7 @@ def test_the_skyband_is_as_large_as_expected(n: int, k: int):
 
 
 def _size_of_skyband(n: int, k: int, seed: int) -> int:
-    """Draw the scores of all pairs by age; those that K younger ones dominate need no number."""
+    """Draw the scores of all pairs by age; pairs that K younger ones dominate are not drawn."""
     rng = np.random.default_rng(seed)
     best: list[float] = []  # the K smallest so far
     scores, ages = [np.empty(0)], [np.empty(0, dtype=np.int64)]
@@ -291,7 +291,7 @@ def test_the_skyband_of_a_stream_is_as_large_as_expected():
     assert np.mean(sizes) == pytest.approx(k * (1 + 2 * log(n) - log(2 * k)), rel=0.15)
 
 
-def test_what_makes_no_sense_is_refused():
+def test_invalid_parameters_are_refused():
     with pytest.raises(ValueError, match="k must be at least 1"):
         SkybandConfig(0)
     with pytest.raises(ValueError, match="at least 1 arrival"):

@@ -1,1 +1,1 @@
-"""Plain N-Quads as arrays of bytes: what is not needed is never parsed."""
+"""A vectorised reader of plain N-Quads: terms are located in a byte array, not parsed."""

@@ -1,13 +1,14 @@
-r"""Lines of N-Quads in their plainest form, taken apart without a parser.
+r"""Plain N-Quads lines, located in a byte array without a parser.
 
-Most lines of most streams look like this: three IRIs of http without anything odd in them, a number
-in its canonical form or a simple word, a graph that ends in its time, single blanks between.
+Most lines of most streams have this form: http IRIs of letters, digits and `._/-`; an object that
+is such an IRI, a canonical number or a simple string; a graph name that ends in its time; and
+single spaces.
 
     <http://a.org/b> <http://a.org/p> "1"^^<http://...#integer> <http://a.org/g/7> .
 
-Such lines are surely N-Quads, and their terms are written as the engine writes them. All lines are
-looked at together, as one array of bytes. What gives a line its structure is the shape of it: its
-brackets, quotes, colons and blanks.
+Such lines are valid N-Quads, and their terms are spelled as the engine spells them. All lines are
+processed together, as one array of bytes. The shape of a line is the sequence of its structural
+characters: brackets, quotes, colons, hashes and spaces.
 
     <:> <:> ""^^<:#> <:> \n
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PlainLines", "plain_lines"]
 
-_MOST_SHAPES = 16
+_MOST_SHAPES = 16  # each shape costs a pass: a text with more of them is left to the parser
 _SHAPE = re.compile(rb'<:> <:(#?)> (<:>|""(?:\^\^<:#>)?) <:> \n')
 INTEGER, DECIMAL, DOUBLE = 1, 2, 3
 _KINDS = {
@@ -51,43 +52,43 @@ _CLASSES = bytes(
 
 @dataclass(frozen=True, slots=True)
 class PlainLines:
-    """Where the terms of lines are in a text, and the time of each line."""
+    """The positions of the terms of all lines in a text, and the time of each line."""
 
     text: str
     edges: Integers
-    """Of each line: where it begins, and the blanks behind each of its four terms."""
+    """Per line: its start, and the positions of the spaces after each of its four terms."""
     times: Integers
     begins: Booleans
-    """Whether an element begins with a line."""
+    """Per line: whether it is the first of an element."""
     values: Floats
-    """The numbers that objects are; NaN where they are none."""
+    """Per line: the object as a number; NaN if it is not a number."""
     kinds: Integers
-    """Of which type they are: `INTEGER`, `DECIMAL`, `DOUBLE`, or 0."""
+    """Per line: the datatype of that number: `INTEGER`, `DECIMAL`, `DOUBLE`, or 0."""
 
     def __len__(self) -> int:
         return len(self.times)
 
     def matching(self, predicate: bytes) -> Integers:
-        """Return the places of the lines with a predicate."""
+        """Return the indices of the lines with a predicate."""
         starts, ends = self.edges[:, 1] + 1, self.edges[:, 2]
         places = np.flatnonzero(ends - starts == len(predicate))
         text = np.frombuffer(self.text.encode(), dtype=np.uint8)
         return places[_have(text, starts[places], predicate)]
 
     def subjects(self, places: Integers) -> list[str]:
-        """Return the subjects of some lines, as they are written."""
+        """Return the subjects of some lines, as N-Quads text."""
         return self._between(self.edges[places, 0], self.edges[places, 1])
 
     def objects(self, places: Integers) -> list[str]:
-        """Return the objects of some lines, as they are written."""
+        """Return the objects of some lines, as N-Quads text."""
         return self._between(self.edges[places, 2] + 1, self.edges[places, 3])
 
     def triples(self, places: Integers) -> list[str]:
-        """Return the triples of some lines, as they are written."""
+        """Return the triples of some lines, as N-Quads text."""
         return self._between(self.edges[places, 0], self.edges[places, 3])
 
     def rows(self, places: Integers) -> list[str]:
-        """Return subjects and objects of some lines, as rows of two terms."""
+        """Return the subjects and objects of some lines, as tab-separated rows."""
         pairs = zip(self.subjects(places), self.objects(places), strict=True)
         return [f"{subject}\t{value}" for subject, value in pairs]
 
@@ -97,14 +98,14 @@ class PlainLines:
 
 
 def plain_lines(data: bytes) -> PlainLines | None:
-    r"""Take lines apart; nothing if one of them is not plain, or stands twice in its element.
+    r"""Locate the terms of all lines; `None` if one is not plain, or repeated in its element.
 
     >>> line = b'<http://a.org/b> <http://a.org/p> "c" <http://a.org/g/7> .\n'
     >>> plain_lines(line).times, plain_lines(line + b"#\n")
     (array([7]), None)
     """
     if not data.endswith(b"\n"):
-        return None if data else _none()
+        return None if data else _no_lines()
     classes = data.translate(_CLASSES)
     if _ODD in classes:
         return None
@@ -113,9 +114,8 @@ def plain_lines(data: bytes) -> PlainLines | None:
     shapes = _shapes(text[marks], marks)
     if shapes is None:
         return None
-    found = [_lines_of(text, shape) for shape in shapes]
-    parts = [part for part in found if part is not None]
-    if len(parts) < len(found):
+    parts = [part for shape in shapes if (part := _lines_of(text, shape)) is not None]
+    if len(parts) < len(shapes):
         return None
     lines = np.concatenate([shape.lines for shape in shapes])
     order = np.argsort(lines, kind="stable") if len(shapes) > 1 else slice(None)
@@ -126,7 +126,7 @@ def plain_lines(data: bytes) -> PlainLines | None:
     return PlainLines(data.decode(), edges, times, begins, values, kinds)
 
 
-def _none() -> PlainLines:
+def _no_lines() -> PlainLines:
     return PlainLines(
         "",
         np.empty((0, 5), dtype=np.int64),
@@ -138,7 +138,7 @@ def _none() -> PlainLines:
 
 
 class _Shape(NamedTuple):
-    """Lines of one shape: which they are, where they begin, and where their marks are."""
+    """Lines of one shape: their indices, their starts, and their structural characters."""
 
     text: bytes
     lines: Integers
@@ -147,7 +147,7 @@ class _Shape(NamedTuple):
 
 
 def _shapes(kinds: Bytes, marks: Integers) -> list[_Shape] | None:
-    """Return lines by their shapes, nothing if there are too many of them."""
+    """Group lines by shape; `None` if there are too many shapes."""
     ends = np.flatnonzero(kinds == ord("\n"))
     firsts = np.r_[0, ends[:-1] + 1]
     starts = np.r_[0, marks[ends[:-1]] + 1]
@@ -160,39 +160,38 @@ def _shapes(kinds: Bytes, marks: Integers) -> list[_Shape] | None:
         first, count = firsts[left[0]], counts[left[0]]
         shape = kinds[first : first + count].tobytes()
         alike = left[counts[left] == count]
-        is_alike = _have(kinds, firsts[alike], shape)
-        alike = alike[is_alike]
-        held = marks[firsts[alike][:, np.newaxis] + np.arange(count)]
-        shapes.append(_Shape(shape, alike, starts[alike], held))
+        alike = alike[_have(kinds, firsts[alike], shape)]
+        positions = marks[firsts[alike][:, np.newaxis] + np.arange(count)]
+        shapes.append(_Shape(shape, alike, starts[alike], positions))
         left = np.setdiff1d(left, alike, assume_unique=True) if len(alike) < len(left) else left[:0]
     return shapes
 
 
 def _lines_of(text: Bytes, shape: _Shape) -> tuple[Integers, Integers, Floats, Integers] | None:
-    """Return edges, times, numbers and types of lines of one shape; nothing if one is not plain."""
+    """Return edges, times, numbers and types of lines of one shape; `None` if one is not plain."""
     known = _SHAPE.fullmatch(shape.text)
     if known is None:
         return None
     starts, marks = shape.starts, shape.marks
-    blanks = [n for n, mark in enumerate(shape.text) if mark == ord(" ")]
-    edges = np.column_stack([starts, *(marks[:, n] for n in blanks)])
+    spaces = [n for n, mark in enumerate(shape.text) if mark == ord(" ")]
+    edges = np.column_stack([starts, *(marks[:, n] for n in spaces)])
     is_name = [
         _are_names(text, marks[:, :3], starts, edges[:, 1]),
-        _are_names(text, marks[:, 4 : blanks[1]], edges[:, 1] + 1, edges[:, 2]),
-        _are_names(text, marks[:, blanks[2] + 1 : blanks[3]], edges[:, 3] + 1, edges[:, 4]),
+        _are_names(text, marks[:, 4 : spaces[1]], edges[:, 1] + 1, edges[:, 2]),
+        _are_names(text, marks[:, spaces[2] + 1 : spaces[3]], edges[:, 3] + 1, edges[:, 4]),
         _have(text, edges[:, 4] + 1, b".\n"),
     ]
     if not all(each.all() for each in is_name):
         return None
     times = trailing_digits(text, edges[:, 4] - 1)
-    values = _objects(text, known[2], marks[:, blanks[1] + 1 : blanks[2]], edges)
+    values = _objects(text, known[2], marks[:, spaces[1] + 1 : spaces[2]], edges)
     return None if times is None or values is None else (edges, times, *values)
 
 
 def _are_names(text: Bytes, marks: Integers, starts: Integers, ends: Integers) -> Booleans:
-    """Tell whether IRIs are plain, from their brackets and what is between."""
+    """Return which IRIs are plain, given their brackets, colons and hashes."""
     scheme, last = marks[:, 1], marks[:, -1]
-    path_ends = marks[:, 2]  # that of the fragment, if there is one
+    path_ends = marks[:, 2]  # the `#` of a fragment, or the closing bracket
     is_secure = scheme - starts == len(b"<https")
     is_http = (scheme - starts == len(b"<http")) | (
         is_secure & (text[np.where(is_secure, scheme - 1, scheme)] == ord("s"))
@@ -211,7 +210,7 @@ def _are_names(text: Bytes, marks: Integers, starts: Integers, ends: Integers) -
 def _objects(
     text: Bytes, shape: bytes, marks: Integers, edges: Integers
 ) -> tuple[Floats, Integers] | None:
-    """Return the numbers of objects of one shape, and types; nothing if they are not plain."""
+    """Return numbers and types of objects of one shape; `None` if one is not plain."""
     starts, ends = edges[:, 2] + 1, edges[:, 3]
     values, kinds = np.full(len(edges), np.nan), np.zeros(len(edges), dtype=np.int64)
     none = values, kinds
@@ -236,7 +235,7 @@ def _objects(
 
 
 def _begins(text: Bytes, edges: Integers, times: Integers) -> Booleans:
-    """Tell which lines have another graph than the line before."""
+    """Return which lines have another graph than the line before."""
     starts = edges[:, 3] + 1
     sizes = edges[:, 4] - starts
     begins = np.ones(len(times), dtype=np.bool_)
@@ -252,11 +251,11 @@ def _begins(text: Bytes, edges: Integers, times: Integers) -> Booleans:
 
 
 def _have(text: Bytes, starts: Integers, wanted: bytes) -> Booleans:
-    """Tell whether a text stands at each of some places."""
+    """Return at which of `starts` the text equals `wanted`."""
     size = len(wanted)
     if not len(starts) or len(text) < size:
         return np.zeros(len(starts), dtype=np.bool_)
     fits = starts <= len(text) - size
-    found = sliding_window_view(text, size)[np.where(fits, starts, 0)]
-    same: Booleans = (found.view(f"S{size}").ravel() == wanted) & fits
+    windows = sliding_window_view(text, size)[np.where(fits, starts, 0)]
+    same: Booleans = (windows.view(f"S{size}").ravel() == wanted) & fits
     return same

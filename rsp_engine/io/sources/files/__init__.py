@@ -1,1 +1,1 @@
-"""Formats of recorded streams, one to a file."""
+"""Recorded streams: one module per format, and the parsers that formats share."""

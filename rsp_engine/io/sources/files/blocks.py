@@ -1,7 +1,7 @@
-"""Bytes into blocks of whole lines, each block with the number of its first line.
+"""Blocks of whole lines, each with the number of its first line.
 
-A line longer than `LONGEST` is left out, and the place where an input breaks off is told: both as
-a `Gap`, so that the lines around it are kept. A line ends with LF; the last one need not.
+A `Gap` reports a line longer than `LONGEST`, or the point where the input breaks off; the lines
+around it are kept. A line ends with LF; the last one need not.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ __all__ = ["LONGEST", "Gap", "TextBlock", "lines", "text_blocks"]
 LONGEST = 64 << 20
 """The longest line, in bytes."""
 
-_SHOWN = 1_000
+_SHOWN = 1_000  # bytes of a line that is too long, for its dead letter
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Some whole lines, and the number of the first."""
+    """Whole lines, and the number of the first."""
 
     data: bytes
     line: int
@@ -37,15 +37,15 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Bytes that could not be taken; `is_end` if nothing can be read after them."""
+    """Bytes that could not be read; `is_end` if nothing can be read after them."""
 
     letter: DeadLetter
     is_end: bool
 
 
 def text_blocks(source: Input, line: int = 1) -> Iterator[TextBlock | Gap]:
-    """Read an input in blocks of whole lines, the first of which has this number."""
-    start = _Start()
+    """Read an input in blocks of whole lines; `line` is the number of the first line."""
+    start = _LineStart()
     try:
         for chunk in _without_mark(source.chunks()):
             first = chunk.find(b"\n") + 1
@@ -56,13 +56,13 @@ def text_blocks(source: Input, line: int = 1) -> Iterator[TextBlock | Gap]:
             if start.size + first > LONGEST:
                 start.add(chunk[:first])
                 yield _too_long(source.name, line, start)
-                start, rest = _Start(), chunk[first:]
+                start, rest = _LineStart(), chunk[first:]
                 line += 1
             cut = rest.rfind(b"\n") + 1
             if cut:
                 data = start.joined(rest[:cut])
                 yield TextBlock(data, line)
-                start = _Start()
+                start = _LineStart()
                 line += data.count(b"\n")
             start.add(rest[cut:])
     except Broken as broken:
@@ -75,7 +75,7 @@ def text_blocks(source: Input, line: int = 1) -> Iterator[TextBlock | Gap]:
 
 
 def lines(block: TextBlock) -> Iterator[tuple[int, bytes]]:
-    r"""Return the lines of a block, with their ends, and their numbers.
+    r"""Return the lines of a block, with their numbers and line ends.
 
     >>> list(lines(TextBlock(b"a\nb", 7)))
     [(7, b'a\n'), (8, b'b')]
@@ -83,8 +83,8 @@ def lines(block: TextBlock) -> Iterator[tuple[int, bytes]]:
     return enumerate(BytesIO(block.data), block.line)
 
 
-class _Start:
-    """The start of a line whose end has not come; of one that is too long, only a little."""
+class _LineStart:
+    """The start of an incomplete line; of a line that is too long, only the first bytes."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -101,14 +101,14 @@ class _Start:
         return b"".join((*self._parts, end))
 
 
-def _too_long(name: str, line: int, start: _Start) -> Gap:
+def _too_long(name: str, line: int, start: _LineStart) -> Gap:
     shown = start.joined()[:_SHOWN]
     reason = f"the line is longer than {LONGEST} bytes; only its start is kept"
     return Gap(DeadLetter(name, line, shown, reason), is_end=False)
 
 
 def _without_mark(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Leave out the byte order mark that some editors write before UTF-8."""
+    """Remove the byte order mark that some editors write before UTF-8."""
     start = b""
     for chunk in chunks:
         start += chunk

@@ -1,20 +1,26 @@
-"""CSV: an element is a row, and a template says which triples it becomes (see `csv_template`).
+"""CSV: an element is a row, which a template turns into triples (see `csv_template`).
 
     mentions.csv?template=mentions.ttl&time=timestamp_ms
 
-The options: `template`, a file; `time`, the column of the time, `timestamp` unless given, in
-milliseconds, in seconds with `unit=s`, or in ISO 8601; `delimiter`, one character, or `tab`; and
-`columns`, the names of the columns, joined by commas, for a table whose first row is data.
+The options are `template`, a file; `time`, the column of the time (default `timestamp`), in
+milliseconds, in seconds with `unit=s`, or in ISO 8601; `delimiter`, one character or `tab`; and
+`columns`, the comma-separated column names of a table whose first row is data.
+
+A quoted record can span lines. If the quotes of a record are malformed, only its first line becomes
+a dead letter, and reading continues with the next line: otherwise one unclosed quote would swallow
+all lines after it.
 """
 
 from __future__ import annotations
 
+import csv
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rsp_engine.errors import SourceError
-from rsp_engine.io.sources.files.csv_rows import CsvRecord, CsvRecords
+from rsp_engine.io.sources.files.blocks import Gap, lines, text_blocks
 from rsp_engine.io.sources.files.csv_template import CsvTemplate
 from rsp_engine.io.sources.inputs import extent_of_input, open_input
 from rsp_engine.io.sources.spec import nearest
@@ -38,7 +44,7 @@ _NAMED = {"tab": "\t", "comma": ",", "semicolon": ";"}
 
 @dataclass(frozen=True, slots=True)
 class CsvOptions:
-    """How a table is read: its template and the options of the user."""
+    """The options of a table."""
 
     template: Path
     time: str
@@ -48,17 +54,17 @@ class CsvOptions:
 
 
 def open_csv(spec: Spec) -> CsvTable:
-    """Open a table whose fields are separated by commas, or as the options say."""
+    """Open a table whose fields are separated by commas, unless the options say otherwise."""
     return CsvTable(open_input(spec.place), _options(spec, ","))
 
 
 def open_tsv(spec: Spec) -> CsvTable:
-    """Open a table whose fields are separated by tabs, or as the options say."""
+    """Open a table whose fields are separated by tabs, unless the options say otherwise."""
     return CsvTable(open_input(spec.place), _options(spec, "\t"))
 
 
 class CsvTable:
-    """A stream of rows. The header is read at once, since the template speaks of it."""
+    """A stream of rows. The header is read on opening, because the template refers to it."""
 
     blank_node_scope: BlankNodeScope = "element"
 
@@ -66,27 +72,27 @@ class CsvTable:
         self.name = source.name
         self._input = source
         self._options = options
-        self._opened: CsvRecords | None = CsvRecords(source, options.delimiter)
+        self._opened: _Records | None = _Records(source, options.delimiter)
         columns = list(options.columns) or _header(self.name, self._opened)
         self._time = _column(self.name, columns, options.time)
         self._width = len(columns)
         self._template = CsvTemplate(_text_of(options.template), columns, str(options.template))
 
     def extent(self) -> Extent | None:
-        """Return how many bytes were read, if it is a file."""
+        """Return how many bytes were read; `None` if the input is not a file."""
         return extent_of_input(self._input)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
-        """Read the rows; from the start again, if they were read before."""
+        """Read the rows from the start."""
         records, self._opened = self._opened, None
         if records is None:
-            records = CsvRecords(self._input, self._options.delimiter)
+            records = _Records(self._input, self._options.delimiter)
             if not self._options.columns:
                 _header(self.name, records)
         for record in records:
             yield record if isinstance(record, DeadLetter) else self._element(record)
 
-    def _element(self, record: CsvRecord) -> Element | DeadLetter:
+    def _element(self, record: _Record) -> Element | DeadLetter:
         fields = record.fields
         if len(fields) != self._width:
             return self._set_aside(record, f"it has {len(fields)} fields, not {self._width}")
@@ -100,8 +106,103 @@ class CsvTable:
             return self._set_aside(record, f"it does not fit into the template: {error}")
         return Element(timestamp, triples, self.name, record.position, record.raw)
 
-    def _set_aside(self, record: CsvRecord, reason: str) -> DeadLetter:
+    def _set_aside(self, record: _Record, reason: str) -> DeadLetter:
         return DeadLetter(self.name, record.position, record.raw, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """The fields of one record, the number of its first line, and its bytes."""
+
+    fields: list[str]
+    position: int
+    raw: bytes
+
+
+class _Records:
+    """The records of a table."""
+
+    def __init__(self, source: Input, delimiter: str) -> None:
+        self._name = source.name
+        self._delimiter = delimiter
+        self._lines = _Lines(source)
+
+    def __iter__(self) -> Iterator[_Record | DeadLetter]:
+        """Continue after the last record that was read."""
+        reader = self._reader()
+        while True:
+            record_lines = self._lines.start()
+            try:
+                fields = next(reader, None)
+            except csv.Error as error:
+                yield from self._lines.take_letters()
+                number, raw = record_lines[0]
+                yield DeadLetter(self._name, number, raw, f"the row cannot be read: {error}")
+                self._lines.push_back(record_lines[1:])
+                reader = self._reader()
+                continue
+            yield from self._lines.take_letters()
+            if fields is None:
+                return
+            if fields:
+                yield self._record(fields)
+
+    def _record(self, fields: list[str]) -> _Record | DeadLetter:
+        record_lines = self._lines.of_record
+        position, raw = record_lines[0]
+        if len(record_lines) > 1:
+            raw = b"".join([line for _, line in record_lines])
+        if not self._lines.are_text:
+            return DeadLetter(self._name, position, raw, "the row is not UTF-8")
+        return _Record(fields, position, raw)
+
+    def _reader(self) -> Iterator[list[str]]:
+        return csv.reader(self._lines, delimiter=self._delimiter, strict=True)
+
+
+class _Lines:
+    """The lines of an input, which remembers those of the current record and can take them back."""
+
+    def __init__(self, source: Input) -> None:
+        self.of_record: list[tuple[int, bytes]] = []
+        self.are_text = True
+        self._letters: list[DeadLetter] = []
+        self._pushed_back: deque[tuple[int, bytes]] = deque()
+        self._unread = self._read(source)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._pushed_back.popleft() if self._pushed_back else next(self._unread)
+        self.of_record.append(line)
+        try:
+            return line[1].decode()
+        except UnicodeDecodeError:
+            self.are_text = False
+            return line[1].decode(errors="replace")
+
+    def start(self) -> list[tuple[int, bytes]]:
+        """Start a record; return the list that receives its lines."""
+        self.of_record = []
+        self.are_text = True
+        return self.of_record
+
+    def push_back(self, unused: list[tuple[int, bytes]]) -> None:
+        """Return lines, to be read again before the unread ones."""
+        self._pushed_back.extendleft(reversed(unused))
+
+    def take_letters(self) -> list[DeadLetter]:
+        """Return the dead letters for gaps between lines since the last call."""
+        letters, self._letters = self._letters, []
+        return letters
+
+    def _read(self, source: Input) -> Iterator[tuple[int, bytes]]:
+        for block in text_blocks(source):
+            if isinstance(block, Gap):
+                self._letters.append(block.letter)
+            else:
+                yield from lines(block)
 
 
 def _options(spec: Spec, delimiter: str) -> CsvOptions:
@@ -126,9 +227,9 @@ def _delimiter(spec: Spec, written: str) -> str:
     return delimiter
 
 
-def _header(name: str, records: CsvRecords) -> list[str]:
+def _header(name: str, records: _Records) -> list[str]:
     for record in records:
-        if isinstance(record, CsvRecord):
+        if isinstance(record, _Record):
             return [field.strip() for field in record.fields]
         raise SourceError(f"{name}: its header cannot be read: {record.reason}")
     raise SourceError(f"{name}: it is empty", "the first row names the columns")

@@ -1,12 +1,11 @@
-"""A Turtle text with `{column}` in its IRIs and literals, filled in for each row of a table.
+"""CSV templates: Turtle with `{column}` placeholders, filled in for each row of a table.
 
     <http://example.org/user/{user_id}> <http://example.org/mentions> "{n}"^^xsd:integer .
 
-The template is parsed once, with a safe word in the place of each column, and every row is put
-into the terms that came out of it, never into the text. In an IRI the value is percent-encoded,
-in a literal it stands as it is, so that no value can become anything but a part of its term. A
-triple is left out where one of its values is empty. Braces that mean themselves are doubled. The
-prefixes rdf, rdfs and xsd are known.
+The template is parsed once, with a safe word in place of each column. Values are put into the
+resulting terms, never into the text: percent-encoded in an IRI, unchanged in a literal. A value can
+therefore never change the structure of a triple. A triple with an empty value is left out. Double a
+brace to write it literally. The prefixes rdf, rdfs and xsd are predefined.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ __all__ = ["CsvTemplate"]
 
 Row: TypeAlias = "Sequence[str]"
 Term: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
-Fill: TypeAlias = "Callable[[Row], Any]"  # the term that fits the place
+Fill: TypeAlias = "Callable[[Row], Any]"  # returns a term that is valid in its position
 
 _BRACES = re.compile(r"\{\{|\}\}|\{([^{}\r\n]+)\}|[{}]")
 _PREFIXES = (
@@ -43,16 +42,16 @@ _WHERE = "a column can stand in an IRI, after its start, or in a literal, betwee
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """One triple of a template: how to fill its terms, and the columns that it needs."""
+    """One triple of a template: how to fill its terms, and the columns it uses."""
 
-    needs: tuple[int, ...]
+    columns: tuple[int, ...]
     subject: Fill
     predicate: Fill
     object: Fill
 
 
 class CsvTemplate:
-    """The triples that a row becomes.
+    """A parsed template, which turns a row into triples.
 
     >>> text = "<http://example.org/{a}> rdfs:label '{b}'@en ."
     >>> template = CsvTemplate(text, ["a", "b"], "t.ttl")
@@ -70,10 +69,10 @@ class CsvTemplate:
         self._patterns = [self._pattern(triple) for triple in self._parse(text)]
 
     def triples(self, row: Row) -> tuple[ox.Triple, ...]:
-        """Fill in a row; raise `ValueError` if a value makes an IRI that is none."""
+        """Return the triples of a row; raise `ValueError` if a value makes an IRI invalid."""
         patterns = self._patterns
         if "" in row:
-            patterns = [p for p in patterns if all(row[column] for column in p.needs)]
+            patterns = [p for p in patterns if all(row[column] for column in p.columns)]
         triples = [ox.Triple(p.subject(row), p.predicate(row), p.object(row)) for p in patterns]
         return tuple(dict.fromkeys(triples))
 
@@ -106,12 +105,12 @@ class CsvTemplate:
         return f"{self._mark}{self._columns.index(column)}z"
 
     def _pattern(self, triple: ox.Triple) -> _Pattern:
-        needs = {int(index) for index in self._token.findall(str(triple))}
+        columns = {int(index) for index in self._token.findall(str(triple))}
         terms = (triple.subject, triple.predicate, triple.object)
-        return _Pattern(tuple(sorted(needs)), *map(self._fill, terms))
+        return _Pattern(tuple(sorted(columns)), *map(self._fill, terms))
 
     def _fill(self, term: Term) -> Fill:
-        """Return what makes a term of a row, out of a term of the template."""
+        """Return a function from a row to the term that a template term becomes."""
         if self._token.search(str(term)) is None:
             return lambda _: term
         match term:
@@ -127,7 +126,7 @@ class CsvTemplate:
                 raise SourceError(message, _WHERE)
 
     def _split(self, text: str) -> tuple[list[str], list[int]]:
-        """Return the constant texts of a template's term, and the columns between them."""
+        """Return the constant texts of a template term, and the columns between them."""
         parts = self._token.split(text)
         return parts[::2], [int(index) for index in parts[1::2]]
 
@@ -158,6 +157,6 @@ def _encoded(value: str) -> str:
 
 
 def _unused_word(text: str) -> str:
-    """Return a word of small letters that does not occur in a text."""
+    """Return a lower-case word that does not occur in a text."""
     lower = text.lower()
     return next(word for word in ("column" + "x" * n for n in count()) if word not in lower)

@@ -1,14 +1,15 @@
-"""When a named graph happened, for the formats in which a graph is an element.
+"""Timestamps of named graphs, for the formats in which a graph is an element.
 
-A graph's time is said by a `prov:generatedAtTime` triple about it in the default graph, or else
-by the digits at the end of its name, in milliseconds:
+The time of a graph is stated by a `prov:generatedAtTime` triple about it in the default graph, or
+otherwise by the digits at the end of its name, in milliseconds:
 
     <http://example.org/g/1000>    1000, by its name
-    _:g                            not known until `_:g prov:generatedAtTime ...` is read
+    _:g                            unknown until `_:g prov:generatedAtTime ...` is read
 
-A time that is said counts for the graphs of that name that follow it, until another is said. A
-graph without digits waits for its time; one with digits does not, so a time that is said after it
-has come too late. What still waits at the end is set aside, and what was said in vain too.
+A stated time applies to the following graphs of that name, until another time is stated. A graph
+without digits is buffered until its time is stated. A graph with digits is not, so a time that is
+stated after it is too late. At the end of the stream, graphs without a time and times without a
+graph become dead letters.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ if TYPE_CHECKING:
 
     from pyoxigraph import DefaultGraph, Triple
 
-__all__ = ["GENERATED_AT", "GraphName", "GraphTimes", "TimesBy", "time_in", "time_of"]
+__all__ = ["GENERATED_AT", "GraphName", "GraphTimes", "Piece", "TimesBy", "time_in", "time_of"]
 
 GraphName: TypeAlias = NamedNode | BlankNode
 TimesBy = Literal["any", "iri", "prov"]
 
 GENERATED_AT = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
 MOST_WAITING = 1_000_000
-"""How many triples can wait for their time, and how many times for their graph."""
+"""Most triples that are buffered without a time, and most stated times without a graph."""
 
 MOST_REMEMBERED = 10_000
-"""How many times are remembered after they have been used, in case their graph comes again."""
+"""Most stated times that are kept after their first use, in case their graph occurs again."""
 
 _DIGITS = "0123456789"
-_SURELY_A_TIME = 18  # digits that fit into a signed 64-bit integer, whatever they are
+_SAFE_DIGITS = 18  # this many digits always fit into a signed 64-bit integer
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _INSTANTS = {_XSD + name for name in ("dateTime", "dateTimeStamp")}
 _INTEGERS = {
@@ -49,7 +50,7 @@ _INTEGERS = {
 
 
 class Piece(NamedTuple):
-    """Triples as they were written: where, and how."""
+    """Triples of one graph, with their position and their bytes in the source."""
 
     triples: tuple[Triple, ...]
     position: int
@@ -57,8 +58,8 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """A time that was said of a graph, and where."""
+class _StatedTime:
+    """A `prov:generatedAtTime` of a graph, with its position and its bytes."""
 
     time: int
     position: int
@@ -66,20 +67,20 @@ class _Said:
 
 
 class GraphTimes:
-    """Gives each graph its time, as soon as it is known."""
+    """Assigns timestamps to graphs, as soon as they are known."""
 
     def __init__(self, source: str, by: TimesBy = "any") -> None:
         self._source = source
         self._by = by
-        self._said: dict[GraphName, _Said] = {}
+        self._stated: dict[GraphName, _StatedTime] = {}
         self._used: dict[GraphName, int] = {}
         self._waiting: dict[GraphName, list[Piece]] = {}
         self._waiting_triples = 0
         self.has_memory = False
-        """Whether what was read so far may tell the time of what follows, or the other way."""
+        """Whether times or graphs were buffered, so that the split cannot be read on its own."""
 
     def graph(self, name: GraphName, piece: Piece) -> Sequence[Element | DeadLetter]:
-        """Take a graph; return what has become an element, or can no longer become one."""
+        """Add a graph; return the resulting elements and dead letters."""
         time = self._time_of(name)
         if time is not None:
             return (self._element(time, piece),)
@@ -89,14 +90,14 @@ class GraphTimes:
         self.has_memory = True
         self._waiting.setdefault(name, []).append(piece)
         self._waiting_triples += len(piece.triples)
-        return list(self._give_up_waiting())
+        return list(self._drop_oldest())
 
     def by_name(self, names: Iterable[GraphName | DefaultGraph]) -> list[int] | None:
-        """Return the times of graphs if the names alone tell them, all of them, and else nothing.
+        """Return the times of graphs if all of them follow from the names; otherwise `None`.
 
-        Such graphs are elements at once, and leave no trace here.
+        Such graphs are elements at once, and do not change the state.
         """
-        if self._said or self._used or self._by == "prov":
+        if self._stated or self._used or self._by == "prov":
             return None
         times = list(map(_time_by_name, names))
         return None if None in times else cast("list[int]", times)
@@ -104,54 +105,54 @@ class GraphTimes:
     def statement(
         self, triple: Triple, position: int, raw: bytes
     ) -> Iterator[Element | DeadLetter]:
-        """Take a triple of the default graph; return the elements that waited for it."""
+        """Add a triple of the default graph; yield the elements that were waiting for it."""
         name = triple.subject
         if triple.predicate != GENERATED_AT or not isinstance(name, NamedNode | BlankNode):
             reason = "it is in no graph, and not about the time of one"
             yield DeadLetter(self._source, position, raw, reason)
         elif self._by != "iri":
             try:
-                said = _Said(time_in(triple.object), position, raw)
+                stated = _StatedTime(time_in(triple.object), position, raw)
             except ValueError as error:
                 reason = f"the time that it gives {error}"
                 yield DeadLetter(self._source, position, raw, reason)
             else:
-                yield from self._say(name, said)
+                yield from self._state(name, stated)
 
     def end(self) -> Iterator[DeadLetter]:
-        """Return what still waits, in the order of its places."""
+        """Yield what is still buffered as dead letters, in the order of positions."""
         letters = [
             self._set_aside(piece, self._no_time(name))
             for name, pieces in self._waiting.items()
             for piece in pieces
         ]
-        letters.extend(self._said_in_vain(said) for said in self._said.values())
+        letters.extend(self._unused(stated) for stated in self._stated.values())
         yield from sorted(letters, key=lambda letter: letter.position)
 
     def _time_of(self, name: GraphName) -> int | None:
-        if not self._said and not self._used and self._by != "prov":
+        if not self._stated and not self._used and self._by != "prov":
             return _time_by_name(name)
-        if name in self._said:
-            self._use(name, self._said.pop(name).time)
+        if name in self._stated:
+            self._use(name, self._stated.pop(name).time)
         time = self._used.get(name)
         return _time_by_name(name) if time is None and self._by != "prov" else time
 
-    def _say(self, name: GraphName, said: _Said) -> Iterator[Element | DeadLetter]:
+    def _state(self, name: GraphName, stated: _StatedTime) -> Iterator[Element | DeadLetter]:
         self.has_memory = True
         pieces = self._waiting.pop(name, ())
         if pieces:
-            self._use(name, said.time)
+            self._use(name, stated.time)
         for piece in pieces:
             self._waiting_triples -= len(piece.triples)
-            yield self._element(said.time, piece)
-        if self._used.get(name) == said.time:
+            yield self._element(stated.time, piece)
+        if self._used.get(name) == stated.time:
             return
-        before = self._said.pop(name, said)
-        if before.time != said.time:
-            yield self._said_in_vain(before)
-        self._said[name] = said
-        if len(self._said) > MOST_WAITING:
-            yield self._said_in_vain(self._said.pop(next(iter(self._said))))
+        before = self._stated.pop(name, stated)
+        if before.time != stated.time:
+            yield self._unused(before)
+        self._stated[name] = stated
+        if len(self._stated) > MOST_WAITING:
+            yield self._unused(self._stated.pop(next(iter(self._stated))))
 
     def _use(self, name: GraphName, time: int) -> None:
         self._used.pop(name, None)
@@ -159,7 +160,7 @@ class GraphTimes:
         if len(self._used) > MOST_REMEMBERED:
             del self._used[next(iter(self._used))]
 
-    def _give_up_waiting(self) -> Iterator[DeadLetter]:
+    def _drop_oldest(self) -> Iterator[DeadLetter]:
         while self._waiting_triples > MOST_WAITING:
             name = next(iter(self._waiting))
             for piece in self._waiting.pop(name):
@@ -167,12 +168,12 @@ class GraphTimes:
                 yield self._set_aside(piece, f"no time of its graph, {name}, came in good time")
 
     def _no_time(self, name: GraphName) -> str:
-        said = f"no prov:generatedAtTime is given for its graph, {name}"
-        return said if self._by == "prov" else f"{said}, and the name does not end in a time"
+        reason = f"no prov:generatedAtTime is given for its graph, {name}"
+        return reason if self._by == "prov" else f"{reason}, and the name does not end in a time"
 
-    def _said_in_vain(self, said: _Said) -> DeadLetter:
+    def _unused(self, stated: _StatedTime) -> DeadLetter:
         reason = "no graph of this name follows that could take its time from it"
-        return DeadLetter(self._source, said.position, said.raw, reason)
+        return DeadLetter(self._source, stated.position, stated.raw, reason)
 
     def _element(self, time: int, piece: Piece) -> Element:
         return Element(time, piece.triples, self._source, piece.position, piece.raw)
@@ -186,31 +187,31 @@ def _time_by_name(name: GraphName | DefaultGraph) -> int | None:
         return None
     text = name.value
     digits = text[len(text.rstrip(_DIGITS)) :]
-    if 0 < len(digits) <= _SURELY_A_TIME:
+    if 0 < len(digits) <= _SAFE_DIGITS:
         return int(digits)
     try:
         return from_number(digits) if digits else None
-    except ValueError:  # digits without end are a key, not a time
+    except ValueError:  # too many digits: a key, not a time
         return None
 
 
 def time_of(triples: Iterable[Triple]) -> int:
-    """Return the one instant that triples say something was generated at.
+    """Return the time of the only `prov:generatedAtTime` in the triples.
 
-    Raise `ValueError` with the reason if they say none, or several.
+    Raise `ValueError` with the reason if there is none, or if there are several.
     """
-    said = {triple.object for triple in triples if triple.predicate == GENERATED_AT}
-    if len(said) != 1:
-        told = "nothing" if not said else "more than one thing"
-        raise ValueError(f"the time is unclear: {told} is a prov:generatedAtTime in it")
+    times = {triple.object for triple in triples if triple.predicate == GENERATED_AT}
+    if len(times) != 1:
+        amount = "nothing" if not times else "more than one thing"
+        raise ValueError(f"the time is unclear: {amount} is a prov:generatedAtTime in it")
     try:
-        return time_in(said.pop())
+        return time_in(times.pop())
     except ValueError as error:
         raise ValueError(f"its time {error}") from None
 
 
 def time_in(term: object) -> int:
-    """Return the instant that a term says; raise `ValueError` if it says none."""
+    """Return a term as a timestamp; raise `ValueError` if it is none."""
     match term:
         case RdfLiteral(datatype=datatype) if datatype.value in _INSTANTS:
             return from_iso(term.value)

@@ -1,9 +1,9 @@
 """Jelly: RDF in binary frames (Sowiński et al., Jelly: a Fast and Convenient RDF Serialization).
 
-    quads, graphs    an element is a run of neighbouring quads of one graph, as in N-Quads
-    triples          an element is a frame, with one time: the object of prov:generatedAtTime
+    quads, graphs    an element is a run of consecutive quads of one graph, as in N-Quads
+    triples          an element is a frame; its time is the object of prov:generatedAtTime
 
-What a frame says depends on those before it, so nothing can be read after one that is damaged.
+A frame refers to the lookup tables of earlier frames, so nothing can be read after a damaged one.
 """
 
 from __future__ import annotations
@@ -35,16 +35,18 @@ if TYPE_CHECKING:
 __all__ = ["Jelly", "open_jelly", "quads_in"]
 
 _DEFAULT = ox.DefaultGraph()
+_MOST_NAMES = 100_000
+"""Most IRIs that are cached."""
 
 
 def open_jelly(spec: Spec) -> Jelly:
-    """Open a source of Jelly."""
+    """Open a Jelly stream."""
     by = cast("TimesBy", spec.choice("time", ("any", "iri", "prov")))
     return Jelly(open_input(spec.place), by)
 
 
 class Jelly:
-    """A stream of frames. Blank nodes keep their labels, which hold for the whole stream."""
+    """A Jelly stream. Blank node labels have the scope of the whole stream."""
 
     blank_node_scope: BlankNodeScope = "stream"
 
@@ -60,17 +62,17 @@ class Jelly:
         graph: Graph = _DEFAULT
         begin = frame = 0
         try:
-            for frame, is_triples, found in _frames(self._input):
+            for frame, is_triples, rows in _frames(self._input):
                 if is_triples:
-                    yield self._element(frame, tuple(triple for _, triple in found))
+                    yield self._element(frame, tuple(triple for _, triple in rows))
                     continue
-                for name, quads in groupby(found, key=itemgetter(0)):
+                for name, quads in groupby(rows, key=itemgetter(0)):
                     triples = [triple for _, triple in quads]
                     if name != graph or name == _DEFAULT:
-                        yield from _ended(times, graph, run, begin)
+                        yield from _close_run(times, graph, run, begin)
                         run, graph, begin = [], name, frame
                     run += triples
-            yield from _ended(times, graph, run, begin)
+            yield from _close_run(times, graph, run, begin)
         except Broken as broken:
             raw = _text(run)
             yield DeadLetter(self.name, frame + 1, raw, f"no more can be read: {broken}")
@@ -85,13 +87,13 @@ class Jelly:
 
 
 def quads_in(source: Input) -> Iterator[ox.Quad]:
-    """Yield the quads of a stream, all of them; raise `Broken` where no more can be read."""
-    for _, _, found in _frames(source):
-        for graph, triple in found:
+    """Yield all quads of a stream; raise `Broken` where it breaks off."""
+    for _, _, rows in _frames(source):
+        for graph, triple in rows:
             yield ox.Quad(triple.subject, triple.predicate, triple.object, graph)
 
 
-def _ended(
+def _close_run(
     times: GraphTimes, graph: Graph, run: list[ox.Triple], begin: int
 ) -> Iterator[Element | DeadLetter]:
     if not run:
@@ -108,16 +110,16 @@ def _text(triples: Iterable[ox.Triple]) -> bytes:
 
 
 def _frames(source: Input) -> Iterator[tuple[int, bool, list[tuple[Graph, ox.Triple]]]]:
-    """Yield the number of each frame, whether it holds triples without graphs, and what it holds.
+    """Yield the number of each frame, whether it is a frame of triples, and its rows.
 
-    What is wrong is found by the decoder in many ways: each of them ends the stream.
+    The decoder raises many kinds of exceptions for damaged input: each of them ends the stream.
     """
     stream = io.BufferedReader(_Chunks(source))
     try:
         if not stream.peek(1):
             return
         options, frames = get_options_and_frames(stream)
-        decoder = Decoder(_Terms(options))
+        decoder = Decoder(_OxigraphAdapter(options))
         is_triples = options.stream_types.physical_type == jelly.PHYSICAL_STREAM_TYPE_TRIPLES
         for number, frame in enumerate(frames, start=1):
             rows = [row for row in decoder.iter_rows(frame) if row is not None]
@@ -129,7 +131,7 @@ def _frames(source: Input) -> Iterator[tuple[int, bool, list[tuple[Graph, ox.Tri
 
 
 class _Chunks(io.RawIOBase):
-    """The chunks of an input as a stream of bytes."""
+    """The chunks of an input as a raw stream."""
 
     def __init__(self, source: Input) -> None:
         self._chunks = source.chunks()
@@ -147,8 +149,8 @@ class _Chunks(io.RawIOBase):
         return size
 
 
-class _Terms(Adapter):  # type: ignore[misc]
-    """Makes terms of pyoxigraph, each name once."""
+class _OxigraphAdapter(Adapter):  # type: ignore[misc]
+    """Decodes rows as terms of pyoxigraph, with a cache of IRIs."""
 
     def __init__(self, options: Any) -> None:  # noqa: ANN401 - the library has no types
         super().__init__(options)
@@ -156,12 +158,12 @@ class _Terms(Adapter):  # type: ignore[misc]
         self._names: dict[str, ox.NamedNode] = {}
 
     def iri(self, iri: str) -> ox.NamedNode:
-        found = self._names.get(iri)
-        if found is None:
+        node = self._names.get(iri)
+        if node is None:
             if len(self._names) >= _MOST_NAMES:
                 self._names.clear()
-            found = self._names[iri] = ox.NamedNode(iri)
-        return found
+            node = self._names[iri] = ox.NamedNode(iri)
+        return node
 
     def bnode(self, bnode: str) -> ox.BlankNode:
         return ox.BlankNode(bnode)
@@ -192,7 +194,4 @@ class _Terms(Adapter):  # type: ignore[misc]
         self._graph = _DEFAULT
 
     def namespace_declaration(self, name: str, iri: str) -> None:
-        """Leave out what is for people."""
-
-
-_MOST_NAMES = 100_000
+        """Ignore prefixes: they serve only readability."""

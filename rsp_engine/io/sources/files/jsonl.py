@@ -1,10 +1,10 @@
-r"""JSON lines: an element is an object on a line of its own.
+r"""JSON lines: an element is a JSON object on a line of its own.
 
     {"timestamp": 1000, "graph": "<http://example.org/a> <http://example.org/p> 1 ."}
     {"timestamp": "2015-01-06T20:00:22Z", "format": "jsonld", "graph": "{\"@id\": ...}"}
 
-The timestamp is a number of milliseconds or an ISO 8601 string, the format Turtle unless another
-one is given. Other members of the object are left alone, and empty lines too.
+The timestamp is a number of milliseconds or an ISO 8601 string; the default format is Turtle. Other
+members of the object and empty lines are ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["JsonLinesSource", "UnfitError", "element_in", "object_in", "open_jso
 
 
 def open_jsonl(spec: Spec) -> JsonLinesSource:
-    """Open a source of JSON lines."""
+    """Open a stream of JSON lines."""
     return JsonLinesSource(open_input(spec.place))
 
 
@@ -51,19 +51,19 @@ class JsonLinesSource:
 
     @property
     def can_be_cut(self) -> bool:
-        """Tell whether it is a file of plain lines."""
+        """Return whether the input is an uncompressed file."""
         return is_splittable(self._input)
 
     def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
-        """Yield places of whole lines."""
-        return split_lines(self._input, size, since, lambda _one, _other: True)
+        """Yield splits of whole lines."""
+        return split_lines(self._input, size, since, lambda _before, _after: True)
 
-    def part(self, place: Split) -> JsonLinesSource:
-        """Return the lines of a place."""
-        return JsonLinesSource(part_of(self._input, place), place.line)
+    def part(self, split: Split) -> JsonLinesSource:
+        """Return the lines of a split."""
+        return JsonLinesSource(part_of(self._input, split), split.line)
 
     def extent(self) -> Extent | None:
-        """Return how many bytes were read, if it is a file."""
+        """Return how many bytes were read; `None` if the input is not a file."""
         return extent_of_input(self._input)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
@@ -85,18 +85,18 @@ class JsonLinesSource:
 
 
 class UnfitError(ValueError):
-    """A line is no element, for a reason."""
+    """An object is not a valid element; the message is the reason."""
 
 
 def object_in(line: bytes) -> dict[str, object]:
-    """Return the object that a text is; raise `UnfitError` if it is none."""
+    """Parse a JSON object; raise `UnfitError` if the text is something else."""
     try:
         value = json.loads(line.decode())
     except UnicodeDecodeError:
         raise UnfitError("the line is not UTF-8") from None
     except json.JSONDecodeError as error:
         raise UnfitError(f"the line is not JSON: {error.msg}, column {error.colno}") from None
-    except (RecursionError, ValueError):  # a number without end, or brackets in brackets
+    except (RecursionError, ValueError):  # a number with too many digits, or deep nesting
         raise UnfitError("the line is JSON that is too long or too deep to read") from None
     if not isinstance(value, dict):
         raise UnfitError("the line is JSON, but not an object")
@@ -106,7 +106,7 @@ def object_in(line: bytes) -> dict[str, object]:
 def element_in(
     value: dict[str, object], arrival: int | None = None
 ) -> tuple[int, tuple[ox.Triple, ...]]:
-    """Return the time and the triples of an object; when it came counts instead, if given.
+    """Return the timestamp and the triples of an object; `arrival` replaces its timestamp.
 
     >>> element_in({"timestamp": 5, "graph": ""}), element_in({"graph": ""}, arrival=7)
     ((5, ()), (7, ()))

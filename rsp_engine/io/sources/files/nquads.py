@@ -1,11 +1,11 @@
-"""N-Quads: an element is a run of neighbouring quads of one graph.
+"""N-Quads: an element is a run of consecutive quads of one graph.
 
     <http://example.org/a> <http://example.org/p> "1" <http://example.org/g/1000> .
     <http://example.org/b> <http://example.org/p> "2" <http://example.org/g/1000> .
     <http://example.org/a> <http://example.org/p> "3" <http://example.org/g/2000> .
 
-holds two elements, at 1000 and 2000 ms (see `graph_times`). A block of lines is parsed at once;
-only if something in it is wrong, line by line, so that nothing but the wrong lines is set aside.
+contains two elements, at 1000 and 2000 ms (see `graph_times`). A block of lines is parsed at once.
+If that fails, it is parsed line by line, so that only the malformed lines become dead letters.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _LONE_RETURN = re.compile(rb"\r(?!\n)")
 
 
 def open_nquads(spec: Spec) -> NQuads:
-    """Open a source of N-Quads."""
+    """Open a stream of N-Quads."""
     by = cast("TimesBy", spec.choice("time", ("any", "iri", "prov")))
     return NQuads(open_input(spec.place), by)
 
 
 class NQuads:
-    """A stream of N-Quads. Blank nodes keep their labels, which hold for the whole stream."""
+    """A stream of N-Quads. Blank node labels have the scope of the whole stream."""
 
     blank_node_scope: BlankNodeScope = "stream"
 
@@ -69,15 +69,15 @@ class NQuads:
 
     @property
     def can_be_cut(self) -> bool:
-        """Tell whether it is a file of plain lines whose graphs tell their times by their names."""
+        """Return whether the input is an uncompressed file and graph names may state the times."""
         return self._times_by != "prov" and is_splittable(self._input)
 
     def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
-        """Yield places between whose graphs it can be cut."""
-        return split_lines(self._input, size, since, _are_of_two_graphs)
+        """Yield splits that end between two graphs."""
+        return split_lines(self._input, size, since, _have_different_graphs)
 
     def plain_lines(self) -> PlainLines | None:
-        """Read everything at once, if all lines are of the plainest form."""
+        """Read the whole input at once; `None` if a line is not plain."""
         if self._times_by == "prov":
             return None
         try:
@@ -85,12 +85,12 @@ class NQuads:
         except Broken:
             return None
 
-    def part(self, place: Split) -> NQuads:
-        """Return what is in a place; the times that are said in others are not known there."""
-        return NQuads(part_of(self._input, place), self._times_by, place.line)
+    def part(self, split: Split) -> NQuads:
+        """Return the quads of a split; times that other splits state are not known to it."""
+        return NQuads(part_of(self._input, split), self._times_by, split.line)
 
     def extent(self) -> Extent | None:
-        """Return how many bytes were read, if it is a file."""
+        """Return how many bytes were read; `None` if the input is not a file."""
         return extent_of_input(self._input)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
@@ -110,8 +110,8 @@ class NQuads:
                 if block.is_end:
                     yield from run.break_off()
                 yield block.letter
-            elif (whole := _whole(block)) is not None:
-                yield from run.add_block(whole)
+            elif (parsed := _parsed(block)) is not None:
+                yield from run.add_block(parsed)
             else:
                 for part in _line_by_line(self.name, block):
                     yield from (part,) if isinstance(part, DeadLetter) else run.add(part)
@@ -121,7 +121,7 @@ class NQuads:
 
 
 class _Part(NamedTuple):
-    """Neighbouring quads of one graph, in one block; of the default graph, one quad."""
+    """Consecutive quads of one graph in one block; in the default graph, a single quad."""
 
     graph: GraphName | ox.DefaultGraph
     triples: list[Triple]
@@ -129,58 +129,58 @@ class _Part(NamedTuple):
     raw: bytes
 
 
-class _Whole(NamedTuple):
-    """A block that was parsed at once: its quads, and of each its graph, its line and where."""
+class _ParsedBlock(NamedTuple):
+    """A block that was parsed at once: per quad its graph, its line and its line number."""
 
     quads: list[ox.Quad]
     graphs: list[GraphName | ox.DefaultGraph]
-    written: list[bytes]
+    lines: list[bytes]
     numbers: Sequence[int]
 
     def runs(self) -> list[int]:
-        """Return where the runs of one graph begin, and at last where they all end."""
+        """Return the start of each run of one graph, followed by the number of quads."""
         pairs = enumerate(pairwise(self.graphs), 1)
-        return [0, *(place for place, (one, other) in pairs if one != other), len(self.quads)]
+        return [0, *(start for start, (one, other) in pairs if one != other), len(self.quads)]
 
     def parts(self, runs: Sequence[int]) -> Iterator[_Part]:
-        """Yield runs, and quads of the default graph one by one."""
+        """Yield each run as one part; quads of the default graph one by one."""
         for start, end in pairwise(runs):
             graph = self.graphs[start]
             size = 1 if graph == _DEFAULT else end - start
             for begin in range(start, end, size):
                 triples = list(map(_TRIPLE, self.quads[begin : begin + size]))
-                raw = b"".join(self.written[begin : begin + size])
+                raw = b"".join(self.lines[begin : begin + size])
                 yield _Part(graph, triples, self.numbers[begin], raw)
 
     def batch(self, source: str, runs: Sequence[int], times: Sequence[int]) -> ElementBatch:
-        """Return runs whose times are known as elements."""
+        """Return the runs as a batch of elements, given their times."""
         triples: list[Triple] = list(map(_TRIPLE, self.quads[runs[0] : runs[-1]]))
         starts: Sequence[int] = range(len(times) + 1)
-        raws = self.written[runs[0] : runs[-1]]
+        raws = self.lines[runs[0] : runs[-1]]
         if len(triples) > len(times):
-            cut = [slice(a - runs[0], b - runs[0]) for a, b in pairwise(runs)]
-            # An element is a set of triples: each stands in it once.
-            elements = [dict.fromkeys(triples[places]) for places in cut]
+            slices = [slice(a - runs[0], b - runs[0]) for a, b in pairwise(runs)]
+            # An element is a set of triples: drop duplicates.
+            elements = [dict.fromkeys(triples[each]) for each in slices]
             triples = list(chain.from_iterable(elements))
             starts = list(accumulate(map(len, elements), initial=0))
-            raws = [b"".join(raws[places]) for places in cut]
+            raws = [b"".join(raws[each]) for each in slices]
         positions = [self.numbers[run] for run in runs[:-1]]
         return ElementBatch(source, times, triples, starts, positions, raws)
 
 
 class _Run:
-    """The run that is being read: it can go on in the next block."""
+    """The current run, which may continue in the next block."""
 
     def __init__(self, source: str, times: GraphTimes) -> None:
         self._source = source
         self._times = times
         self._parts: list[_Part] = []
 
-    def add_block(self, block: _Whole) -> Iterator[ElementBatch | Element | DeadLetter]:
-        """Take the quads of a block.
+    def add_block(self, block: _ParsedBlock) -> Iterator[ElementBatch | Element | DeadLetter]:
+        """Add the quads of a block.
 
-        Its first and its last run may go on in other blocks; those between are complete, and one
-        batch if their names tell their times.
+        Its first and its last run may continue in other blocks. Those between are complete, and
+        form a batch if their names state their times.
         """
         runs = block.runs()
         first, between, last = runs[:2], runs[1:-1], runs[-2:]
@@ -200,7 +200,7 @@ class _Run:
             yield from self.add(part)
 
     def add(self, part: _Part) -> Sequence[Element | DeadLetter]:
-        """Take the next quads; return the elements that this completes."""
+        """Add the next quads; return the elements that they complete."""
         if self._parts and self._parts[0].graph == part.graph:
             self._parts.append(part)
             return ()
@@ -211,13 +211,13 @@ class _Run:
         return done
 
     def close(self) -> Sequence[Element | DeadLetter]:
-        """End the run: no more quads belong to it."""
+        """Close the run, which is complete."""
         if not self._parts:
             return ()
         return self._times.graph(cast("GraphName", self._parts[0].graph), self._take())
 
     def break_off(self) -> Sequence[DeadLetter]:
-        """End the run where the input breaks off: more quads may have belonged to it."""
+        """Close the run where the input breaks off: it may be incomplete."""
         if not self._parts:
             return ()
         piece = self._take()
@@ -226,30 +226,30 @@ class _Run:
 
     def _take(self) -> Piece:
         parts, self._parts = self._parts, []
-        # An element is a set of triples: each stands in it once.
+        # An element is a set of triples: drop duplicates.
         triples = tuple(dict.fromkeys(chain.from_iterable(map(_TRIPLES, parts))))
         return Piece(triples, parts[0].line, b"".join(map(_RAW, parts)))
 
 
-def _whole(block: TextBlock) -> _Whole | None:
-    """Parse a block at once, and return nothing if that cannot be done, or it holds no quads."""
-    written = BytesIO(block.data).readlines()
-    if _may_be_deep(block.data, written) or _has_lone_return(block.data):
+def _parsed(block: TextBlock) -> _ParsedBlock | None:
+    """Parse a block at once; `None` if that fails, or the block contains no quads."""
+    quad_lines = BytesIO(block.data).readlines()
+    if _may_be_deep(block.data, quad_lines) or _has_lone_return(block.data):
         return None
     try:
         quads = list(ox.parse(block.data, _SYNTAX))
     except SyntaxError:
         return None
-    numbers: Sequence[int] = range(block.line, block.line + len(written))
-    if len(quads) != len(written):
-        places = [place for place, line in enumerate(written) if not _is_blank(line)]
-        written, numbers = [written[p] for p in places], [numbers[p] for p in places]
-    return _Whole(quads, list(map(_GRAPH, quads)), written, numbers) if quads else None
+    numbers: Sequence[int] = range(block.line, block.line + len(quad_lines))
+    if len(quads) != len(quad_lines):
+        kept = [index for index, line in enumerate(quad_lines) if not _is_blank(line)]
+        quad_lines, numbers = [quad_lines[i] for i in kept], [numbers[i] for i in kept]
+    return _ParsedBlock(quads, list(map(_GRAPH, quads)), quad_lines, numbers) if quads else None
 
 
 def _line_by_line(source: str, block: TextBlock) -> Iterator[_Part | DeadLetter]:
-    for number, written in lines(block):
-        for line in written.splitlines(keepends=True):  # a lone CR ends a line of N-Quads too
+    for number, text in lines(block):
+        for line in text.splitlines(keepends=True):  # a lone CR ends a line of N-Quads, too
             try:
                 quads = quads_of(line, _SYNTAX)
             except MalformedRdfError as error:
@@ -259,9 +259,9 @@ def _line_by_line(source: str, block: TextBlock) -> Iterator[_Part | DeadLetter]
                     yield _Part(quad.graph_name, [quad.triple], number, line)
 
 
-def _may_be_deep(data: bytes, written: list[bytes]) -> bool:
-    """Tell whether triples may stand in triples too deep; a short line has no room for that."""
-    longest = max(map(len, written))
+def _may_be_deep(data: bytes, quad_lines: list[bytes]) -> bool:
+    """Return whether triple terms may be nested too deep; short lines cannot nest that deep."""
+    longest = max(map(len, quad_lines))
     return longest > 2 * DEEPEST_TRIPLE and data.count(b"<<") > DEEPEST_TRIPLE
 
 
@@ -269,13 +269,13 @@ def _has_lone_return(data: bytes) -> bool:
     return b"\r" in data and _LONE_RETURN.search(data) is not None
 
 
-def _are_of_two_graphs(one: bytes, other: bytes) -> bool:
-    """Tell whether two lines are a quad each, of different graphs."""
+def _have_different_graphs(one: bytes, other: bytes) -> bool:
+    """Return whether two lines are one quad each, of different graphs."""
     try:
         graphs = [[quad.graph_name for quad in quads_of(line, _SYNTAX)] for line in (one, other)]
     except MalformedRdfError:
         return False
-    return [len(found) for found in graphs] == [1, 1] and graphs[0] != graphs[1]
+    return [len(names) for names in graphs] == [1, 1] and graphs[0] != graphs[1]
 
 
 def _is_blank(line: bytes) -> bool:

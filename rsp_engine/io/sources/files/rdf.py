@@ -1,7 +1,7 @@
-"""RDF text into triples, with what is wrong in plain words, and nothing that could harm the reader.
+"""Safe parsing of RDF text, with readable errors.
 
-The parser nests as deep as the text does and writes entities out in full, so that a small text
-could exhaust the stack or the memory. Such texts are refused before they are parsed.
+The parser recurses as deep as the text nests and expands XML entities, so that a small text could
+exhaust the stack or the memory. Such texts are refused before they are parsed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["DEEPEST_TRIPLE", "GRAPH_FORMATS", "MalformedRdfError", "graph_of", "quads_of"]
 
 DEEPEST_TRIPLE = 1_000
-"""How deep triples can stand in triples."""
+"""The deepest nesting of triple terms."""
 
 DEEPEST_JSON = 100
-"""How deep objects and arrays of JSON-LD can stand in each other."""
+"""The deepest nesting of objects and arrays in JSON-LD."""
 
 _NAMES = {
     ox.RdfFormat.TURTLE: "turtle ttl text/turtle",
@@ -33,7 +33,7 @@ _NAMES = {
     ox.RdfFormat.N_QUADS: "nquads nq n-quads application/n-quads",
 }
 GRAPH_FORMATS = {name: syntax for syntax, names in _NAMES.items() for name in names.split()}
-"""Every name of a syntax that a graph can be written in, media types included."""
+"""The syntaxes of a graph by all their names, media types included."""
 
 _PLACE = re.compile(r"Parser error (?:at|between) [^:]*: ")
 _NESTING = re.compile(rb"<<|>>")
@@ -43,7 +43,7 @@ _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 
 
 class MalformedRdfError(ValueError):
-    """A text is not RDF: what is wrong, and on which line of it if that is known."""
+    """A text is not RDF: `what` is wrong, and on which `line`, if that is known."""
 
     def __init__(self, what: str, line: int | None = None) -> None:
         super().__init__(what if line is None else f"line {line}: {what}")
@@ -52,7 +52,7 @@ class MalformedRdfError(ValueError):
 
 
 def graph_of(data: bytes, syntax: ox.RdfFormat) -> tuple[Triple, ...]:
-    """Return the triples of a text that holds one graph, each once.
+    """Parse a text as one graph; return its triples without duplicates.
 
     >>> graph_of(b"<http://example.org/a> a", ox.RdfFormat.TURTLE)
     Traceback (most recent call last):
@@ -65,8 +65,8 @@ def graph_of(data: bytes, syntax: ox.RdfFormat) -> tuple[Triple, ...]:
 def quads_of(
     data: bytes, syntax: ox.RdfFormat, *, without_named_graphs: bool = False
 ) -> list[Quad]:
-    """Return the quads of a text; raise `MalformedRdfError` if it is not RDF."""
-    _refuse_harm(data, syntax)
+    """Parse a text as quads; raise `MalformedRdfError` if it is not RDF."""
+    _check_harmless(data, syntax)
     try:
         return list(ox.parse(data, syntax, without_named_graphs=without_named_graphs))
     except SyntaxError as error:
@@ -75,7 +75,7 @@ def quads_of(
         raise MalformedRdfError(_plain(str(error))) from None
 
 
-def _refuse_harm(data: bytes, syntax: ox.RdfFormat) -> None:
+def _check_harmless(data: bytes, syntax: ox.RdfFormat) -> None:
     if data.count(b"<<") > DEEPEST_TRIPLE and _depth(_NESTING, data) > DEEPEST_TRIPLE:
         raise MalformedRdfError(f"triples stand in triples more than {DEEPEST_TRIPLE} deep")
     if syntax == ox.RdfFormat.JSON_LD and _depth(_JSON_NESTING, data) > DEEPEST_JSON:
@@ -86,10 +86,10 @@ def _refuse_harm(data: bytes, syntax: ox.RdfFormat) -> None:
 
 def _depth(brackets: re.Pattern[bytes], data: bytes) -> int:
     """Return how deep the brackets of a text are nested."""
-    steps = (_STEP.get(found[0], 0) for found in brackets.finditer(data))
+    steps = (_STEP.get(match[0], 0) for match in brackets.finditer(data))
     return max(accumulate(steps, lambda depth, step: max(depth + step, 0), initial=0))
 
 
 def _plain(message: str) -> str:
-    """Return a parser's message without the place, which it counts from the start of the text."""
+    """Return a parser message without the position, which is relative to the parsed piece."""
     return _PLACE.sub("", message, count=1)

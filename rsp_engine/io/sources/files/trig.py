@@ -4,9 +4,10 @@
     <http://example.org/g/1000> { ex:a ex:p 1 . ex:b ex:p 2 }
     <http://example.org/g/2000> { ex:a ex:p 3 }
 
-holds two elements, at 1000 and 2000 ms (see `graph_times`). Each block is parsed for itself, with
-the prefixes and the base that stand before it, so that a malformed one is set aside alone. At
-most one statement is held in memory; one longer than `LONGEST_STATEMENT` is set aside.
+contains two elements, at 1000 and 2000 ms (see `graph_times`). Each block is parsed on its own,
+with the prefixes and the base that precede it, so that only a malformed block becomes a dead
+letter. At most one statement is in memory; one longer than `LONGEST_STATEMENT` becomes a dead
+letter, too.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _SYNTAX = ox.RdfFormat.TRIG
 
 
 def open_trig(spec: Spec) -> Trig:
-    """Open a source of TriG."""
+    """Open a stream of TriG."""
     by = cast("TimesBy", spec.choice("time", ("any", "iri", "prov")))
     return Trig(open_input(spec.place), by)
 
@@ -53,26 +54,26 @@ class Trig:
         self._times_by = times_by
 
     def extent(self) -> Extent | None:
-        """Return how many bytes were read, if it is a file."""
+        """Return how many bytes were read; `None` if the input is not a file."""
         return extent_of_input(self._input)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""
         statements = Statements()
-        reading = _Reading(self.name, statements, GraphTimes(self.name, self._times_by))
+        reader = _StatementReader(self.name, statements, GraphTimes(self.name, self._times_by))
         for block in text_blocks(self._input):
             if isinstance(block, Gap):
                 yield block.letter
-            # A line that was left out is still counted.
+            # A line that is too long is skipped, but still counted.
             statements.feed(b"\n" if isinstance(block, Gap) else block.data)
-            yield from reading.go_on()
+            yield from reader.go_on()
         statements.end()
-        yield from reading.go_on()
-        yield from reading.times.end()
+        yield from reader.go_on()
+        yield from reader.times.end()
 
 
-class _Reading:
-    """What is known at one point of the text: its prologue, and the times of graphs."""
+class _StatementReader:
+    """The state of reading: the prologue so far, and the times of graphs."""
 
     def __init__(self, source: str, statements: Statements, times: GraphTimes) -> None:
         self.times = times
@@ -81,16 +82,17 @@ class _Reading:
         self._prologue = b""
 
     def go_on(self) -> Iterator[Element | DeadLetter]:
-        """Read the statements that are complete."""
+        """Read all complete statements."""
         while (statement := self._statements.take()) is not None:
             try:
-                found = list(self._read(statement))
+                items = list(self._read(statement))
             except MalformedRdfError:
-                yield from self._read_what_is_good(statement)
+                yield from self._recover(statement)
             else:
-                yield from found
+                yield from items
 
-    def _read_what_is_good(self, statement: Statement) -> Iterator[Element | DeadLetter]:
+    def _recover(self, statement: Statement) -> Iterator[Element | DeadLetter]:
+        """Read a malformed statement up to where the next one starts in it."""
         shorter = self._statements.cut_short(statement) or statement
         try:
             yield from self._read(shorter)
@@ -114,14 +116,14 @@ class _Reading:
             yield from self.times.graph(graph, Piece(triples, statement.line, statement.data))
 
     def _name_of_empty(self, statement: Statement) -> GraphName | ox.DefaultGraph:
-        """Return the name of a graph without triples, by putting one into it."""
+        """Return the name of an empty graph, by parsing it with a triple added."""
         label = statement.data.partition(b"{")[0]
         return quads_of(self._prologue + label + b"{ <a:a> <a:a> <a:a> }", _SYNTAX)[0].graph_name
 
 
 def _with_directive(prologue: bytes, directive: bytes) -> bytes:
-    """Return the prologue with one more directive: no prefix twice, every IRI in full."""
-    quads_of(prologue + directive, _SYNTAX)  # for the words of its errors
+    """Return the prologue with a directive added, each prefix once and every IRI absolute."""
+    quads_of(prologue + directive, _SYNTAX)  # for its readable errors
     parser = ox.parse(prologue + directive, _SYNTAX)
     list(parser)
     base = f"@base <{parser.base_iri}> . " if parser.base_iri else ""

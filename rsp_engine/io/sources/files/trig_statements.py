@@ -1,13 +1,13 @@
-r"""TriG text, as it arrives, into its top-level statements.
+r"""An incremental splitter of TriG text into its top-level statements.
 
     @prefix ex: <http://example.org/> .        a directive
     ex:g prov:generatedAtTime 1000 .           triples outside any graph
     ex:g { ex:a ex:p "}" }                     a graph block
 
-Only the tokens are looked at that decide where a statement ends: strings, IRIs, comments, braces
-and dots. A statement that turns out to be malformed may have swallowed its neighbours (a brace
-or a long string that nobody closed): `cut_short` ends it before the next line that starts
-like a graph block or a directive, and reading goes on there.
+Only tokens that decide where a statement ends are distinguished: strings, IRIs, comments, braces
+and dots. A malformed statement may have swallowed its successors (an unclosed brace or a long
+string): `cut_short` ends it before the next line that starts like a graph block or a directive, and
+reading continues there. The splitter does not parse RDF; `trig` parses each statement.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ _DIRECTIVES = {*_ENDED_BY, b"@prefix", b"@base", b"@version"}
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One top-level statement: how it was written, and the line where it starts.
+    """One top-level statement: its text, and the line on which it starts.
 
-    One without an end is what is left of the text, or as much as is looked at.
+    A statement without an end is the rest of the text, or its first `LONGEST_STATEMENT` bytes.
     """
 
     data: bytes
@@ -64,7 +64,7 @@ class Statement:
 
 
 class Statements:
-    """Takes text, whole lines at a time, and gives the statements that are complete.
+    """Splits text, which is fed in whole lines, into complete statements.
 
     >>> statements = Statements()
     >>> statements.feed(b"<http://example.org/g> {")
@@ -77,16 +77,16 @@ class Statements:
 
     def __init__(self) -> None:
         self._text = bytearray()
-        self._at = 0  # up to where the text is known
-        self._start: int | None = None  # where the statement starts that is being read
+        self._at = 0  # the end of the tokens read so far
+        self._start: int | None = None  # the start of the current statement
         self._first_word = b""
         self._in_block = False
-        self._missing: bytes | None = None  # the quotes that a long string still lacks
-        self._counted, self._line = 0, 1  # a place in the text, and its line
+        self._missing: bytes | None = None  # the closing quotes of an open long string
+        self._counted, self._line = 0, 1  # a position in the text, and its line number
         self._is_end = False
 
     def feed(self, data: bytes) -> None:
-        """Take the next lines of the text."""
+        """Add the next lines of the text."""
         done = self._at if self._start is None else self._start
         self._count_lines(done)
         del self._text[:done]
@@ -98,11 +98,11 @@ class Statements:
         self._start = None if self._start is None else 0
 
     def end(self) -> None:
-        """Know that no more text comes."""
+        """Mark the end of the text."""
         self._is_end = True
 
     def take(self) -> Statement | None:
-        """Return the next statement, or nothing if more text is needed."""
+        """Return the next statement; `None` if more text is needed."""
         if self._missing is not None and not self._is_last_chance():
             return None
         while (token := _TOKEN.match(self._text, self._at)) is not None:
@@ -111,15 +111,15 @@ class Statements:
                 return None
             self._at = token.end()
             if token.lastgroup != "space" and self._is_last(token):
-                return self._taken(has_end=True)
+                return self._statement(has_end=True)
         if self._start is not None and self._is_last_chance():
-            return self._taken(has_end=False)
+            return self._statement(has_end=False)
         return None
 
     def cut_short(self, statement: Statement) -> Statement | None:
-        """End the statement just taken where a line starts another one; nothing if none does.
+        """End the last statement before a line that starts another one; `None` if no line does.
 
-        That other one is the next to be taken.
+        The other statement is the next one that `take` returns.
         """
         restart = _RESTART.search(statement.data, 1)
         if restart is None:
@@ -129,7 +129,7 @@ class Statements:
         return Statement(kept.rstrip(), statement.line, statement.is_directive, has_end=True)
 
     def _is_last(self, token: re.Match[bytes]) -> bool:
-        """Take a token; tell whether it is the last one of its statement."""
+        """Add a token; return whether it is the last one of its statement."""
         kind = token.lastgroup
         if self._start is None:
             self._start = token.start()
@@ -142,7 +142,7 @@ class Statements:
             return kind == _ENDED_BY[self._first_word]
         return kind in ("dot", "close")
 
-    def _taken(self, has_end: bool) -> Statement:
+    def _statement(self, has_end: bool) -> Statement:
         start = 0 if self._start is None else self._start
         self._count_lines(start)
         is_directive = self._first_word in _DIRECTIVES and not self._in_block
@@ -150,11 +150,11 @@ class Statements:
         self._start = self._missing = None
         return Statement(data, self._line, is_directive, has_end)
 
-    def _count_lines(self, place: int) -> None:
-        self._line += self._text.count(b"\n", self._counted, place)
-        self._counted = place
+    def _count_lines(self, end: int) -> None:
+        self._line += self._text.count(b"\n", self._counted, end)
+        self._counted = end
 
     def _is_last_chance(self) -> bool:
-        """Tell whether the statement has to end with the text that is here."""
+        """Return whether the statement must end with the available text."""
         start = self._at if self._start is None else self._start
         return self._is_end or len(self._text) - start > LONGEST_STATEMENT

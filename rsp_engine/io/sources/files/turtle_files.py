@@ -1,11 +1,10 @@
-"""A folder of RDF files: an element is a file, its time the last number in the file's name.
+"""A folder of RDF files: an element is a file; its time is the last number in the file name.
 
     observations/data_07.ttl      7 ms, or 7 s with the option unit=s
     observations/data_08.nt.gz    8
 
-Files are read in the order of their times, then of their names. Hidden files are left alone; any
-other file that is not RDF is refused when the folder is opened, since it may hold what the user
-believes is read.
+Files are read in the order of their times, then of their names. Hidden files are ignored. Any other
+file that is not RDF is refused when the folder is opened: the user may expect it to be read.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["LARGEST_FILE", "TurtleFiles", "open_turtle_files"]
 
 LARGEST_FILE = 64 << 20
-"""The largest file, in bytes, without gzip."""
+"""The largest file, in bytes, after decompression."""
 
 _SYNTAXES = {
     ".ttl": ox.RdfFormat.TURTLE,
@@ -46,7 +45,7 @@ _NUMBER = re.compile(r"[0-9]+")
 
 
 def open_turtle_files(spec: Spec) -> TurtleFiles:
-    """Open a folder of files."""
+    """Open a folder of RDF files."""
     folder = local_path(spec.place)
     if folder is None or not folder.is_dir():
         hint = "turtle-files reads every .ttl and .nt file of a folder as one graph"
@@ -70,9 +69,9 @@ class TurtleFiles:
     leans_on_others = False
 
     def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
-        """Yield places of some files each.
+        """Yield splits of some files each.
 
-        A file counts as a thousand bytes, so that nobody has to look at all of them first.
+        A file counts as a thousand bytes, to avoid looking up the sizes of all files first.
         """
         count = max(1, size // 1000)
         start = 0 if since is None else len(self._files) if since.end is None else since.end
@@ -80,31 +79,32 @@ class TurtleFiles:
             is_last = begin + count >= len(self._files)
             yield Split(begin, None if is_last else begin + count)
 
-    def part(self, place: Split) -> TurtleFiles:
-        """Return the files of a place."""
-        return TurtleFiles(self.name, self._unit, self._in_order()[place.start : place.end])
+    def part(self, split: Split) -> TurtleFiles:
+        """Return the files of a split."""
+        undated, dated = self._sorted()
+        files = [*undated, *(each.file for each in dated)]
+        return TurtleFiles(self.name, self._unit, files[split.start : split.end])
 
-    def _in_order(self) -> list[Path]:
-        """Return the files as they are read."""
-        undated, dated = [], []
+    def _sorted(self) -> tuple[dict[Path, str], list[_DatedFile]]:
+        """Return the files without a time, with the reason, and the others in reading order."""
+        undated: dict[Path, str] = {}
+        dated: list[_DatedFile] = []
         for file in self._files:
             try:
-                dated.append(_Dated(_time_in(file, self._unit), file.name, file))
-            except ValueError:
-                undated.append(file)
-        return [*undated, *(found.file for found in sorted(dated))]
+                dated.append(_DatedFile(_time_in(file, self._unit), file.name, file))
+            except ValueError as error:
+                undated[file] = str(error)
+        return undated, sorted(dated)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the files in the order of time; those without a time come first."""
-        self._done, dated = 0, []
-        for file in self._files:
-            try:
-                dated.append(_Dated(_time_in(file, self._unit), file.name, file))
-            except ValueError as error:
-                yield _set_aside(file, str(error))
-                self._done += 1
-        for found in sorted(dated):
-            yield _read(found)
+        self._done = 0
+        undated, dated = self._sorted()
+        for file, reason in undated.items():
+            yield _set_aside(file, reason)
+            self._done += 1
+        for each in dated:
+            yield _read(each)
             self._done += 1
 
     def extent(self) -> Extent:
@@ -112,16 +112,16 @@ class TurtleFiles:
         return Extent(self._done, len(self._files), "files")
 
 
-class _Dated(NamedTuple):
-    """A file and its time, in the order in which files are read."""
+class _DatedFile(NamedTuple):
+    """A file and its time; tuples sort in reading order."""
 
     time: int
     name: str
     file: Path
 
 
-class _UnfitError(ValueError):
-    """The content of a file cannot be taken: what there is of it, and why."""
+class _UnreadableError(ValueError):
+    """The content of a file cannot be read: the bytes so far, and the reason."""
 
     def __init__(self, data: bytes, reason: str) -> None:
         super().__init__(reason)
@@ -144,12 +144,12 @@ def _files_in(name: str, folder: Path) -> list[Path]:
     return shown
 
 
-def _read(dated: _Dated) -> Element | DeadLetter:
+def _read(dated: _DatedFile) -> Element | DeadLetter:
     file = dated.file
     try:
         data = _content(file)
         triples = graph_of(data, _SYNTAXES[_extension(file)])
-    except _UnfitError as error:
+    except _UnreadableError as error:
         return DeadLetter(str(file), 1, error.data, str(error))
     except MalformedRdfError as error:
         return DeadLetter(str(file), 1, data, f"the graph cannot be read: {error}")
@@ -159,12 +159,12 @@ def _read(dated: _Dated) -> Element | DeadLetter:
 def _set_aside(file: Path, reason: str) -> DeadLetter:
     try:
         return DeadLetter(str(file), 1, _content(file), reason)
-    except _UnfitError as error:
+    except _UnreadableError as error:
         return DeadLetter(str(file), 1, error.data, f"{reason}; {error}")
 
 
 def _content(file: Path) -> bytes:
-    """Return what a file holds, without gzip and without a byte order mark."""
+    """Return the content of a file, decompressed and without a byte order mark."""
     parts: list[bytes] = []
     size = 0
     try:
@@ -172,11 +172,11 @@ def _content(file: Path) -> bytes:
             parts.append(chunk)
             size += len(chunk)
             if size > LARGEST_FILE:
-                raise _UnfitError(b"", f"the file is larger than {LARGEST_FILE} bytes")
+                raise _UnreadableError(b"", f"the file is larger than {LARGEST_FILE} bytes")
     except Broken as broken:
-        raise _UnfitError(b"".join(parts), str(broken)) from None
-    except SourceError as error:  # it was there when the folder was opened
-        raise _UnfitError(b"", error.message) from None
+        raise _UnreadableError(b"".join(parts), str(broken)) from None
+    except SourceError as error:  # the file was removed after the folder was opened
+        raise _UnreadableError(b"", error.message) from None
     return b"".join(parts).removeprefix(b"\xef\xbb\xbf")
 
 

@@ -1,6 +1,7 @@
-"""Bytes from the web, as they arrive.
+"""The HTTP input: the bytes of a URL, as they arrive.
 
-A redirection is followed on the same host only: another host has to be named by the user.
+Redirects are followed only on the same host; any other host must be named by the user. The module
+is imported only for a URL, because importing the HTTP client is slow.
 """
 
 from __future__ import annotations
@@ -22,27 +23,27 @@ __all__ = ["WebInput"]
 
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 60.0
-"""How long a server can be silent before the connection is given up."""
+"""Read timeout: how long a server may be silent."""
 
 _MOST_REDIRECTIONS = 5
 
 
 class WebInput:
-    """What a URL answers. The first answer is asked for at once, to know that there is one."""
+    """The body of a URL. The first request is sent at once, to report errors early."""
 
     def __init__(self, url: str) -> None:
         self.name = without_secrets(url)
         self._url = url
-        self._answer: requests.Response | None = _ask(url)
+        self._response: requests.Response | None = _request(url)
 
     def chunks(self) -> Iterator[bytes]:
-        """Read the answer; ask again if it was read before."""
-        answer, self._answer = self._answer, None
-        if answer is None:
-            answer = _ask(self._url)
+        """Read the body; send the request again if it was read before."""
+        response, self._response = self._response, None
+        if response is None:
+            response = _request(self._url)
         try:
-            with answer:  # a server may have undone gzip itself, whatever the name says
-                yield from unzipped(chunks_of(answer.raw.read1))
+            with response:  # a server may decompress a `.gz` file itself: only the bytes decide
+                yield from unzipped(chunks_of(response.raw.read1))
         except urllib3.exceptions.ReadTimeoutError:
             reason = f"the server has been silent for {SILENCE_SECONDS:g} s"
             raise Broken(reason) from None
@@ -50,29 +51,29 @@ class WebInput:
             raise Broken(f"the connection broke: {_reason(error)}") from None
 
 
-def _ask(url: str) -> requests.Response:
-    asked = url
+def _request(url: str) -> requests.Response:
+    target = url
     for _ in range(_MOST_REDIRECTIONS + 1):
-        answer = _get(url, asked)
-        if not answer.is_redirect:
-            return _checked(url, answer)
-        answer.close()
-        asked = _next(url, asked, answer.headers["location"])
+        response = _get(url, target)
+        if not response.is_redirect:
+            return _checked(url, response)
+        response.close()
+        target = _redirected(url, target, response.headers["location"])
     raise SourceError(f"{without_secrets(url)}: it redirects more than {_MOST_REDIRECTIONS} times")
 
 
-def _get(url: str, asked: str) -> requests.Response:
-    parts = urlsplit(asked)
+def _get(url: str, target: str) -> requests.Response:
+    parts = urlsplit(target)
     if parts.username is not None or parts.password is not None:
         hint = "leave out what stands before the @"
         raise SourceError("a URL with a user name or a password is not asked for", hint)
     try:
         return requests.get(
-            asked,
+            target,
             stream=True,
             timeout=(CONNECT_SECONDS, SILENCE_SECONDS),
             allow_redirects=False,
-            # Gzip is undone by this room, wherever it comes from.
+            # `unzipped` handles gzip for all inputs.
             headers={"Accept-Encoding": "identity"},
         )
     except requests.Timeout:
@@ -85,24 +86,24 @@ def _get(url: str, asked: str) -> requests.Response:
         ) from None
 
 
-def _checked(url: str, answer: requests.Response) -> requests.Response:
-    encoding = answer.headers.get("content-encoding", "identity").lower()
-    if answer.status_code != requests.codes.ok:
-        message = f"it answers {answer.status_code} {answer.reason}".rstrip()
+def _checked(url: str, response: requests.Response) -> requests.Response:
+    encoding = response.headers.get("content-encoding", "identity").lower()
+    if response.status_code != requests.codes.ok:
+        message = f"it answers {response.status_code} {response.reason}".rstrip()
     elif encoding not in ("identity", "gzip", "x-gzip"):
         message = f"its answer is packed as {encoding}, which is not read"
     else:
-        return answer
-    answer.close()
+        return response
+    response.close()
     raise SourceError(f"{without_secrets(url)}: {message}", "check the address")
 
 
-def _next(url: str, asked: str, location: str) -> str:
-    target = urljoin(asked, location)
+def _redirected(url: str, current: str, location: str) -> str:
+    target = urljoin(current, location)
     try:
-        if _is_same_host(asked, target):
+        if _is_same_host(current, target):
             return target
-    except ValueError:  # a port that is none
+    except ValueError:  # an invalid port
         target = location
     raise SourceError(
         f"{without_secrets(url)}: it redirects to {without_secrets(target)}",
@@ -110,16 +111,16 @@ def _next(url: str, asked: str, location: str) -> str:
     )
 
 
-def _is_same_host(asked: str, target: str) -> bool:
-    """Tell whether a redirection stays where it was, or goes from http to https there."""
-    before, after = urlsplit(asked), urlsplit(target)
+def _is_same_host(current: str, target: str) -> bool:
+    """Return whether a redirect stays on the same host and port, or upgrades it to https."""
+    before, after = urlsplit(current), urlsplit(target)
     is_upgrade = (before.scheme, after.scheme) == ("http", "https")
     is_same = (before.scheme, before.port) == (after.scheme, after.port)
     return before.hostname == after.hostname and (is_upgrade or is_same)
 
 
 def _reason(error: Exception) -> str:
-    """Return the innermost reason of a failure: the outer ones repeat it with the address."""
+    """Return the innermost reason of a failure: the outer messages repeat the URL."""
     inner = getattr(error, "reason", None) or next(iter(error.args), None)
     if isinstance(inner, Exception):
         return _reason(inner)

@@ -1,15 +1,18 @@
-"""The room of the live sources: messages come when they come, and none is lost on the way.
+"""Live sources: messages of brokers and servers, written to disk before they are acknowledged.
 
-address      host, port and topic; who connects, from the environment
-mqtt, websocket, sse, folder      one protocol each: connect, and hand over messages until it breaks
-receiving    the thread of a source: it connects again and again, and writes the spool
-spool        messages on disk; what is there was acknowledged, or will be
-past         what is known of messages whose spool file is gone
-records      how a message is written
-repeats      which messages came before
-payloads     the elements of a message
-source       a live source as the drivers see it: a file that grows, read place by place
+    schemes         the protocols by URL scheme, and their options
+    address         host, port and topic; credentials from the environment
+    mqtt, websocket, sse, folder    one protocol each: connect, and deliver messages
+    receiver        the thread of a source: it reconnects, and writes the spool
+    spool           messages on disk
+    records         the binary format of a message in the spool
+    deduplicator    recognition of messages that are delivered again
+    payloads        the elements of a message
+    source          a live source as the drivers see it: a file that grows
+    lifecycle       starts and stops the live sources of a run
 
-broker -> receiver -> spool (on disk) -> places -> elements
-              <- acknowledged, once it is on disk
+The path of a message:
+
+    broker -> receiver -> spool (on disk) -> splits -> elements
+                  <- acknowledgement, once the message is on disk
 """

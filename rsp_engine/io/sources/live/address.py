@@ -1,12 +1,12 @@
-"""Where a live source is, and who connects to it.
+"""Addresses of live sources, and the credentials to connect to them.
 
-Secrets come from the environment, by the host and the port of the source, and are shown nowhere:
+Credentials come from environment variables named after the host and the port, and are never shown:
 
     RSP_SOURCE_BROKER_EXAMPLE_ORG_8883_USER, ..._PASSWORD, or ..._TOKEN
-    RSP_SOURCE_BROKER_EXAMPLE_ORG_8883_CA           a file of certificates to trust
-    RSP_SOURCE_BROKER_EXAMPLE_ORG_8883_CERT, ..._KEY    the files of a certificate of one's own
+    RSP_SOURCE_BROKER_EXAMPLE_ORG_8883_CA               a file of trusted certificates
+    RSP_SOURCE_BROKER_EXAMPLE_ORG_8883_CERT, ..._KEY    the files of a client certificate
 
-The port is left out of the names where the address leaves it out.
+The names contain the port only if the address does.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = ["Address", "address_of"]
 
 _PORTS = {"mqtt": 1883, "mqtts": 8883, "ws": 80, "wss": 443, "sse+http": 80, "sse+https": 443}
 _PORTS |= {"kafka": 9092, "kafkas": 9093}
-_SAFE = {"mqtts", "wss", "sse+https", "kafkas"}
+_TLS = {"mqtts", "wss", "sse+https", "kafkas"}
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A scheme, a host, a port, and what stands behind them."""
+    """A scheme, a host, a port and a path, with access to its environment variables."""
 
     url: str
     scheme: str
@@ -42,25 +42,25 @@ class Address:
     port: int
     path: str
     variables: str = ""
-    """How the names of its variables in the environment begin."""
+    """The prefix of its environment variables."""
     _environment: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def name(self) -> str:
-        """The address as it is shown."""
+        """The address as messages and logs show it."""
         return without_secrets(self.url)
 
     @property
     def is_safe(self) -> bool:
-        """Whether it is reached by TLS."""
-        return self.scheme in _SAFE
+        """Whether the scheme uses TLS."""
+        return self.scheme in _TLS
 
     def variable(self, name: str) -> str | None:
-        """Return what the environment says for the source."""
+        """Return the value of an environment variable of the source."""
         return self._environment.get(f"{self.variables}_{name}")
 
     def user(self) -> tuple[str, str] | None:
-        """Return the name and the password to connect with, if there are any."""
+        """Return the user and the password; `None` if they are not set."""
         user, password = self.variable("USER"), self.variable("PASSWORD")
         if user is None and password is None:
             return None
@@ -70,7 +70,7 @@ class Address:
         return user, password
 
     def headers(self) -> dict[str, str]:
-        """Return the header that tells who asks, if anybody does."""
+        """Return the `Authorization` header; empty if no credentials are set."""
         token, user = self.variable("TOKEN"), self.user()
         if token is not None and user is not None:
             message = f"{self.variables}_TOKEN and {self.variables}_USER are both set"
@@ -85,7 +85,7 @@ class Address:
         return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
 
     def tls(self) -> ssl.SSLContext | None:
-        """Return whom to trust, and with what to prove oneself; nothing where TLS is not used."""
+        """Return the TLS context with the configured certificates; `None` without TLS."""
         if not self.is_safe:
             return None
         try:
@@ -102,10 +102,10 @@ class Address:
 
 
 def address_of(url: str, environment: Mapping[str, str] | None = None) -> Address:
-    """Take an address apart; one that holds a password is refused, and not shown.
+    """Parse an address; refuse one that contains a password, without showing it.
 
-    >>> found = address_of("mqtt://broker.example.org/factory/+/vibration/#", {})
-    >>> found.host, found.port, found.path, found.variables
+    >>> address = address_of("mqtt://broker.example.org/factory/+/vibration/#", {})
+    >>> address.host, address.port, address.path, address.variables
     ('broker.example.org', 1883, 'factory/+/vibration/#', 'RSP_SOURCE_BROKER_EXAMPLE_ORG')
     """
     try:
@@ -121,7 +121,6 @@ def address_of(url: str, environment: Mapping[str, str] | None = None) -> Addres
     name = parts.hostname if port is None else f"{parts.hostname}_{port}"
     variables = "RSP_SOURCE_" + re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")
     path = unquote(parts.path).removeprefix("/")
-    given = os.environ if environment is None else environment
     return Address(
         url,
         parts.scheme,
@@ -129,5 +128,5 @@ def address_of(url: str, environment: Mapping[str, str] | None = None) -> Addres
         _PORTS.get(parts.scheme, 0) if port is None else port,
         path,
         variables,
-        given,
+        os.environ if environment is None else environment,
     )

@@ -1,9 +1,11 @@
-"""Which messages came before: brokers send one again where they do not know that it arrived.
+"""Deduplication of messages: a broker repeats a message whose acknowledgement it did not get.
 
-id        by what the sender tells messages apart: the `"id"` of a jsonl envelope, the id of an
-          event, or the number of an MQTT packet that is marked as sent again, with its content
-content   by topic and payload: of two equal messages the second does not count
-none      every message counts
+The option `dedup` selects how a duplicate is recognised:
+
+    id        by the sender's id: the `"id"` of a jsonl envelope, the id of an event, or the packet
+              identifier and content of an MQTT message that is marked as a duplicate
+    content   by topic and payload: an equal message is a duplicate
+    none      not at all
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ __all__ = ["KEY_BYTES", "REMEMBERED", "By", "Deduplicator", "message_digest"]
 By = Literal["id", "content", "none"]
 
 REMEMBERED = 50_000
-"""So many messages are remembered; what is sent again is sent again soon."""
+"""Default number of messages that are remembered: duplicates follow soon after the original."""
 KEY_BYTES = 16
-"""How long a key is: however long ids are, memory is bounded."""
+"""The size of a deduplication key: a digest, so that memory does not depend on ids."""
 
 
 class Deduplicator:
-    """The messages that came last.
+    """A bounded set of the most recent messages.
 
     >>> from rsp_engine.io.sources.live.records import Message
     >>> seen = Deduplicator("id")
@@ -38,11 +40,11 @@ class Deduplicator:
     def __init__(self, by: By, most: int = REMEMBERED) -> None:
         self._by = by
         self.most = most
-        """So many are remembered."""
+        """The number of messages that are remembered."""
         self._keys: OrderedDict[bytes, None] = OrderedDict()
 
     def __contains__(self, message: Message) -> bool:
-        """Tell whether a message came before."""
+        """Return whether a message is a duplicate."""
         return message.may_repeat and self.key(message) in self._keys
 
     def add(self, message: Message) -> None:
@@ -51,14 +53,14 @@ class Deduplicator:
             self.add_key(key)
 
     def add_key(self, key: bytes) -> None:
-        """Remember a message by its key."""
+        """Remember a message by its key; forget the oldest if there are too many."""
         self._keys[key] = None
         self._keys.move_to_end(key)
         if len(self._keys) > self.most:
             self._keys.popitem(last=False)
 
     def key(self, message: Message) -> bytes | None:
-        """Return by what a message is known, in few bytes; nothing if it cannot be."""
+        """Return the deduplication key of a message; `None` if it has none."""
         match self._by:
             case "id":
                 return _digest(message.id.encode(errors="replace")) if message.id else None

@@ -1,9 +1,9 @@
-"""A folder that is watched: each file that appears in it is a message.
+"""Watched folders: each file that appears in the folder is a message.
 
-Files are taken in the order of their names, which must rise: one whose name is before that of a
-file that was taken is left out, and told. A file is taken when its size has stayed the same for a
-while; better still, it is written elsewhere and moved here. Names that begin with a dot, or end in
-`.tmp` or `.part`, are those of files that somebody is still writing.
+Files are read in the order of their names, which must increase: a file whose name sorts before one
+that was already read is skipped with a warning. A file is read once its size is the same in two
+consecutive scans; to be safe, write it elsewhere and move it into the folder. Files whose names
+start with a dot or end in `.tmp` or `.part` are considered unfinished.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNFINISHED = (".tmp", ".part")
 
 
 class FolderLink:
-    """Watches a folder."""
+    """A link that polls a folder for new files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -33,27 +33,27 @@ class FolderLink:
         self._taken: set[str] | None = None
 
     def listen(self, inbox: Inbox) -> None:
-        """Take files as they appear, until it is closed."""
+        """Deliver files as they appear, until the inbox is closed."""
         while not inbox.is_closed:
             try:
-                found = self._settled(inbox)
-                for name in found:
+                names = self._finished(inbox)
+                for name in names:
                     inbox.put([self._message(name, inbox.largest)])
             except OSError as error:
                 raise Away(f"the folder cannot be read: {error.strerror or error}") from None
             inbox.is_well()
-            if not found:
+            if not names:
                 inbox.pause(POLL_S)
 
     def _message(self, name: str, largest: int) -> Message:
-        """Return a file as a message; of one that is too large, the start."""
+        """Return a file as a message; only the start of a file that is too large."""
         with (self._folder / name).open("rb") as stream:
             payload = stream.read(largest + 1)
             size = os.fstat(stream.fileno()).st_size if len(payload) > largest else 0
         return Message(payload, id=name, size=size)
 
-    def _settled(self, inbox: Inbox) -> list[str]:
-        """Return the names of new files that nobody writes any more, in order."""
+    def _finished(self, inbox: Inbox) -> list[str]:
+        """Return the names of new files whose sizes no longer change, in order."""
         sizes = {
             entry.name: entry.stat().st_size
             for entry in os.scandir(self._folder)
@@ -66,11 +66,11 @@ class FolderLink:
         self._taken = passed if self._taken is None else self._taken
         for name in sorted(passed - self._taken):
             self._taken.add(name)
-            inbox.tell(f"{name} is left out: its name is before {inbox.last_id}, which was taken")
-        found: list[str] = []
+            inbox.report(f"{name} is left out: its name is before {inbox.last_id}, which was taken")
+        finished: list[str] = []
         for name in sorted(sizes.keys() - passed):
             if before.get(name) != sizes[name]:
-                break  # those after it have to wait for it
-            found.append(name)
-        self._taken.update(found)
-        return found
+                break  # keep the order: later files wait for this one
+            finished.append(name)
+        self._taken.update(finished)
+        return finished

@@ -1,4 +1,4 @@
-"""Live sources are listened to for as long as somebody takes the answers."""
+"""The lifecycle of live sources: they receive messages while the answers of a run are consumed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ T = TypeVar("T")
 def live_sources(
     sources: Sequence[LiveSource], checkpoint: str | Path | None, answers: Iterator[T]
 ) -> Generator[T]:
-    """Yield what is given, and listen meanwhile; spools are in the checkpoint, if there is one."""
+    """Yield the answers, with the sources started before and closed after.
+
+    Spools are stored in the checkpoint, or in a temporary folder if there is none.
+    """
     with ExitStack() as opened:
         if checkpoint is None and sources:
             folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="rsp-")))

@@ -1,12 +1,13 @@
-"""MQTT with QoS 1: a message is acknowledged when it is on disk (MQTT 5.0, OASIS, 2019; or 3.1.1).
+"""MQTT source with QoS 1 (MQTT 5.0, OASIS, 2019; or 3.1.1).
 
-With a checkpoint the session is kept by the broker, so that it holds messages back while the engine
-is away, as many as its configuration allows. Otherwise it begins and ends with the run.
+A message is acknowledged once it is on disk. With a checkpoint the session is persistent: the
+broker queues messages while the engine is down, as many as its configuration allows. Without a
+checkpoint the session ends with the run.
 
-One thread reads a group of messages, brings them to disk and acknowledges them. While there is no
-room it does not read: messages wait in the buffers of the connection, and then at the broker, of
-whatever QoS they are and however many the broker sends before one is acknowledged. It does tell the
-broker that it is alive.
+One thread reads a group of messages, writes them to disk and acknowledges them. While the spool is
+full it does not read. This is the back-pressure: messages wait in the socket buffers and then at
+the broker, whatever their QoS and however many the broker sends before it needs an acknowledgement.
+The thread still sends keep-alive pings.
 """
 
 from __future__ import annotations
@@ -35,31 +36,32 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.live.address import Address
     from rsp_engine.io.sources.live.receiver import Inbox
 
-__all__ = ["MqttLink", "client_name", "made_client", "reached"]
+__all__ = ["MqttLink", "client_name", "open_connection", "refusal", "set_credentials"]
 
 KEEP_ALIVE_S = 30
 SESSION_S = 7 * 24 * 3600
-"""How long a broker keeps messages for an engine that is away."""
+"""Session expiry: how long a broker keeps messages for an engine that is down."""
 IN_FLIGHT = GROUP
-"""How many messages a broker may send before one is acknowledged."""
-_REFUSALS = {"Bad user name or password", "Not authorized"}
+"""Receive maximum: how many unacknowledged messages a broker may send."""
+# Reason codes of MQTT 5.0 (section 3.2.2.2) that point to wrong credentials.
+_CREDENTIAL_CODES = {"Bad user name or password", "Not authorized"}
 
 
 class MqttLink:
-    """Listens to a topic, which may hold wildcards."""
+    """A subscription to a topic, which may contain wildcards."""
 
     def __init__(self, address: Address, version: int, client: str, *, is_kept: bool) -> None:
-        """Take the name of the client, by which a broker knows its session."""
+        """Set the client id, by which the broker recognises the session."""
         self._address = address
         self._version = version
         self._name = client
         self._is_kept = is_kept
 
     def listen(self, inbox: Inbox) -> None:
-        """Connect, subscribe, and take messages to the spool before they are acknowledged."""
+        """Connect, subscribe, and write messages to the spool before acknowledging them."""
         client = _Listener(self._address, self._version, self._name, is_kept=self._is_kept)
-        self._hear(client, inbox)
-        reached(client, self._address, self._version, is_kept=self._is_kept)
+        self._set_callbacks(client, inbox)
+        open_connection(client, self._address, self._version, is_kept=self._is_kept)
         try:
             while not inbox.is_closed:
                 client.exchange()
@@ -67,9 +69,13 @@ class MqttLink:
         finally:
             client.disconnect()
 
-    def _hear(self, client: _Listener, inbox: Inbox) -> None:
+    def _set_callbacks(self, client: _Listener, inbox: Inbox) -> None:
         def on_connect(
-            _client: mqtt.Client, _data: object, _flags: object, code: ReasonCode, _more: object
+            _client: mqtt.Client,
+            _data: object,
+            _flags: object,
+            code: ReasonCode,
+            _properties: object,
         ) -> None:
             if code.is_failure:
                 client.away = Away(refusal(self._address, code))
@@ -77,7 +83,11 @@ class MqttLink:
                 client.subscribe(self._address.path, qos=1)
 
         def on_subscribe(
-            _client: mqtt.Client, _data: object, _mid: int, codes: list[ReasonCode], _more: object
+            _client: mqtt.Client,
+            _data: object,
+            _mid: int,
+            codes: list[ReasonCode],
+            _properties: object,
         ) -> None:
             if any(code.is_failure for code in codes):
                 client.away = Away(f"the broker refuses the topic: {codes[0]}")
@@ -88,99 +98,101 @@ class MqttLink:
         client.on_subscribe = on_subscribe
 
     def _take(self, client: _Listener, inbox: Inbox) -> None:
-        """Take what has arrived; where the connection is lost, say so."""
-        found = client.taken()
-        inbox.put([_message(each) for each in found], client.stay)
-        for each in found:
+        """Write and acknowledge the messages that have arrived; raise `Away` if disconnected."""
+        arrived = client.take_arrived()
+        inbox.put([_message(each) for each in arrived], client.keep_alive)
+        for each in arrived:
             client.ack(each.mid, each.qos)
         if client.away is not None:
             raise client.away
 
 
 class _Listener(mqtt.Client):
-    """A client that reads when it is told to, and only then."""
+    """A client without a network thread: it reads only when `exchange` is called."""
 
     def __init__(self, address: Address, version: int, name: str, *, is_kept: bool) -> None:
         super().__init__(**_settings(version, name, is_kept=is_kept))
-        _introduce(self, address)
+        set_credentials(self, address)
         self.away: Away | None = None
-        """Why nothing follows what has arrived."""
+        """Why no more messages will arrive."""
         self._arrived: list[mqtt.MQTTMessage] = []
         self._bytes = 0
-        self._told = time.monotonic()
+        self._last_ping = time.monotonic()
         self.on_message = lambda _client, _data, message: self._arrived.append(message)
-        self.on_disconnect = self._lost
+        self.on_disconnect = self._disconnected
 
-    def _lost(
-        self, _client: mqtt.Client, _data: object, _flags: object, code: ReasonCode, _more: object
+    def _disconnected(
+        self,
+        _client: mqtt.Client,
+        _data: object,
+        _flags: object,
+        code: ReasonCode,
+        _properties: object,
     ) -> None:
         if self.away is None:
             self.away = Away(f"the connection to the broker is lost: {code}")
 
     def exchange(self) -> None:
-        """Read a group of messages, or wait a while; and write what is to be written."""
-        if (found := self.socket()) is None:
+        """Read a group of messages, or wait up to `POLL_S` for one; send pending packets."""
+        if (connection := self.socket()) is None:
             return
-        writing = [found] if self.want_write() else []
-        pending = isinstance(found, ssl.SSLSocket) and found.pending()
-        readable, _, _ = select.select([found], writing, [], 0 if pending else POLL_S)
+        writing = [connection] if self.want_write() else []
+        pending = isinstance(connection, ssl.SSLSocket) and connection.pending()
+        readable, _, _ = select.select([connection], writing, [], 0 if pending else POLL_S)
         if readable or pending:
             self._read()
         else:
-            # An answer to a ping may be behind messages that nobody has read yet: whether the
-            # broker is alive is asked only where nothing is left to read.
+            # A ping response may be queued behind unread messages: check whether the broker is
+            # alive only when nothing is left to read.
             self.loop_misc()
-        self.stay()
+        self.keep_alive()
 
     def _read(self) -> None:
-        """Read until nothing more comes, or there is a whole group."""
+        """Read until the socket is empty or the group is full."""
         before = -1
         while before < len(self._arrived) < GROUP and self._bytes < GROUP_BYTES:
             before = len(self._arrived)
             self.loop_read()
             self._bytes += sum(len(each.payload) for each in self._arrived[before:])
 
-    def stay(self) -> None:
-        """Write what is to be written, and tell the broker now and then that somebody is here."""
+    def keep_alive(self) -> None:
+        """Send pending packets, and a ping if one is due."""
         if self.want_write():
             self.loop_write()
-        if time.monotonic() - self._told > min(self.keepalive or KEEP_ALIVE_S, KEEP_ALIVE_S) / 3:
-            self._told = time.monotonic()
+        if (
+            time.monotonic() - self._last_ping
+            > min(self.keepalive or KEEP_ALIVE_S, KEEP_ALIVE_S) / 3
+        ):
+            self._last_ping = time.monotonic()
             self._send_pingreq()
 
-    def taken(self) -> list[mqtt.MQTTMessage]:
-        """Return the messages that have arrived, once."""
-        found, self._arrived, self._bytes = self._arrived, [], 0
-        return found
+    def take_arrived(self) -> list[mqtt.MQTTMessage]:
+        """Return the messages that arrived since the last call."""
+        arrived, self._arrived, self._bytes = self._arrived, [], 0
+        return arrived
 
 
-def _message(found: mqtt.MQTTMessage) -> Message:
+def _message(packet: mqtt.MQTTMessage) -> Message:
     """Return a message with the id of its envelope.
 
-    Without one, the number of its packet tells it apart while it is not acknowledged.
+    Without an envelope id, the packet identifier and the content identify the message until it is
+    acknowledged.
     """
-    payload = bytes(found.payload)
+    payload = bytes(packet.payload)
     if name := envelope_id(payload):
-        return Message(payload, found.topic, f"{found.topic} {name}")
-    message = Message(payload, found.topic, "", found.dup)
-    if found.qos == 0:
+        return Message(payload, packet.topic, f"{packet.topic} {name}")
+    message = Message(payload, packet.topic, "", packet.dup)
+    if packet.qos == 0:
         return message
-    return message._replace(id=f"{found.mid} {message_digest(message).hex()}")
+    return message._replace(id=f"{packet.mid} {message_digest(message).hex()}")
 
 
 def client_name(folder: Path) -> str:
-    """Return the name by which a broker knows who reads a spool, for as long as that is kept."""
+    """Return the client id of a spool; it is created once and stored beside the messages."""
     path = folder / "client"
     if not path.exists():
         path.write_text(f"rsp-{uuid4().hex[:16]}", encoding="utf-8")
     return path.read_text(encoding="utf-8")
-
-
-def made_client(address: Address, version: int, name: str, *, is_kept: bool) -> mqtt.Client:
-    """Return a client that is not connected, with whom it trusts and who it is."""
-    client = mqtt.Client(**_settings(version, name, is_kept=is_kept))
-    _introduce(client, address)
-    return client
 
 
 def _settings(version: int, name: str, *, is_kept: bool) -> dict[str, Any]:
@@ -195,8 +207,8 @@ def _settings(version: int, name: str, *, is_kept: bool) -> dict[str, Any]:
     }
 
 
-def _introduce(client: mqtt.Client, address: Address) -> None:
-    """Tell a client whom it trusts, and who it is."""
+def set_credentials(client: mqtt.Client, address: Address) -> None:
+    """Give a client the trusted certificates and the user of an address."""
     tls, user = address.tls(), address.user()
     if tls is not None:
         client.tls_set_context(tls)
@@ -204,16 +216,16 @@ def _introduce(client: mqtt.Client, address: Address) -> None:
         client.username_pw_set(*user)
 
 
-def reached(client: mqtt.Client, address: Address, version: int, *, is_kept: bool) -> None:
-    """Open the connection of a client; `Away` if nobody is there."""
-    more: dict[str, Any] = {}
+def open_connection(client: mqtt.Client, address: Address, version: int, *, is_kept: bool) -> None:
+    """Connect a client to its broker; raise `Away` if that fails."""
+    options: dict[str, Any] = {}
     if version != 3:
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.ReceiveMaximum = IN_FLIGHT
         properties.SessionExpiryInterval = SESSION_S if is_kept else 0
-        more = {"clean_start": not is_kept, "properties": properties}
+        options = {"clean_start": not is_kept, "properties": properties}
     try:
-        client.connect(address.host, address.port, KEEP_ALIVE_S, **more)
+        client.connect(address.host, address.port, KEEP_ALIVE_S, **options)
     except ssl.SSLError as error:
         reason = getattr(error, "verify_message", None) or error.reason or str(error)
         hint = f"{address.variables}_CA names a file of certificates to trust"
@@ -225,8 +237,8 @@ def reached(client: mqtt.Client, address: Address, version: int, *, is_kept: boo
 
 
 def refusal(address: Address, code: ReasonCode) -> str:
-    """Return why a broker does not let a client in."""
-    told = f"the broker refuses the connection: {code}"
-    if str(code) in _REFUSALS:
-        told += f" (check {address.variables}_USER and {address.variables}_PASSWORD)"
-    return told
+    """Return why a broker refuses a client, with a hint about its credentials."""
+    reason = f"the broker refuses the connection: {code}"
+    if str(code) in _CREDENTIAL_CODES:
+        reason += f" (check {address.variables}_USER and {address.variables}_PASSWORD)"
+    return reason

@@ -1,12 +1,13 @@
-"""The elements of a message: RDF text in any syntax, with its time in it, or the time it came.
+"""Message payloads: RDF in any syntax, with a time in the payload or the time of arrival.
 
-    jsonl                     {"timestamp": ..., "graph": "..."}; one object, or one a line
-    nquads, trig              named graphs, each with its time as in a file
-    jelly                     a whole stream of frames in each message
-    turtle, ntriples, ...     one graph, with one time: the object of prov:generatedAtTime
+    jsonl                     {"timestamp": ..., "graph": "..."}; one object, or one per line
+    nquads, trig              named graphs, with times as in a file
+    jelly                     a complete stream of frames in each message
+    turtle, ntriples, ...     one graph; its time is the object of prov:generatedAtTime
 
-With `time=arrival` a message is one element, at the time at which it came. A time that is further
-ahead of the arrival than `ahead` is that of a wrong clock, and would end every window.
+With `time=arrival` a message is one element, at the time of its arrival. An element whose time is
+more than `ahead` after its arrival becomes a dead letter: it comes from a wrong clock, and would
+advance the watermark past every open window.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _QUADS = ("nquads", "trig")
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A payload as an input of the formats of files."""
+    """A payload as the input of a file format."""
 
     name: str
     data: bytes
@@ -49,7 +50,7 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class Payloads:
-    """How the messages of a source are read."""
+    """The payload format of a source; `ahead` is in milliseconds."""
 
     source: str
     format: str = "jsonl"
@@ -57,7 +58,7 @@ class Payloads:
     ahead: int = 600_000
 
     def elements(self, record: SpoolRecord) -> Iterator[Element | DeadLetter]:
-        """Yield the elements of a message, and what of it could not become one."""
+        """Yield the elements and dead letters of a message."""
         if record.fault:
             yield self._letter(record, record.fault)
             return
@@ -93,12 +94,12 @@ class Payloads:
         payload = record.message.payload
         arrival = record.arrival if self.time == "arrival" else None
         try:
-            found = object_in(payload)
+            value = object_in(payload)
         except UnfitError:
             if arrival is None and b"\n" in payload.strip():
                 return JsonLinesSource(_Text(self.source, payload))
             raise
-        return [self._element(record, *element_in(found, arrival))]
+        return [self._element(record, *element_in(value, arrival))]
 
     def _from_jelly(self, record: SpoolRecord, text: _Text) -> Iterable[Element | DeadLetter]:
         from rsp_engine.io.sources.files.jelly import Jelly, quads_in

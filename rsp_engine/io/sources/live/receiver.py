@@ -1,8 +1,8 @@
-"""The thread of a live source: it listens, and listens again whenever that breaks.
+"""The receiver: the thread of a live source, which reconnects whenever the connection breaks.
 
-What is wrong is told once, in the log, and so is that it is well again. Messages wait at the sender
-while the spool is full or the disk is: nobody acknowledges them, and nobody reads on. So a link
-holds a group of messages in memory at most, and what its library has read ahead.
+A failure is logged once, and so is the recovery. While the spool or the disk is full, messages are
+neither read nor acknowledged, so that they wait at the sender (back-pressure). A link therefore has
+at most one group of messages in memory, and what its library has read ahead.
 """
 
 from __future__ import annotations
@@ -37,72 +37,73 @@ __all__ = [
 ]
 
 LARGEST_MESSAGE = 4 << 20
-"""How large a message may be, in bytes, unless the user says otherwise."""
+"""The default limit of the size of a message, in bytes."""
 GROUP = 500
-"""So many messages at most are brought to disk together."""
+"""The most messages that are synced to disk together."""
 GROUP_BYTES = 1 << 20
-"""A group ends with the message that brings it to so many bytes."""
+"""A group is full once it has this many bytes."""
 
 _LOG = logging.getLogger("rsp")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 POLL_S = 0.2
-_SHOWN = 1_000
+"""How often waiting threads check whether they are closed, in seconds."""
+_SHOWN = 1_000  # bytes of a message that is too large, for its dead letter
 
 
-class Away(Exception):  # noqa: N818 - it says how the other side is
-    """The other side cannot be heard, for a reason, and for now."""
+class Away(Exception):  # noqa: N818 - it describes the sender, and the receiver always retries
+    """The sender cannot be reached at the moment; the message is the reason."""
 
     def __init__(self, reason: str, pause: float | None = None) -> None:
-        """Take the reason, and how many seconds the other side asks to wait."""
+        """Set the reason, and how many seconds the sender asks to wait."""
         super().__init__(reason)
         self.pause = pause
 
 
-class Closed(Exception):  # noqa: N818 - nothing went wrong
-    """Nobody reads the messages any more."""
+class Closed(Exception):  # noqa: N818 - not a failure
+    """The inbox was closed while a message waited for room."""
 
 
 class MessageQueue:
-    """Messages between the thread that reads them and the one that writes them: a group of them.
+    """A bounded queue between the thread that reads messages and the one that writes them.
 
-    Whoever puts waits while there is a whole group, and does not read on meanwhile.
+    It has room for one group; `put` blocks while it is full.
     """
 
     def __init__(self) -> None:
         self._messages: deque[Message] = deque()
         self._bytes = 0
         self._away: Away | None = None
-        self._is_over = False
+        self._is_closed = False
         self._changed = threading.Condition()
 
     def put(self, message: Message) -> bool:
-        """Hand over a message, once there is room; tell whether anybody takes it."""
+        """Add a message, once there is room; return False if the queue is closed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_over or not self._is_full())
+            self._changed.wait_for(lambda: self._is_closed or not self._is_full())
             self._messages.append(message)
             self._bytes += len(message.payload)
             self._changed.notify_all()
-            return not self._is_over
+            return not self._is_closed
 
     def end(self, away: Away) -> None:
-        """Say why nothing follows."""
+        """Mark the end of the messages, with the reason."""
         with self._changed:
             self._away = away
             self._changed.notify_all()
 
     def take(self) -> tuple[list[Message], Away | None]:
-        """Return what has arrived, or wait a while; and why nothing follows it."""
+        """Return all messages, waiting up to `POLL_S`, and the reason if none will follow."""
         with self._changed:
             self._changed.wait_for(lambda: self._messages or self._away, POLL_S)
-            found, self._messages = list(self._messages), deque()
+            messages, self._messages = list(self._messages), deque()
             self._bytes = 0
             self._changed.notify_all()
-            return found, self._away
+            return messages, self._away
 
     def close(self) -> None:
-        """Take nothing any more; whoever waits goes on."""
+        """Close the queue, and release a blocked `put`."""
         with self._changed:
-            self._is_over = True
+            self._is_closed = True
             self._changed.notify_all()
 
     def _is_full(self) -> bool:
@@ -110,70 +111,71 @@ class MessageQueue:
 
 
 class Link(Protocol):
-    """One protocol, and one place where messages come from."""
+    """A connection to a sender, over one protocol."""
 
     def listen(self, inbox: Inbox) -> None:
-        """Connect, and hand over messages; return when the stream has ended, or is closed.
+        """Connect and deliver messages, until the stream has ended or the inbox is closed.
 
-        Where the connection breaks, or there is none, `Away` is raised.
+        Raise `Away` if the connection fails.
         """
 
 
 class Inbox:
-    """Takes messages to the spool."""
+    """Writes messages to the spool, without duplicates."""
 
     def __init__(
         self,
         name: str,
         spool: Spool,
-        repeats: Deduplicator,
+        deduplicator: Deduplicator,
         largest: int = LARGEST_MESSAGE,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.name = name
         self.last_id = ""
-        """The id of the last message that is on disk and has one."""
+        """The id of the last message on disk that has one."""
         self.repeated = 0
-        """How many messages came again, and were left out."""
+        """The number of duplicate messages that were dropped."""
         self.heard = time.monotonic()
+        """When the last message arrived, on the monotonic clock."""
         self._spool = spool
-        self._repeats = repeats
+        self._deduplicator = deduplicator
         self.largest = largest
-        """How many bytes of a message are kept."""
+        """The limit of the size of a message, in bytes."""
         self._clock = clock
         self._arrival = spool.past.arrival
         self._trouble: str | None = None
         self._closing = threading.Event()
         self.last_id = spool.past.id
         for key in spool.past.keys:
-            self._repeats.add_key(key)
+            self._deduplicator.add_key(key)
         for record in spool:
             self._arrival = max(self._arrival, record.arrival)
-            self._repeats.add(record.message)
+            self._deduplicator.add(record.message)
             self.last_id = record.message.id or self.last_id
 
     @property
     def is_closed(self) -> bool:
-        """Whether nobody reads messages any more."""
+        """Whether the source is closed."""
         return self._closing.is_set()
 
     def close(self) -> None:
-        """Take no more messages."""
+        """Refuse further messages, and wake waiting threads."""
         self._closing.set()
         self._spool.wake()
 
     def pause(self, seconds: float) -> None:
-        """Wait, or until it is closed."""
+        """Wait, until the time is up or the inbox is closed."""
         self._closing.wait(seconds)
 
     def is_well(self) -> None:
-        """Learn that the other side is there."""
+        """Log the recovery, if a failure was logged."""
         if self._trouble is not None:
             _LOG.warning("%s: it is back", self.name)
             self._trouble = None
 
-    def tell(self, trouble: str) -> None:
-        """Say what is wrong, once, and without the secrets that a library may tell."""
+    def report(self, trouble: str) -> None:
+        """Log a failure once, without the secrets that the message of a library may contain."""
         trouble = without_secrets(trouble)
         if trouble != self._trouble:
             _LOG.warning("%s: %s", self.name, trouble)
@@ -182,21 +184,21 @@ class Inbox:
     def put(
         self, messages: Sequence[Message], meanwhile: Callable[[], object] = lambda: None
     ) -> None:
-        """Bring messages to disk, but for those that came before; wait where there is no room.
+        """Write messages to disk, without duplicates; block while the spool is full.
 
-        `meanwhile` is called again and again while it waits.
+        `meanwhile` is called repeatedly while it blocks.
         """
         if not messages:
             return
         fresh = []
         for message in messages:
-            if message in self._repeats:
+            if message in self._deduplicator:
                 self.repeated += 1
             else:
-                self._repeats.add(message)
+                self._deduplicator.add(message)
                 fresh.append(message)
         for records, data in self._pieces(self._records(fresh)):
-            while not self._wrote(records, data):
+            while not self._try_to_write(records, data):
                 if self.is_closed:
                     raise Closed
                 meanwhile()
@@ -205,7 +207,7 @@ class Inbox:
         self.heard = time.monotonic()
 
     def _pieces(self, records: Sequence[SpoolRecord]) -> Iterator[tuple[list[SpoolRecord], bytes]]:
-        """Yield records, with their bytes, so many together as fit into a part of the room."""
+        """Yield groups of records, with their bytes, that fit into half of the room."""
         most = min(GROUP_BYTES, self._spool.room // 2)
         piece: list[SpoolRecord] = []
         data = bytearray()
@@ -232,15 +234,15 @@ class Inbox:
         start = message._replace(payload=message.payload[:_SHOWN])
         return SpoolRecord(number, self._arrival, start, fault)
 
-    def _wrote(self, records: Sequence[SpoolRecord], data: bytes) -> bool:
-        """Write records; tell whether that was done."""
+    def _try_to_write(self, records: Sequence[SpoolRecord], data: bytes) -> bool:
+        """Write records; return False if there is no room, or the write failed."""
         if not self._spool.wait_for_room(len(data), POLL_S):
             return False
         try:
             self._spool.append(records, data)
         except OSError as error:
             why = error.strerror or str(error)
-            self.tell(f"its messages cannot be written to {self._spool.folder}: {why}; they wait")
+            self.report(f"its messages cannot be written to {self._spool.folder}: {why}; they wait")
             self.pause(1)
             return False
         self.is_well()
@@ -248,24 +250,24 @@ class Inbox:
 
 
 class Receiver(threading.Thread):
-    """Listens to a source until it is closed, or the source has ended."""
+    """A thread that listens to a link until the inbox is closed or the stream has ended."""
 
     def __init__(self, link: Link, inbox: Inbox) -> None:
         super().__init__(name=f"receiver of {inbox.name}", daemon=True)
         self._link = link
         self._inbox = inbox
         self.failure: Exception | None = None
-        """What ended it, if it was something that nobody had thought of."""
+        """The unexpected exception that ended the thread, if any."""
 
     def run(self) -> None:
-        """Listen; where that breaks, wait a little longer each time, and listen again."""
+        """Listen, and retry after a failure, with exponential backoff."""
         pause = _FIRST_PAUSE
         while not self._inbox.is_closed:
             before = self._inbox.heard
             try:
                 self._link.listen(self._inbox)
             except Away as away:
-                self._inbox.tell(f"{away}; trying again")
+                self._inbox.report(f"{away}; trying again")
                 pause = _FIRST_PAUSE if self._inbox.heard > before else pause
                 self._inbox.pause(pause if away.pause is None else away.pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)

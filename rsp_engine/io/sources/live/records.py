@@ -1,9 +1,9 @@
-"""How messages are written to the spool: one record after the other.
+"""The binary format of spool records.
 
     size, checksum | number, arrival, sizes of the texts | id, topic, fault | payload
 
-A record whose size or checksum does not fit was not finished, if no whole one follows it; if one
-does, the bytes are damaged.
+A record whose size or checksum is wrong was not finished, if no complete record follows it. If one
+does, the file is damaged.
 """
 
 from __future__ import annotations
@@ -32,34 +32,34 @@ _START = struct.Struct(">IIQ")  # the head, and the number in the body
 
 
 class Message(NamedTuple):
-    """What a broker sends."""
+    """A message as a broker or server sends it."""
 
     payload: bytes
     topic: str = ""
     id: str = ""
-    """By what the sender tells messages apart; empty if it does not."""
+    """The id that the sender assigns; empty if it assigns none."""
     may_repeat: bool = True
-    """Whether the sender says that it may have sent the message before."""
+    """Whether the message may be a duplicate, as far as the protocol tells."""
     size: int = 0
-    """How many bytes the payload had, if it is too large and only its start was taken."""
+    """The full size of the payload, if it is too large and was truncated; otherwise 0."""
 
 
 class SpoolRecord(NamedTuple):
-    """A message on disk: its number from 1, and when it came, in milliseconds."""
+    """A message on disk, with its number, from 1, and its arrival in milliseconds."""
 
     number: int
     arrival: int
     message: Message
     fault: str = ""
-    """Why it is not read, if it is not."""
+    """Why the message is a dead letter; empty if it is not."""
 
 
 def record_bytes(record: SpoolRecord) -> bytes:
-    """Return the bytes of a record.
+    """Serialize a record.
 
     >>> record = SpoolRecord(7, 1_000, Message(b"payload", "a/b", "id"))
     >>> read = records_in(record_bytes(record))
-    >>> [(end, found.number, found.message.topic) for end, found in read]
+    >>> [(end, each.number, each.message.topic) for end, each in read]
     [(42, 7, 'a/b')]
     """
     message = record.message
@@ -70,7 +70,7 @@ def record_bytes(record: SpoolRecord) -> bytes:
 
 
 def records_in(data: bytes) -> Iterator[tuple[int, SpoolRecord]]:
-    """Yield the records of bytes, each with where it ends, up to the first that is not whole."""
+    """Yield records with their end offsets, up to the first that is incomplete."""
     start = 0
     while (end := end_of(data, start)) is not None:
         body = data[start + _HEAD.size : end]
@@ -81,7 +81,7 @@ def records_in(data: bytes) -> Iterator[tuple[int, SpoolRecord]]:
 
 
 def end_of(data: bytes, start: int) -> int | None:
-    """Return where a record ends that starts at a place; nothing if its end is missing."""
+    """Return the end offset of the record at an offset; `None` if it is incomplete."""
     if start + _HEAD.size > len(data):
         return None
     size: int = _HEAD.unpack_from(data, start)[0]
@@ -90,21 +90,21 @@ def end_of(data: bytes, start: int) -> int | None:
 
 
 def whole_record_after(data: bytes, start: int, number: int) -> int | None:
-    """Return where the first whole record starts behind a place, if there is one.
+    """Return the offset of the first complete record after an offset; `None` if there is none.
 
-    Its number is larger than that of the record before the place: other bytes that look like a
-    record, by chance or in a payload, do not count.
+    Its number must be larger than `number`, that of the last valid record: this excludes bytes
+    that look like a record by chance or in a payload.
 
     >>> first, second = (record_bytes(SpoolRecord(n, 5, Message(b"payload"))) for n in (1, 2))
     >>> whole_record_after(b"?" + first[1:] + second, 0, 0) == len(first)
     True
     >>> whole_record_after(first + second[:-1], len(first), 1)
     """
-    highest = number + len(data)  # there are fewer records than bytes
+    highest = number + len(data)  # a record has more than one byte
     for at in range(start + 1, len(data) - _HEAD.size - _BODY.size + 1):
-        size, check, found = _START.unpack_from(data, at)
+        size, check, candidate = _START.unpack_from(data, at)
         end = at + _HEAD.size + size
-        if size < _BODY.size or end > len(data) or not number < found <= highest:
+        if size < _BODY.size or end > len(data) or not number < candidate <= highest:
             continue
         if zlib.crc32(memoryview(data)[at + _HEAD.size : end]) == check:
             return at
@@ -126,7 +126,7 @@ def _short(text: str) -> bytes:
 
 
 def envelope_id(payload: bytes) -> str:
-    """Return the `"id"` of a JSON object, as text; nothing if it has none.
+    """Return the `"id"` of a JSON object, as text; empty if it has none.
 
     >>> envelope_id(b'{"id": 7, "graph": ""}'), envelope_id(b"<a> <b> <c> .")
     ('7', '')

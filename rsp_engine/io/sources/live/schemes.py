@@ -1,4 +1,4 @@
-"""Live sources by their schemes: which options each knows, and which extra it needs."""
+"""The registry of live protocols by URL scheme, with their options and required extras."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.live.receiver import Link
     from rsp_engine.io.sources.spec import Spec
 
-    Connecting = Callable[[Path, bool], Link]
+    LinkFactory = Callable[[Path, bool], Link]
 
 __all__ = ["SCHEMES", "Scheme", "is_live_url", "open_live"]
 
 OPTIONS = {
     "format": "the syntax of messages: jsonl, or one of RDF",
-    "time": "payload, or arrival: when a message came is its time",
-    "dedup": "id, content or none: by what a message is known that comes again",
-    "idle": "after how long without messages others do not wait for it: 10s",
+    "time": "payload or arrival: where the time of an element comes from",
+    "dedup": "id, content or none: how duplicates are recognised",
+    "idle": "how long without messages until other streams do not wait for it: 10s",
     "ahead": "how far ahead of its arrival a time can be: 10m",
     "largest": "how many bytes a message may have",
     "room": "how many bytes of messages can wait on disk",
 }
-"""What every live source knows."""
+"""The options of every live source."""
 
 _LARGEST_FILE = 256 << 20
 _FORMATS = ("jsonl", "jelly", *dict.fromkeys(name for name in GRAPH_FORMATS if "/" not in name))
@@ -45,21 +45,21 @@ _NAMES = {"nq": "nquads", "n-quads": "nquads"}
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A protocol: how to connect, what it needs, and its own options with their help."""
+    """A protocol: its link factory, its own options with help, and the extra it requires."""
 
-    connecting: Callable[[Spec, Address], Connecting]
+    link_factory: Callable[[Spec, Address], LinkFactory]
     options: Mapping[str, str] = field(default_factory=dict)
     extra: str | None = None
     module: str | None = None
     largest: int = LARGEST_MESSAGE
 
 
-def _mqtt(spec: Spec, address: Address) -> Connecting:
+def _mqtt(spec: Spec, address: Address) -> LinkFactory:
     if not address.path:
         hint = "write it after the host: mqtt://host/factory/+/vibration"
         raise SourceError(f"{spec.name}: it names no topic", hint)
     version = int(spec.choice("version", ("5", "3")))
-    address.tls(), address.user()  # what is wrong with them is told before anything runs
+    address.tls(), address.user()  # report configuration errors before the run starts
 
     def connect(folder: Path, is_kept: bool) -> Link:
         from rsp_engine.io.sources.live.mqtt import MqttLink, client_name
@@ -70,7 +70,7 @@ def _mqtt(spec: Spec, address: Address) -> Connecting:
     return connect
 
 
-def _websocket(spec: Spec, address: Address) -> Connecting:
+def _websocket(spec: Spec, address: Address) -> LinkFactory:
     address.tls(), address.headers()
 
     def connect(_folder: Path, _is_kept: bool) -> Link:
@@ -81,7 +81,7 @@ def _websocket(spec: Spec, address: Address) -> Connecting:
     return connect
 
 
-def _sse(_spec: Spec, address: Address) -> Connecting:
+def _sse(_spec: Spec, address: Address) -> LinkFactory:
     address.tls(), address.headers()
 
     def connect(_folder: Path, _is_kept: bool) -> Link:
@@ -92,7 +92,7 @@ def _sse(_spec: Spec, address: Address) -> Connecting:
     return connect
 
 
-def _kafka(spec: Spec, address: Address) -> Connecting:
+def _kafka(spec: Spec, address: Address) -> LinkFactory:
     if not address.path:
         hint = "write it after the host: kafka://host:9092/vibrations"
         raise SourceError(f"{spec.name}: it names no topic", hint)
@@ -106,7 +106,7 @@ def _kafka(spec: Spec, address: Address) -> Connecting:
     return connect
 
 
-def _watch(spec: Spec, address: Address) -> Connecting:
+def _watch(spec: Spec, address: Address) -> LinkFactory:
     folder = Path(address.path)
     if not folder.is_dir():
         raise SourceError(f"{spec.name}: there is no such folder", "check the path")
@@ -123,7 +123,7 @@ _CLIENT = {
     "client": "the name by which the broker knows the session",
     "version": "5 or 3: the version of MQTT",
 }
-_RESUME = {"resume": "the parameter of the address that says after which id to go on"}
+_RESUME = {"resume": "the URL parameter with the id after which the server resumes"}
 
 SCHEMES: Mapping[str, Scheme] = {
     "mqtt": Scheme(_mqtt, _CLIENT, "mqtt", "paho"),
@@ -136,11 +136,11 @@ SCHEMES: Mapping[str, Scheme] = {
     "kafkas": Scheme(_kafka),
     "watch": Scheme(_watch, largest=_LARGEST_FILE),
 }
-"""Every protocol by its scheme."""
+"""All live protocols, by URL scheme."""
 
 
 def is_live_url(place: str) -> bool:
-    """Tell whether a place is one that messages come from.
+    """Return whether a place is the URL of a live source.
 
     >>> is_live_url("mqtt://host/topic"), is_live_url("http://host/file.nq")
     (True, False)
@@ -149,7 +149,7 @@ def is_live_url(place: str) -> bool:
 
 
 def open_live(spec: Spec) -> LiveSource:
-    """Return a source that is not yet listened to; refuse what cannot be."""
+    """Return a source that is not yet started; raise `SourceError` for invalid options."""
     scheme = SCHEMES[spec.place.partition("://")[0].lower()]
     known = {**OPTIONS, **scheme.options}
     for option in spec.options:
@@ -171,7 +171,7 @@ def open_live(spec: Spec) -> LiveSource:
         _bytes(spec, "largest", scheme.largest),
         _bytes(spec, "room", ROOM),
     )
-    return LiveSource(payloads, scheme.connecting(spec, address), settings)
+    return LiveSource(payloads, scheme.link_factory(spec, address), settings)
 
 
 def _address(place: str) -> Address:

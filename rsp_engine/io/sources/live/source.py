@@ -1,4 +1,4 @@
-"""A live source as the drivers see it: a file that grows, and is read place by place."""
+"""Live sources: to the drivers, a file that grows and is read split by split."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rsp_engine.errors import DriverError, SourceError
 from rsp_engine.io.sources.live.deduplicator import Deduplicator
 from rsp_engine.io.sources.live.receiver import LARGEST_MESSAGE, Inbox, Receiver
-from rsp_engine.io.sources.live.spool import Spool, read_place
+from rsp_engine.io.sources.live.spool import Spool, read_split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,31 +22,32 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.splits import Split
     from rsp_engine.model.streams import DeadLetter, Element
 
-__all__ = ["LiveSource", "Settings", "SpoolPart", "SpoolReader"]
+__all__ = ["ROOM", "LiveSource", "Settings", "SpoolPart", "SpoolReader"]
 
 ROOM = 256 << 20
+"""The default capacity of a spool, in bytes."""
 _POLL_S = 0.2
-_PLACE_BYTES = 1 << 20
+_SPLIT_BYTES = 1 << 20
 
 
 class Settings(NamedTuple):
-    """How messages are received."""
+    """The options of receiving messages."""
 
     dedup: By = "id"
     idle: int = 10_000
-    """After so many milliseconds without a message, others do not wait for the source."""
+    """Idle timeout in milliseconds, after which the source no longer holds back the watermark."""
     largest: int = LARGEST_MESSAGE
     room: int = ROOM
-    """So many bytes of messages can wait on disk."""
+    """The capacity of the spool, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpoolPart:
-    """The messages of a place."""
+    """The messages of a split, as a source."""
 
     folder: Path
     payloads: Payloads
-    place: Split
+    split: Split
 
     blank_node_scope: BlankNodeScope = "element"
     leans_on_others: bool = False
@@ -57,25 +58,25 @@ class SpoolPart:
         return self.payloads.source
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
-        """Read the messages."""
-        for record in read_place(self.folder, self.place):
+        """Read the elements of the messages."""
+        for record in read_split(self.folder, self.split):
             yield from self.payloads.elements(record)
 
 
 @dataclass(frozen=True, slots=True)
 class SpoolReader:
-    """What others need to know to read places of a spool."""
+    """What an executor needs to read splits of a spool."""
 
     folder: Path
     payloads: Payloads
 
-    def part(self, place: Split) -> SpoolPart:
-        """Return the messages of a place."""
-        return SpoolPart(self.folder, self.payloads, place)
+    def part(self, split: Split) -> SpoolPart:
+        """Return the messages of a split."""
+        return SpoolPart(self.folder, self.payloads, split)
 
 
 class _Receiving(NamedTuple):
-    """A source that is being listened to."""
+    """The parts of a source that is receiving messages."""
 
     spool: Spool
     inbox: Inbox
@@ -83,7 +84,7 @@ class _Receiving(NamedTuple):
 
 
 class LiveSource:
-    """Messages from elsewhere, once it was begun."""
+    """A source of messages; `begin` starts to receive them."""
 
     blank_node_scope: BlankNodeScope = "element"
     leans_on_others = False
@@ -93,48 +94,48 @@ class LiveSource:
         self,
         payloads: Payloads,
         link: Callable[[Path, bool], Link],
-        settings: Settings = Settings(),  # noqa: B008 - it cannot be changed
+        settings: Settings = Settings(),  # noqa: B008 - it is immutable
     ) -> None:
-        """Take what makes a link, given the folder of the spool and whether that is kept."""
+        """Set the link factory, which gets the spool folder and whether that outlives the run."""
         self.name = payloads.source
         self._payloads = payloads
         self._link = link
         self._settings = settings
-        self._received: _Receiving | None = None
+        self._receiving: _Receiving | None = None
         self._reader: SpoolReader | None = None
 
     def begin(self, folder: Path, *, is_kept: bool) -> None:
-        """Listen, and write what comes to a folder; go on with what is there."""
+        """Start to receive messages into a folder; continue a spool that is there."""
         settings, folder = self._settings, folder.absolute()
         try:
-            repeats = Deduplicator(settings.dedup)
-            spool = Spool(folder, room=settings.room, repeats=repeats)
+            deduplicator = Deduplicator(settings.dedup)
+            spool = Spool(folder, room=settings.room, deduplicator=deduplicator)
             link = self._link(folder, is_kept)
         except OSError as error:
             reason = error.strerror or str(error)
             hint = "name a checkpoint that can be written to, with room on its disk"
             raise DriverError(f"{self.name}: {folder} cannot be written: {reason}", hint) from None
-        inbox = Inbox(self.name, spool, repeats, settings.largest)
+        inbox = Inbox(self.name, spool, deduplicator, settings.largest)
         self._reader = SpoolReader(folder, self._payloads)
-        self._received = _Receiving(spool, inbox, Receiver(link, inbox))
-        self._received.receiver.start()
+        self._receiving = _Receiving(spool, inbox, Receiver(link, inbox))
+        self._receiving.receiver.start()
 
     def end(self) -> None:
-        """Take no more messages; what has come is still to be read."""
-        if self._received is not None:
-            self._received.inbox.close()
+        """Stop receiving; the messages in the spool can still be read."""
+        if self._receiving is not None:
+            self._receiving.inbox.close()
 
     def close(self) -> None:
-        """End, and let go of everything."""
-        if self._received is not None:
+        """Stop receiving, and close the spool."""
+        if self._receiving is not None:
             self.end()
-            self._received.receiver.join(timeout=15)
-            self._received.spool.close()
-            self._received = None
+            self._receiving.receiver.join(timeout=15)
+            self._receiving.spool.close()
+            self._receiving = None
 
     @property
     def has_ended(self) -> bool:
-        """Whether no more messages will come; if that is for a failure, it is raised."""
+        """Whether the receiver has stopped; raise the failure if it failed."""
         receiver = self._running.receiver
         if receiver.failure is not None:
             raise receiver.failure
@@ -142,28 +143,28 @@ class LiveSource:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing has come for so long that others should not wait."""
+        """Whether the idle timeout has passed without a message."""
         return time.monotonic() - self._running.inbox.heard > self._settings.idle / 1000
 
     @property
     def is_full(self) -> bool:
-        """Whether the sender waits for something to be released."""
+        """Whether the receiver is blocked until messages are released."""
         return self._running.spool.is_full
 
     @property
     def repeated(self) -> int:
-        """How many messages came again, and were left out."""
+        """The number of duplicate messages that were dropped."""
         return self._running.inbox.repeated
 
     def wait(self, since: Split | None, seconds: float) -> None:
-        """Wait until there is something after a place, for so long at most."""
+        """Wait until there are messages after a split, or the time is up."""
         after = 0 if since is None or since.end is None else since.end
         self._running.spool.wait_for_more(after, seconds)
 
     def go_on(self, since: Split) -> None:
-        """Refuse to go on after a place that the spool does not reach any more.
+        """Check that the spool still covers the end of a split; raise `SourceError` if not.
 
-        What comes would be written before that place, and nobody would ever read it.
+        New messages would be written before that offset, and never be read.
         """
         spool = self._running.spool
         if since.end is None or spool.start <= since.end <= spool.end:
@@ -175,39 +176,39 @@ class LiveSource:
         )
 
     def release(self, until: int) -> None:
-        """Learn that nothing before a place is needed any more."""
+        """Release the messages before an offset: the run no longer needs them."""
         self._running.spool.release(until)
 
     def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
-        """Yield places with what has come so far; there may be more later."""
+        """Yield splits of the messages received so far; a later call may yield more."""
         return self._running.spool.cut(size, since)
 
-    def part(self, place: Split) -> SpoolPart:
-        """Return the messages of a place."""
+    def part(self, split: Split) -> SpoolPart:
+        """Return the messages of a split."""
         if self._reader is None:
             raise DriverError(f"{self.name}: nobody listens to it yet")
-        return self._reader.part(place)
+        return self._reader.part(split)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
-        """Read what comes until it ends."""
+        """Read messages as they arrive, until the source ends."""
         since: Split | None = None
         while True:
-            is_over = self.has_ended  # asked first: what came before the end is read after it
-            for place in self.cut(_PLACE_BYTES, since):
-                yield from self.part(place)
-                since = place
+            is_over = self.has_ended  # check before reading: messages may arrive until the end
+            for split in self.cut(_SPLIT_BYTES, since):
+                yield from self.part(split)
+                since = split
             if is_over:
                 return
             self.wait(since, _POLL_S)
 
     @property
     def _running(self) -> _Receiving:
-        if self._received is None:
+        if self._receiving is None:
             raise DriverError(f"{self.name}: nobody listens to it yet")
-        return self._received
+        return self._receiving
 
     def __reduce__(self) -> tuple[type[SpoolReader], tuple[Path, Payloads]]:
-        """Others read the spool; only here is it written."""
+        """Pickle as a `SpoolReader`: executors only read the spool."""
         if self._reader is None:
             raise DriverError(f"{self.name}: nobody listens to it yet")
         return SpoolReader, (self._reader.folder, self._reader.payloads)

@@ -1,29 +1,32 @@
-"""The spool: messages on disk, from when they are acknowledged to when they are answered.
+"""The spool: messages on disk, from their arrival until the run no longer needs them.
 
-    00000000000000000000.seen     by what the messages are known that bytes 0 to 4,194,310 held
-    00000000000004194310.spool    the bytes after them of all that was ever written
-    00000000000008388620.spool    those after them; the last file is written, the others are not
+    00000000000000000000.seen     the deduplication keys of messages at bytes 0 to 4,194,310
+    00000000000004194310.spool    messages from byte 4,194,310 on; no longer written
+    00000000000008388620.spool    messages from byte 8,388,620 on; the last file is appended to
 
-A place in the spool counts the bytes of all files that ever were, so that it stays the same when
-the first of them are removed. Messages are written in groups, and a group counts once it was
-brought to disk. A file is removed when everything in it is committed elsewhere; what is left of it
-is how to know its messages again, should they be sent again.
+An offset counts the bytes of all files ever written, so that it stays valid when the first files
+are removed. Messages are written in groups; one fsync commits a group. A file is removed once all
+of it is released. A `.seen` file then keeps the deduplication keys of its messages, in case the
+sender repeats them: a checksum, a line of JSON with the number, the arrival and the id of the last
+message, and the keys. It is written before the spool file is removed, and removed when so many
+messages follow that the deduplicator has forgotten its keys.
 
-On disk are at most `room` bytes that wait, or one message that is larger; a file that is released
-in part; and a few bytes for each message that is remembered.
+On disk are at most `room` bytes of unreleased messages, or one message that is larger; a file that
+is released in part; and 16 bytes per message that is remembered.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import threading
+import zlib
 from itertools import pairwise
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from rsp_engine.errors import SourceError
-from rsp_engine.io.sources.live.deduplicator import Deduplicator
-from rsp_engine.io.sources.live.past import SpoolPast, read_past, sync_folder, write_past
+from rsp_engine.io.sources.live.deduplicator import KEY_BYTES, Deduplicator
 from rsp_engine.io.sources.live.records import (
     end_of,
     record_bytes,
@@ -38,22 +41,34 @@ if TYPE_CHECKING:
 
     from rsp_engine.io.sources.live.records import SpoolRecord
 
-__all__ = ["Spool", "read_place"]
+__all__ = ["Spool", "SpoolPast", "read_split"]
 
 FILE_BYTES = 4 << 20
-"""How long a file gets before the next one is begun."""
+"""The size at which a file is closed and the next one started."""
 LEAST_FILE_BYTES = 64 << 10
-"""Where there is little room, files are shorter, down to this."""
+"""The same size for a spool with little room, at least."""
 FILES = 4
-"""The room is so many files at least: a file is removed as a whole."""
+"""The room is divided into at least this many files, because files are removed as a whole."""
 
 _LOG = logging.getLogger("rsp")
 _SUFFIX, _SEEN = ".spool", ".seen"
 _RESTORE = "restore it from a copy, or start with an empty checkpoint"
+_LOST = "every executor must be able to read the spool; start anew with an empty checkpoint"
+
+
+class SpoolPast(NamedTuple):
+    """What is known of messages whose spool files were removed."""
+
+    number: int = 0
+    """The number of the last message."""
+    arrival: int = 0
+    id: str = ""
+    """The id of the last message that has one."""
+    keys: Sequence[bytes] = ()
 
 
 class Spool:
-    """A folder of files that one writer appends to, and anybody reads."""
+    """A folder of files with one writer and any number of readers."""
 
     def __init__(
         self,
@@ -61,60 +76,61 @@ class Spool:
         *,
         room: int,
         file_bytes: int | None = None,
-        repeats: Deduplicator | None = None,
+        deduplicator: Deduplicator | None = None,
         write: Callable[[int, bytes], int] = os.write,
     ) -> None:
-        """Open a folder, and forget what was not finished there; it holds up to `room` bytes.
+        """Open a folder, and truncate a message whose write was not finished.
 
-        `repeats` tells by what a message is known that is sent again, and for how long.
+        `room` is the capacity in bytes. `deduplicator` gives the key of a message, and how many
+        messages are remembered.
         """
         self.folder = folder
         self.room = room
         usual = max(LEAST_FILE_BYTES, min(FILE_BYTES, room // FILES))
         self._file_bytes = usual if file_bytes is None else file_bytes
-        self._repeats = repeats or Deduplicator("none")
+        self._deduplicator = deduplicator or Deduplicator("none")
         self._write = write
         self.is_full = False
-        """Whether somebody waits for room."""
+        """Whether the receiver is blocked until messages are released."""
         self._changed = threading.Condition()
         folder.mkdir(parents=True, exist_ok=True)
         self._files = list(_starts(folder, _SUFFIX)) or [0]
         self._seen: dict[int, int] = {}
-        """The numbers of the last messages of files that are gone, by their starts."""
-        self.past = self._remember()
-        """What is known of messages that are gone."""
+        """The number of the last message of each removed file, by the start of the file."""
+        self.past = self._read_seen()
+        """What is known of messages whose files were removed."""
         self._number = self.past.number
         self.end = self._files[0]
         for start in self._files:
-            self._mend(start)
+            self._recover(start)
         self._check_starts()
         self._released = self._files[0]
         self._stream = os.open(self._path(self._files[-1]), os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-        sync_folder(folder)
+        _sync_folder(folder)
 
-    def _remember(self) -> SpoolPast:
-        """Return what is known of messages whose files are gone."""
+    def _read_seen(self) -> SpoolPast:
+        """Read the `.seen` files."""
         last = SpoolPast()
         keys: list[bytes] = []
         for start in _starts(self.folder, _SEEN):
-            if start >= self._files[0]:  # its file was to be removed, and is still there
+            if start >= self._files[0]:  # a crash before its spool file was removed
                 self._path(start, _SEEN).unlink()
                 continue
-            found = read_past(self._path(start, _SEEN))
-            keys.extend(found.keys)
-            last = found._replace(id=found.id or last.id)
-            self._seen[start] = found.number
+            past = _read_past(self._path(start, _SEEN))
+            keys.extend(past.keys)
+            last = past._replace(id=past.id or last.id)
+            self._seen[start] = past.number
         return last._replace(keys=keys)
 
-    def _mend(self, start: int) -> None:
-        """Cut off what was written last and never finished; what is damaged is refused."""
+    def _recover(self, start: int) -> None:
+        """Truncate a message whose write was not finished; refuse a damaged file."""
         path = self._path(start)
         data = path.read_bytes() if path.exists() else b""
         good = 0
         for end, record in records_in(data):
             if self._number and record.number != self._number + 1:
-                told = f"message {record.number} follows message {self._number}"
-                raise SourceError(f"{path} is damaged at byte {good}: {told}", _RESTORE)
+                reason = f"message {record.number} follows message {self._number}"
+                raise SourceError(f"{path} is damaged at byte {good}: {reason}", _RESTORE)
             good, self._number = end, record.number
         self.end = start + good
         if good == len(data):
@@ -122,12 +138,12 @@ class Spool:
         following = whole_record_after(data, good, self._number)
         if start != self._files[-1] or following is not None:
             self._refuse(path, good, following)
-        told = "%s: its last %d bytes were not finished, and are cut off"
-        _LOG.warning(told, path, len(data) - good)
+        message = "%s: its last %d bytes were not finished, and are cut off"
+        _LOG.warning(message, path, len(data) - good)
         os.truncate(path, good)
 
     def _refuse(self, path: Path, good: int, following: int | None) -> NoReturn:
-        """Refuse a file with a record that is not whole, and that others follow."""
+        """Refuse a file with an incomplete record that is not the last one."""
         message = f"{path} is damaged: the message at byte {good} is not whole"
         hint = _RESTORE
         if following is not None:
@@ -140,29 +156,29 @@ class Spool:
         for start, following in pairwise(self._files):
             path = self._path(start)
             if (end := start + path.stat().st_size) != following:
-                told = f"{path} ends at {end}, and the next file starts at {following}"
-                raise SourceError(f"the spool is damaged: {told}", _RESTORE)
+                reason = f"{path} ends at {end}, and the next file starts at {following}"
+                raise SourceError(f"the spool is damaged: {reason}", _RESTORE)
 
     def __iter__(self) -> Iterator[SpoolRecord]:
-        """Yield all messages that are still there."""
+        """Yield all messages whose files were not removed."""
         for start in list(self._files):
             for _, record in records_in(self._path(start).read_bytes()):
                 yield record
 
     @property
     def next_number(self) -> int:
-        """The number that the next message gets."""
+        """The number of the next message."""
         return self._number + 1
 
     @property
     def start(self) -> int:
-        """The first place that is still there."""
+        """The first offset that was not removed."""
         return self._files[0]
 
     def append(self, records: Sequence[SpoolRecord], data: bytes | None = None) -> None:
-        """Write messages, and bring them to disk; if that fails, none of them is there.
+        """Write messages and sync them to disk; if that fails, none of them is in the spool.
 
-        `data` are their bytes, where these are known already.
+        `data` are the serialized records, if the caller has them.
         """
         data = b"".join(map(record_bytes, records)) if data is None else data
         if not data:
@@ -187,16 +203,16 @@ class Spool:
 
     def _begin_file(self) -> None:
         stream = os.open(self._path(self.end), os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-        sync_folder(self.folder)
+        _sync_folder(self.folder)
         os.close(self._stream)
         with self._changed:
             self._stream = stream
             self._files.append(self.end)
 
     def wait_for_room(self, size: int, seconds: float) -> bool:
-        """Wait until so many bytes can be written; tell whether they can.
+        """Wait until `size` bytes can be written; return whether they can.
 
-        What is larger than the room is written when nothing else waits.
+        A message larger than the room can be written when the spool is empty.
         """
         with self._changed:
             self.is_full = not self._has_room(size)
@@ -208,68 +224,69 @@ class Spool:
         return not waiting or waiting + size <= self.room
 
     def wait_for_more(self, after: int, seconds: float) -> None:
-        """Wait until there is something after a place, for so long at most."""
+        """Wait until there are messages after an offset, or the time is up."""
         with self._changed:
             self._changed.wait_for(lambda: self.end > after, seconds)
 
     def wake(self) -> None:
-        """Let those who wait look again."""
+        """Wake all waiting threads."""
         with self._changed:
             self._changed.notify_all()
 
     def release(self, until: int) -> None:
-        """Learn that nothing before a place is needed any more, and remove what may go.
+        """Release everything before an offset, and remove the files that this completes.
 
-        Files are removed before anybody who waits for room is told: there are never both.
+        Files are removed before waiting writers are woken, so that the old and the new messages are
+        never on disk together.
         """
         with self._changed:
-            over = [start for start, after in pairwise(self._files) if after <= until]
+            released = [start for start, after in pairwise(self._files) if after <= until]
         try:
-            for start in over:
+            for start in released:
                 self._remove(start)
             self._forget()
-        except OSError as error:  # the disk is full: it is tried again at the next release
+        except OSError as error:  # the disk is full: the next release tries again
             _LOG.warning("%s cannot be tidied up: %s", self.folder, error.strerror or error)
         with self._changed:
             self._released = max(self._released, until)
             self._changed.notify_all()
 
     def _remove(self, start: int) -> None:
-        """Remove a file, but for what tells its messages if they are sent again."""
+        """Replace a spool file by a `.seen` file with the deduplication keys of its messages."""
         path, past = self._path(start), self.past._replace(keys=())
         keys: list[bytes] = []
         for _, record in records_in(path.read_bytes()):
-            key, name = self._repeats.key(record.message), record.message.id
+            key, name = self._deduplicator.key(record.message), record.message.id
             keys.extend(() if key is None else (key,))
             past = SpoolPast(record.number, record.arrival, name or past.id)
-        write_past(self._path(start, _SEEN), past._replace(keys=keys))
+        _write_past(self._path(start, _SEEN), past._replace(keys=keys))
         with self._changed:
             self.past, self._seen[start] = past, past.number
             self._files.remove(start)
         path.unlink(missing_ok=True)
 
     def _forget(self) -> None:
-        """Forget messages that so many follow that they are not sent again; not the last ones."""
+        """Remove `.seen` files that the deduplicator no longer needs; keep the last one."""
         for start in sorted(self._seen)[:-1]:
-            if self._number - self._seen[start] < self._repeats.most:
+            if self._number - self._seen[start] < self._deduplicator.most:
                 return
             del self._seen[start]
             self._path(start, _SEEN).unlink(missing_ok=True)
 
     def cut(self, size: int, since: Split | None) -> Iterator[Split]:
-        """Yield places of about so many bytes with whole messages, each within one file."""
+        """Yield splits of about `size` bytes; each has whole messages of one file."""
         start = self._files[0] if since is None or since.end is None else since.end
         while start < self.end:
             with self._changed:
                 files, end = [*self._files, self.end], self.end
             file = max(begin for begin in files[:-1] if begin <= start)
             last = min([other for other in files if other > start], default=end)
-            stop = last if last - start <= size else self._cut(file, start, size)
+            stop = last if last - start <= size else self._split_end(file, start, size)
             yield Split(start, stop)
             start = stop
 
-    def _cut(self, file: int, start: int, size: int) -> int:
-        """Return where the last message ends that does so within so many bytes, or the first."""
+    def _split_end(self, file: int, start: int, size: int) -> int:
+        """Return the end of the last message within `size` bytes, or of the first message."""
         with self._path(file).open("rb") as stream:
             stream.seek(start - file)
             data, at = stream.read(size), 0
@@ -282,7 +299,7 @@ class Spool:
             return start + (end_of(data, 0) or len(data))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file that is written."""
         os.close(self._stream)
 
     def _path(self, start: int, suffix: str = _SUFFIX) -> Path:
@@ -294,29 +311,67 @@ def _path(folder: Path, start: int, suffix: str = _SUFFIX) -> Path:
 
 
 def _starts(folder: Path, suffix: str) -> Iterator[int]:
-    """Yield where files start, in order; others' files do not count."""
+    """Yield the start offsets of files in order; ignore files of other origin."""
     stems = (path.stem for path in folder.glob(f"*{suffix}"))
     yield from sorted(int(stem) for stem in stems if stem.isascii() and stem.isdigit())
 
 
-def read_place(folder: Path, place: Split) -> Iterator[SpoolRecord]:
-    """Yield the messages of a place, which is within one file; nothing if it is empty."""
-    if place.end is None or place.end <= place.start:
+def read_split(folder: Path, split: Split) -> Iterator[SpoolRecord]:
+    """Yield the messages of a split, which is within one file."""
+    if split.end is None or split.end <= split.start:
         return
-    before = [start for start in _starts(folder, _SUFFIX) if start <= place.start]
+    before = [start for start in _starts(folder, _SUFFIX) if start <= split.start]
     if not before:
-        raise SourceError(f"{folder}: what was there at {place.start} is gone", _LOST)
+        raise SourceError(f"{folder}: what was there at {split.start} is gone", _LOST)
     path = _path(folder, before[-1])
     with path.open("rb") as stream:
-        stream.seek(place.start - before[-1])
-        data = stream.read(place.end - place.start)
-    found = 0
+        stream.seek(split.start - before[-1])
+        data = stream.read(split.end - split.start)
+    read = 0
     for end, record in records_in(data):
-        found = end
+        read = end
         yield record
-    if found < place.end - place.start:
-        at = place.start + found - before[-1]
+    if read < split.end - split.start:
+        at = split.start + read - before[-1]
         raise SourceError(f"{path}: messages at byte {at} are missing or damaged", _LOST)
 
 
-_LOST = "every executor must be able to read the spool; start anew with an empty checkpoint"
+def _write_past(path: Path, past: SpoolPast) -> None:
+    """Write a `.seen` file atomically."""
+    head = json.dumps({"number": past.number, "arrival": past.arrival, "id": past.id})
+    body = b"".join((head.encode(), b"\n", *past.keys))
+    fresh = path.with_suffix(".new")
+    with fresh.open("wb") as stream:
+        stream.write(b"%08x\n" % zlib.crc32(body) + body)
+        stream.flush()
+        os.fsync(stream.fileno())
+    fresh.replace(path)
+    _sync_folder(path.parent)
+
+
+def _read_past(path: Path) -> SpoolPast:
+    """Read a `.seen` file; refuse a damaged one."""
+    check, _, body = path.read_bytes().partition(b"\n")
+    try:
+        if int(check, 16) != zlib.crc32(body):
+            raise ValueError("its checksum does not fit")
+        head, _, keys = body.partition(b"\n")
+        last = json.loads(head)
+        return SpoolPast(last["number"], last["arrival"], last["id"], list(_split_keys(keys)))
+    except (ValueError, KeyError, TypeError) as error:
+        hint = "restore it; or remove it: a message that is sent again may then count twice"
+        raise SourceError(f"{path} is damaged: {error}", hint) from None
+
+
+def _split_keys(keys: bytes) -> Iterator[bytes]:
+    for at in range(0, len(keys), KEY_BYTES):
+        yield keys[at : at + KEY_BYTES]
+
+
+def _sync_folder(folder: Path) -> None:
+    """Sync the entries of a folder to disk."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

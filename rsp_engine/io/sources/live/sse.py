@@ -1,7 +1,7 @@
 """Server-sent events (WHATWG HTML, section 9.2): each event is a message, with its id.
 
-Where the connection breaks, the server is told the id of the last event that is on disk, and can go
-on from there. A server that answers 204 has no more to say.
+After a reconnect, the server gets the id of the last event on disk in `Last-Event-ID`, and can
+continue from there. A server that answers 204 ends the stream.
 """
 
 from __future__ import annotations
@@ -25,45 +25,45 @@ __all__ = ["EventParser", "SseLink"]
 
 CONNECT_S = 10.0
 SILENCE_S = 60.0
-"""How long a server can be silent before the connection is given up."""
+"""Read timeout: how long a server may be silent."""
 
 _BLOCK = 1 << 16
 _LONGEST_NAME = 1 << 16
-"""How long an id can be, or a line that holds no data."""
+"""The longest id, and the longest line without data, in bytes."""
 
 
 class SseLink:
-    """Listens to a server."""
+    """A link to a server of events."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._url = address.url.removeprefix("sse+")
 
     def listen(self, inbox: Inbox) -> None:
-        """Ask for events, and take them until the server goes away."""
-        with self._answer(inbox.last_id) as answer:
-            if answer.status_code == requests.codes.no_content:
+        """Request events, and deliver them until the connection ends."""
+        with self._request(inbox.last_id) as response:
+            if response.status_code == requests.codes.no_content:
                 return
             inbox.is_well()
             arrivals = MessageQueue()
-            _Reader(answer, arrivals, inbox.largest).start()
+            _Reader(response, arrivals, inbox.largest).start()
             try:
                 while not inbox.is_closed:
-                    found, away = arrivals.take()
-                    inbox.put(found)
+                    messages, away = arrivals.take()
+                    inbox.put(messages)
                     if away is not None:
                         raise away
             finally:
                 arrivals.close()
 
-    def _answer(self, last: str) -> requests.Response:
+    def _request(self, last: str) -> requests.Response:
         headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
         headers |= {"Cache-Control": "no-store", **self._address.headers()}
         if last:
             headers["Last-Event-ID"] = last
-        self._address.tls()  # for the words of its errors
+        self._address.tls()  # for its readable errors
         try:
-            answer = requests.get(
+            response = requests.get(
                 self._url,
                 stream=True,
                 timeout=(CONNECT_S, SILENCE_S),
@@ -79,45 +79,45 @@ class SseLink:
             raise Away("the server does not answer") from None
         except (requests.RequestException, ValueError) as error:
             raise Away(f"the server cannot be reached: {_innermost(error)}") from None
-        self._check(answer)
-        return answer
+        self._check(response)
+        return response
 
     def _certificate(self) -> tuple[str, str] | str | None:
         own, key = self._address.variable("CERT"), self._address.variable("KEY")
         return own if own is None or key is None else (own, key)
 
-    def _check(self, answer: requests.Response) -> None:
-        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if answer.status_code == requests.codes.no_content:
+    def _check(self, response: requests.Response) -> None:
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if response.status_code == requests.codes.no_content:
             return
-        if answer.status_code != requests.codes.ok:
-            told = f"the server answers {answer.status_code} {answer.reason}".rstrip()
-            if answer.status_code in (401, 403):
-                told += f" (check {self._address.variables}_TOKEN, or ..._USER and ..._PASSWORD)"
+        if response.status_code != requests.codes.ok:
+            reason = f"the server answers {response.status_code} {response.reason}".rstrip()
+            if response.status_code in (401, 403):
+                reason += f" (check {self._address.variables}_TOKEN, or ..._USER and ..._PASSWORD)"
         elif kind != "text/event-stream":
-            told = f"the server sends {kind or 'something'}, not text/event-stream"
+            reason = f"the server sends {kind or 'something'}, not text/event-stream"
         else:
             return
-        answer.close()
-        raise Away(told)
+        response.close()
+        raise Away(reason)
 
 
 class _Reader(threading.Thread):
-    """Reads an answer as it comes: what has come meanwhile is brought to disk together."""
+    """A thread that reads ahead, so that events that arrive during a sync share the next one."""
 
-    def __init__(self, answer: requests.Response, arrivals: MessageQueue, largest: int) -> None:
+    def __init__(self, response: requests.Response, arrivals: MessageQueue, largest: int) -> None:
         super().__init__(name="reader of events", daemon=True)
-        self._answer = answer
+        self._response = response
         self._arrivals = arrivals
         self._events = EventParser(largest)
 
     def run(self) -> None:
-        """Read until the answer breaks off; the server is not read on while nobody takes."""
+        """Read until the response ends; block while the queue is full."""
         self._arrivals.end(self._read())
 
     def _read(self) -> Away:
         try:
-            while chunk := self._answer.raw.read1(_BLOCK):
+            while chunk := self._response.raw.read1(_BLOCK):
                 for message in self._events.feed(chunk):
                     if not self._arrivals.put(message):
                         return Away("nobody listens any more")
@@ -131,7 +131,7 @@ class _Reader(threading.Thread):
 
 
 class EventParser:
-    r"""Takes the text of a stream apart; of an event that is too large, only the start is kept.
+    r"""An incremental parser of event streams, which truncates events that are too large.
 
     >>> events = EventParser()
     >>> [(m.id, m.payload) for m in events.feed(b"id: 7\ndata: a\ndata: b\n\ndata: c")]
@@ -142,12 +142,12 @@ class EventParser:
 
     def __init__(self, largest: int = LARGEST_MESSAGE) -> None:
         self.retry: float | None = None
-        """How many seconds the server asks to wait before it is asked again."""
+        """The reconnection time that the server asks for, in seconds."""
         self._largest = largest
         self._longest = largest + _LONGEST_NAME
         self._line = bytearray()
         self._left_out = 0
-        """How many bytes of the line were not kept."""
+        """The number of bytes of the line that were dropped."""
         self._is_after_cr = False
         self._data: list[bytes] = []
         self._kept = 0
@@ -155,8 +155,8 @@ class EventParser:
         self._id = ""
 
     def feed(self, chunk: bytes) -> Iterator[Message]:
-        """Take some bytes; yield the events that they complete."""
-        # A line feed may be the second character at the end of a line whose first came before.
+        """Add bytes; yield the events that they complete."""
+        # The line feed may belong to a carriage return at the end of the previous chunk.
         chunk = chunk[1:] if self._is_after_cr and chunk.startswith(b"\n") else chunk
         for line in chunk.splitlines(keepends=True):
             text = line.rstrip(b"\r\n")
@@ -164,13 +164,13 @@ class EventParser:
             self._line += text[:room]
             self._left_out += max(0, len(text) - room)
             if len(text) == len(line):
-                break  # it goes on in the next bytes
-            if message := self._take():
+                break  # the line continues in the next chunk
+            if message := self._end_line():
                 yield message
         self._is_after_cr = chunk.endswith(b"\r") if chunk else False
 
-    def _take(self) -> Message | None:
-        """Take the line that has come."""
+    def _end_line(self) -> Message | None:
+        """Process a complete line; return the event that it ends, if any."""
         line, left_out = bytes(self._line), self._left_out
         self._line.clear()
         self._left_out = 0
@@ -186,11 +186,11 @@ class EventParser:
             case b"retry" if value.isdigit():
                 self.retry = int(value) / 1000
             case _:
-                pass  # comments, and fields that nobody knows
+                pass  # comments and unknown fields
         return None
 
     def _add(self, value: bytes, left_out: int) -> None:
-        """Keep a line of data, unless there is too much already."""
+        """Add a line of data, unless the event is too large already."""
         self._size += len(value) + left_out + 1
         if self._kept <= self._largest:
             self._data.append(value)
@@ -204,7 +204,7 @@ class EventParser:
 
 
 def _innermost(error: BaseException) -> str:
-    """Return the innermost reason of a failure: the outer ones repeat it with the address."""
+    """Return the innermost reason of a failure: the outer messages repeat the URL."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     for inner in (getattr(error, "reason", None), next(iter(error.args), None), error.__cause__):

@@ -1,11 +1,11 @@
-"""WebSocket (RFC 6455): each frame of text or bytes is a message.
+"""WebSocket (RFC 6455): each text or binary frame is a message.
 
-The protocol knows no acknowledgement. A server that can go on from where it was is told the id of
-the last message on disk, in a parameter of the address: `?resume=NAME`. Of any other, what it sends
-while nobody listens is gone.
+The protocol has no acknowledgements. A server that can resume gets the id of the last message on
+disk in a parameter of the URL, which `?resume=NAME` names. Messages that any other server sends
+while the engine is disconnected are lost.
 
-While there is no room nothing is read, and so neither are the server's pings: one that asks for an
-answer within some seconds closes the connection, and is asked again when there is room.
+While the spool is full nothing is read, and pings of the server are not answered. A server with a
+ping timeout then closes the connection; the link reconnects when there is room.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.live.address import Address
     from rsp_engine.io.sources.live.receiver import Inbox
 
-__all__ = ["WebSocketLink", "resumed"]
+__all__ = ["WebSocketLink"]
 
 _LARGEST_FRAME = 64 << 20
-_AHEAD = 4
-"""So many frames at most are read before they are taken."""
-_BUFFER = 256 << 10
-"""How much the system holds back: what is behind it, as a ping, is not long in coming."""
-_SILENCE_MS = 60_000
-"""How long what is sent can stay without an answer of the other computer."""
+_READ_AHEAD = 4
+"""The most frames that the library reads ahead."""
+_RECEIVE_BUFFER = 256 << 10
+"""The receive buffer of the socket: small, so that a ping is not queued behind many messages."""
+_USER_TIMEOUT_MS = 60_000
+"""How long sent data may stay unacknowledged by TCP before the connection is closed."""
 _CONNECT_S = 10.0
 
 
 class WebSocketLink:
-    """Listens to a server."""
+    """A link to a WebSocket server."""
 
     def __init__(self, address: Address, resume: str | None) -> None:
-        """Take the name of the parameter that says where to go on, if the server knows one."""
+        """Set the URL parameter with which the server resumes, if it has one."""
         self._address = address
         self._resume = resume
 
     def listen(self, inbox: Inbox) -> None:
-        """Connect, and take frames until the server goes away."""
+        """Connect, and deliver frames until the connection ends."""
         url = self._address.url
         if self._resume is not None and inbox.last_id:
-            url = resumed(url, self._resume, inbox.last_id)
+            url = _with_parameter(url, self._resume, inbox.last_id)
         try:
             with self._connected(url) as connection:
                 _prepare(connection.socket)
@@ -74,15 +74,15 @@ class WebSocketLink:
                 additional_headers=self._address.headers(),
                 open_timeout=_CONNECT_S,
                 max_size=_LARGEST_FRAME,
-                max_queue=_AHEAD,
-                compression=None,  # a few bytes could become any number of frames
-                ping_timeout=None,  # its answer is not read while there is no room
+                max_queue=_READ_AHEAD,
+                compression=None,  # a few compressed bytes could expand to any size
+                ping_timeout=None,  # a pong is not read while the spool is full
             )
         except InvalidStatus as error:
-            told = f"the server answers {error.response.status_code}"
+            reason = f"the server answers {error.response.status_code}"
             if error.response.status_code in (401, 403):
-                told += f" (check {self._address.variables}_TOKEN, or ..._USER and ..._PASSWORD)"
-            raise Away(told) from None
+                reason += f" (check {self._address.variables}_TOKEN, or ..._USER and ..._PASSWORD)"
+            raise Away(reason) from None
         except ssl.SSLError as error:
             reason = getattr(error, "verify_message", None) or error.reason or str(error)
             hint = f"{self._address.variables}_CA names a file of certificates to trust"
@@ -94,39 +94,39 @@ class WebSocketLink:
             raise Away(f"the server does not speak WebSocket here: {error}") from None
 
 
-def resumed(url: str, parameter: str, last: str) -> str:
-    """Return an address with the id of the last message in a parameter.
+def _with_parameter(url: str, parameter: str, value: str) -> str:
+    """Return a URL with a parameter added to its query.
 
-    >>> resumed("ws://example.org/feed?room=7", "after", "a b")
+    >>> _with_parameter("ws://example.org/feed?room=7", "after", "a b")
     'ws://example.org/feed?room=7&after=a%20b'
     """
     parts = urlsplit(url)
-    query = "&".join(filter(None, (parts.query, f"{quote(parameter)}={quote(last)}")))
+    query = "&".join(filter(None, (parts.query, f"{quote(parameter)}={quote(value)}")))
     return urlunsplit(parts._replace(query=query))
 
 
-def _prepare(found: socket.socket) -> None:
-    """Let the system hold little back, and end a connection to a computer that is gone."""
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+def _prepare(connection: socket.socket) -> None:
+    """Limit the receive buffer, and detect a peer that is gone."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _SILENCE_MS)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _USER_TIMEOUT_MS)
 
 
 def _frames(connection: ClientConnection) -> list[str | bytes]:
-    """Return the frames that have come, or wait a while."""
-    found: list[str | bytes] = []
+    """Return the frames that have arrived, waiting up to `POLL_S` for the first."""
+    frames: list[str | bytes] = []
     size = 0
     try:
-        found.append(connection.recv(timeout=POLL_S))
-        while len(found) < GROUP and (size := size + len(found[-1])) < GROUP_BYTES:
-            found.append(connection.recv(timeout=0))
+        frames.append(connection.recv(timeout=POLL_S))
+        while len(frames) < GROUP and (size := size + len(frames[-1])) < GROUP_BYTES:
+            frames.append(connection.recv(timeout=0))
     except TimeoutError:
         pass
     except ConnectionClosed:
-        if not found:  # what came before is taken first
+        if not frames:  # deliver the frames before the close first
             raise
-    return found
+    return frames
 
 
 def _message(frame: str | bytes) -> Message:

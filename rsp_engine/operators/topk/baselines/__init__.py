@@ -1,1 +1,1 @@
-"""Baselines of the top-k family, and the oracle."""
+"""Baselines of the top-k operators, and the oracle that tests compare them with."""

@@ -1,4 +1,4 @@
-"""The oracle: keeps every arrival, and sorts each window. Short and obviously right."""
+"""The oracle: it keeps every arrival and sorts each window. Short, and evidently correct."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Oracle"]
 
 
 class Oracle:
-    """Judges all others. Memory and time: everything that a window still open may hold."""
+    """The reference for all other operators. Time and memory: all arrivals of open windows."""
 
     def __init__(self, config: TopkOperatorConfig) -> None:
         self.config = config
@@ -51,9 +51,11 @@ class Oracle:
 
     @classmethod
     def restored(cls, config: TopkOperatorConfig, state: StateData) -> Oracle:
-        """Return an operator that goes on from a state."""
+        """Restore an operator from a saved state."""
         check_header(state, "Oracle", asdict(config))
-        made = cls(config)
-        made._closed = state["closed"]
-        made._parts = [(Pane(f, last), as_arrivals(*batch)) for f, last, *batch in state["parts"]]
-        return made
+        operator = cls(config)
+        operator._closed = state["closed"]
+        operator._parts = [
+            (Pane(first, last), as_arrivals(*batch)) for first, last, *batch in state["parts"]
+        ]
+        return operator

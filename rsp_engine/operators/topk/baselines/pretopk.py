@@ -1,8 +1,9 @@
-"""PreTopk: one predicted top-k for each window to come.
+"""PreTopk: one predicted top-k list for each future window.
 
-A new arrival is put into the prediction of every window that holds it, and falls out where k others
-are better. Nothing is ever computed anew when objects expire; but each arrival is compared once
-per window, so the cost grows with the number of windows that overlap. The baseline of MinTopk.
+A new arrival is inserted into the predicted top-k of every window that contains it, and leaves a
+list where k objects are better. No window is recomputed when objects expire, but each arrival is
+processed once per window, so the cost grows with the number of overlapping windows. It is the
+baseline of MinTopk.
 
 Yang, Shastri, Rundensteiner, Ward: An optimal strategy for monitoring top-k queries in streaming
 windows. EDBT 2011, section 3.2.
@@ -31,7 +32,10 @@ __all__ = ["PreTopk"]
 
 
 class PreTopk:
-    """Time for a pane of n arrivals: O(n + w k log k), with w windows to come; memory: O(w k)."""
+    """The PreTopk operator.
+
+    Time for a pane of n arrivals: O(n + w k log k), with w future windows. Memory: O(w k).
+    """
 
     def __init__(self, config: TopkOperatorConfig) -> None:
         self.config = config
@@ -53,11 +57,11 @@ class PreTopk:
                 self._predicted[index] = both.first(self.config.k)
         self._buffer.closed = window
         answer = self._predicted.get(window, as_arrivals([], [], []))
-        self._predicted = {i: found for i, found in self._predicted.items() if i > window}
+        self._predicted = {i: best for i, best in self._predicted.items() if i > window}
         return TopkAnswer(window, answer.keys, answer.scores)
 
     def predicted(self, window: int) -> set[int]:
-        """Return the keys that are predicted for a window to come."""
+        """Return the keys in the predicted top-k of a future window."""
         known = self._predicted.get(window)
         return set() if known is None else set(known.keys.tolist())
 
@@ -68,9 +72,9 @@ class PreTopk:
 
     @classmethod
     def restored(cls, config: TopkOperatorConfig, state: StateData) -> PreTopk:
-        """Return an operator that goes on from a state."""
+        """Restore an operator from a saved state."""
         check_header(state, "PreTopk", asdict(config))
-        made = cls(config)
-        made._buffer.restore(state["buffer"])
-        made._predicted = {index: as_arrivals(*best) for index, *best in state["predicted"]}
-        return made
+        operator = cls(config)
+        operator._buffer.restore(state["buffer"])
+        operator._predicted = {index: as_arrivals(*best) for index, *best in state["predicted"]}
+        return operator

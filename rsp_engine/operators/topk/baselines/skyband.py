@@ -1,8 +1,8 @@
-"""k-skyband: all objects that fewer than k later and better ones dominate.
+"""k-skyband: all objects that fewer than k later and better objects dominate.
 
-Only these can reach an answer, so nothing is ever computed anew. That objects of a slide expire
-together is not made use of: a later one dominates an earlier one, and not the other way round. Even
-a poor object stays until k better ones have come after it. A baseline of MinTopk and SAP.
+Only these objects can enter an answer, so no window is recomputed. The operator does not exploit
+that the objects of a slide expire together: only a later object dominates an earlier one, and even
+an object with a low score stays until k better ones have arrived. A baseline of MinTopk and SAP.
 
 >>> from rsp_engine.model.windows import Pane
 >>> operator = KSkyband(TopkOperatorConfig(1))
@@ -10,10 +10,10 @@ a poor object stays until k better ones have come after it. A baseline of MinTop
 >>> operator.close(0).keys.tolist(), len(operator)
 ([1], 2)
 
-A key that comes again must have the same score, as in MinTopk.
+A key must always arrive with the same score, as in MinTopk.
 
 Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
-as SAP (IEEE TKDE 29(6), 2017, section 2.1) tells it for single objects.
+as SAP (IEEE TKDE 29(6), 2017, section 2.1) describes it for single objects.
 """
 
 from __future__ import annotations
@@ -44,17 +44,20 @@ __all__ = ["KSkyband"]
 
 
 class KSkyband:
-    """Time for a pane of n arrivals: O(n log n + c), with c objects kept; memory: O(c)."""
+    """The k-skyband operator.
+
+    Time for a pane of n arrivals: O(n log n + c), with c objects in the skyband. Memory: O(c).
+    """
 
     def __init__(self, config: TopkOperatorConfig) -> None:
         self.config = config
-        self._buffer = PaneBuffer(config.k, whole=inf)
+        self._buffer = PaneBuffer(config.k, unreduced=inf)
         self._kept = as_arrivals([], [], [])  # best first
         self._end: Integers = np.empty(0, dtype=np.int64)
-        self._before: Integers = np.empty(0, dtype=np.int64)  # how many dominate each
+        self._dominators: Integers = np.empty(0, dtype=np.int64)  # of each object, how many
 
     def __len__(self) -> int:
-        return len(self._before)
+        return len(self._dominators)
 
     def arrive(self, pane: Pane, keys: Any, positions: Any, scores: Any) -> None:  # noqa: ANN401 - array-like
         self._buffer.add(pane, as_arrivals(keys, positions, scores))
@@ -68,7 +71,7 @@ class KSkyband:
         return TopkAnswer(window, best.keys.copy(), best.scores.copy())
 
     def _insert(self, end: int, new: Arrivals) -> None:
-        """Insert objects of a pane, best first."""
+        """Insert the objects of a pane, best first."""
         kept, count = self._kept, len(new.keys)
         is_later = not len(self) or (
             end >= self._end.max() and new.positions.min() > kept.positions.max()
@@ -76,19 +79,19 @@ class KSkyband:
         if not is_later or np.isin(new.keys, kept.keys).any():
             self._sort(end, new)
             return
-        # New ones first: the merge is stable, and of equals the later arrival is better.
+        # New objects first: the merge is stable, and of a tie the later arrival ranks higher.
         both = concatenated_arrivals([new, kept])
         order = np.argsort(-both.scores, kind="stable")
         is_new = order < count
-        before = np.concatenate((dominators(new.positions), self._before))[order]
-        before += np.where(is_new, 0, is_new.cumsum())
+        counts = np.concatenate((dominators(new.positions), self._dominators))[order]
+        counts += np.where(is_new, 0, is_new.cumsum())
         self._kept = both.take(order)
         self._end = np.concatenate((np.full(count, end), self._end))[order]
-        self._before = before
-        self._keep(before < self.config.k)
+        self._dominators = counts
+        self._keep(counts < self.config.k)
 
     def _sort(self, end: int, new: Arrivals) -> None:
-        """Insert objects in any order, of each key the latest only, and count anew."""
+        """Insert objects in any order, keep the latest of each key, and recount dominators."""
         both = concatenated_arrivals([new, self._kept])
         ends = np.concatenate((np.full(len(new.keys), end), self._end))
         order = np.lexsort((ends, both.positions, both.keys))
@@ -97,42 +100,43 @@ class KSkyband:
             np.lexsort((both.keys[order], both.positions[order], both.scores[order]))[::-1]
         ]
         self._kept, self._end = both.take(order), ends[order]
-        self._before = dominators(self._lateness())
-        self._keep(self._before < self.config.k)
+        self._dominators = dominators(self._lateness())
+        self._keep(self._dominators < self.config.k)
 
     def _lateness(self) -> Integers:
-        """Return numbers in the order in which the objects expire, and came."""
+        """Return numbers that order the objects by end, then by position."""
         pairs = np.stack((self._end, self._kept.positions))
-        found: Integers = np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1)
-        return found
+        lateness: Integers = np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1)
+        return lateness
 
     def _keep(self, chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
         if not chosen.all():
             self._kept, self._end = self._kept.take(chosen), self._end[chosen]
-            self._before = self._before[chosen]
+            self._dominators = self._dominators[chosen]
 
     def state(self) -> StateData:
-        columns = [column.tolist() for column in (*self._kept, self._end, self._before)]
+        columns = [column.tolist() for column in (*self._kept, self._end, self._dominators)]
         content = {"buffer": self._buffer.state(), "kept": columns}
         return with_header("KSkyband", asdict(self.config), content)
 
     @classmethod
     def restored(cls, config: TopkOperatorConfig, state: StateData) -> KSkyband:
-        """Return an operator that goes on from a state."""
+        """Restore an operator from a saved state."""
         check_header(state, "KSkyband", asdict(config))
-        made = cls(config)
-        made._buffer.restore(state["buffer"])
-        *kept, end, before = state["kept"]
-        made._kept = as_arrivals(*kept)
-        made._end, made._before = np.array(end, dtype=np.int64), np.array(before, dtype=np.int64)
-        return made
+        operator = cls(config)
+        operator._buffer.restore(state["buffer"])
+        *kept, end, counts = state["kept"]
+        operator._kept = as_arrivals(*kept)
+        operator._end = np.array(end, dtype=np.int64)
+        operator._dominators = np.array(counts, dtype=np.int64)
+        return operator
 
     def _check(self) -> None:
-        """Assert what always holds."""
+        """Assert the invariants of the skyband."""
         order = np.lexsort((self._kept.keys, self._kept.positions, self._kept.scores))[::-1]
         assert (order == np.arange(len(self))).all(), "the skyband is in order"  # noqa: S101
-        assert len(np.unique(self._kept.keys)) == len(self), "a key stands once"  # noqa: S101
+        assert len(np.unique(self._kept.keys)) == len(self), "keys are unique"  # noqa: S101
         late = self._lateness()
         naive = [int((late[:i] >= late[i]).sum()) for i in range(len(self))]
-        assert self._before.tolist() == naive, "the counters are right"  # noqa: S101
-        assert (self._before < self.config.k).all(), "the dominated have left"  # noqa: S101
+        assert self._dominators.tolist() == naive, "dominance counts are right"  # noqa: S101
+        assert (self._dominators < self.config.k).all(), "dominated objects are removed"  # noqa: S101

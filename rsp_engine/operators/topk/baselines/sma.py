@@ -1,9 +1,9 @@
-"""SMA: the best k_max of the window as a skyband, and a new scan of the window when they run out.
+"""SMA: the k_max best objects of the window as a skyband, refilled by a scan when they run out.
 
-Arrivals that are better than the last of them join, and push the worst out if there are more than
-k_max; when fewer than k are left, the window, which is kept whole, is scanned for the best k_max.
-It is indexed by a grid, as in the paper, or kept as a plain buffer that is read from end to end. A
-baseline of MinTopk and SAP.
+Arrivals that are better than the worst of these join them, and the worst leave when there are more
+than k_max. When fewer than k are left, the operator scans the whole window for the k_max best. The
+window is indexed by a grid, as in the paper, or kept as a plain buffer. A baseline of MinTopk and
+SAP.
 
 >>> from rsp_engine.model.windows import Pane
 >>> operator = Sma(SmaConfig(1, k_max=1))
@@ -12,10 +12,10 @@ baseline of MinTopk and SAP.
 >>> operator.close(0).keys.tolist(), operator.close(1).keys.tolist(), operator.scans
 ([1], [2], 1)
 
-A key that comes again must have the same score, as in MinTopk.
+A key must always arrive with the same score, as in MinTopk.
 
 Mouratidis, Bakiras, Papadias: Continuous monitoring of top-k queries over sliding windows. SIGMOD
-2006. `k_max` and its default, 2 k, are told in SAP (IEEE TKDE 29(6), 2017, section 2.1).
+2006. `k_max` and its default, 2 k, are from SAP (IEEE TKDE 29(6), 2017, section 2.1).
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Sma", "SmaConfig"]
 
-_ALL = (-inf, int(np.iinfo(np.int64).min), -1)  # nothing is worse
+_NO_FLOOR = (-inf, int(np.iinfo(np.int64).min), -1)  # no object ranks lower
 
 
 @dataclass(frozen=True, slots=True)
 class SmaConfig(TopkOperatorConfig):
-    """The k best of each window, from up to `k_max` (twice k unless it is said) and an index."""
+    """The configuration of SMA: `k_max` (2 k by default) and the index of the window."""
 
     k_max: int | None = None
     index: Literal["grid", "ring"] = "grid"
@@ -66,20 +66,21 @@ class SmaConfig(TopkOperatorConfig):
 
     @property
     def most(self) -> int:
-        """How many a scan looks for."""
+        """The effective k_max: how many objects a scan looks for."""
         return 2 * self.k if self.k_max is None else self.k_max
 
 
 class Sma:
-    """Time for a pane: that of the index, and of a scan if need be. Memory: the window."""
+    """The SMA operator. Time for a pane: that of the index and, rarely, a scan. Memory: O(n)."""
 
     def __init__(self, config: SmaConfig) -> None:
         self.config = config
         self.scans = 0
-        self._buffer = PaneBuffer(config.k, whole=inf)
+        self._buffer = PaneBuffer(config.k, unreduced=inf)
         self._list = SuperMTKList(config.k)
         self._index: WindowIndex = ScoreGrid() if config.index == "grid" else RingBuffer()
-        self._floor: tuple[float, int, int] = _ALL  # all that are better are in the list
+        # Every better object is in the list, or has k dominators there.
+        self._floor: tuple[float, int, int] = _NO_FLOOR
 
     def __len__(self) -> int:
         return len(self._list)
@@ -90,7 +91,8 @@ class Sma:
     def close(self, window: int) -> TopkAnswer:
         for pane, batch in self._buffer.until(window):
             self._index.add(pane.last, batch)
-            new = self._list.take_out(best_arrivals_first(self._above(batch)).first(self.config.k))
+            best = best_arrivals_first(self._above(batch)).first(self.config.k)
+            new = self._list.remove_replaced(best)
             self._list.insert(pane.last, new, window=window)
             if len(self._list) > self.config.most:
                 self._list.cut(self.config.most)
@@ -98,13 +100,13 @@ class Sma:
         self._list.purge(window)
         self._index.purge(window)
         k = self.config.k
-        if len(self._list) < k and self._floor != _ALL:
+        if len(self._list) < k and self._floor != _NO_FLOOR:
             self._scan(window)
         self._buffer.closed = window
         return TopkAnswer(window, self._list.keys[:k].copy(), self._list.scores[:k])
 
     def _above(self, batch: Arrivals) -> Arrivals:
-        """Return the arrivals that are better than the last of the list was."""
+        """Return the arrivals that rank above the floor."""
         score, position, key = self._floor
         above = batch.scores > score
         ties = np.flatnonzero(batch.scores == score)
@@ -115,17 +117,17 @@ class Sma:
         return batch.take(above)
 
     def _scan(self, window: int) -> None:
-        """Look for the best of the window anew."""
+        """Rebuild the list from a scan of the window."""
         self.scans += 1
-        found, ends = self._index.best(self.config.most, window)
-        self._list.replace(found, ends, window=window)
-        self._floor = _ALL
-        if len(found.keys) == self.config.most:
-            self._set_floor(found)
+        best, ends = self._index.best(self.config.most, window)
+        self._list.replace(best, ends, window=window)
+        self._floor = _NO_FLOOR
+        if len(best.keys) == self.config.most:
+            self._set_floor(best)
 
-    def _set_floor(self, found: Arrivals | None = None) -> None:
-        """Remember the last of those found, or of the list: all that are better are known."""
-        columns = found or (self._list.keys, self._list.positions, self._list.scores)
+    def _set_floor(self, scanned: Arrivals | None = None) -> None:
+        """Set the floor to the worst object of a scan, or of the list."""
+        columns = scanned or (self._list.keys, self._list.positions, self._list.scores)
         key, position, score = (column[-1].item() for column in columns)
         self._floor = score, position, key
 
@@ -141,23 +143,23 @@ class Sma:
 
     @classmethod
     def restored(cls, config: SmaConfig, state: StateData) -> Sma:
-        """Return an operator that goes on from a state."""
+        """Restore an operator from a saved state."""
         check_header(state, "Sma", asdict(config))
-        made = cls(config)
-        made._buffer.restore(state["buffer"])
-        made._list.restore(state["list"])
-        restore(made._index, state["index"])
+        operator = cls(config)
+        operator._buffer.restore(state["buffer"])
+        operator._list.restore(state["list"])
+        restore(operator._index, state["index"])
         score, position, key = state["floor"]
-        made._floor, made.scans = (score, position, key), state["scans"]
-        return made
+        operator._floor, operator.scans = (score, position, key), state["scans"]
+        return operator
 
     def _check(self) -> None:
-        """Assert what always holds."""
+        """Assert the invariants of the list."""
         window, k = self._buffer.closed, self.config.k
         self._list.check(window)
-        assert len(self._list) >= k or self._floor == _ALL, "there are enough"  # noqa: S101
+        assert len(self._list) >= k or self._floor == _NO_FLOOR, "k are listed"  # noqa: S101
         best, _ = self._index.best(k, window)
-        assert self._list.keys[:k].tolist() == best.keys.tolist(), "they are the best"  # noqa: S101
+        assert self._list.keys[:k].tolist() == best.keys.tolist(), "the best are listed"  # noqa: S101
         floor = self._floor
         listed = zip(self._list.scores, self._list.positions, self._list.keys, strict=True)
-        assert all(entry >= floor for entry in listed), "nothing is below the floor"  # noqa: S101
+        assert all(entry >= floor for entry in listed), "none is below the floor"  # noqa: S101

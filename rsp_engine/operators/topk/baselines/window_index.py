@@ -1,4 +1,4 @@
-"""All objects of a window, to be scanned for its best: in cells, or as a plain buffer."""
+"""Indexes of all objects of a window, for SMA to scan: a grid of score cells, or a ring buffer."""
 
 from __future__ import annotations
 
@@ -22,47 +22,47 @@ if TYPE_CHECKING:
 __all__ = ["RingBuffer", "ScoreGrid", "WindowIndex", "restore", "state_of"]
 
 _CELLS = 1024
-_EDGE = 2.0**62  # cells further out than this are one
+_EDGE = 2.0**62  # cell numbers are clipped here, so that they fit into int64
 
 
 class WindowIndex(Protocol):
-    """Holds the objects of a window; of a key that comes again, the latest counts."""
+    """An index of the objects of a window. Only the latest arrival of a key counts."""
 
     def __len__(self) -> int:
-        """Return how many objects there are, earlier arrivals of a key among them."""
+        """Return the number of objects, including replaced arrivals of a key."""
 
     def add(self, end: int, batch: Arrivals) -> None:
         """Add the objects of a pane."""
 
     def purge(self, window: int) -> None:
-        """Let objects go that do not live until a window."""
+        """Remove objects that expire before a window."""
 
     def best(self, count: int, window: int) -> tuple[Arrivals, Integers]:
-        """Return so many of the best objects that live until a window, and their ends."""
+        """Return the `count` best objects that are alive in a window, and their ends."""
 
     def objects(self) -> tuple[Arrivals, Integers]:
-        """Return all objects, and their ends."""
+        """Return all objects and their ends."""
 
 
 def state_of(index: WindowIndex) -> StateData:
-    """Return the objects of an index as plain data, in an order that does not tell of cells."""
-    found, ends = index.objects()
-    order = np.lexsort((found.keys, found.positions, ends))
-    objects = [column[order].tolist() for column in found]
-    return {"objects": objects, "ends": ends[order].tolist()}
+    """Return the objects of an index as plain data, in an order independent of its cells."""
+    objects, ends = index.objects()
+    order = np.lexsort((objects.keys, objects.positions, ends))
+    columns = [column[order].tolist() for column in objects]
+    return {"objects": columns, "ends": ends[order].tolist()}
 
 
 def restore(index: WindowIndex, state: StateData) -> None:
-    """Put the objects of a state into an empty index."""
+    """Add the objects of a saved state to an empty index."""
     objects, ends = as_arrivals(*state["objects"]), np.array(state["ends"], dtype=np.int64)
     for end in np.unique(ends).tolist():
         index.add(end, objects.take(ends == end))
 
 
 class RingBuffer:
-    """Arrays through which the window slides; a scan reads all of it.
+    """A buffer through which the window slides; a scan reads all of it.
 
-    Time to add or to purge: O(1) for an object, by copying; to scan: O(n). Memory: O(n).
+    Time to add or to purge an object: O(1) amortised; to scan: O(n). Memory: O(n).
     """
 
     def __init__(self) -> None:
@@ -88,26 +88,26 @@ class RingBuffer:
         ends = self._columns[3]
         while self._head < self._tail and ends[self._head] < window:
             run = ends[self._head : self._tail]
-            lives = run >= window  # those behind a late one wait for it
-            self._head += int(lives.argmax()) if lives.any() else len(run)
+            is_live = run >= window  # objects behind a live one are purged after it
+            self._head += int(is_live.argmax()) if is_live.any() else len(run)
 
     def objects(self) -> tuple[Arrivals, Integers]:
         *columns, ends = (column[self._head : self._tail] for column in self._columns)
         return Arrivals(*columns), ends
 
     def best(self, count: int, window: int) -> tuple[Arrivals, Integers]:
-        found, ends = self.objects()
-        if (lives := ends >= window).all():
-            return _best(found, ends, count)
-        return _best(found.take(lives), ends[lives], count)
+        objects, ends = self.objects()
+        if (is_live := ends >= window).all():
+            return _best(objects, ends, count)
+        return _best(objects.take(is_live), ends[is_live], count)
 
 
 class ScoreGrid:
-    """Objects in cells by their scores; a scan reads cells from the best down.
+    """A grid of cells by score; a scan reads cells from the best one down.
 
-    Time to add or to purge a pane: O(n log n + c), with c cells; to scan: the cells that it needs.
-    Memory: O(n). The cells are as wide as the scores of the first scan want it, and are cut anew
-    when there are four times too many or too few of them.
+    Time to add or to purge a pane: O(n log n + c), with c cells; to scan: the cells it reads.
+    Memory: O(n). The first scan sets the width of the cells from the range of the scores; a later
+    scan resizes them when there are four times too many or too few.
     """
 
     def __init__(self, cells: int = _CELLS) -> None:
@@ -117,7 +117,7 @@ class ScoreGrid:
 
     def _clear(self) -> None:
         self._cells: dict[int, deque[tuple[int, Arrivals]]] = {}
-        self._order: list[int] = []  # of cells that hold something
+        self._order: list[int] = []  # of the cells that are not empty
         self._panes: deque[tuple[int, list[int], int]] = deque()
         self._count = 0
 
@@ -145,30 +145,30 @@ class ScoreGrid:
             _, touched, count = self._panes.popleft()
             self._count -= count
             for cell in touched:
-                held = self._cells[cell]
-                held.popleft()
-                if not held:
+                parts = self._cells[cell]
+                parts.popleft()
+                if not parts:
                     del self._cells[cell], self._order[bisect_left(self._order, cell)]
 
     def objects(self) -> tuple[Arrivals, Integers]:
-        return _whole([part for held in self._cells.values() for part in held])
+        return _whole([part for parts in self._cells.values() for part in parts])
 
     def best(self, count: int, window: int) -> tuple[Arrivals, Integers]:
         if not self._wanted // 4 <= len(self._order) <= 4 * self._wanted:
-            self._cut_anew()
+            self._resize_cells()
         taken: list[tuple[int, Arrivals]] = []
         for cell in reversed(self._order):
             taken += [part for part in self._cells[cell] if part[0] >= window]
             if sum(len(part.keys) for _, part in taken) >= count:
-                found, ends = _best(*_whole(taken), count)
-                if len(found.keys) == count:  # no key came several times
-                    return found, ends
+                best, ends = _best(*_whole(taken), count)
+                if len(best.keys) == count:  # fewer where keys repeat
+                    return best, ends
         return _best(*_whole(taken), count)
 
-    def _cut_anew(self) -> None:
-        """Make cells of another width, if the scores are not all the same."""
-        found, ends = self.objects()
-        finite = found.scores[np.isfinite(found.scores)]
+    def _resize_cells(self) -> None:
+        """Rebuild the grid with another cell width, unless all scores are equal."""
+        objects, ends = self.objects()
+        finite = objects.scores[np.isfinite(objects.scores)]
         spread = float(finite.max() - finite.min()) if len(finite) else 0.0
         width = spread / self._wanted
         if not 0 < width < np.inf or 0.5 < width / self._width < 2:
@@ -177,11 +177,11 @@ class ScoreGrid:
         self._clear()
         self._width = width
         for end in dict.fromkeys(panes):
-            self.add(end, found.take(ends == end))
+            self.add(end, objects.take(ends == end))
 
 
 def _whole(parts: list[tuple[int, Arrivals]]) -> tuple[Arrivals, Integers]:
-    """Return parts with an end each as one."""
+    """Concatenate parts that have one end each; return the objects and their ends."""
     if not parts:
         return as_arrivals([], [], []), np.empty(0, dtype=np.int64)
     ends = np.repeat([end for end, _ in parts], [len(part.keys) for _, part in parts])
@@ -189,20 +189,20 @@ def _whole(parts: list[tuple[int, Arrivals]]) -> tuple[Arrivals, Integers]:
 
 
 def _best(objects: Arrivals, ends: Integers, count: int) -> tuple[Arrivals, Integers]:
-    """Return so many of the best, of each key the latest, and their ends."""
+    """Return the `count` best objects, one per key, and their ends."""
     scores = objects.scores
     if len(scores) > 2 * count + 32:
         border = np.partition(scores, len(scores) - count - 16)[len(scores) - count - 16]
         near = scores >= border
-        found = _in_order(objects.take(near), ends[near], count)
-        if len(found[1]) == count:  # no key came several times
-            return found
-    return _in_order(objects, ends, count)
+        best = _sort(objects.take(near), ends[near], count)
+        if len(best[1]) == count:  # fewer where keys repeat
+            return best
+    return _sort(objects, ends, count)
 
 
-def _in_order(objects: Arrivals, ends: Integers, count: int) -> tuple[Arrivals, Integers]:
-    found = best_arrivals_first(objects).first(count)
+def _sort(objects: Arrivals, ends: Integers, count: int) -> tuple[Arrivals, Integers]:
+    best = best_arrivals_first(objects).first(count)
     marks = zip(objects.keys.tolist(), objects.positions.tolist(), strict=True)
     until = dict(zip(marks, ends.tolist(), strict=True))
-    chosen = zip(found.keys.tolist(), found.positions.tolist(), strict=True)
-    return found, np.array([until[mark] for mark in chosen], dtype=np.int64)
+    chosen = zip(best.keys.tolist(), best.positions.tolist(), strict=True)
+    return best, np.array([until[mark] for mark in chosen], dtype=np.int64)

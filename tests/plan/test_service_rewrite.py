@@ -1,4 +1,4 @@
-"""How SERVICE clauses are planned: their keys, their text, and what is refused."""
+"""The plans of SERVICE clauses: their keys, their text, and the errors."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ JOINED = f"SELECT * {W} WHERE {{ WINDOW :w {{ ?u :m ?n }} SERVICE :svc {{ ?u :f 
 
 def planned(text: str, **options: object) -> QueryPlan:
     text = f"PREFIX : <{EX}> {text}"
-    given = QueryOptions(**{"services": SERVICES, "operator": "general", **options})  # type: ignore[arg-type]
-    return plan(check(text), text, "<query>", given)
+    merged = QueryOptions(**{"services": SERVICES, "operator": "general", **options})  # type: ignore[arg-type]
+    return plan(check(text), text, "<query>", merged)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_the_keys_of_a_clause_are_what_it_surely_shares_with_what_it_is_joined_to(shape):
+def test_the_keys_of_a_clause_are_the_variables_that_it_always_shares_with_its_context(shape):
     made = planned(shape.body)
     assert tuple(s.pattern.keys for s in made.physical.services) == shape.keys
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_no_text_that_oxigraph_is_given_has_a_service(shape):
+def test_no_text_for_oxigraph_has_a_service(shape):
     operator = planned(shape.body).physical.operator
     assert isinstance(operator, ServiceConfig)
     texts = [operator.sparql, *(c.keys.sparql for c in operator.clauses if c.keys)]
@@ -44,7 +44,7 @@ def test_no_text_that_oxigraph_is_given_has_a_service(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_what_is_sent_for_a_clause_is_sparql(shape):
+def test_the_requests_of_a_clause_are_valid_sparql(shape):
     for service in planned(shape.body).physical.services:
         pattern = service.pattern
         ox.Store().query(whole_text(pattern))
@@ -64,7 +64,7 @@ def test_a_variable_may_have_any_name():
     assert "variable:%C3%A9" in made.physical.operator.sparql
 
 
-def test_filters_on_the_stream_and_on_static_data_spare_keys():
+def test_filters_on_the_stream_and_on_static_data_reduce_the_keys():
     where = "WINDOW :w { ?u :m ?n } SERVICE :svc { ?u :f ?f } FILTER (?n > 1) FILTER (?f > 1)"
     made = planned(f"SELECT * {W} WHERE {{ {where} FILTER NOT EXISTS {{ ?u a :Known }} }}")
     assert isinstance(made.physical.operator, ServiceConfig)
@@ -76,7 +76,7 @@ def test_filters_on_the_stream_and_on_static_data_spare_keys():
 
 
 @pytest.mark.parametrize("call", ["RAND() > 0.5", "STRLEN(STRUUID()) > 1"])
-def test_chance_does_not_decide_which_keys_are_needed(call):
+def test_random_functions_do_not_restrict_the_keys(call):
     made = planned(JOINED.replace("?n }", f"?n FILTER ({call}) }} WINDOW :w {{ ?u :k ?l }}"))
     assert isinstance(made.physical.operator, ServiceConfig)
     [clause] = made.physical.operator.clauses
@@ -132,10 +132,10 @@ def test_a_service_that_no_query_asks_is_refused():
         refuse_unasked([SERVICE, OTHER], made.physical.services)
 
 
-def test_people_and_programs_are_told_how_a_clause_is_answered():
+def test_text_and_json_explain_a_clause():
     options = ServiceOptions("WSJ-LRU", 7, limits=Limits(2, 300), snapshot=False, capacity=50)
     made = planned(JOINED, service_options=options, feeds=frozenset({SERVICE}))
-    said = explain(made)
+    text = explain(made)
     for line in (
         f"service  <{SERVICE}>, joined on ?u; it gives ?f",
         "policy   WSJ-LRU: keys of the window, least recently fetched first",
@@ -145,28 +145,28 @@ def test_people_and_programs_are_told_how_a_clause_is_answered():
         "(0 <urn:key:0>)",
         "SERVICE is answered from a replica",
     ):
-        assert line in said
-    [told] = explain_json(made)["physical"]["services"]
-    assert told["service"] == SERVICE
-    assert told["join_key"] == ["u"]
-    assert told["variables"] == ["f"]
-    assert (told["policy"], told["budget"], told["deadline_ms"]) == ("WSJ-LRU", 7, 300)
-    assert "VALUES (?place ?u)" in told["request"]
-    assert "DISTINCT ?u" in told["keys"]
+        assert line in text
+    [data] = explain_json(made)["physical"]["services"]
+    assert data["service"] == SERVICE
+    assert data["join_key"] == ["u"]
+    assert data["variables"] == ["f"]
+    assert (data["policy"], data["budget"], data["deadline_ms"]) == ("WSJ-LRU", 7, 300)
+    assert "VALUES (?place ?u)" in data["request"]
+    assert "DISTINCT ?u" in data["keys"]
 
 
-def test_a_clause_that_is_asked_for_as_a_whole_is_told_to_be():
+def test_a_clause_without_keys_is_explained_as_fetched_as_a_whole():
     where = "WINDOW :w { ?u :m ?n } SERVICE :svc { ?v :f ?f }"
-    said = explain(
+    text = explain(
         planned(f"SELECT * {W} WHERE {{ {where} }}", service_options=ServiceOptions("EXACT"))
     )
-    assert "asked for as a whole" in said
-    assert "none: all keys of the window are fetched" in said
-    assert "VALUES" not in said
+    assert "asked for as a whole" in text
+    assert "none: all keys of the window are fetched" in text
+    assert "VALUES" not in text
 
 
 @pytest.mark.parametrize("grouped", ["", "GROUP BY ?u ?f"])
-def test_a_ranked_window_that_counts_is_served_on_the_general_path(grouped):
+def test_a_ranking_of_a_count_window_with_service_takes_the_general_path(grouped):
     window = W.replace("RANGE 10s", "ELEMENTS 10")
     score = "COUNT(*) + ?f" if grouped else "?n + ?f"
     where = "WINDOW :w { ?u :m ?n } SERVICE :svc { ?u :f ?f }"

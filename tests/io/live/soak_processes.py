@@ -1,11 +1,11 @@
 """A slow engine, and senders that are faster.
 
-    python -m tests.io.live.soaking listen URL FOLDER LAST PAUSE
-    python -m tests.io.live.soaking ws|sse PORT MESSAGES PADDING
-    python -m tests.io.live.soaking mqtt PORT MESSAGES PADDING QOS SECONDS
+    python -m tests.io.live.soak_processes listen URL FOLDER LAST PAUSE
+    python -m tests.io.live.soak_processes ws|sse PORT MESSAGES PADDING
+    python -m tests.io.live.soak_processes mqtt PORT MESSAGES PADDING QOS SECONDS
 
-The engine pauses after each answer, for as long as there is no file `fast` in its folder. Servers
-send all messages as fast as the engine takes them, and the publisher within so many seconds.
+The engine pauses after each answer until there is a file `fast` in its folder. Servers send all
+messages as fast as the engine reads them, the publisher within SECONDS.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.io.live.counted import message
+from tests.io.live.numbered_messages import message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 def listen(url: str, folder: Path, last: int, pause: float) -> None:
     from rsp_engine.io.sinks import open_sink
-    from tests.io.live.listening import made
+    from tests.io.live.engine_process import new_engine
 
-    engine = made(url, folder, "local")
+    engine = new_engine(url, folder, "local")
     sink = open_sink("jsonl", str(folder / "answers.jsonl"), "SELECT", keep=True)
     for answer in engine.run([sink]):
         sink.write(answer)
@@ -82,30 +82,30 @@ def publish(port: int, messages: int, padding: int, qos: int, seconds: float) ->
     client.max_inflight_messages_set(1_000)
     client.connect("127.0.0.1", port)
     client.loop_start()
-    begun, told = time.monotonic(), []
+    begun, pending = time.monotonic(), []
     for number, text in enumerate(texts(messages, padding)):
         is_last = number == messages - 1
-        told.append(client.publish("soak", text, qos=1 if is_last else qos))
+        pending.append(client.publish("soak", text, qos=1 if is_last else qos))
         time.sleep(max(0.0, begun + seconds * number / messages - time.monotonic()))
-        if len(told) > 500:
-            told.pop(0).wait_for_publish(60)
-    for each in told:
+        if len(pending) > 500:
+            pending.pop(0).wait_for_publish(60)
+    for each in pending:
         each.wait_for_publish(60)
     client.disconnect()
     client.loop_stop()
 
 
-def main(word: str, *more: str) -> None:
-    match word:
+def main(command: str, *arguments: str) -> None:
+    match command:
         case "listen":
-            listen(more[0], Path(more[1]), int(more[2]), float(more[3]))
+            listen(arguments[0], Path(arguments[1]), int(arguments[2]), float(arguments[3]))
         case "ws":
-            asyncio.run(serve_websocket(*map(int, more)))
+            asyncio.run(serve_websocket(*map(int, arguments)))
         case "sse":
-            serve_events(*map(int, more))
+            serve_events(*map(int, arguments))
         case _:
-            port, messages, padding, qos = map(int, more[:4])
-            publish(port, messages, padding, qos, float(more[4]))
+            port, messages, padding, qos = map(int, arguments[:4])
+            publish(port, messages, padding, qos, float(arguments[4]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Messages that can be counted, and an engine in a process of its own that lists them."""
+"""Numbered messages, and an engine in a process of its own that lists their numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tests.data import PROJECT
-from tests.io.live.listening import EX
+from tests.io.live.engine_process import EX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,37 +22,37 @@ if TYPE_CHECKING:
 __all__ = ["A_SECOND", "Listener", "last_second", "message", "since"]
 
 A_SECOND = 1_000
-"""How many messages there are in a second of event time."""
+"""The number of messages per second of event time."""
 
 _START = 1_700_000_000
 _AFTER = 10
-"""The delay is over so many seconds later."""
+"""Seconds from the other messages to the last one: more than the delay of the engine."""
 
 
 def message(number: int, *, is_last: bool = False, padding: int = 0) -> str:
-    """Return a message by its number from 0; the last one comes when no other is waited for.
+    """Return the message with a number, from 0; the last one closes the windows of all others.
 
-    It can be made longer, by bytes that say nothing.
+    `padding` is the length of a comment that makes the message longer.
     """
     second, part = divmod(number, A_SECOND)
     time = 1000 * (_START + second + (_AFTER if is_last else 0)) + part % 999 + 1
-    graph = f"[] <{EX}says> {number} ."  # one that came twice would be listed twice
+    graph = f"[] <{EX}says> {number} ."  # a blank node: a duplicate would be listed twice
     graph += f" # {'x' * padding}" if padding else ""
     return json.dumps({"id": number, "timestamp": time, "graph": graph})
 
 
 def last_second(messages: int) -> int:
-    """Return when the window of the last message but one closes."""
+    """Return the close of the window of the last message but one, in seconds."""
     return _START + (messages - 2) // A_SECOND + 1
 
 
 def since(messages: int) -> set[int]:
-    """Return the numbers that are to be listed: all but that of the last message."""
+    """Return the expected numbers: all but that of the last message."""
     return set(range(messages - 1))
 
 
 class Listener:
-    """The engine, in a group of processes of its own."""
+    """An engine in a process group of its own."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Listener:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._folder = folder
-        self._command = [sys.executable, "-m", "tests.io.live.listening", url, str(folder)]
+        self._command = [sys.executable, "-m", "tests.io.live.engine_process", url, str(folder)]
         self._command += [str(last_second(messages)), runner]
         self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
@@ -81,7 +81,7 @@ class Listener:
             )
 
     def kill(self) -> None:
-        """End it and all that it has started, at once."""
+        """Kill the engine and all its child processes."""
         assert self._process is not None
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -95,7 +95,7 @@ class Listener:
         return (self._folder / "log.txt").read_text(encoding="utf-8")
 
     def spooled(self) -> int:
-        """Return how many bytes were ever written to the spool."""
+        """Return how many bytes were written to the spool in total."""
         files = list((self._folder / "checkpoint" / "spool").glob("*/*.spool"))
         return max((int(file.stem) + file.stat().st_size for file in files), default=0)
 
@@ -108,7 +108,7 @@ class Listener:
             time.sleep(0.01)
 
     def wait_for_state(self, seconds: float = 90) -> None:
-        """Wait until it has written a state since it was started."""
+        """Wait until the engine has written a checkpoint since its start."""
         folder, until = self._folder / "checkpoint" / "state", time.monotonic() + seconds
         while not any(path.stat().st_mtime > self._started for path in folder.glob("*.json")):
             assert self._process is not None

@@ -1,7 +1,7 @@
-"""Servers that push messages: `python -m tests.io.live.serving ws|sse PORT MESSAGES SENT`.
+"""Servers that push messages: `python -m tests.io.live.push_servers ws|sse PORT MESSAGES SENT`.
 
-Of so many messages the first are sent, and then nothing more. Whoever says up to which id he has
-messages gets those after it, and a few before it once more.
+The first SENT of MESSAGES messages are sent, then nothing more. A client that resumes after an id
+gets the messages after it, and the last few before it again.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.io.live.counted import message
+from tests.io.live.numbered_messages import message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 AGAIN = 50
+"""How many messages are repeated to a client that resumes."""
 
 
 def first(last: str | None) -> int:
-    """Return the first number to send to somebody who has messages up to an id."""
+    """Return the first number to send to a client that resumes after an id."""
     return max(0, int(last) + 1 - AGAIN) if last else 0
 
 
@@ -29,8 +30,8 @@ async def serve_websocket(port: int, messages: int, sent: int) -> None:
 
     async def push(connection: ServerConnection) -> None:
         assert connection.request is not None
-        asked = parse_qs(urlsplit(connection.request.path).query)
-        for number in range(first(asked.get("after", [None])[0]), sent):
+        parameters = parse_qs(urlsplit(connection.request.path).query)
+        for number in range(first(parameters.get("after", [None])[0]), sent):
             await connection.send(message(number, is_last=number == messages - 1))
         await connection.wait_closed()
 

@@ -1,4 +1,4 @@
-"""Objects one by one, as tuples that compare like their ranks: the larger, the better."""
+"""Objects of SAP as tuples that compare by rank: a larger tuple ranks higher."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "best_entries", "entries_of", "keys_and_scores"]
 
 Entry = tuple[float, int, int, int]
-"""A score, a position, a key, and the last window that holds the object."""
+"""A score, a position, a key, and the end: the last window that contains the object."""
 
 _SCORE, _KEY = itemgetter(0), itemgetter(2)
 
 
 def entries_of(arrivals: Arrivals, end: int) -> list[Entry]:
-    """Return arrivals of one pane as entries, in the order given."""
+    """Convert arrivals of one pane to entries, in the same order."""
     keys, positions, scores = arrivals
     return list(zip(scores.tolist(), positions.tolist(), keys.tolist(), repeat(end)))
 
@@ -31,10 +31,10 @@ def entries_of(arrivals: Arrivals, end: int) -> list[Entry]:
 def best_entries(
     keys: Integers, positions: Integers, scores: Floats, ends: Integers, count: int
 ) -> list[Entry]:
-    """Return the best of many objects, the worst of them first.
+    """Return the `count` best objects in ascending rank, the worst first.
 
-    >>> some = np.array([3, 1, 2])
-    >>> best_entries(some, some, some / 1, some, 2)
+    >>> column = np.array([3, 1, 2])
+    >>> best_entries(column, column, column / 1, column, 2)
     [(2.0, 2, 2, 2), (3.0, 3, 3, 3)]
     """
     if len(scores) > count:
@@ -42,12 +42,12 @@ def best_entries(
         near = np.flatnonzero(scores >= border)
         keys, positions, scores, ends = keys[near], positions[near], scores[near], ends[near]
     columns = (column.tolist() for column in (scores, positions, keys, ends))
-    found: list[Entry] = sorted(zip(*columns, strict=True))
-    return found[-count:]
+    entries: list[Entry] = sorted(zip(*columns, strict=True))
+    return entries[-count:]
 
 
 def keys_and_scores(entries: Sequence[Entry]) -> tuple[Integers, Floats]:
-    """Return keys and scores, best first, of entries whose worst comes first."""
+    """Return the keys and scores, best first, of entries in ascending rank."""
     keys = np.fromiter(map(_KEY, reversed(entries)), np.int64, len(entries))
     scores = np.fromiter(map(_SCORE, reversed(entries)), np.float64, len(entries))
     return keys, scores

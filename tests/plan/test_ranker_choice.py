@@ -1,4 +1,4 @@
-"""Which top-k operator runs a ranked query, by itself and by --operator."""
+"""The choice of a top-k operator for a ranked query, by the planner and by --operator."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def planned(size: str, step: str, k: int = 10, operator: str = "auto") -> tuple[
 
 
 def config_of(text: str) -> TopkConfig:
-    found = plan(check(text), text, "query").physical.operator
-    assert isinstance(found, TopkConfig)
-    return found
+    config = plan(check(text), text, "query").physical.operator
+    assert isinstance(config, TopkConfig)
+    return config
 
 
 def test_few_slides_a_window_are_for_mintopk_and_many_for_sap():
@@ -54,19 +54,19 @@ def test_a_tumbling_window_is_one_slide():
 
 
 @pytest.mark.parametrize("unit", ["ELEMENTS", "ROWS", "TRIPLES"])
-def test_a_window_that_counts_is_chosen_for_by_its_slides_too(unit):
+def test_the_choice_for_a_count_window_is_by_its_slides_too(unit):
     text = QUERY.replace("RANGE", unit)
-    found = [config_of(text.format(size, 10, 10)) for size in (990, 1000)]
-    assert [(each.ranker, each.slides) for each in found] == [("MinTopk", 99), ("SAP", 100)]
+    configs = [config_of(text.format(size, 10, 10)) for size in (990, 1000)]
+    assert [(each.ranker, each.slides) for each in configs] == [("MinTopk", 99), ("SAP", 100)]
     assert config_of(text.replace(" STEP {}", "").format(50, 3)).slides == 1
 
 
-def test_every_operator_can_be_asked_for_by_name():
+def test_every_operator_can_be_chosen_by_name():
     assert set(OPERATORS) == {operator.value for operator in OperatorChoice}
-    found = {planned("1h", "1m", operator=o)[0].ranker for o in OPERATORS if o not in OTHERS}
-    assert found == set(RANKERS)
+    rankers = {planned("1h", "1m", operator=o)[0].ranker for o in OPERATORS if o not in OTHERS}
+    assert rankers == set(RANKERS)
 
 
 @pytest.mark.parametrize("operator", ["sap", "sma", "skyband"])
-def test_an_operator_that_was_asked_for_gives_no_reason_of_choice(operator):
+def test_an_operator_that_the_user_chooses_has_no_reason_for_the_choice(operator):
     assert "slides" not in planned("1h", "1s", operator=operator)[1]

@@ -1,4 +1,4 @@
-"""An engine that runs in a thread, with what it answers and sets aside."""
+"""An engine in a thread, with its answers and dead letters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EX = "http://example.org/"
 
 
 def element(second: float, value: int, *, base: int = 1_700_000_000) -> str:
-    """Return a message in Turtle that says a value at a second of the story."""
+    """Return a message in Turtle with a value, at a number of seconds after `base`."""
     return (
         f"<{EX}s{value}> <{EX}v> {value} . <{EX}at{value}>"
         f" <http://www.w3.org/ns/prov#generatedAtTime> {int(1000 * (base + second))} ."
@@ -32,7 +32,7 @@ def element(second: float, value: int, *, base: int = 1_700_000_000) -> str:
 
 
 class Running(threading.Thread):
-    """Runs a query over streams that are bound to addresses."""
+    """A thread that runs a query over live streams."""
 
     def __init__(self, query: str, streams: Mapping[str, str]) -> None:
         super().__init__(daemon=True)
@@ -61,7 +61,7 @@ class Running(threading.Thread):
     def values(self) -> list[list[int]]:
         """Return the values of each answer."""
         rows = [answer.content.rows for answer in self.answers]  # type: ignore[union-attr]
-        return [[int(row.bindings["v"].value) for row in found] for found in rows]
+        return [[int(row.bindings["v"].value) for row in answer] for answer in rows]
 
 
 def until(condition: Callable[[], object], seconds: float = 30) -> None:
@@ -76,13 +76,13 @@ def publish(
     messages: Sequence[tuple[str, str | bytes]],
     user: tuple[str, str] | None = None,
 ) -> None:
-    """Send messages, each with its topic, and wait until the broker has them."""
+    """Send messages, each with its topic, and wait until the broker acknowledges them."""
     client = mqtt.Client(CallbackAPIVersion.VERSION2)
     if user is not None:
         client.username_pw_set(*user)
     client.connect("127.0.0.1", port)
     client.loop_start()
-    for told in [client.publish(topic, payload, qos=1) for topic, payload in messages]:
-        told.wait_for_publish(30)
+    for sent in [client.publish(topic, payload, qos=1) for topic, payload in messages]:
+        sent.wait_for_publish(30)
     client.disconnect()
     client.loop_stop()

@@ -1,4 +1,4 @@
-"""What is hidden, and what is left as it is."""
+"""Redaction: secrets are replaced, other text is unchanged."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def test_what_holds_no_secret_is_left_as_it_is(text):
         "RSP_SERVICE_E_ORG_PASSWORD",
         "AWS_SECRET_ACCESS_KEY",
         "my_api_key",
+        "FEED_SIGNING_KEY",
     ],
 )
 def test_secrets_of_the_environment_are_hidden_wherever_they_are(name):

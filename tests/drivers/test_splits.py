@@ -1,4 +1,4 @@
-"""Sources that are read in places: whatever these are, the same comes of it as from the whole."""
+"""Runs over splits: whatever the splits are, the answers are those of the local driver."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rsp_engine.io.sources import open_source
 from rsp_engine.io.sources.splits import Splittable
 from rsp_engine.plan.planner import plan
 from tests.drivers import test_lanes as lanes
-from tests.drivers.placed import InPlaces, in_places
+from tests.drivers.split_runs import SplitTestDriver, in_splits
 from tests.evaluators.cases import load, run
 from tests.evaluators.test_semantics import CASES, name_of
 from tests.evaluators.test_semantics import check as compare
@@ -29,39 +29,39 @@ EX = lanes.EX
 
 
 @pytest.mark.parametrize("path", CASES, ids=name_of)
-def test_every_case_of_the_semantics_holds_in_places(path, tmp_path):
+def test_every_case_of_the_semantics_holds_in_splits(path, tmp_path):
     case = load(path)
-    with in_places():
+    with in_splits():
         compare(case.expected, run(case, tmp_path))
 
 
 @pytest.mark.parametrize("path", CASES, ids=name_of)
-def test_every_case_of_the_semantics_can_be_cut_between_places(path, tmp_path):
+def test_every_case_of_the_semantics_can_be_cut_between_splits(path, tmp_path):
     case = load(path)
-    with in_places(cuts=range(1000)):
+    with in_splits(cuts=range(1000)):
         compare(case.expected, run(case, tmp_path))
 
 
-def check_places(
+def check_splits(
     asked: list[str], chosen: QueryOptions, texts: list[str], max_delay: int, **how: object
 ) -> None:
-    """Run queries over files of N-Quads, whole and in places, and compare."""
+    """Run queries over files of N-Quads, whole and in splits, and compare."""
     with TemporaryDirectory() as folder:
         runs: list[object] = []
         names = [str(Path(folder) / f"{number}.nq") for number in range(len(texts))]
         for name, text in zip(names, texts, strict=True):
             Path(name).write_text(text, encoding="utf-8")
-        for made in (LocalDriver, InPlaces):
+        for made in (LocalDriver, SplitTestDriver):
             steps = [Step(plan(check(text), text, "<query>", chosen).physical) for text in asked]
             happened: list[object] = []
             sources = {f"{EX}s": list(map(open_source, names))}
-            options = how if made is InPlaces else {}
+            options = how if made is SplitTestDriver else {}
             driver = made(steps, sources, happened.append, max_delay, **options)  # type: ignore[arg-type]
             happened.extend(driver.run())
             runs.append((happened, driver.counts))
-        assert isinstance(driver, InPlaces)
-        fine = sum(reduced.trouble is None for _, _, reduced in driver.places)
-        event(f"{'some' if fine else 'no'} places are fine")
+        assert isinstance(driver, SplitTestDriver)
+        fine = sum(reduced.trouble is None for _, _, reduced in driver.splits)
+        event(f"{'some' if fine else 'no'} splits are reduced")
     assert runs[1] == runs[0]
 
 
@@ -73,10 +73,10 @@ manners = st.fixed_dictionaries(
 
 @settings(max_examples=300, deadline=None)
 @given(st.data(), lanes.options, lanes.texts(), st.integers(0, 12), manners)
-def test_places_change_nothing(data, chosen, lines, max_delay, how):
+def test_splits_change_nothing(data, chosen, lines, max_delay, how):
     number = data.draw(st.integers(1, 2))
-    asked = [data.draw(lanes.queries(place)) for place in range(number)]
-    check_places(asked, chosen, ["".join(lines)], max_delay, **how)
+    asked = [data.draw(lanes.queries(index)) for index in range(number)]
+    check_splits(asked, chosen, ["".join(lines)], max_delay, **how)
 
 
 @settings(max_examples=200, deadline=None)
@@ -89,19 +89,19 @@ def test_places_change_nothing(data, chosen, lines, max_delay, how):
 )
 def test_several_files_of_a_stream_are_merged(data, chosen, files, max_delay, how):
     number = data.draw(st.integers(1, 2))
-    asked = [data.draw(lanes.queries(place)) for place in range(number)]
-    check_places(asked, chosen, ["".join(lines) for lines in files], max_delay, **how)
+    asked = [data.draw(lanes.queries(index)) for index in range(number)]
+    check_splits(asked, chosen, ["".join(lines) for lines in files], max_delay, **how)
 
 
 @settings(max_examples=200, deadline=None)
 @given(lanes.texts(), sizes)
-def test_the_places_of_a_file_hold_what_the_file_holds(lines, size):
+def test_the_splits_of_a_file_hold_what_the_file_holds(lines, size):
     with TemporaryDirectory() as folder:
         name = str(Path(folder) / "a.nq")
         Path(name).write_text("".join(lines), encoding="utf-8")
         source = open_source(name)
         assert isinstance(source, Splittable)
-        parts = [source.part(place) for place in source.cut(size)]
+        parts = [source.part(split) for split in source.cut(size)]
         found = [item for part in parts for item in part]
         if not any(part.leans_on_others for part in parts):
             assert found == list(source)

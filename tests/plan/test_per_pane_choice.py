@@ -1,4 +1,4 @@
-"""Which operator runs a query: pane by pane where that is the same, and else the general path."""
+"""The choice of the per-pane evaluator, where its answers are those of the general path."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def planned(select: str, windows: str, where: str, tail: str = "") -> QueryPlan:
         ("SELECT *", "WINDOW :w { ?s ?k ?v } FILTER (?v > 1)"),
     ],
 )
-def test_one_triple_pattern_whose_variables_are_all_told_is_asked_pane_by_pane(select, where):
+def test_one_triple_pattern_with_all_variables_projected_is_evaluated_pane_by_pane(select, where):
     made = planned(select, TIME, where)
     assert isinstance(made.physical.operator, PerPaneConfig)
     assert "pane by pane" in explain(made)
@@ -61,7 +61,7 @@ def test_one_triple_pattern_whose_variables_are_all_told_is_asked_pane_by_pane(s
         ("CONSTRUCT { ?s :q ?v }", TIME, "WINDOW :w { ?s :p ?v }", ""),
     ],
 )
-def test_any_other_query_is_asked_of_the_whole_window(select, windows, where, tail):
+def test_any_other_query_is_evaluated_over_the_whole_window(select, windows, where, tail):
     made = planned(select, windows, where, tail)
     assert not isinstance(made.physical.operator, PerPaneConfig)
     assert "general path" in explain(made)
@@ -69,5 +69,5 @@ def test_any_other_query_is_asked_of_the_whole_window(select, windows, where, ta
 
 def test_a_cut_that_the_engine_makes_is_explained():
     """Without an order Oxigraph would cut anywhere, so the rows are sorted and cut afterwards."""
-    said = explain(planned("SELECT ?s", TIME, "WINDOW :w { ?s :p ?v }", "OFFSET 1 LIMIT 3"))
-    assert "LIMIT 3" in said.split("Physical plan")[1]
+    text = explain(planned("SELECT ?s", TIME, "WINDOW :w { ?s :p ?v }", "OFFSET 1 LIMIT 3"))
+    assert "LIMIT 3" in text.split("Physical plan")[1]

@@ -1,4 +1,8 @@
-"""Keys that come again: which arrival of a key is its latest."""
+"""Keys that arrive again: the latest arrival of each key.
+
+SAP stores the arrivals of a window in partitions, and keeps a replaced arrival there. The table in
+this module gives the arrival that is valid.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rsp_engine.operators.sap.partition import LatestObjects, Partition
-    from rsp_engine.operators.topk.rank_tuples import Entry
+    from rsp_engine.operators.sap.rank_tuples import Entry
 
 __all__ = ["Rearrivals"]
 
-_FEW = 32  # keys that are looked at one by one
+_FEW = 32  # up to this many keys, plain Python is faster than numpy
 
 
 class Rearrivals:
-    """Costs nothing as long as all keys are new; from the first that is not, O(1) for each arrival.
+    """A table of latest arrivals, created when a key arrives again for the first time.
 
-    Memory: then, an entry for each key of the window.
+    Until then only the largest key is kept. From then on, time: O(1) for each arrival; memory: an
+    entry for each key of the window.
     """
 
     def __init__(self, largest: int = -1) -> None:
@@ -30,7 +35,7 @@ class Rearrivals:
         self.latest: LatestObjects | None = None
 
     def are_new(self, batch: Arrivals) -> bool:
-        """Tell whether no key of a batch came before, in it or earlier; if so, it has come now."""
+        """Return whether all keys of a batch are new and distinct; if so, note its largest key."""
         if self.latest is not None:
             return False
         if len(batch.keys) <= _FEW:
@@ -51,21 +56,21 @@ class Rearrivals:
         self.largest = int(in_order[-1])
         return True
 
-    def renew(
+    def replace(
         self, batch: Arrivals, end: int, window: int, stored: Iterable[Partition]
     ) -> tuple[Arrivals, list[Entry]]:
         """Return the arrivals of a pane that are the latest of their keys, and those they replace.
 
-        `stored` are the partitions of the window, from which the arrivals before are known.
+        `stored` are the partitions of the window, from which the table is initialised.
         """
         if self.latest is None:
             self.latest = {}
             for partition in stored:
-                found, ends = partition.objects()
-                marks = zip(found.positions.tolist(), ends.tolist(), strict=True)
-                self.latest.update(zip(found.keys.tolist(), marks, strict=True))
+                objects, ends = partition.objects()
+                marks = zip(objects.positions.tolist(), ends.tolist(), strict=True)
+                self.latest.update(zip(objects.keys.tolist(), marks, strict=True))
         batch = best_arrivals_first(batch)
-        kept, gone = np.ones(len(batch.keys), dtype=bool), []
+        kept, replaced = np.ones(len(batch.keys), dtype=bool), []
         for place, (key, position, score) in enumerate(
             zip(*(column.tolist() for column in batch), strict=True)
         ):
@@ -74,14 +79,14 @@ class Rearrivals:
                 if known >= (position, end) or known[1] > end:
                     kept[place] = False
                     continue
-                gone.append((score, known[0], key, known[1]))
+                replaced.append((score, known[0], key, known[1]))
             self.latest[key] = position, end
         if len(batch.keys):
             self.largest = max(self.largest, int(batch.keys.max()))
-        return batch.take(kept), gone
+        return batch.take(kept), replaced
 
     def forget(self, partition: Partition, window: int) -> None:
-        """Forget the keys of a partition that do not live until a window."""
+        """Remove the keys of a partition whose latest arrivals expire before a window."""
         if self.latest is not None:
             for key in set(partition.keys):
                 if key in self.latest and self.latest[key][1] < window:

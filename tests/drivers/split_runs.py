@@ -1,4 +1,4 @@
-"""Runs whose sources are read in places, in this process: what the Spark driver does with Spark."""
+"""Runs over splits in this process: what the Spark driver does, without Spark."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from rsp_engine.model.answers import Answer
     from rsp_engine.model.streams import DeadLetter
 
-__all__ = ["InPlaces", "in_places"]
+__all__ = ["SplitTestDriver", "in_splits"]
 
 
-class InPlaces:
-    """A driver that reads places of so many bytes, and a few of them in each batch.
+class SplitTestDriver:
+    """A driver that reads splits of `size` bytes, `count` of them in each micro-batch.
 
-    Before the batches in `cuts`, all that is known is written, and another run goes on from there.
-    Unless they are not compared, its state must be the same: NaN is not, and SAP forgets partitions
-    that are empty.
+    Before the micro-batches in `cuts`, the state is saved, and another run resumes from it. If
+    `are_compared`, the restored state must equal the saved one; it does not with NaN, nor with SAP,
+    which forgets empty partitions.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class InPlaces:
         sources: Mapping[str, Sequence[ElementSource]],
         dead_letter: Callable[[DeadLetter], None],
         max_delay: int = 0,
-        pace: ReplayClock | None = None,
+        replay_clock: ReplayClock | None = None,
         *,
         size: int = 1,
         count: int = 2,
@@ -53,10 +53,10 @@ class InPlaces:
         are_compared: bool = True,
     ) -> None:
         self.counts = Counts()
-        self.places: list[tuple[int, Split, ReducedSplit]] = []
+        self.splits: list[tuple[int, Split, ReducedSplit]] = []
         self._steps = steps
-        self._given = sources, dead_letter, max_delay, pace
-        self._run = SplitRun(steps, *self._given)
+        self._arguments = sources, dead_letter, max_delay, replay_clock
+        self._run = SplitRun(steps, *self._arguments)
         self._size, self._count, self._at_most = size, count, at_most
         self._cuts = cuts
         self._are_sent = are_sent
@@ -70,17 +70,17 @@ class InPlaces:
             if batch in self._cuts:
                 written = _written(run)
                 steps = [Step(step.plan) for step in steps]
-                run = SplitRun(steps, *self._given)
+                run = SplitRun(steps, *self._arguments)
                 run.restore(json.loads(written), planned)
                 assert not self._are_compared or _read(_written(run)) == _read(written), (
                     "nothing is lost"
                 )
             batch += 1
-            places = list(run.plan(planned, self._size, self._count))
-            given = [(number, place, run.reduce(number, place)) for number, place in places]
-            self.places += given
-            planned.update(places)
-            yield from run.take(_sent(given) if self._are_sent else given, self._at_most)
+            splits = list(run.plan(planned, self._size, self._count))
+            reduced = [(number, split, run.reduce(number, split)) for number, split in splits]
+            self.splits += reduced
+            planned.update(splits)
+            yield from run.merge(_send(reduced) if self._are_sent else reduced, self._at_most)
         for field in fields(Counts):
             setattr(self.counts, field.name, getattr(run.counts, field.name))
 
@@ -95,16 +95,16 @@ def _written(run: SplitRun) -> str:
     return json.dumps(run.state(), sort_keys=True)
 
 
-def _sent(
-    given: Sequence[tuple[int, Split, ReducedSplit]],
+def _send(
+    splits: Sequence[tuple[int, Split, ReducedSplit]],
 ) -> list[tuple[int, Split, ReducedSplit]]:
-    """Return what arrives of places if they are sent as executors send them."""
-    rows = [to_rows(seq, *each) for seq, each in enumerate(given)]
+    """Return splits encoded and decoded as executors send them."""
+    rows = [to_rows(seq, *each) for seq, each in enumerate(splits)]
     return from_rows(pa.Table.from_batches(rows)) if rows else []
 
 
 @contextmanager
-def in_places(
+def in_splits(
     size: int = 1,
     count: int = 2,
     cuts: Collection[int] = (),
@@ -112,8 +112,8 @@ def in_places(
     are_sent: bool = True,
     are_compared: bool = True,
 ) -> Iterator[None]:
-    """Let engines read their sources in places; what is read is sent as rows, or given as it is."""
+    """Patch engines to read their sources in splits; `are_sent` as rows, or as they are."""
     how = {"size": size, "count": count, "cuts": cuts}
-    made = partial(InPlaces, are_sent=are_sent, are_compared=are_compared, **how)  # type: ignore[arg-type]
+    made = partial(SplitTestDriver, are_sent=are_sent, are_compared=are_compared, **how)  # type: ignore[arg-type]
     with patch("rsp_engine.engine.LocalDriver", made):
         yield

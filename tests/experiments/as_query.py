@@ -1,7 +1,7 @@
-"""The experiment as a query: mentions counted in a window, dfc asked for behind SERVICE.
+"""The experiment as an RSP-QL query: COUNT of the mentions in a window, SERVICE for dfc.
 
-The engine reads the mentions of a dataset as a stream, and asks a recorded endpoint that knows the
-dfc of each user at any time. What it answers is what `direct` answers, window by window.
+The engine reads the mentions of a dataset as a stream, and fetches dfc from a recorded endpoint
+that has the value of each user at any time. Its answers equal those of `simulate` in every window.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from rsp_engine.experiments.windows import Linear
     from rsp_engine.model.answers import Answer
 
-__all__ = ["MODIFIED", "SERVICE", "STREAM", "QueryAnswers", "query_text", "run_through_engine"]
+__all__ = ["MODIFIED", "SERVICE", "STREAM", "QueryOutcome", "query_text", "run_through_engine"]
 
 STREAM = "http://example.org/mentions"
 SERVICE = "http://example.org/users/sparql"
 MODIFIED = "http://purl.org/dc/terms/modified"
 
 
-class QueryAnswers(NamedTuple):
-    """What the engine says of a window; the users by the numbers in their names, best first."""
+class QueryOutcome(NamedTuple):
+    """The engine's answer for a window; `users` are the numbers in their IRIs, best first."""
 
     close: int
     users: tuple[int, ...]
@@ -43,7 +43,7 @@ class QueryAnswers(NamedTuple):
 
 
 def query_text(score: Linear, k: int) -> str:
-    """Return the experiment in RSP-QL: the k users with the best scores of each window."""
+    """Return the query for the k users with the best scores of each window."""
     (first, most), (least, largest) = score.mn, score.dfc
     mn = f"(COUNT(?post) - {first}) / {max(most - first, 1)}e0"
     dfc = f"(?dfc - ({least!r}e0)) / {largest - least!r}e0"
@@ -58,7 +58,7 @@ WHERE {{
 GROUP BY ?user ?dfc
 ORDER BY DESC(?score)
 LIMIT {k}
-"""  # noqa: S608 - RSP-QL, of numbers and constants
+"""
 
 
 def run_through_engine(
@@ -68,36 +68,37 @@ def run_through_engine(
     *,
     runner: RunnerName = "local",
     stream: str | None = None,
-) -> Iterator[QueryAnswers]:
-    """Yield what the engine answers for each window of a dataset that the paper evaluates.
+) -> Iterator[QueryOutcome]:
+    """Yield the engine's answer for each window of a dataset that the paper evaluates.
 
-    The mentions are those of the dataset, or of a `stream` that holds the same.
+    `stream` is a source with the mentions of the dataset; by default, the dataset itself.
     """
-    chosen = variant(setting.policy)
+    policy_variant = variant(setting.policy)
     engine = Engine(
         t0=dataset.start,
-        policy=chosen.policy.name,
+        policy=policy_variant.policy.name,
         budget=setting.budget,
         n=setting.n,
         seed=setting.seed,
         oracle=True,
         runner=runner,
     )
-    engine.service(SERVICE, dataset.endpoint(), modified=MODIFIED if chosen.is_told else None)
+    modified = MODIFIED if policy_variant.has_signal else None
+    engine.service(SERVICE, dataset.endpoint(), modified=modified)
     engine.register(query_text(score, setting.k))
     engine.bind(STREAM, dataset.elements() if stream is None else stream)
     last = dataset.start + dataset.windows[-1][1]
     for answer in engine.run():
         if answer.window.close <= last:
-            yield _answered(answer, dataset.start)
+            yield _outcome(answer, dataset.start)
 
 
-def _answered(answer: Answer, start: int) -> QueryAnswers:
-    assert isinstance(answer.content, Solutions), "the query is a SELECT"  # noqa: S101
+def _outcome(answer: Answer, start: int) -> QueryOutcome:
+    assert isinstance(answer.content, Solutions), "the query is a SELECT"
     users = [row.bindings["user"] for row in answer.content.rows]
     names = [int(u.value.removeprefix(USER)) for u in users if isinstance(u, NamedNode)]
     stats = answer.stats
-    return QueryAnswers(
+    return QueryOutcome(
         answer.window.close - start,
         tuple(names),
         stats["budget_spent"],

@@ -1,7 +1,7 @@
-"""An engine that can be killed: `python -m tests.io.live.listening URL FOLDER LAST [RUNNER]`.
+"""An engine to kill: `python -m tests.io.live.engine_process URL FOLDER LAST [RUNNER]`.
 
-It lists what the messages of each second say, in a file that a checkpoint belongs to, until the
-window that closes at LAST, in seconds, was answered.
+It writes the numbers of the messages of each second to a file, with a checkpoint, until it has
+answered the window that closes at LAST, in seconds.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ FROM NAMED WINDOW :w ON STREAM :messages [RANGE 1s STEP 1s]
 WHERE {{ WINDOW :w {{ ?message :says ?number }} }}"""
 
 
-def made(url: str, folder: Path, runner: Any, dead_letter: Any = None) -> Engine:
-    # What is sent again comes out of order: nothing is late within some seconds.
+def new_engine(url: str, folder: Path, runner: Any, dead_letter: Any = None) -> Engine:
+    # Repeated messages are out of order: the delay keeps them from being late.
     engine = Engine(
         runner=runner,
         master="local[1]",
@@ -43,7 +43,7 @@ def main(url: str, folder: Path, last: int, runner: str) -> None:
     def write(letter: DeadLetter) -> None:
         letters.write(letter)
 
-    engine = made(url, folder, runner, write)
+    engine = new_engine(url, folder, runner, write)
     sink = open_sink("jsonl", str(folder / "answers.jsonl"), "SELECT", keep=True)
     for answer in engine.run([sink, letters]):
         sink.write(answer)
