@@ -33,7 +33,7 @@ check: $(STAMP) ## check format, lint, types, import rules and the examples in d
 	$(BIN)/pytest -q --doctest-modules rsp_engine
 
 test: $(STAMP) java ## run all tests (needs Java 17 or later: see scripts/java)
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadscope
 
 soak: $(STAMP) java ## run the long tests, part by part, each with its time (PART=kills runs one)
 	@set -e; for part in $(or $(PART),$(PARTS)); do \
@@ -47,7 +47,7 @@ soak: $(STAMP) java ## run the long tests, part by part, each with its time (PAR
 		properties) paths="tests --ignore=tests/differential --ignore=tests/soak --ignore=tests/drivers/spark --ignore=tests/io/live" ;; \
 		*) echo "There is no part $$part; the parts are $(PARTS)." >&2; exit 2 ;; \
 		esac; \
-		RSP_THOROUGH=1 $(BIN)/pytest -n 2 --dist loadgroup -q -rfEP $$paths; \
+		RSP_THOROUGH=1 $(BIN)/pytest -n 2 --dist loadscope -q -rfEP $$paths; \
 		echo "soak: $$part took $$(( $$(date +%s) - begun )) s"; \
 	done
 

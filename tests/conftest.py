@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from tests.thoroughness import TIMES
 
@@ -29,11 +30,22 @@ settings.load_profile("usual" if TIMES == 1 else "thorough")
 os.environ["RSP_RUNNER"] = "local"
 
 
-@pytest.hookimpl(tryfirst=True)
+class SparkOnOneWorker(LoadScopeScheduling):  # type: ignore[misc]
+    """A scheduler that gives the tests with Spark to one worker, and any other test to any."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if "spark" in nodeid else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SparkOnOneWorker:
+    return SparkOnOneWorker(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse tests that use Spark without saying so: the scheduler knows nothing but names."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        if "spark" in getattr(item, "fixturenames", ()) and "spark" not in item.nodeid:
+            raise pytest.UsageError(f"{item.nodeid} uses Spark: say so in its name")
 
 
 @pytest.fixture(scope="session")

@@ -52,13 +52,13 @@ class DemoSetting:
     speed: float = 60
 
 
-def demonstrate(tell: Callable[[str], None], setting: DemoSetting) -> None:
-    """Run for some windows; pass the answer of each to `tell`, with its nDCG and precision."""
+def demonstrate(write_line: Callable[[str], None], setting: DemoSetting) -> None:
+    """Run some windows; pass each answer to `write_line`, with its nDCG and precision."""
     dataset = generate(seed=1)
     with server() as url, tempfile.TemporaryDirectory() as folder:
         posts = Path(folder) / "posts.nq"
         posts.write_text("".join(dataset.nquads()))
-        change(url, dataset, -1, 0)
+        update_server(url, dataset, -1, 0)
         engine = Engine(
             policy=setting.policy,
             budget=setting.budget,
@@ -71,31 +71,31 @@ def demonstrate(tell: Callable[[str], None], setting: DemoSetting) -> None:
         engine.bind("http://example.org/posts", str(posts))
         where = "on Spark" if setting.runner == "spark" else "in this process"
         fetched = f"at most {setting.budget} of some 30 users fetched a window"
-        tell(f"{setting.policy} {where}, {fetched}\n")
+        write_line(f"{setting.policy} {where}, {fetched}\n")
         measured = []
-        with changing(url, dataset, setting.speed) as has_begun:
+        with updating_server(url, dataset, setting.speed) as has_begun:
             for answer in islice(engine.run(), setting.windows):
                 has_begun.set()
                 measured.append((answer.stats["ndcg"], answer.stats["precision"]))
-                tell(line(answer))
+                write_line(answer_line(answer))
         ndcg, precision = (sum(column) / len(measured) for column in zip(*measured, strict=True))
-        tell(f"\nagainst the oracle: nDCG {ndcg:.3f}, precision {precision:.3f}, on average")
+        write_line(f"\nagainst the oracle: nDCG {ndcg:.3f}, precision {precision:.3f}, on average")
 
 
 @contextmanager
-def changing(url: str, dataset: Dataset, speed: float) -> Iterator[threading.Event]:
+def updating_server(url: str, dataset: Dataset, speed: float) -> Iterator[threading.Event]:
     """Update the server at the speed of the replay, once the yielded event is set."""
     has_begun, is_over = threading.Event(), threading.Event()
 
-    def keep_changing() -> None:
+    def keep_updating() -> None:
         has_begun.wait()
         start, before = time.monotonic(), 0
         while not is_over.wait(0.5):
             now = RANGE + int((time.monotonic() - start) * 1000 * speed)
-            change(url, dataset, before, now)
+            update_server(url, dataset, before, now)
             before = now
 
-    thread = threading.Thread(target=keep_changing)
+    thread = threading.Thread(target=keep_updating)
     thread.start()
     try:
         yield has_begun
@@ -105,7 +105,7 @@ def changing(url: str, dataset: Dataset, speed: float) -> Iterator[threading.Eve
         thread.join()
 
 
-def line(answer: Answer) -> str:
+def answer_line(answer: Answer) -> str:
     """Return an answer as a line: per user the score and the age of the value, and the measures."""
     rows = answer.content.rows if isinstance(answer.content, Solutions) else ()
     best = (
@@ -118,7 +118,7 @@ def line(answer: Answer) -> str:
     return f"{answer.window.close // 1000:5} s  {'   '.join(best)}   {measures}"
 
 
-def change(url: str, dataset: Dataset, after: int, until: int) -> None:
+def update_server(url: str, dataset: Dataset, after: int, until: int) -> None:
     """Update the dfc of users that changed between two times; of all users if `after` < 0."""
     now = dataset.dfc_at(until)
     before = None if after < 0 else dataset.dfc_at(after)

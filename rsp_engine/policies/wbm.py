@@ -41,8 +41,8 @@ def wbm(candidates: Candidates, entries: Entries, now: int, _seed: int) -> Candi
 
 
 WSJ_WBM = RankedPolicy(
-    "WSJ-WBM", "stale keys of the window, longest of use first", "AcquaTop 3.2", "window", wbm
+    "WSJ-WBM", "stale keys of the window, longest useful first", "AcquaTop 3.2", "window", wbm
 )
 AT_WBM = RankedPolicy(
-    "AT-WBM", "stale keys of the list, longest of use first", "AcquaTop 5.2.4", "list", wbm
+    "AT-WBM", "stale keys of the list, longest useful first", "AcquaTop 5.2.4", "list", wbm
 )

@@ -44,7 +44,7 @@ def test_a_secret_is_sent_and_shown_nowhere(kind, behave, folder, monkeypatch):
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_secret_is_in_no_checkpoint(folder, monkeypatch):
+def test_a_secret_is_in_no_checkpoint_of_spark(folder, monkeypatch):
     kept = ["--runner", "spark", "--checkpoint", "state"]
     look_for_secrets(folder, monkeypatch, KINDS["token"], Exchange.answer, *kept)
     assert any((folder / "state").rglob("*.json"))

@@ -87,9 +87,10 @@ def test_a_dry_run_refuses_what_a_run_refuses(here):
     assert "has no source" in result.stderr
 
 
-@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("runner", ["local", "spark"])
-def test_the_demo_ends_by_itself_and_is_judged(runner):
+def test_the_demo_ends_by_itself_and_is_judged(runner, request):
+    if runner == "spark":
+        request.getfixturevalue("spark")
     result = rsp("demo", "--runner", runner, "--windows", "3", "--speed", "1000")
     assert result.exit_code == 0, result.output
     *_, last = result.stdout.splitlines()

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from rsp_engine.drivers.local import LocalDriver
@@ -21,6 +21,7 @@ from tests.drivers.split_runs import SplitTestDriver, in_splits
 from tests.evaluators.cases import load, run
 from tests.evaluators.test_semantics import CASES, name_of
 from tests.evaluators.test_semantics import check as compare
+from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from rsp_engine.plan.options import QueryOptions
@@ -71,7 +72,7 @@ manners = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(60)
 @given(st.data(), lanes.options, lanes.texts(), st.integers(0, 12), manners)
 def test_splits_change_nothing(data, chosen, lines, max_delay, how):
     number = data.draw(st.integers(1, 2))
@@ -79,7 +80,7 @@ def test_splits_change_nothing(data, chosen, lines, max_delay, how):
     check_splits(asked, chosen, ["".join(lines)], max_delay, **how)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(40)
 @given(
     st.data(),
     lanes.options,
@@ -93,7 +94,7 @@ def test_several_files_of_a_stream_are_merged(data, chosen, files, max_delay, ho
     check_splits(asked, chosen, ["".join(lines) for lines in files], max_delay, **how)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(40)
 @given(lanes.texts(), sizes)
 def test_the_splits_of_a_file_hold_what_the_file_holds(lines, size):
     with TemporaryDirectory() as folder:

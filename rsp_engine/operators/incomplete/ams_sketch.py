@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.operators.incomplete.hashing import hashed
+from rsp_engine.operators.incomplete.hashing import hash_keys
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Integers
@@ -43,7 +43,7 @@ class AMSSketch:
 
         An observation that arrives again moves here from the pane with the last window `since`.
         """
-        bits = np.unpackbits(hashed(objects, seed=1).view(np.uint8)).reshape(-1, _COUNTERS)
+        bits = np.unpackbits(hash_keys(objects, seed=1).view(np.uint8)).reshape(-1, _COUNTERS)
         signs = 2 * bits.astype(np.int64) - 1
         self._panes[end] = self._panes.get(end, 0) + signs.sum(axis=0)
         self._sums[end] = self._sums.get(end, 0) + len(objects)

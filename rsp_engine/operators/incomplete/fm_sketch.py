@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.operators.incomplete.hashing import hashed
+from rsp_engine.operators.incomplete.hashing import hash_keys
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Integers
@@ -52,7 +52,7 @@ class FMSketch:
 
     def add(self, objects: Integers, end: int) -> None:
         """Add objects, by hashes or by numbers that are never reused, that live until `end`."""
-        hashes = hashed(objects)
+        hashes = hash_keys(objects)
         bitmaps = (hashes % np.uint64(_BITMAPS)).astype(np.int64)
         rest = hashes // np.uint64(_BITMAPS)
         lowest = rest & (~rest + np.uint64(1))  # a power of two, or zero

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Integers
 
-__all__ = ["hashed", "text_hash"]
+__all__ = ["hash_keys", "text_hash"]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
@@ -29,10 +29,10 @@ def text_hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
 
 
-def hashed(keys: Integers, seed: int = 0) -> NDArray[np.uint64]:
+def hash_keys(keys: Integers, seed: int = 0) -> NDArray[np.uint64]:
     """Return a hash of each key, independent for each seed.
 
-    >>> hashed(np.array([1, 2])).tolist()
+    >>> hash_keys(np.array([1, 2])).tolist()
     [10451216379200822465, 10905525725756348110]
     """
     mixed = keys.astype(np.uint64) + _STEP * np.uint64(seed)

@@ -48,18 +48,18 @@ class _End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """A paged read with `page_rows` per page, restarted up to `again` times if the data change."""
+    """A read in pages of `page_rows`, restarted up to `restarts` times if the data change."""
 
     pattern: RemotePattern
     page_rows: int
-    again: int
+    restarts: int
 
     def read(
         self, ask: Callable[[str], Rows | Act], faults: Counter[str]
     ) -> tuple[Sequence[ResultRow], bool]:
         """Return the rows, in key order, and whether they are complete."""
         rows: Sequence[ResultRow] = ()
-        for _ in range(self.again + 1):
+        for _ in range(self.restarts + 1):
             rows, end = self._read_once(ask, faults)
             if end is not _End.CHANGED:
                 return rows, end is _End.ALL

@@ -66,9 +66,9 @@ class Trig:
                 yield block.letter
             # A line that is too long is skipped, but still counted.
             statements.feed(b"\n" if isinstance(block, Gap) else block.data)
-            yield from reader.go_on()
+            yield from reader.read_complete()
         statements.end()
-        yield from reader.go_on()
+        yield from reader.read_complete()
         yield from reader.times.end()
 
 
@@ -81,7 +81,7 @@ class _StatementReader:
         self._statements = statements
         self._prologue = b""
 
-    def go_on(self) -> Iterator[Element | DeadLetter]:
+    def read_complete(self) -> Iterator[Element | DeadLetter]:
         """Read all complete statements."""
         while (statement := self._statements.take()) is not None:
             try:
