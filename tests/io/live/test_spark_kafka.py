@@ -48,7 +48,7 @@ def write(path: Path, numbers: list[int], last: int) -> None:
     pq.write_table(pa.Table.from_pylist(rows, pa.schema(zip(names, types, strict=True))), path)
 
 
-def test_messages_that_the_connector_of_spark_gives_are_spooled_once(tmp_path, spark):
+def test_messages_that_the_connector_gives_are_spooled_once(tmp_path, spark):
     """The second table repeats some of the first, as after a crash."""
     (tmp_path / "in").mkdir()
     write(tmp_path / "in" / "1.parquet", list(range(1_500)), 2_500)
