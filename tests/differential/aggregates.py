@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tests.differential import numeric
-from tests.differential.order import place
+from tests.differential.order import full_place
 from tests.differential.terms import Literal, Term, literal_of, number_of
 
 if TYPE_CHECKING:
@@ -30,18 +30,12 @@ def aggregated(function: str, values: Sequence[Term | None], *, distinct: bool) 
         return None
     if function in {"MIN", "MAX"}:
         chosen = min if function == "MIN" else max
-        return chosen(bound, key=_full_place, default=None)
+        return chosen(bound, key=full_place, default=None)
     numbers = [number for number in map(number_of, bound) if number is not None]
     if len(numbers) < len(bound):
         return None
     found = _sum(numbers) if function == "SUM" else _mean(numbers)
     return None if found is None else literal_of(found)
-
-
-def _full_place(term: Term) -> tuple[object, ...]:
-    if isinstance(term, Literal):
-        return (place(term), term.datatype, term.text)
-    return (place(term),)
 
 
 def _sum(numbers: Sequence[numeric.Number]) -> numeric.Number | None:

@@ -46,7 +46,7 @@ def _place_of_literal(literal: Literal) -> Place:
 
 
 def full_place(term: Term | None) -> Place:
-    """Return a place that no other term has: ties go by text, datatype and language."""
+    """Return a place that no other term has: ties go by datatype, text and language."""
     match term:
         case None:
             return (place(term), "", "", "")
@@ -55,4 +55,4 @@ def full_place(term: Term | None) -> Place:
         case Iri(value):
             return (place(term), value, "", "")
         case Literal(text, datatype, language):
-            return (place(term), text, datatype, language)
+            return (place(term), datatype, text, language)
