@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tests.differential import numeric
 from tests.differential.order import full_place
-from tests.differential.terms import Literal, Term, literal_of, number_of
+from tests.differential.terms import Term, literal_of, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
