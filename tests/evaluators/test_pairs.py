@@ -12,13 +12,13 @@ from unittest.mock import patch
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rsp_engine import Engine
 from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.pairs import PairsConfig
+from rsp_engine.evaluators.pairs import PairsConfig, PairsEvaluator
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Answer, Solutions
 from rsp_engine.plan.explain.text import explain
@@ -154,6 +154,47 @@ def test_queries_that_share_a_skyband_answer_as_if_they_were_alone(stream, score
     for n, text in enumerate(asked):
         alone = run([text], stream, "auto")
         assert [a for a in together if a.query == f"{EX}q{n}"] == alone
+
+
+edges = st.sampled_from(["0e0", "-0e0", "1e0", "-2e0", "1e308", "-1e308", "1e-300"])
+
+
+@many
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abcd"), edges), min_size=2, max_size=9),
+    st.sampled_from(("?x / ?y", "?x * ?y", "?x - ?y", "?x / (?x - ?y)", "?x / ?y - ?y / ?x")),
+    st.sampled_from((*FILTERS[:2], "FILTER (STR(?a) < STR(?b) && ?x / ?y != 1)")),
+    st.sampled_from(WINDOWS),
+    st.sampled_from(["ASC", "DESC"]),
+)
+@example(
+    [(0, "a", "1e0"), (1, "a", "-0e0"), (0, "b", "-0e0")],
+    "?x / ?y",
+    FILTERS[0],
+    WINDOWS[0],
+    "DESC",
+)
+def test_infinite_scores_and_nan_rank_as_on_the_general_path(items, score, kept, window, order):
+    """SPARQL tells no value, NaN and -INF apart; a skyband of float64 does not."""
+    time, stream = 1, []
+    for gap, subject, value in items:
+        time += gap
+        stream.append((time, f"@prefix : <{EX}> . :{subject} :p {value} ."))
+    text = text_of(score, kept, window, f"{order} LIMIT 3")
+    found, whole = (run([text], stream, operator) for operator in ("auto", "general"))
+    assert list(map(rows_of, found)) == list(map(rows_of, whole))
+
+
+def test_an_infinite_score_is_left_to_the_general_path_only_while_its_objects_live():
+    values = {1: ":a :p 1e0", 2: ":b :p 0e0", **{t: f":c{t} :p {t}e0" for t in range(20, 30)}}
+    stream = [(t, f"@prefix : <{EX}> . {text} .") for t, text in values.items()]
+    text = text_of("-(?x / ?y)", FILTERS[0], WINDOWS[0], "DESC LIMIT 3")
+    with patch.object(
+        PairsEvaluator, "_whole", autospec=True, side_effect=PairsEvaluator._whole
+    ) as whole:
+        found = run([text], stream, "auto")
+    assert list(map(rows_of, found)) == list(map(rows_of, run([text], stream, "general")))
+    assert 0 < whole.call_count < len(found)
 
 
 def test_a_skyband_of_integers_that_are_gone_knows_no_doubles():

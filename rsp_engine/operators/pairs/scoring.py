@@ -90,19 +90,35 @@ class PairScoring:
             for part, each in zip(parts, self.conditions, strict=True)
         )
 
-    def kernel(self, *, exact: bool = False, digits: int | None = None) -> PairScore:
+    def kernel(
+        self,
+        *,
+        exact: bool = False,
+        digits: int | None = None,
+        on_ambiguous: Callable[[], None] = lambda: None,
+    ) -> PairScore:
         """Return a function that scores an object (a row) with others (columns).
 
         With `exact` values, which are integers and decimals, a division by zero has no value. If
         the values have `digits` fractional digits, scores are rounded to the decimals of SPARQL.
+        SPARQL tells NaN, an infinity and no value apart where these scores do not: then
+        `on_ambiguous` is called.
         """
         one_way, is_symmetric = self._one_way, self.is_symmetric
 
         def score(columns: Floats, row: Floats) -> Floats:
             keys = columns[self.KEY]
-            scores = one_way(columns, row, ("a", "b"), exact=exact, digits=digits)
+            ways = [one_way(columns, row, ("a", "b"), exact=exact, digits=digits)]
             if not is_symmetric:
-                exchanged = one_way(columns, row, ("b", "a"), exact=exact, digits=digits)
+                ways.append(one_way(columns, row, ("b", "a"), exact=exact, digits=digits))
+            if not exact:
+                ambiguous = np.logical_or.reduce([is_ambiguous for _, is_ambiguous in ways])
+                ambiguous &= (keys != row[self.KEY]) & ~np.isnan(columns).any(axis=0)
+                if ambiguous.any() and not np.isnan(row).any():
+                    on_ambiguous()
+            scores = ways[0][0]
+            if not is_symmetric:
+                exchanged = ways[1][0]
                 scores = np.where(row[self.KEY] < keys, scores, exchanged)
             scores[keys == row[self.KEY]] = np.nan
             return scores
@@ -117,8 +133,11 @@ class PairScoring:
         *,
         exact: bool,
         digits: int | None,
-    ) -> Floats:
-        """Return the scores; `sides` are the names of the new object and of the others."""
+    ) -> tuple[Floats, Booleans]:
+        """Return the scores, and which of them could be NaN, infinite or no value.
+
+        `sides` are the names of the new object and of the others.
+        """
         own_side, other_side = sides
         others = {f"{other_side}{n}": values for n, values in enumerate(columns)}
         own = {f"{own_side}{n}": value for n, value in enumerate(row)}
@@ -134,13 +153,17 @@ class PairScoring:
         unscored = np.inf if self.descending else -np.inf
         if exact:
             scores[np.isinf(scores)] = unscored
-        scores[np.isnan(scores)] = unscored
+        is_nan = np.isnan(scores)
+        is_ambiguous = is_nan | (scores == unscored)
+        scores[is_nan] = unscored
         for condition in self.conditions:
             left, right = value(condition.left), value(condition.right)
             is_met = _COMPARE[condition.operator](left, right)
-            is_met &= ~(np.isnan(left) | np.isnan(right))  # an error excludes the pair
+            is_nan = np.isnan(left) | np.isnan(right)
+            is_ambiguous |= is_nan
+            is_met &= ~is_nan  # an error excludes the pair
             scores[~is_met] = np.nan
-        return scores
+        return scores, is_ambiguous
 
     @property
     def compared(self) -> tuple[str, ...]:

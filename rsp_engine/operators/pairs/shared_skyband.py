@@ -117,6 +117,9 @@ class SharedSkyband:
         self._expressions = tuple(parts)
         self._skyband: PairSkyband | None = None
         self._epoch = 0
+        self._scored: float = -inf  # the mark of the object that is being scored
+        self._ambiguous: float = -inf
+        """The last mark of an object that float64 cannot score with another one."""
 
     def want(self, k: int, size: int) -> None:
         """Register, before anything arrives, a query for k pairs of a window of this size."""
@@ -167,6 +170,7 @@ class SharedSkyband:
         if new.kind not in self._skyband_kinds:
             self._skyband = None  # its kernel handles the other kind only
         if self._skyband is not None:
+            self._scored = new.mark
             if previous is None:
                 self._skyband.insert(position, new.row)
             else:
@@ -216,7 +220,7 @@ class SharedSkyband:
             return None
         if self._skyband is None:
             self._skyband = self._build()
-        return self._skyband
+        return None if self._ambiguous >= low else self._skyband
 
     def _build(self) -> PairSkyband:
         """Build the skyband of the current objects."""
@@ -228,13 +232,21 @@ class SharedSkyband:
         lists = None if by_lists is None or self._digits else SortedLists(by_lists, _MANY)
         self._skyband_kinds = frozenset(self._kinds)
         digits = None if "double" in self._kinds else self._digits
-        kernel = scoring.kernel(exact="exact" in self._kinds, digits=digits)
+        kernel = scoring.kernel(
+            exact="exact" in self._kinds, digits=digits, on_ambiguous=self._note_ambiguous
+        )
+        self._ambiguous = -inf
         skyband = PairSkyband(SkybandConfig(self.k), scoring.width, kernel, lists)
         self._epoch += 1_000_000  # all positions have changed, so that answers are recomputed
         skyband.epoch = self._epoch
         for each in self._objects:
+            self._scored = each.mark
             skyband.arrive(each.row)
         return skyband
+
+    def _note_ambiguous(self) -> None:
+        """Note that the object being scored has such a pair; the pair expires with it at latest."""
+        self._ambiguous = max(self._ambiguous, self._scored)
 
     def _pairs(self, pairs: Pairs) -> list[SolutionTuple]:
         """Return pairs as solutions: the terms of the first object, followed by the second's."""
