@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import Literal, NamedNode
 
 from rsp_engine import Engine
-from rsp_engine.drivers import micro_batch as steady
+from rsp_engine.drivers import local
 from rsp_engine.drivers.checkpoint.commits import Commits
 from rsp_engine.drivers.checkpoint.state_log import StateLog
 from rsp_engine.replica.endpoints.endpoint import Fetched
@@ -226,7 +226,7 @@ def main(counts: Sequence[int]) -> None:
 
 
 if __name__ == "__main__":
-    steady._COMMIT_S = 0
+    local._COMMIT_S = 0
     match sys.argv[1:]:
         case ["--alone", "commits", kind_, count_]:
             measured(kind_, int(count_))

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
 from rsp_engine.drivers.local import LocalDriver
-from rsp_engine.drivers.micro_batch import MicroBatchDriver
 from rsp_engine.drivers.registered_query import Query
 from rsp_engine.drivers.replay_clock import ReplayClock
 from rsp_engine.drivers.service_binding import connect, record_services
@@ -186,7 +185,7 @@ class Engine:
         self._split_bytes = place_bytes
         self._speed = speed
         self._packages = packages
-        self._driver: SparkDriver | MicroBatchDriver | None = None
+        self._driver: SparkDriver | LocalDriver | None = None
         self._answers: Generator[Answer] | None = None
         self._replay_clock: ReplayClock | None = None
         self._max_delay = max_delay
@@ -469,22 +468,14 @@ class Engine:
         self.check()
         plans = [planned.physical for planned in self._plans]
         sources = {**self._sources, **self._feeds}
-        if self._runner == "local" and self._checkpoint is None and not self.is_live:
-            steps = self._make_steps(plans)
-            clock = self._start_clock()
-            driver = LocalDriver(steps, sources, self._dead_letter, self._max_delay, clock)
-            self.counts = driver.counts
-            answers = self._answers_of(driver, steps, sources)
-        else:
-            check_repeatable(
-                sources,
-                has_checkpoint=self._checkpoint is not None,
-                is_paced=self._speed is not None,
-            )
-            answers = self._run_splits(plans, sources, outputs)
-            answers = live_sources(self._live(), self._checkpoint, answers)
-        self._answers = answers
-        return answers
+        check_repeatable(
+            sources,
+            has_checkpoint=self._checkpoint is not None,
+            is_paced=self._speed is not None,
+        )
+        answers = self._run_splits(plans, sources, outputs)
+        self._answers = live_sources(self._live(), self._checkpoint, answers)
+        return self._answers
 
     @property
     def is_on_spark(self) -> bool:
@@ -532,7 +523,7 @@ class Engine:
         sources: Mapping[str, Sequence[ElementSource]],
         outputs: Sequence[RewindableOutput],
     ) -> Generator[Answer]:
-        """Run split by split: on Spark, with live streams, or with a checkpoint."""
+        """Run split by split, in this process or on Spark."""
         self._check_runner()
         on_spark = self.is_on_spark
         if on_spark:
@@ -566,8 +557,8 @@ class Engine:
 
             start_session(self._master, self._packages)
 
-    def _local_driver(self, run: SplitRun, checkpoint: CheckpointSpec) -> MicroBatchDriver:
-        return MicroBatchDriver(run, checkpoint, split_bytes=self._split_bytes)
+    def _local_driver(self, run: SplitRun, checkpoint: CheckpointSpec) -> LocalDriver:
+        return LocalDriver(run, checkpoint, split_bytes=self._split_bytes)
 
     def _spark_driver(self, run: SplitRun, checkpoint: CheckpointSpec) -> SparkDriver:
         from rsp_engine.drivers.spark.driver import SparkDriver, SparkOptions
@@ -588,7 +579,7 @@ class Engine:
 
     def _answers_of(
         self,
-        driver: LocalDriver | SparkDriver | MicroBatchDriver,
+        driver: LocalDriver | SparkDriver,
         steps: list[Step],
         sources: Mapping[str, Sequence[ElementSource]],
     ) -> Generator[Answer]:
@@ -602,7 +593,7 @@ class Engine:
     def _run_info(
         self,
         steps: list[Step],
-        driver: LocalDriver | SparkDriver | MicroBatchDriver,
+        driver: LocalDriver | SparkDriver,
         sources: Mapping[str, Sequence[ElementSource]],
     ) -> Started:
         """Return what a monitor needs to know about a run."""

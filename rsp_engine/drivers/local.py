@@ -1,314 +1,103 @@
 """The local driver: one process, no JVM.
 
-The sources of a stream are merged by time, and so are the streams. Each element goes to every query
-that reads its stream. The answers of a registered CONSTRUCT are the elements of a derived stream,
-named like the query.
+It reads the same splits as the Spark driver, in micro-batches, and commits the same states if there
+is a checkpoint. A commit follows every half second, once the answers before it are emitted: sooner
+while back-pressure blocks a sender, later when commits take long. A commit that fails, on a full
+disk for instance, is logged and retried.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from math import inf
-from typing import TYPE_CHECKING, Any
+import logging
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
 
-from rsp_engine.drivers.merge_sources import merge_sources
-from rsp_engine.drivers.splits.segments import Segment
-from rsp_engine.drivers.splits.split_merger import Silence
-from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.step import due_together
-from rsp_engine.io.blank_nodes import ElementNames, within_stream
-from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
-from rsp_engine.io.sources.batch import ElementBatch
-from rsp_engine.model.answers import Answer, Graph
-from rsp_engine.model.state import check_header, damage_guard, with_header
-from rsp_engine.model.streams import DeadLetter, Element
-from rsp_engine.model.watermarks import Watermarks
-from rsp_engine.model.windows import TimeFrame
-from rsp_engine.monitor.run_monitor import Counts
+from rsp_engine.drivers.split_driver import SplitDriver
+from rsp_engine.errors import DriverError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
-    from pyoxigraph import Triple
-
-    from rsp_engine.drivers.merge_sources import Item
-    from rsp_engine.drivers.replay_clock import ReplayClock
-    from rsp_engine.evaluators.step import Step
-    from rsp_engine.io.sources import ElementSource
-    from rsp_engine.io.sources.splits import Split
-    from rsp_engine.model.state import StateData
+    from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
+    from rsp_engine.drivers.splits.split_run import SplitRun
+    from rsp_engine.model.answers import Answer
 
 __all__ = ["LocalDriver"]
 
+_LOG = logging.getLogger("rsp")
+_COMMIT_S = 0.5
+"""The usual interval between two commits, in seconds."""
+_QUICK_S = 0.125
+"""A longer commit delays the next one: commits take at most a fifth of the time."""
+_HURRIED_S = 0.05
+"""The least interval between two commits, in seconds, while back-pressure blocks a sender."""
+_SPLITS = 4
+"""How many splits of a source one micro-batch reads."""
+_ITEMS = 20_000
+"""How many items one micro-batch takes of sources that cannot be split."""
 
-class LocalDriver:
-    """A driver that runs queries over sources until these end."""
+
+class LocalDriver(SplitDriver):
+    """A driver that runs queries in micro-batches until their sources end, or it is stopped."""
 
     def __init__(
-        self,
-        steps: Sequence[Step],
-        sources: Mapping[str, Sequence[ElementSource]],
-        dead_letter: Callable[[DeadLetter], None],
-        max_delay: int = 0,
-        replay_clock: ReplayClock | None = None,
+        self, run: SplitRun, checkpoint: CheckpointSpec | None = None, *, split_bytes: int = 1 << 20
     ) -> None:
-        """Set up the queries and their sources; a `replay_clock` paces the elements."""
-        self.counts = Counts()
-        self._replay_clock = replay_clock
-        self._by_number = steps
-        self._steps = sorted_by_dependency(steps)
-        self._groups = group_by_shared_state(self._steps)
-        self._sources = sources
-        self._dead_letter = dead_letter
-        self._max_delay = max_delay
-        streams = [*sources, *(s.plan.feeds for s in steps if s.plan.feeds is not None)]
-        self._watermarks = Watermarks(streams, max_delay)
-        self._needs_lanes = any(step.needs_lanes for step in steps)
-        self._has_feeds = any(step.plan.feeds is not None for step in steps)
-        self._readers = {
-            stream: [s for s in self._steps if stream in s.streams] for stream in streams
-        }
-        self._numbers = {stream: number for number, stream in enumerate(sources)}
-        self.names = {stream: ElementNames(stream) for stream in streams}
-        """The names of the blank nodes of elements, by stream."""
+        super().__init__(run, checkpoint)
+        self._split_bytes = split_bytes
+        self._committed = self._next_commit = -float("inf")
+        self._is_failing = False
+        self._is_dirty = False
+        """Whether something was merged since the last commit."""
 
     def run(self) -> Iterator[Answer]:
         """Yield the answers of all queries, those of each query in order."""
-        in_batches = not self._has_feeds and self._replay_clock is None
-        return self.take(merge_sources(self._sources, in_batches=in_batches))
+        with closing(self._commits):
+            self._commits.restore(is_strict=False)
+            while not (self._run.is_done or self._is_stopping):
+                yield from self._answers()
+                if self._commits.folder is None or self._is_time_to_commit():
+                    self._commit()
+            self._commit(is_last=True)
 
-    def take(
-        self, items: Iterable[tuple[str, Item | Silence | None, ElementSource | None]]
-    ) -> Iterator[Answer]:
-        """Yield the answers that the items of merged sources make due; it can be called again."""
-        for stream, item, source in items:
-            if self._replay_clock is not None and isinstance(item, Segment | Element):
-                self._replay_clock.wait(item.timestamp)
-            if source is None:
-                self._watermarks.end(stream)
-                yield from self._advance()
-            elif isinstance(item, Silence):
-                self._watermarks.rest(stream)
-                yield from self._advance()
-            elif isinstance(item, Segment):
-                yield from self._take_segment(stream, item)
-            elif isinstance(item, ElementBatch):
-                yield from self._take_batch(stream, item, source)
-            elif isinstance(item, Element):
-                yield from self._take(stream, item, source)
-            elif item is not None:
-                self._set_aside(item)
-
-    @property
-    def is_stopping(self) -> bool:
-        """Whether the run was stopped: this driver cannot be."""
-        return False
-
-    def watermarks(self) -> dict[str, float]:
-        """Return the watermark of each query. Other threads may call this."""
-        return {step.plan.name: self._watermarks.seen(step.streams) for step in self._by_number}
-
-    def read_to(self) -> Mapping[int, Split]:
-        """Return nothing: this driver reads no splits."""
-        return {}
-
-    def state(self) -> StateData:
-        """Return the state of the driver without its steps, as plain data, between two items."""
-        content = {
-            "watermarks": self._watermarks.state(),
-            "names": {stream: names.state() for stream, names in self.names.items()},
-            "counts": asdict(self.counts),
-        }
-        return with_header("LocalDriver", self._config(), content)
-
-    def restore(self, state: StateData) -> None:
-        """Resume from a state of the same queries and streams; steps are restored separately."""
-        check_header(state, "LocalDriver", self._config())
-        with damage_guard("the driver"):
-            self._watermarks.restore(state["watermarks"])
-            for stream, names in self.names.items():
-                names.restore(state["names"][stream])
-            for name in asdict(self.counts):
-                setattr(self.counts, name, state["counts"][name])
-
-    def _config(self) -> dict[str, Any]:
-        queries = [step.plan.name for step in self._steps]
-        return {"queries": queries, "streams": list(self.names), "max_delay": self._max_delay}
-
-    def _take(self, stream: str, element: Element, source: ElementSource) -> Iterator[Answer]:
-        yield from self._raise_watermark(stream, element)
-        try:
-            triples = self._with_names(stream, element, source)
-        except TripleTermError as error:
-            self._set_aside(element.set_aside(f"unsupported: {error}"))
-        else:
-            self._offer(stream, element, triples)
-
-    def _take_segment(self, stream: str, segment: Segment) -> Iterator[Answer]:
-        """Take a segment of a split; all windows that hold one of its elements are open."""
-        self.counts.elements += segment.elements
-        self.counts.triples += segment.triples
-        self.counts.between_windows += segment.between_windows
-        if self._watermarks.see(stream, segment.timestamp) and self._may_be_due():
-            yield from self._advance()
-        for content in segment.pane_contents:
-            self._by_number[content.step].put(content.scan, content.pane, content.content)
-        # No window closes after the first element. Earlier ones may be due only now: with the
-        # report `every`, empty windows wait until it is known that they lie between others.
-        if self._watermarks.see(stream, segment.high) and self._may_be_due():
-            yield from self._advance()
-
-    def _take_batch(
-        self, stream: str, batch: ElementBatch, source: ElementSource
-    ) -> Iterator[Answer]:
-        """Take a batch: elements of one lane together, and the others one by one.
-
-        The elements of a lane are in the same pane of every window of every query, and their
-        watermarks make no answer due. So they are taken together, as one element.
-        """
-        try:
-            triples = self._with_stream_labels(stream, batch.triples, b"".join(batch.raws))
-        except TripleTermError:
-            for element in batch:
-                yield from self._take(stream, element, source)
-            return
-        starts, at = batch.starts, 0
-        while at < len(batch):
-            end = self._end_of_lane(stream, batch.timestamps, at)
-            if end > at:
-                self._take_lane(stream, batch, range(at, end), triples[starts[at] : starts[end]])
-            else:
-                end, element = at + 1, batch[at]
-                yield from self._raise_watermark(stream, element)
-                self._offer(stream, element, triples[starts[at] : starts[end]])
-            at = end
-
-    def _end_of_lane(self, stream: str, timestamps: Sequence[int], at: int) -> int:
-        """Return where the lane ends that starts at an index; the index itself if there is none."""
-        after, until = -inf, inf
-        for step in self._steps:
-            begin, end = step.lane(stream, self._watermarks.of(step.streams))
-            after, until = max(after, begin), min(until, end, step.quiet_until() + self._max_delay)
-        while at < len(timestamps) and after < timestamps[at] <= until:
-            at += 1
-        return at
-
-    def _take_lane(
-        self, stream: str, batch: ElementBatch, indices: range, triples: Sequence[Triple]
-    ) -> None:
-        timestamps = batch.timestamps[indices.start : indices.stop]
-        self.counts.elements += len(timestamps)
-        self.counts.triples += len(triples)
-        if self._watermarks.see(stream, max(timestamps)):
-            self._may_be_due()  # no answer is due, but the queries see the watermark
-        lane = batch.lane(indices) if self._needs_lanes else None
-        for step in self._steps:
-            watermark = self._watermarks.of(step.streams)
-            step.take(stream, timestamps[0], triples, watermark, lane)
-
-    def _raise_watermark(self, stream: str, element: Element) -> Iterator[Answer]:
-        """Raise the watermark to an element, and yield the answers that this makes due."""
-        self.counts.elements += 1
-        self.counts.triples += len(element.triples)
-        if self._watermarks.see(stream, element.timestamp) and self._may_be_due():
-            yield from self._advance()
-
-    def _may_be_due(self) -> bool:
-        """Return whether an answer may be due, by a quick check."""
-        for step in self._steps:
-            if step.may_be_due(self._watermarks.of(step.streams)):
-                return True
-        return self._has_feeds
-
-    def _with_names(self, stream: str, element: Element, source: ElementSource) -> Sequence[Triple]:
-        """Return the triples of an element, with blank nodes named by their scope."""
-        if source.blank_node_scope == "stream":
-            return self._with_stream_labels(stream, element.triples, element.raw)
-        return self.names[stream].rename(element.timestamp, canonical_triples(element.triples))
-
-    def _with_stream_labels(
-        self, stream: str, triples: Sequence[Triple], raw: bytes
-    ) -> Sequence[Triple]:
-        """Return triples whose blank node labels are scoped to the stream; `raw` is their text."""
-        triples = canonical_triples(triples)
-        has_labels = b"_" in raw and b"_:" in raw  # a single byte is much faster to find
-        return within_stream(triples, self._numbers[stream]) if has_labels else triples
-
-    def _offer(self, stream: str, element: Element, triples: Sequence[Triple]) -> None:
-        """Give an element to the queries; it becomes a dead letter if all of them refuse it."""
-        readers = self._readers[stream]
-        refusals = []
-        for step in readers:
-            watermark = self._watermarks.of(step.streams)
-            refusal = step.take(stream, element.timestamp, triples, watermark)
-            if refusal is not None:
-                refusals.append(refusal)
-        if len(refusals) < len(readers):
-            return
-        faults = [refusal.reason for refusal in refusals if refusal.is_fault]
-        if faults:
-            self._set_aside(element.set_aside(faults[0]))
-        else:
-            self.counts.between_windows += 1
-
-    def _set_aside(self, letter: DeadLetter) -> None:
-        kind = letter.reason.partition(":")[0]
-        self.counts.dead[kind] = self.counts.dead.get(kind, 0) + 1
-        self._dead_letter(letter)
-
-    def _advance(self) -> Iterator[Answer]:
-        """Yield the answers that are due, those first that other queries read."""
-        for group in self._groups:
-            watermarks = [self._watermarks.of(step.streams) for step in group]
-            if any(s.may_be_due(w) for s, w in zip(group, watermarks, strict=True)):
-                yield from self._answers(group, watermarks)
-            for step, watermark in zip(group, watermarks, strict=True):
-                if step.plan.feeds is not None:
-                    self._watermarks.raise_to(step.plan.feeds, step.waits_for(watermark))
-
-    def _answers(self, group: Sequence[Step], watermarks: Sequence[float]) -> Iterator[Answer]:
-        for step, answer in due_together(group, watermarks):
-            self.counts.answers += 1
-            self._feed(step, answer)
+    def _answers(self) -> Iterator[Answer]:
+        planned = self._run.wait_for_splits(
+            self._commits.planned,
+            self._split_bytes,
+            _SPLITS,
+            lambda: self._is_stopping or (self._is_dirty and self._is_time_to_commit()),
+        )
+        reduced = []
+        for number, split in planned:
+            reduced.append((number, split, self._run.reduce(number, split)))
+            self._commits.planned[number] = split
+            if self._is_time_to_commit():
+                break  # the other splits are planned again
+        self._is_dirty = True
+        for answer in self._run.merge(reduced, _ITEMS, self._is_time_to_commit):
+            self._commits.note()
             yield answer
-        for stream in {stream for step in group for stream in step.streams}:
-            self._forget_names(stream)
 
-    def _forget_names(self, stream: str) -> None:
-        """Forget the names of elements before all open windows: no equal element can follow."""
-        readers = self._readers[stream]
-        frames = [scan.frame for s in readers for scan in s.plan.scans if scan.stream == stream]
-        ranges = (frame.range for frame in frames if isinstance(frame, TimeFrame))
-        size = max(ranges, default=0)
-        self.names[stream].forget(min(self._watermarks.of(s.streams) for s in readers) - size)
+    def _is_time_to_commit(self) -> bool:
+        now = time.monotonic()
+        is_urgent = now >= self._committed + _HURRIED_S and self._run.is_full
+        return self._commits.folder is not None and (now >= self._next_commit or is_urgent)
 
-    def _feed(self, step: Step, answer: Answer) -> None:
-        stream = step.plan.feeds
-        if stream is None or not isinstance(answer.content, Graph) or not self._readers[stream]:
-            return
-        text = "".join(f"{triple} .\n" for triple in answer.content.triples)
-        element = Element(answer.window.close, answer.content.triples, stream, 1, text.encode())
-        self._offer(stream, element, self.names[stream].rename(element.timestamp, element.triples))
-
-
-def group_by_shared_state(steps: Sequence[Step]) -> list[list[Step]]:
-    """Group the steps that share state, in the order of the first step of each group."""
-    groups: dict[int, list[Step]] = {}
-    for step in steps:
-        groups.setdefault(id(step if step.shares is None else step.shares), []).append(step)
-    return list(groups.values())
-
-
-def sorted_by_dependency(steps: Iterable[Step]) -> list[Step]:
-    """Sort the steps so that each follows those whose answers it reads; refuse a cycle."""
-    left = list(steps)
-    ordered: list[Step] = []
-    while left:
-        fed = {step.plan.feeds for step in left} - {None}
-        ready = [step for step in left if not fed & set(step.streams)]
-        if not ready:
-            names = ", ".join(sorted(step.plan.name for step in left))
-            raise BindingError(f"these queries read each other's answers in a circle: {names}")
-        ordered += ready
-        left = [step for step in left if step not in ready]
-    return ordered
+    def _commit(self, *, is_last: bool = False) -> None:
+        """Commit; log the first of several failures, and retry with the next commit."""
+        start = time.monotonic()
+        try:
+            self._commits.commit()
+        except DriverError as error:
+            if is_last:
+                raise
+            if not self._is_failing:
+                _LOG.warning("%s; the run goes on, and tries again", error.message)
+            self._is_failing = True
+        else:
+            self._is_failing = self._is_dirty = False
+        finally:
+            self._committed = time.monotonic()
+            slow = max(1, (self._committed - start) / _QUICK_S)
+            self._next_commit = self._committed + _COMMIT_S * slow

@@ -1,4 +1,4 @@
-"""The base of the drivers that read split by split and commit: local micro-batches and Spark."""
+"""The base of the drivers that read split by split and commit: the local one and Spark."""
 
 from __future__ import annotations
 

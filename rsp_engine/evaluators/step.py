@@ -38,7 +38,6 @@ from rsp_engine.operators.windows.r2s import StreamOperator
 from rsp_engine.operators.windows.report import Report
 from rsp_engine.operators.windows.time_windows import (
     DescribedScan,
-    ElementScan,
     TimedScan,
     TimeScan,
 )
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 
     from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
     from rsp_engine.model.state import StateData
-    from rsp_engine.model.streams import Lane
     from rsp_engine.model.windows import Pane
     from rsp_engine.monitor.run_monitor import RunMonitor
     from rsp_engine.operators.pairs.shared_skyband import SharedSkyband
@@ -79,8 +77,6 @@ class Step:
                 self._feeds.setdefault(stream, []).append(refresh)
         windowed = dict.fromkeys(scan.stream for scan in plan.scans)
         self.streams = (*windowed, *self._feeds)
-        self.needs_lanes = any(isinstance(scan, ElementScan) for scan in self._scans)
-        """Whether the boundaries and times of elements matter within a lane."""
         self._by_stream: dict[str, list[Scan]] = {}
         for scan, window in zip(self._scans, plan.scans, strict=True):
             self._by_stream.setdefault(window.stream, []).append(scan)
@@ -95,12 +91,10 @@ class Step:
         timestamp: int,
         triples: Sequence[ox.Triple],
         watermark: float,
-        lane: Lane | None = None,
     ) -> Refusal | None:
         """Add an element to the windows over its stream; return the reason if all refuse it.
 
-        The elements of a lane are added in one call, with the `lane` if `needs_lanes`. An element
-        of a change feed goes to the replicas of its service.
+        An element of a change feed goes to the replicas of its service.
         """
         if stream in self._feeds:
             for refresh in self._feeds[stream]:
@@ -108,8 +102,8 @@ class Step:
             return None
         scans = self._by_stream[stream]
         if len(scans) == 1:
-            return scans[0].take(timestamp, triples, watermark, lane)
-        refusals = [scan.take(timestamp, triples, watermark, lane) for scan in scans]
+            return scans[0].take(timestamp, triples, watermark)
+        refusals = [scan.take(timestamp, triples, watermark) for scan in scans]
         if None in refusals:
             return None
         return next((r for r in refusals if r is not None and r.is_fault), refusals[0])
@@ -127,15 +121,6 @@ class Step:
         else:
             assert isinstance(into, TimeScan), "count windows take elements only"  # noqa: S101
             into.put(pane, content)
-
-    def lane(self, stream: str, watermark: float) -> tuple[float, float]:
-        """Return the interval (after, until] whose elements can be added in one call."""
-        lanes = [scan.lane(watermark) for scan in self._by_stream[stream]]
-        return max(after for after, _ in lanes), min(until for _, until in lanes)
-
-    def quiet_until(self) -> float:
-        """Return a watermark up to which no evaluation is due."""
-        return self._report.quiet_until()
 
     def may_be_due(self, watermark: float) -> bool:
         """Return whether an evaluation may be due, by a cheap check."""

@@ -1,4 +1,4 @@
-"""Stream elements, lanes of elements, and dead letters."""
+"""Stream elements, and dead letters."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyoxigraph import Triple
 
-__all__ = ["DeadLetter", "Element", "Lane"]
+__all__ = ["DeadLetter", "Element"]
 
 
 class Element(NamedTuple):
@@ -41,22 +39,3 @@ class DeadLetter:
     position: int
     raw: bytes
     reason: str
-
-
-class Lane(NamedTuple):
-    """A run of elements that is processed as one: their timestamps and numbers of triples.
-
-    >>> Lane([10, 20], [2, 1]).times()
-    [10, 10, 20]
-    """
-
-    timestamps: Sequence[int]
-    sizes: Sequence[int]
-
-    def times(self) -> Sequence[int]:
-        """Return the timestamp of each triple."""
-        timestamps, sizes = self
-        if sizes == [1] * len(sizes):
-            return timestamps
-        pairs = zip(timestamps, sizes, strict=True)
-        return [timestamp for timestamp, size in pairs for _ in range(size)]

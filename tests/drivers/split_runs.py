@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -17,34 +17,73 @@ from rsp_engine.evaluators.step import Step
 from rsp_engine.monitor.run_monitor import Counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from rsp_engine.drivers.replay_clock import ReplayClock
+    from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
     from rsp_engine.drivers.splits.split_reducer import ReducedSplit
-    from rsp_engine.io.sources import ElementSource
+    from rsp_engine.io.sources import BlankNodeScope, ElementSource
     from rsp_engine.io.sources.splits import Split
     from rsp_engine.model.answers import Answer
-    from rsp_engine.model.streams import DeadLetter
+    from rsp_engine.model.streams import DeadLetter, Element
 
-__all__ = ["SplitTestDriver", "in_splits"]
+__all__ = ["OneByOne", "RemakeableRun", "SplitTestDriver", "in_splits"]
 
 
-class SplitTestDriver:
-    """A driver that reads splits of `size` bytes, `count` of them in each micro-batch.
+@dataclass(frozen=True, slots=True)
+class OneByOne:
+    """A source without splits and batches: its elements are read one by one."""
 
-    Before the micro-batches in `cuts`, the state is saved, and another run resumes from it. If
-    `are_compared`, the restored state must equal the saved one; it does not with NaN, nor with SAP,
-    which forgets empty partitions.
-    """
+    source: ElementSource
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def blank_node_scope(self) -> BlankNodeScope:
+        return self.source.blank_node_scope
+
+    def __iter__(self) -> Iterator[Element | DeadLetter]:
+        return iter(self.source)
+
+
+class RemakeableRun(SplitRun):
+    """A run that can be made again, with the steps of the same plans and the same sources."""
 
     def __init__(
         self,
         steps: Sequence[Step],
         sources: Mapping[str, Sequence[ElementSource]],
-        dead_letter: Callable[[DeadLetter], None],
-        max_delay: int = 0,
-        replay_clock: ReplayClock | None = None,
+        *arguments: Any,
+        are_split: bool = True,
+    ) -> None:
+        if not are_split:
+            sources = {stream: list(map(OneByOne, bound)) for stream, bound in sources.items()}
+        super().__init__(steps, sources, *arguments)
+        self._arguments = sources, *arguments
+
+    def remade(self) -> RemakeableRun:
+        """Return the run as it was before its first element."""
+        return RemakeableRun([Step(step.plan) for step in self._steps], *self._arguments)
+
+
+class SplitTestDriver:
+    """A driver that reads splits of `size` bytes, `count` of them in each micro-batch.
+
+    Of a source without splits, a micro-batch reads `at_most` elements. Before the micro-batches in
+    `cuts`, the state is saved, and another run resumes from it. If `are_compared`, the restored
+    state must equal the saved one; it does not with NaN, nor with SAP, which forgets empty
+    partitions.
+    """
+
+    is_stopping = False
+
+    def __init__(
+        self,
+        run: RemakeableRun,
+        _: CheckpointSpec | None = None,
         *,
+        split_bytes: int = 0,
         size: int = 1,
         count: int = 2,
         at_most: int = 3,
@@ -54,23 +93,29 @@ class SplitTestDriver:
     ) -> None:
         self.counts = Counts()
         self.splits: list[tuple[int, Split, ReducedSplit]] = []
-        self._steps = steps
-        self._arguments = sources, dead_letter, max_delay, replay_clock
-        self._run = SplitRun(steps, *self._arguments)
+        self._run = run
         self._size, self._count, self._at_most = size, count, at_most
         self._cuts = cuts
         self._are_sent = are_sent
         self._are_compared = are_compared
 
+    def watermarks(self) -> dict[str, float]:
+        return self._run.watermarks()
+
+    def read_to(self) -> dict[int, Split]:
+        return {}
+
+    def stop(self) -> None:
+        raise NotImplementedError
+
     def run(self) -> Iterator[Answer]:
-        steps, run = self._steps, self._run
+        run = self._run
         planned: dict[int, Split] = {}
         batch = 0
         while not run.is_done:
             if batch in self._cuts:
                 written = _written(run)
-                steps = [Step(step.plan) for step in steps]
-                run = SplitRun(steps, *self._arguments)
+                run = run.remade()
                 run.restore(json.loads(written), planned)
                 assert not self._are_compared or _read(_written(run)) == _read(written), (
                     "nothing is lost"
@@ -104,16 +149,12 @@ def _send(
 
 
 @contextmanager
-def in_splits(
-    size: int = 1,
-    count: int = 2,
-    cuts: Collection[int] = (),
-    *,
-    are_sent: bool = True,
-    are_compared: bool = True,
-) -> Iterator[None]:
-    """Patch engines to read their sources in splits; `are_sent` as rows, or as they are."""
-    how = {"size": size, "count": count, "cuts": cuts}
-    made = partial(SplitTestDriver, are_sent=are_sent, are_compared=are_compared, **how)  # type: ignore[arg-type]
-    with patch("rsp_engine.engine.LocalDriver", made):
+def in_splits(*, are_split: bool = True, **how: Any) -> Iterator[None]:
+    """Patch engines to run with a `SplitTestDriver`, or without splits, one element at a time."""
+    if not are_split:
+        how = {"at_most": 1, **how}
+    with (
+        patch("rsp_engine.engine.LocalDriver", partial(SplitTestDriver, **how)),
+        patch("rsp_engine.engine.SplitRun", partial(RemakeableRun, are_split=are_split)),
+    ):
         yield

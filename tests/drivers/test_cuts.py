@@ -24,8 +24,9 @@ from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
 from rsp_engine.plan.planner import plan
 from rsp_engine.policies.registry import POLICIES
 from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
-from tests.drivers import test_lanes as lanes
-from tests.drivers.cut import ALWAYS, CutDriver, cut, texts
+from tests.drivers import test_batches as batches
+from tests.drivers.cut import ALWAYS, cut, texts
+from tests.drivers.split_runs import RemakeableRun, SplitTestDriver
 from tests.evaluators.cases import load, run
 from tests.evaluators.served_shapes import EX, OTHER, SERVICE, SHAPES, Shape
 from tests.evaluators.test_joined import QUERY, element, history, stories
@@ -63,21 +64,18 @@ def test_every_case_of_the_semantics_can_be_cut_everywhere(path, tmp_path):
 
 
 @examples(60)
-@given(st.data(), lanes.options, lanes.pieces(), st.integers(0, 12), cuts)
+@given(st.data(), batches.options, batches.pieces(), st.integers(0, 12), cuts)
 def test_queries_over_any_windows_can_be_cut_anywhere(data, chosen, found, max_delay, where):
-    asked = [data.draw(lanes.queries(index)) for index in range(data.draw(st.integers(1, 2)))]
-    whole = lanes.run(asked, chosen, one_by_one(found), max_delay)
+    asked = [data.draw(batches.queries(index)) for index in range(data.draw(st.integers(1, 2)))]
+    whole = batches.run(asked, chosen, NQuads(batches.Chunks(found)), max_delay)
     steps = [Step(plan(check(text), text, "<query>", chosen).physical) for text in asked]
     happened: list[object] = []
-    sources = {f"{EX}s": [one_by_one(found)]}
-    driver = CutDriver(steps, sources, happened.append, max_delay, cuts=where)
+    sources = {f"{EX}s": [NQuads(batches.Chunks(found))]}
+    again = RemakeableRun(steps, sources, happened.append, max_delay, are_split=False)
+    driver = SplitTestDriver(again, at_most=1, cuts=where)
     happened.extend(driver.run())
-    assert happened == [thing for thing, _ in whole.happened]
+    assert happened == whole.happened
     assert driver.counts == whole.counts
-
-
-def one_by_one(found: tuple[bytes, ...]) -> lanes.OneByOne:
-    return lanes.OneByOne(NQuads(lanes.Chunks(found)))
 
 
 rooms = st.sampled_from((":a :p {0} .", ":b :p {0} .", ":a :q {0} .", ":b :p {1} ."))

@@ -24,7 +24,7 @@ def whole(tmp_path_factory) -> tuple[Path, str]:
     """Return a folder with a run that broke off, and what it would have written."""
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rsp_engine.drivers.micro_batch._COMMIT_S", 0)
+        patch.setattr("rsp_engine.drivers.local._COMMIT_S", 0)
         write_stream(folder / "stream.nq")
         broken_off(kept(folder), folder, 40)
         keep(folder)

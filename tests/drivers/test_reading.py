@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.drivers.local import LocalDriver
+from rsp_engine.drivers.splits.split_run import SplitRun
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources.memory import MemorySource
@@ -163,7 +164,7 @@ def run(setting: Setting, streams: Streams, query: Query) -> tuple[list[Answer],
     """Return what the engine answers, and what it sets aside."""
     letters: list[DeadLetter] = []
     steps = [step(setting, query.rspql(setting))]
-    driver = LocalDriver(steps, sources_of(streams), letters.append, setting.max_delay)
+    driver = LocalDriver(SplitRun(steps, sources_of(streams), letters.append, setting.max_delay))
     return list(driver.run()), letters
 
 
@@ -239,10 +240,13 @@ def test_the_answers_of_a_query_are_a_stream_for_another(data):
     first = step(setting, Query(template, f"WINDOW :w {{ {clause} }}").rspql(setting))
     later = replace(setting, windows=(Time("w", "answer", data.draw(sizes), data.draw(sizes)),))
     text = Query("SELECT *", "WINDOW :w { ?s ?k ?v }").rspql(later).replace(":answer AS", ":b AS")
-    found = list(LocalDriver([first, step(later, text)], sources_of(streams), ignore).run())
+    found = list(
+        LocalDriver(SplitRun([first, step(later, text)], sources_of(streams), ignore)).run()
+    )
     fed = [(a.window.close, a.content) for a in found if isinstance(a.content, Graph)]
     pairs = [(close, "".join(f"{t} .\n" for t in graph.triples)) for close, graph in fed]
-    alone = LocalDriver([step(later, text)], {f"{EX}answer": [MemorySource(pairs)]}, ignore)
+    bound = {f"{EX}answer": [MemorySource(pairs)]}
+    alone = LocalDriver(SplitRun([step(later, text)], bound, ignore))
     assert [a for a in found if isinstance(a.content, Solutions)] == list(alone.run())
 
 

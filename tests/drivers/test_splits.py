@@ -1,4 +1,4 @@
-"""Runs over splits: whatever the splits are, the answers are those of the local driver."""
+"""Runs over splits: whatever the splits are, the answers are those of single elements."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rsp_engine.grammar import check
 from rsp_engine.io.sources import open_source
 from rsp_engine.io.sources.splits import Splittable
 from rsp_engine.plan.planner import plan
-from tests.drivers import test_lanes as lanes
-from tests.drivers.split_runs import SplitTestDriver, in_splits
+from tests.drivers import test_batches as batches
+from tests.drivers.split_runs import RemakeableRun, SplitTestDriver, in_splits
 from tests.evaluators.cases import load, run
 from tests.evaluators.test_semantics import CASES, name_of
 from tests.evaluators.test_semantics import check as compare
@@ -26,7 +26,7 @@ from tests.thoroughness import examples
 if TYPE_CHECKING:
     from rsp_engine.plan.options import QueryOptions
 
-EX = lanes.EX
+EX = batches.EX
 
 
 @pytest.mark.parametrize("path", CASES, ids=name_of)
@@ -46,18 +46,18 @@ def test_every_case_of_the_semantics_can_be_cut_between_splits(path, tmp_path):
 def check_splits(
     asked: list[str], chosen: QueryOptions, texts: list[str], max_delay: int, **how: object
 ) -> None:
-    """Run queries over files of N-Quads, whole and in splits, and compare."""
+    """Run queries over files of N-Quads, element by element and in splits, and compare."""
     with TemporaryDirectory() as folder:
         runs: list[object] = []
         names = [str(Path(folder) / f"{number}.nq") for number in range(len(texts))]
         for name, text in zip(names, texts, strict=True):
             Path(name).write_text(text, encoding="utf-8")
-        for made in (LocalDriver, SplitTestDriver):
+        for are_split in (False, True):
             steps = [Step(plan(check(text), text, "<query>", chosen).physical) for text in asked]
             happened: list[object] = []
             sources = {f"{EX}s": list(map(open_source, names))}
-            options = how if made is SplitTestDriver else {}
-            driver = made(steps, sources, happened.append, max_delay, **options)  # type: ignore[arg-type]
+            run = RemakeableRun(steps, sources, happened.append, max_delay, are_split=are_split)
+            driver = SplitTestDriver(run, **how) if are_split else LocalDriver(run)  # type: ignore[arg-type]
             happened.extend(driver.run())
             runs.append((happened, driver.counts))
         assert isinstance(driver, SplitTestDriver)
@@ -73,29 +73,29 @@ manners = st.fixed_dictionaries(
 
 
 @examples(60)
-@given(st.data(), lanes.options, lanes.texts(), st.integers(0, 12), manners)
+@given(st.data(), batches.options, batches.texts(), st.integers(0, 12), manners)
 def test_splits_change_nothing(data, chosen, lines, max_delay, how):
     number = data.draw(st.integers(1, 2))
-    asked = [data.draw(lanes.queries(index)) for index in range(number)]
+    asked = [data.draw(batches.queries(index)) for index in range(number)]
     check_splits(asked, chosen, ["".join(lines)], max_delay, **how)
 
 
 @examples(40)
 @given(
     st.data(),
-    lanes.options,
-    st.lists(lanes.texts(), min_size=2, max_size=3),
+    batches.options,
+    st.lists(batches.texts(), min_size=2, max_size=3),
     st.integers(0, 12),
     manners,
 )
 def test_several_files_of_a_stream_are_merged(data, chosen, files, max_delay, how):
     number = data.draw(st.integers(1, 2))
-    asked = [data.draw(lanes.queries(index)) for index in range(number)]
+    asked = [data.draw(batches.queries(index)) for index in range(number)]
     check_splits(asked, chosen, ["".join(lines) for lines in files], max_delay, **how)
 
 
 @examples(40)
-@given(lanes.texts(), sizes)
+@given(batches.texts(), sizes)
 def test_the_splits_of_a_file_hold_what_the_file_holds(lines, size):
     with TemporaryDirectory() as folder:
         name = str(Path(folder) / "a.nq")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph as ox
 import pytest
 
-from rsp_engine.drivers.local import LocalDriver
+from rsp_engine.drivers.intake import Intake
 from rsp_engine.errors import StateError
 from rsp_engine.evaluators.service.service_plan import ServiceOptions
 from rsp_engine.evaluators.step import Step
@@ -200,8 +200,8 @@ def test_a_state_of_another_version_is_refused():
     ("stream", "max_delay", "named"), [("s", 7, "max_delay was 5"), ("t", 5, "streams was")]
 )
 def test_a_driver_of_other_streams_or_another_delay_is_refused(stream, max_delay, named):
-    made = LocalDriver([], {f"{EX}s": []}, print, 5)
-    other = LocalDriver([], {f"{EX}{stream}": []}, print, max_delay)
+    made = Intake([], {f"{EX}s": []}, print, 5)
+    other = Intake([], {f"{EX}{stream}": []}, print, max_delay)
     with pytest.raises(StateError, match=named):
         other.restore(made.state())
-    LocalDriver([], {f"{EX}s": []}, print, 5).restore(made.state())
+    Intake([], {f"{EX}s": []}, print, 5).restore(made.state())

@@ -14,6 +14,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from rsp_engine.drivers.local import LocalDriver
+from rsp_engine.drivers.splits.split_run import SplitRun
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.evaluators.step import Step
 from rsp_engine.evaluators.topk import TopkConfig
@@ -136,7 +137,7 @@ def run(asked: str, story: Story, operator: OperatorName, match: MatchRule = "wi
     if operator != "general":
         assert isinstance(step.plan.operator, TopkConfig | GroupTopkConfig), step.plan.why
     sources = {f"{EX}s": [MemorySource(source) for source in story.sources]}
-    driver = LocalDriver([step], sources, letters.append, story.max_delay)
+    driver = LocalDriver(SplitRun([step], sources, letters.append, story.max_delay))
     return Run(
         [window_and_content(answer) for answer in driver.run()],
         [letter.reason for letter in letters],

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.drivers.local import LocalDriver
+from rsp_engine.drivers.intake import Intake
 from rsp_engine.engine import Engine
 from rsp_engine.evaluators.service.refresh import Refresh
 from rsp_engine.model.answers import Solutions
@@ -94,16 +94,16 @@ def element(at: int, user: str, n: int) -> tuple[int, str]:
 
 
 @contextmanager
-def drivers() -> Iterator[list[LocalDriver]]:
-    """Note the drivers that are made."""
-    made: list[LocalDriver] = []
-    init = LocalDriver.__init__
+def intakes() -> Iterator[list[Intake]]:
+    """Note the intakes that are made."""
+    made: list[Intake] = []
+    init = Intake.__init__
 
-    def noted(self: LocalDriver, *given: Any, **more: Any) -> None:
+    def noted(self: Intake, *given: Any, **more: Any) -> None:
         init(self, *given, **more)
         made.append(self)
 
-    with patch.object(LocalDriver, "__init__", noted):
+    with patch.object(Intake, "__init__", noted):
         yield made
 
 
@@ -124,13 +124,13 @@ def weight(root: object) -> int:
 def sizes(kind: str, count: int, **options: Any) -> tuple[int, int]:
     """Return the sizes in memory and of the saved state after `count` users, one arrival each."""
     stream = [element(100 * at, f"u{at:06}", at % 5) for at in range(count)]
-    with drivers() as made:
+    with intakes() as made:
         for answer in engine(kind, stream, **options).run():
             if answer.window.close >= 100 * count - 4000:
                 break
-    [driver] = made
-    saved = [step.state() for step in driver._steps]
-    return weight(driver._steps), len(json.dumps(saved))
+    [intake] = made
+    saved = [step.state() for step in intake._steps]
+    return weight(intake._steps), len(json.dumps(saved))
 
 
 @pytest.mark.parametrize("kind", ["ranked", "grouped", "general"])
@@ -164,7 +164,7 @@ def test_after_a_burst_what_is_saved_is_small_again():
     sizes = []
     for stream in (quiet, sorted(quiet + burst, key=lambda each: each[0])):
         for arrivals in ("latest", "all"):
-            with drivers() as made:
+            with intakes() as made:
                 list(engine("ranked", stream, capacity=10, arrivals=arrivals).run())
             sizes.append(len(json.dumps(made[0]._steps[0].state())))
     assert sizes[2] <= 1.2 * sizes[0]

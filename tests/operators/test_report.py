@@ -172,16 +172,3 @@ def test_a_waiting_instant_is_due_once_the_watermark_has_passed_it_however_often
     assert list(report.due(5)) == []
     assert report.may_be_due(6)
     assert list(report.due(6)) == [5]
-
-
-@given(frames(), kinds, r2s, streams(max_delay=4))
-def test_a_quiet_watermark_makes_nothing_due(windows, kind, stream, taken):
-    report, scans = made(windows, kind, stream)
-    for element in taken:
-        list(report.due(element.watermark))
-        for scan in scans:
-            scan.take(*element)
-    quiet = report.quiet_until()
-    if taken and quiet > -inf:
-        assert quiet >= taken[-1].watermark
-        assert list(report.due(min(quiet, 1_000))) == []

@@ -179,20 +179,3 @@ def test_between_two_windows_is_no_fault_and_before_t0_is_one():
     assert BEFORE_T0.is_fault
     assert LATE.is_fault
     assert not BETWEEN_WINDOWS.is_fault
-
-
-@given(frames, streams(max_delay=0) | streams(max_delay=4) | held_up(), st.integers(-10, 40))
-def test_elements_of_a_lane_can_be_taken_as_one(frame, taken, other):
-    """Whichever instant of the lane an element has, it is taken into the same windows."""
-    one, two = TimeScan(frame), TimeScan(frame)
-    for element in taken:
-        after, until = one.lane(element.watermark)
-        if after < element.timestamp <= until and after < other <= until:
-            assert two.take(other, element.triples, element.watermark) is None
-            assert one.take(*element) is None
-        else:
-            assert one.take(*element) == two.take(*element)
-    for index in range(FAR):
-        one.close(index)
-        two.close(index)
-        assert parts(one) == parts(two)

@@ -1,9 +1,8 @@
-"""The merge of splits: reduced splits become one sequence again, in the order of event time.
+"""The merge of sources: their splits become one sequence, in the order of event time.
 
-Splittable sources are read elsewhere, split by split, and arrive reduced to segments; the others
-are read here. Segments and elements are merged by time, as the local driver merges sources, and
-give the same answers. A dead letter, and the end of a source, have the latest time of their source
-so far, so that they too are in the order of the local driver.
+Splittable sources are read elsewhere, split by split, and arrive reduced to segments. The others
+are read here: batches of them are reduced to segments too, single elements are left as they are. A
+dead letter, and the end of a source, have the latest time of their source so far.
 
     An element is late for the windows of its pane that the watermark has closed. The elements
     before it in its own source determine the watermark when it is read: a source is read on only
@@ -22,12 +21,14 @@ from typing import TYPE_CHECKING, Literal
 
 from rsp_engine.drivers.splits.segments import Segment, SplitLetter
 from rsp_engine.drivers.splits.split_reducer import ReducedSplit
+from rsp_engine.io.sources.batch import ElementBatch, InBatches
 from rsp_engine.io.sources.splits import Split, Splittable
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from rsp_engine.drivers.splits.split_reducer import SplitReducer
     from rsp_engine.io.blank_nodes import ElementNames
     from rsp_engine.io.sources import ElementSource
     from rsp_engine.model.state import StateData
@@ -58,27 +59,30 @@ class _Part:
         self.split = split
         self.how = how
         self.taken = 0
+        """How many items are merged; of a source that is read here, how many elements."""
         self.since = since
         """The latest time in the source before this split."""
         self.reached = since
         """The latest time in the source before the head."""
-        self._items = iter(items)
+        self.items = iter(items)
         self._head: Waiting | None = None
 
     def head(self) -> Waiting | None:
         """Return the next item; None at the end."""
         if self._head is None:
-            self._head = next(self._items, None)
+            self._head = next(self.items, None)
         return self._head
 
     def take(self) -> None:
         """Advance to the item after the head."""
+        taken = 1
         if isinstance(self._head, Segment):
             self.reached = max(self.reached, self._head.high)
+            taken = self._head.elements if self.how == "rest" else 1
         elif isinstance(self._head, Element):
             self.reached = max(self.reached, self._head.timestamp)
         self._head = None
-        self.taken += 1
+        self.taken += taken
 
     def time(self, head: Waiting) -> float:
         """Return the time at which the head is merged: no earlier than what is before it."""
@@ -119,7 +123,10 @@ class _Progress:
 
     def time(self) -> float | None:
         """Return the time at which its next item or its end is merged; None if not known yet."""
-        head = self.head()
+        return self.time_of(self.head())
+
+    def time_of(self, head: Waiting | None) -> float | None:
+        """Return `time()`, given the head."""
         if head is not None:
             return self.parts[0].time(head)
         return max(self.high, self.reached) if self.has_ended else None
@@ -135,20 +142,20 @@ class SplitMerger:
     def __init__(
         self,
         sources: Mapping[str, Sequence[ElementSource]],
-        splittable: frozenset[int],
+        here: Mapping[int, SplitReducer | None],
         frames: Mapping[tuple[int, int], TimeFrame],
         names: Mapping[str, ElementNames],
         max_delay: int,
     ) -> None:
-        """Set up the sources; those in `splittable` are read in splits, the others here."""
-        opened = [(stream, source) for stream, bound in sources.items() for source in bound]
-        self._sources = [_Progress(*each) for each in opened]
-        for number, progress in enumerate(self._sources):
-            if number not in splittable:
-                self._read_rest(progress, None)
+        """Set up the sources, some of which are read `here`, with the reducer of their batches."""
         self._frames = frames
         self._names = names
         self._max_delay = max_delay
+        opened = [(stream, source) for stream, bound in sources.items() for source in bound]
+        self._sources = [_Progress(*each) for each in opened]
+        self._reducers = here
+        for number in here:
+            self._read_rest(number, None)
 
     def wants(self, number: int) -> bool:
         """Return whether a source has nothing left to merge until another split of it is added."""
@@ -169,10 +176,9 @@ class SplitMerger:
         if progress.is_silent:
             return
         if reduced.lasts:
-            self._read_rest(progress, Split(split.start, None, split.line))
+            self._read_rest(number, Split(split.start, None, split.line))
             return
-        is_usable = reduced.trouble is None and self._is_in_time(progress, reduced)
-        is_usable = is_usable and self._has_new_names(progress, reduced)
+        is_usable = self._is_usable(progress, reduced, progress.high)
         self._enqueue(progress, split, reduced.items if is_usable else None)
 
     def end(self, number: int) -> None:
@@ -206,43 +212,62 @@ class SplitMerger:
     def items(
         self, at_most: float = inf, is_enough: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[str, Item | Silence | None, ElementSource | None]]:
-        """Yield merged items, as `merge_sources` does; at most `at_most` elements read here.
+        """Yield the name of a stream, the next item of one of its sources, and that source.
 
-        It ends where a source needs another split first, or when `is_enough()`. A stream whose
-        sources are all silent yields a `Silence` first.
+        At the end of a stream, item and source are None. A stream whose sources are all silent
+        yields a `Silence` first. The items end after about `at_most` elements that are read here,
+        where a source needs another split first, or when `is_enough()`.
         """
         for stream in dict.fromkeys(progress.stream for progress in self._sources):
             open_sources = [p for p in self._sources if p.stream == stream and not p.is_exhausted()]
             if open_sources and all(p.is_silent for p in open_sources):
                 yield stream, Silence(), open_sources[0].source
-        while (progress := self._first()) is not None:
-            head = progress.head()
-            if head is None:
-                progress.is_over = True
-                if all(p.is_over for p in self._sources if p.stream == progress.stream):
-                    yield progress.stream, None, None
-                continue
-            part = progress.parts[0]
-            if part.how == "rest" and isinstance(head, Element):
-                if at_most <= 0:
+        while (first := self._first()) is not None:
+            progress, until = first
+            while not progress.is_over:
+                head = progress.head()
+                time = progress.time_of(head)
+                if time is None or time > until:
+                    break
+                if head is None:
+                    progress.is_over = True
+                    if all(p.is_over for p in self._sources if p.stream == progress.stream):
+                        yield progress.stream, None, None
+                    continue
+                part = progress.parts[0]
+                if part.how == "rest" and isinstance(head, Segment | Element):
+                    if at_most <= 0:
+                        return
+                    at_most -= head.elements if isinstance(head, Segment) else 1
+                part.take()
+                yield progress.stream, _item(head), progress.source
+                if is_enough():
                     return
-                at_most -= 1
-            part.take()
-            yield progress.stream, _item(head), progress.source
-            if is_enough():
-                return
 
-    def _first(self) -> _Progress | None:
-        """Return the source that is behind the others; None if one needs another split first."""
+    def _first(self) -> tuple[_Progress, float] | None:
+        """Return the source that is behind the others, and the time up to which it is.
+
+        Return None if a source needs another split first.
+        """
         left = self._left()
         times = [time for p in left if (time := p.time()) is not None]
         if not left or len(times) < len(left):
             return None
-        return left[times.index(min(times))]
+        first = times.index(min(times))
+        # Of equal times, that of the source that was bound first goes first; times are integers.
+        until = min([*(time - 1 for time in times[:first]), *times[first + 1 :]], default=inf)
+        return left[first], until
 
-    def _is_in_time(self, progress: _Progress, reduced: ReducedSplit) -> bool:
+    def _is_usable(self, progress: _Progress, reduced: ReducedSplit, high: float) -> bool:
+        """Return whether what was reduced after the time `high` can be taken as it is.
+
+        Elements with blank nodes are remembered: none of them may equal an earlier one.
+        """
+        is_reduced = reduced.trouble is None and self._is_in_time(reduced, high)
+        return is_reduced and self._names[progress.stream].meet(reduced.names)
+
+    def _is_in_time(self, reduced: ReducedSplit, high: float) -> bool:
         """Return whether no element is late for a window."""
-        high = progress.high
         for item in reduced.items:
             if isinstance(item, SplitLetter):
                 continue
@@ -253,10 +278,6 @@ class SplitMerger:
                 return False
             high = max(high, item.high)
         return True
-
-    def _has_new_names(self, progress: _Progress, reduced: ReducedSplit) -> bool:
-        """Remember elements with blank nodes, and return whether no equal one came before."""
-        return self._names[progress.stream].meet(reduced.names)
 
     def _enqueue(
         self, progress: _Progress, split: Split, reduced: Sequence[Segment | SplitLetter] | None
@@ -277,16 +298,43 @@ class SplitMerger:
         assert isinstance(progress.source, Splittable), "it was split"  # noqa: S101
         return list(progress.source.part(split))
 
-    def _read_rest(self, progress: _Progress, split: Split | None, taken: int = 0) -> None:
-        """Read a source here from a split on to its end, or all of it; skip the items `taken`."""
+    def _read_rest(self, number: int, split: Split | None, taken: int = 0) -> None:
+        """Read a source here from a split on to its end, or all of it; skip `taken` elements."""
+        progress = self._sources[number]
         source = progress.source
         if split is not None:
             assert isinstance(source, Splittable), "it was split"  # noqa: S101
             source = source.part(split)
-        items = islice(iter(source), taken, None)
-        progress.parts.append(_Part(split, items, "rest", progress.high))
-        progress.parts[-1].taken = taken
+        part = _Part(split, (), "rest", progress.high)
+        part.taken = taken
+        reducer = self._reducers.get(number)
+        if reducer is None or not isinstance(source, InBatches):
+            part.items = islice(iter(source), taken, None)
+        else:
+            part.items = self._reduced(progress, part, source, reducer)
+        progress.parts.append(part)
         progress.has_ended = True
+
+    def _reduced(
+        self, progress: _Progress, part: _Part, source: InBatches, reducer: SplitReducer
+    ) -> Iterator[Waiting]:
+        """Yield the items of a source that is read here, after those taken; reduce its batches.
+
+        A batch is reduced when all before it is merged: so it is known which elements are late.
+        """
+        skipped = part.taken
+        for item in source.batches():
+            if not isinstance(item, ElementBatch):
+                if skipped == 0:
+                    yield item
+                skipped = max(0, skipped - 1)
+            elif skipped:
+                yield from islice(item, skipped, None)
+                skipped = max(0, skipped - len(item))
+            else:
+                reduced = reducer.reduce_batch(item)
+                is_usable = self._is_usable(progress, reduced, part.reached)
+                yield from reduced.items if is_usable else item
 
     def state(self) -> StateData:
         """Return the progress of all sources, as plain data."""
@@ -301,7 +349,7 @@ class SplitMerger:
                 split = None if part["place"] is None else Split(*part["place"])
                 progress.high = _read_time(part["since"])
                 if split is None or part["how"] == "rest":
-                    self._read_rest(progress, split, part["taken"])
+                    self._read_rest(number, split, part["taken"])
                     progress.parts[-1].reached = _read_time(part["reached"])
                     continue
                 is_reduced = part["how"] == "reduced"

@@ -24,7 +24,7 @@ from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.windows import Pane
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyoxigraph import Triple
 
@@ -100,15 +100,28 @@ class SplitReducer:
         starts = np.arange(len(times) + 1)
         return ReducedSplit([s for _, s in self._segments(times, starts, lines.begins, packs)])
 
+    def reduce_batch(self, batch: ElementBatch) -> ReducedSplit:
+        """Reduce a batch of a source that cannot be split."""
+        names = ElementNames(self._stream)
+        try:
+            elements = _read((batch,), None, self._number)
+        except TripleTermError as error:
+            return ReducedSplit(trouble=str(error))
+        return self._reduce_read(elements, names)
+
     def _reduce_elements(self, part: SplitPart) -> ReducedSplit:
         names = ElementNames(self._stream)
         is_scoped = part.blank_node_scope == "element"
+        items = part.batches() if isinstance(part, InBatches) else iter(part)
         try:
-            elements = _read(part, names if is_scoped else None, self._number)
+            elements = _read(items, names if is_scoped else None, self._number)
         except TripleTermError as error:
             return ReducedSplit(trouble=str(error))
         if part.leans_on_others:
             return ReducedSplit(trouble="other splits state its timestamps", lasts=True)
+        return self._reduce_read(elements, names)
+
+    def _reduce_read(self, elements: _Elements, names: ElementNames) -> ReducedSplit:
         times = np.array(elements.timestamps, dtype=np.int64)
         if any(frame.is_before_t0(int(times.min())) for frame in self._frames if len(times)):
             return ReducedSplit(trouble="an element is before t0")
@@ -179,18 +192,19 @@ class _Elements:
     letters: list[tuple[int, DeadLetter]] = field(default_factory=list)
 
 
-def _read(part: SplitPart, names: ElementNames | None, stream: int) -> _Elements:
+def _read(
+    items: Iterable[ElementBatch | Element | DeadLetter], names: ElementNames | None, stream: int
+) -> _Elements:
     read = _Elements()
-    items = part.batches() if isinstance(part, InBatches) else iter(part)
     for item in items:
         if isinstance(item, DeadLetter):
             read.letters.append((len(read.timestamps), item))
         elif isinstance(item, ElementBatch):
             offset = len(read.triples)
             read.timestamps.extend(item.timestamps)
-            read.starts.extend(offset + start for start in item.starts[1:])
+            read.starts.extend([offset + start for start in item.starts[1:]])
             triples = canonical_triples(item.triples)
-            has_labels = any(b"_:" in raw for raw in item.raws)
+            has_labels = b"_:" in b"".join(item.raws)
             read.triples.extend(within_stream(triples, stream) if has_labels else triples)
         else:
             read.timestamps.append(item.timestamp)

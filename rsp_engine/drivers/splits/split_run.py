@@ -1,10 +1,10 @@
-"""A run over splits: the part that is common to all drivers that read in micro-batches.
+"""A run over splits: the part that is common to all drivers.
 
     plan     which splits to read next: a few of each source that has nothing left to merge
     reduce   read a split, and reduce it to segments: in any process, many at once
     merge    merge the reduced splits, and let the queries answer what is due
 
-The answers are those of the local driver, whatever the splits are.
+The answers do not depend on the splits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from rsp_engine.drivers.local import LocalDriver
+from rsp_engine.drivers.intake import Intake
 from rsp_engine.drivers.splits.pushdown import Pushdown, pushdowns
 from rsp_engine.drivers.splits.split_merger import SplitMerger
 from rsp_engine.drivers.splits.split_reducer import ReducedSplit, SplitReducer
@@ -52,10 +52,17 @@ class StreamTask(NamedTuple):
     is_in_order: bool = False
     """Whether queries need every element in order: then splits are read where they are merged."""
 
+    @property
+    def is_split(self) -> bool:
+        """Whether the source is read in splits; else the merger reads its batches."""
+        return self.source.can_be_cut
+
     def reducer(self) -> SplitReducer | UnreadSplit:
         """Return the reducer of the splits."""
-        if self.is_in_order:
-            return UnreadSplit()
+        return UnreadSplit() if self.is_in_order else self.split_reducer()
+
+    def split_reducer(self) -> SplitReducer:
+        """Return a reducer of splits or batches that need not be in order."""
         return SplitReducer(self.stream, self.number, self.pushdowns, self.frames, self.max_delay)
 
 
@@ -79,8 +86,9 @@ class SplitRun:
         replay_clock: ReplayClock | None = None,
     ) -> None:
         self._steps = steps
-        self._driver = LocalDriver(steps, sources, dead_letter, max_delay, replay_clock)
-        self.tasks = dict(_tasks(steps, sources, max_delay))
+        self._intake = Intake(steps, sources, dead_letter, max_delay, replay_clock)
+        tasks = dict(_tasks(steps, sources, max_delay))
+        self.tasks = {number: task for number, task in tasks.items() if task.is_split}
         """The sources that are read in splits, by number."""
         frames = {
             (step, number): scan.frame
@@ -88,9 +96,14 @@ class SplitRun:
             for number, scan in enumerate(each.plan.scans)
             if isinstance(scan.frame, TimeFrame)
         }
-        names = self._driver.names
-        self._merger = SplitMerger(sources, frozenset(self.tasks), frames, names, max_delay)
+        names = self._intake.names
         self._reducers: dict[int, SplitReducer | UnreadSplit] = {}
+        here = {
+            number: tasks[number].split_reducer() if number in tasks else None
+            for number in range(sum(map(len, sources.values())))
+            if number not in self.tasks
+        }
+        self._merger = SplitMerger(sources, here, frames, names, max_delay)
         self._live = {
             number: task.source
             for number, task in self.tasks.items()
@@ -100,11 +113,11 @@ class SplitRun:
     @property
     def counts(self) -> Counts:
         """How many elements, triples and answers have passed through the run so far."""
-        return self._driver.counts
+        return self._intake.counts
 
     def watermarks(self) -> dict[str, float]:
         """Return the watermark of each query. Other threads may call this."""
-        return self._driver.watermarks()
+        return self._intake.watermarks()
 
     @property
     def is_done(self) -> bool:
@@ -194,7 +207,7 @@ class SplitRun:
         """
         for number, split, reduced in splits:
             self._merger.add(number, split, reduced)
-        yield from self._driver.take(self._merger.items(at_most, is_enough))
+        yield from self._intake.take(self._merger.items(at_most, is_enough))
 
     def ended(self) -> list[int]:
         """Return the numbers of the sources that have no more splits."""
@@ -208,7 +221,7 @@ class SplitRun:
     def state(self) -> StateData:
         """Return the state of the run, as plain data, between two merges."""
         return {
-            "driver": self._driver.state(),
+            "driver": self._intake.state(),
             "gathering": self._merger.state(),
             "steps": {str(number): step.state() for number, step in enumerate(self._steps)},
         }
@@ -218,7 +231,7 @@ class SplitRun:
         for number, source in self._live.items():
             if number in planned:
                 source.go_on(planned[number])
-        self._driver.restore(state["driver"])
+        self._intake.restore(state["driver"])
         for number, step in enumerate(self._steps):
             step.restore(state["steps"][str(number)])
         self._merger.restore(state["gathering"], self.reduce)
@@ -227,7 +240,7 @@ class SplitRun:
 def _tasks(
     steps: Sequence[Step], sources: Mapping[str, Sequence[ElementSource]], max_delay: int
 ) -> Iterator[tuple[int, StreamTask]]:
-    """Yield the tasks of the sources that can be split or are live, by the number of the source.
+    """Yield the tasks of the sources that can be split or read in batches, by their number.
 
     Count windows, queries of pairs, and queries that read the answers of others need every element
     in order.
@@ -242,7 +255,7 @@ def _tasks(
     number = 0
     for stream_number, (stream, bound) in enumerate(sources.items()):
         for source in bound:
-            if stream in scanned and isinstance(source, Splittable) and source.can_be_cut:
+            if stream in scanned and isinstance(source, Splittable):
                 pushed = tuple(pushdowns(plans, stream))
                 task = StreamTask(source, stream, stream_number, pushed, frames, max_delay)
                 yield number, task

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import sub
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from rsp_engine.model.streams import Element, Lane
+from rsp_engine.model.streams import Element
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,16 +42,6 @@ class ElementBatch:
         triples = tuple(self.triples[self.starts[index] : self.starts[index + 1]])
         timestamp, position = self.timestamps[index], self.positions[index]
         return Element(timestamp, triples, self.source, position, self.raws[index])
-
-    def lane(self, indices: range) -> Lane:
-        """Return the timestamps and the numbers of triples of a range of elements.
-
-        >>> ElementBatch("a.nq", [10, 20], [], [0, 2, 3], [1, 2], [b"#", b"#"]).lane(range(2))
-        Lane(timestamps=[10, 20], sizes=[2, 1])
-        """
-        starts = self.starts[indices.start : indices.stop + 1]
-        sizes = list(map(sub, starts[1:], starts))
-        return Lane(self.timestamps[indices.start : indices.stop], sizes)
 
     def __iter__(self) -> Iterator[Element]:
         return map(self.__getitem__, range(len(self)))

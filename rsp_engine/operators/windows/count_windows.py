@@ -18,7 +18,7 @@ import numpy as np
 from rsp_engine.model.answers import Interval
 from rsp_engine.model.terms.ntriples import read_triples, triples_text
 from rsp_engine.model.windows import Pane, TimeFrame
-from rsp_engine.operators.windows.scan import NO_LANE, PASSED, Refusal
+from rsp_engine.operators.windows.scan import PASSED, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pyoxigraph import Triple
 
     from rsp_engine.model.state import StateData
-    from rsp_engine.model.streams import Lane
     from rsp_engine.model.windows import CountFrame
     from rsp_engine.operators.sparql.pane_matcher import Matched, Matcher
     from rsp_engine.operators.windows.element_solutions import Describing
@@ -60,16 +59,12 @@ class CountScan:
         timestamp: int,
         triples: Sequence[Triple],
         watermark: float,
-        lane: Lane | None = None,
     ) -> Refusal | None:
         """Let an element wait until no other can precede it."""
         refusal = self._order.take(timestamp, triples, watermark)
         if refusal is None:
             self.has_news = self.has_news or self._may_be_full()
         return refusal
-
-    def lane(self, watermark: float) -> tuple[float, float]:
-        return NO_LANE
 
     def settle(self, watermark: float) -> None:
         """Count the elements that no other can precede; the rest waits for a later watermark."""

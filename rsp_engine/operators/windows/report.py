@@ -97,15 +97,6 @@ class Report:
                 return True
         return False
 
-    def quiet_until(self) -> float:
-        """Return the largest watermark that, by a quick check, makes no evaluation due.
-
-        It is valid until the `has_news` of a scan becomes true.
-        """
-        if any(scan.has_news for scan in self._scans):
-            return -inf
-        return self._nothing_before - 1 if self._reports_at else self._nothing_before
-
     def waits_for(self, watermark: float) -> float:
         """Return the watermark up to which no more instants will be reported."""
         if self._waiting is None or watermark == inf:

@@ -8,7 +8,6 @@ windows in order. (RSP-QL: Dell'Aglio, Della Valle, Calbimonte, Corcho: RSP-QL s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -18,13 +17,11 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Interval
     from rsp_engine.model.state import StateData
-    from rsp_engine.model.streams import Lane
 
 __all__ = [
     "BEFORE_T0",
     "BETWEEN_WINDOWS",
     "LATE",
-    "NO_LANE",
     "PASSED",
     "Contents",
     "Refusal",
@@ -44,8 +41,6 @@ LATE = Refusal("late: all its windows are closed")
 PASSED = Refusal("late: elements after it have been counted")
 BEFORE_T0 = Refusal("before t0: it is before the first window")
 BETWEEN_WINDOWS = Refusal("it falls between two windows", is_fault=False)
-NO_LANE = inf, -inf
-"""The empty interval: no two elements can be taken together."""
 
 
 class Contents(Protocol):
@@ -72,19 +67,8 @@ class Scan(Contents, Protocol):
         timestamp: int,
         triples: Sequence[Triple],
         watermark: float,
-        lane: Lane | None = None,
     ) -> Refusal | None:
-        """Take an element, or return why it is rejected.
-
-        With a `lane`, the triples are those of all its elements, and the timestamp is that of the
-        first.
-        """
-
-    def lane(self, watermark: float) -> tuple[float, float]:
-        """Return the interval `(after, up to]` in which elements can be taken together as a lane.
-
-        It is the pane of the previous element: its elements all go into the same open windows.
-        """
+        """Take an element, or return why it is rejected."""
 
     def settle(self, watermark: float) -> None:
         """Advance the watermark: no earlier element will arrive."""

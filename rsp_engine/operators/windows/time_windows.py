@@ -14,7 +14,7 @@ from rsp_engine.model.terms.ntriples import read_rows, read_triples, triples_tex
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.scoring.exact_scores import NumberKind
 from rsp_engine.operators.sparql.pane_matcher import Matched
-from rsp_engine.operators.windows.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE, NO_LANE, Refusal
+from rsp_engine.operators.windows.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rsp_engine.model.answers import Interval
     from rsp_engine.model.arrays import Integers
     from rsp_engine.model.state import StateData
-    from rsp_engine.model.streams import Lane
     from rsp_engine.model.windows import TimeFrame
     from rsp_engine.operators.sparql.pane_matcher import Matcher
     from rsp_engine.operators.windows.element_solutions import Describing
@@ -55,7 +54,6 @@ class TimeScan:
         timestamp: int,
         triples: Sequence[Triple],
         watermark: float,
-        lane: Lane | None = None,
     ) -> Refusal | None:
         """Put an element into its pane, restricted to those of its windows that are still open."""
         shift = self._shift
@@ -94,16 +92,6 @@ class TimeScan:
             self._written[pane] = WrittenTriples()
         else:
             self._panes[pane].clear()
-
-    def lane(self, watermark: float) -> tuple[float, float]:
-        """Return the edges of the previous element's pane, if all its windows are open.
-
-        Elements of that pane keep its windows open, because the watermark never exceeds the
-        timestamp of the element that raises it.
-        """
-        if watermark + self._shift > self._until:
-            return NO_LANE
-        return self._low - self._shift, self._high - self._shift
 
     def _pane(self, pane: Pane) -> _PaneTriples:
         if pane not in self._panes:
@@ -212,11 +200,10 @@ class ElementScan(TimeScan):
         timestamp: int,
         triples: Sequence[Triple],
         watermark: float,
-        lane: Lane | None = None,
     ) -> Refusal | None:
         refusal = super().take(timestamp, triples, watermark)
         if refusal is None:
-            _elements(self._target).sizes.extend((len(triples),) if lane is None else lane.sizes)
+            _elements(self._target).sizes.append(len(triples))
         return refusal
 
     def sizes(self, pane: Pane) -> Sequence[int]:
@@ -243,12 +230,10 @@ class DescribedScan(ElementScan):
         timestamp: int,
         triples: Sequence[Triple],
         watermark: float,
-        lane: Lane | None = None,
     ) -> Refusal | None:
-        refusal = super().take(timestamp, triples, watermark, lane)
+        refusal = super().take(timestamp, triples, watermark)
         if refusal is None:
-            times = (timestamp,) if lane is None else lane.timestamps
-            _described(self._target).times.extend(times)
+            _described(self._target).times.append(timestamp)
         return refusal
 
     def put(self, pane: Pane, triples: Sequence[Triple]) -> None:
@@ -295,12 +280,10 @@ class TimedScan(ElementScan):
         timestamp: int,
         triples: Sequence[Triple],
         watermark: float,
-        lane: Lane | None = None,
     ) -> Refusal | None:
-        refusal = super().take(timestamp, triples, watermark, lane)
+        refusal = super().take(timestamp, triples, watermark)
         if refusal is None:
-            times = [timestamp] * len(triples) if lane is None else lane.times()
-            _timed(self._target).times.extend(times)
+            _timed(self._target).times.extend([timestamp] * len(triples))
         return refusal
 
     def put_matched(self, pane: Pane, matched: Matched) -> None:

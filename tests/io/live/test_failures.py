@@ -160,7 +160,7 @@ def _quiet(caplog):
 
 def test_a_recorded_stream_is_read_to_its_end_beside_one_that_is_silent(tmp_path, monkeypatch):
     """The driver reads the file a few elements at a time, and no messages arrive meanwhile."""
-    monkeypatch.setattr("rsp_engine.drivers.micro_batch._ITEMS", 3)
+    monkeypatch.setattr("rsp_engine.drivers.local._ITEMS", 3)
     quads = [f"<{EX}s{n}> <{EX}v> {n} <{EX}g/{START + 500 * n}> ." for n in range(20)]
     (tmp_path / "b.trig").write_text("\n".join(_as_trig(quad) for quad in quads))
     with mosquitto(tmp_path) as broker:

@@ -1,4 +1,4 @@
-"""The micro-batch driver with a checkpoint: a run that breaks off resumes, with the same bytes."""
+"""The local driver with a checkpoint: a run that breaks off resumes, with the same bytes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run(folder: Path, at_most: int) -> int:
 
 def test_a_run_that_breaks_off_again_and_again_gives_every_answer_once(tmp_path, monkeypatch):
     """A commit follows every split; some answers are written after the last commit."""
-    monkeypatch.setattr("rsp_engine.drivers.micro_batch._COMMIT_S", 0)
+    monkeypatch.setattr("rsp_engine.drivers.local._COMMIT_S", 0)
     write_stream(tmp_path / "stream.nq")
     expected = texts(made(tmp_path, None))
     pieces = 0
@@ -71,7 +71,7 @@ def test_a_run_that_breaks_off_again_and_again_gives_every_answer_once(tmp_path,
 
 def broken_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run until 13 answers are written, some of them after the last commit; return their file."""
-    monkeypatch.setattr("rsp_engine.drivers.micro_batch._COMMIT_S", 0)
+    monkeypatch.setattr("rsp_engine.drivers.local._COMMIT_S", 0)
     write_stream(folder / "stream.nq")
     assert run(folder, 13) == 13
     return folder / "answers.jsonl"
@@ -118,7 +118,7 @@ def test_dead_letters_that_were_not_written_before_are_refused(tmp_path, monkeyp
 @pytest.mark.parametrize("commits", [0, 1e9])
 def test_a_replay_that_breaks_off_asks_nothing_twice_either(tmp_path, monkeypatch, commits):
     """Commits are as frequent as possible, or only at the end: then much is run again and again."""
-    monkeypatch.setattr("rsp_engine.drivers.micro_batch._COMMIT_S", commits)
+    monkeypatch.setattr("rsp_engine.drivers.local._COMMIT_S", commits)
     write_stream(tmp_path / "stream.nq")
     asked: list[object] = []
     told = Restless._told
@@ -136,7 +136,7 @@ def test_a_replay_that_breaks_off_asks_nothing_twice_either(tmp_path, monkeypatc
 
 
 def test_a_checkpoint_that_cannot_be_written_is_told_and_tried_again(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("rsp_engine.drivers.micro_batch._COMMIT_S", 0)
+    monkeypatch.setattr("rsp_engine.drivers.local._COMMIT_S", 0)
     write_stream(tmp_path / "stream.nq")
     expected = texts(made(tmp_path, None))
     written, calls = Checkpoint.write_state, count()
@@ -163,7 +163,7 @@ def test_a_checkpoint_of_spark_is_not_taken_up(tmp_path):
 
 def test_commits_come_by_time_also_within_a_long_batch(tmp_path, monkeypatch):
     """The file is one split, read in one micro-batch, and services are slow."""
-    monkeypatch.setattr("rsp_engine.drivers.micro_batch._COMMIT_S", 0.05)
+    monkeypatch.setattr("rsp_engine.drivers.local._COMMIT_S", 0.05)
     write_stream(tmp_path / "stream.nq")
     expected = texts(made(tmp_path, None))
     told, written = Restless._told, Checkpoint.write_state

@@ -1,7 +1,8 @@
-"""Lanes: elements taken together give the same answers as one by one, at the same moments."""
+"""Batches: elements reduced together give the same answers as one by one."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -10,19 +11,22 @@ from unittest.mock import patch
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from rsp_engine.drivers.intake import Intake
 from rsp_engine.drivers.local import LocalDriver
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources.files.nquads import NQuads
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
+from tests.drivers.split_runs import RemakeableRun
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rsp_engine.io.sources import BlankNodeScope, ElementSource
-    from rsp_engine.model.streams import DeadLetter, Element
+    from rsp_engine.drivers.splits.segments import Segment
+    from rsp_engine.io.sources import ElementSource
+    from rsp_engine.model.answers import Answer
     from rsp_engine.monitor.run_monitor import Counts
 
 EX = "http://example.org/"
@@ -43,22 +47,10 @@ class Chunks:
 
 
 @dataclass(frozen=True, slots=True)
-class OneByOne:
-    """The same source without batches."""
-
-    source: NQuads
-    blank_node_scope: BlankNodeScope = "stream"
-    name: str = "a.nq"
-
-    def __iter__(self) -> Iterator[Element | DeadLetter]:
-        return iter(self.source)
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
-    """The outcome of a run: answers and dead letters in order, and the counts at each."""
+    """The outcome of a run: answers and dead letters in order, and the counts."""
 
-    happened: list[tuple[object, int]]
+    happened: list[object]
     counts: Counts
 
 
@@ -124,37 +116,48 @@ options = st.builds(
 )
 
 
-def run(asked: list[str], settings: QueryOptions, source: ElementSource, max_delay: int) -> Run:
+def run(
+    asked: list[str],
+    settings: QueryOptions,
+    source: ElementSource,
+    max_delay: int,
+    *,
+    are_split: bool = False,
+) -> Run:
     steps = [Step(plan(check(text), text, "<query>", settings).physical) for text in asked]
-    happened: list[tuple[object, int]] = []
-    driver = LocalDriver(
-        steps,
-        {f"{EX}s": [source]},
-        lambda letter: happened.append((letter, driver.counts.elements)),
-        max_delay,
-    )
-    for answer in driver.run():
-        happened.append((answer, driver.counts.elements))  # noqa: PERF401 - letters come between
+    happened: list[object] = []
+    sources = {f"{EX}s": [source]}
+    made = RemakeableRun(steps, sources, happened.append, max_delay, are_split=are_split)
+    driver = LocalDriver(made)
+    happened.extend(driver.run())
     return Run(happened, driver.counts)
+
+
+@contextmanager
+def noted_segments() -> Iterator[list[Segment]]:
+    """Note the segments that are taken."""
+    segments: list[Segment] = []
+    take = Intake._take_segment
+
+    def noted(intake: Intake, stream: str, segment: Segment) -> Iterator[Answer]:
+        segments.append(segment)
+        return take(intake, stream, segment)
+
+    with patch.object(Intake, "_take_segment", noted):
+        yield segments
 
 
 @examples(40)
 @given(st.data(), options, pieces(), st.integers(0, 12))
-def test_lanes_change_nothing(data, chosen, found, max_delay):
-    """The same answers and dead letters, after the same number of elements, and the same counts."""
+def test_batches_change_nothing(data, chosen, found, max_delay):
+    """The same answers and dead letters, in the same order, and the same counts."""
     number = data.draw(st.integers(1, 2))
     asked = [data.draw(queries(index)) for index in range(number)]
-    taken: list[int] = []
-    together = LocalDriver._take_lane
-
-    def noted(driver, stream, batch, indices, triples):
-        taken.append(len(indices))
-        together(driver, stream, batch, indices, triples)
-
-    with patch.object(LocalDriver, "_take_lane", noted):
-        in_lanes = run(asked, chosen, NQuads(Chunks(found)), max_delay)
-    event(f"{'some' if max(taken, default=0) > 1 else 'no'} elements were taken together")
-    assert in_lanes == run(asked, chosen, OneByOne(NQuads(Chunks(found))), max_delay)
+    with noted_segments() as segments:
+        in_batches = run(asked, chosen, NQuads(Chunks(found)), max_delay, are_split=True)
+    together = max((segment.elements for segment in segments), default=0)
+    event(f"{'some' if together > 1 else 'no'} elements were taken together")
+    assert in_batches == run(asked, chosen, NQuads(Chunks(found)), max_delay)
 
 
 QUERY = f"""PREFIX : <{EX}> SELECT * FROM NAMED WINDOW :w ON :s [RANGE 10ms]
@@ -166,18 +169,15 @@ def source(times: Iterable[int]) -> NQuads:
     return NQuads(Chunks(("".join(lines).encode(),)))
 
 
-def test_elements_of_a_pane_are_taken_together():
-    """0    10    20        [RANGE 10ms STEP 10ms]: of each pane all but the first two elements."""
-    with patch.object(LocalDriver, "_take_lane", autospec=True) as take:
-        run([QUERY], QueryOptions(), source(range(1, 22)), 0)
-    lanes = [(call.args[2], call.args[3]) for call in take.call_args_list]
-    assert [[batch.timestamps[index] for index in indices] for batch, indices in lanes] == [
-        [*range(3, 11)],
-        [*range(13, 21)],
-    ]
+def test_elements_between_two_closing_windows_are_taken_together():
+    """0    10    20        [RANGE 10ms STEP 10ms]: the first and the last may go on elsewhere."""
+    with noted_segments() as segments:
+        run([QUERY], QueryOptions(), source(range(1, 23)), 0, are_split=True)
+    found = [(segment.timestamp, segment.high, segment.elements) for segment in segments]
+    assert found == [(2, 10, 9), (11, 20, 10), (21, 21, 1)]
 
 
-def test_the_watermark_of_a_lane_is_that_of_its_latest_element():
+def test_the_watermark_of_a_segment_is_that_of_its_latest_element():
     """max_delay 15    read: 31 32 33 39 34 15 35    39 closes (10,20], so that 15 is late."""
-    found = run([QUERY], QueryOptions(), source([31, 32, 33, 39, 34, 15, 35]), 15)
+    found = run([QUERY], QueryOptions(), source([31, 32, 33, 39, 34, 15, 35]), 15, are_split=True)
     assert found.counts.dead == {"late": 1}

@@ -1,0 +1,244 @@
+"""The intake: the items of merged sources enter the queries, and the answers that are due leave.
+
+An item is a segment of a split, or a single element. Each goes to every query that reads its
+stream. The answers of a registered CONSTRUCT are the elements of a derived stream, named like the
+query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rsp_engine.drivers.splits.segments import Segment
+from rsp_engine.drivers.splits.split_merger import Silence
+from rsp_engine.errors import BindingError
+from rsp_engine.evaluators.step import due_together
+from rsp_engine.io.blank_nodes import ElementNames, within_stream
+from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
+from rsp_engine.model.answers import Answer, Graph
+from rsp_engine.model.state import check_header, damage_guard, with_header
+from rsp_engine.model.streams import DeadLetter, Element
+from rsp_engine.model.watermarks import Watermarks
+from rsp_engine.model.windows import TimeFrame
+from rsp_engine.monitor.run_monitor import Counts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from pyoxigraph import Triple
+
+    from rsp_engine.drivers.replay_clock import ReplayClock
+    from rsp_engine.drivers.splits.split_merger import Item
+    from rsp_engine.evaluators.step import Step
+    from rsp_engine.io.sources import ElementSource
+    from rsp_engine.model.state import StateData
+
+__all__ = ["Intake"]
+
+
+class Intake:
+    """The intake of a run: its queries, the watermarks of their streams, and its counts."""
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        sources: Mapping[str, Sequence[ElementSource]],
+        dead_letter: Callable[[DeadLetter], None],
+        max_delay: int = 0,
+        replay_clock: ReplayClock | None = None,
+    ) -> None:
+        """Set up the queries and their sources; a `replay_clock` paces the elements."""
+        self.counts = Counts()
+        self._replay_clock = replay_clock
+        self._by_number = steps
+        self._steps = sorted_by_dependency(steps)
+        self._groups = group_by_shared_state(self._steps)
+        self._dead_letter = dead_letter
+        self._max_delay = max_delay
+        streams = [*sources, *(s.plan.feeds for s in steps if s.plan.feeds is not None)]
+        self._watermarks = Watermarks(streams, max_delay)
+        self._has_feeds = any(step.plan.feeds is not None for step in steps)
+        self._readers = {
+            stream: [s for s in self._steps if stream in s.streams] for stream in streams
+        }
+        self._numbers = {stream: number for number, stream in enumerate(sources)}
+        self.names = {stream: ElementNames(stream) for stream in streams}
+        """The names of the blank nodes of elements, by stream."""
+
+    def take(
+        self, items: Iterable[tuple[str, Item | Silence | None, ElementSource | None]]
+    ) -> Iterator[Answer]:
+        """Yield the answers that the items of merged sources make due; it can be called again."""
+        for stream, item, source in items:
+            if self._replay_clock is not None and isinstance(item, Segment | Element):
+                self._replay_clock.wait(item.timestamp)
+            if source is None:
+                self._watermarks.end(stream)
+                yield from self._advance()
+            elif isinstance(item, Silence):
+                self._watermarks.rest(stream)
+                yield from self._advance()
+            elif isinstance(item, Segment):
+                yield from self._take_segment(stream, item)
+            elif isinstance(item, Element):
+                yield from self._take(stream, item, source)
+            elif item is not None:
+                self._set_aside(item)
+
+    def watermarks(self) -> dict[str, float]:
+        """Return the watermark of each query. Other threads may call this."""
+        return {step.plan.name: self._watermarks.seen(step.streams) for step in self._by_number}
+
+    def state(self) -> StateData:
+        """Return the state of the driver without its steps, as plain data, between two items."""
+        content = {
+            "watermarks": self._watermarks.state(),
+            "names": {stream: names.state() for stream, names in self.names.items()},
+            "counts": asdict(self.counts),
+        }
+        return with_header("LocalDriver", self._config(), content)
+
+    def restore(self, state: StateData) -> None:
+        """Resume from a state of the same queries and streams; steps are restored separately."""
+        check_header(state, "LocalDriver", self._config())
+        with damage_guard("the driver"):
+            self._watermarks.restore(state["watermarks"])
+            for stream, names in self.names.items():
+                names.restore(state["names"][stream])
+            for name in asdict(self.counts):
+                setattr(self.counts, name, state["counts"][name])
+
+    def _config(self) -> dict[str, Any]:
+        queries = [step.plan.name for step in self._steps]
+        return {"queries": queries, "streams": list(self.names), "max_delay": self._max_delay}
+
+    def _take(self, stream: str, element: Element, source: ElementSource) -> Iterator[Answer]:
+        yield from self._raise_watermark(stream, element)
+        try:
+            triples = self._with_names(stream, element, source)
+        except TripleTermError as error:
+            self._set_aside(element.set_aside(f"unsupported: {error}"))
+        else:
+            self._offer(stream, element, triples)
+
+    def _take_segment(self, stream: str, segment: Segment) -> Iterator[Answer]:
+        """Take a segment of a split; all windows that hold one of its elements are open."""
+        self.counts.elements += segment.elements
+        self.counts.triples += segment.triples
+        self.counts.between_windows += segment.between_windows
+        if self._watermarks.see(stream, segment.timestamp) and self._may_be_due():
+            yield from self._advance()
+        for content in segment.pane_contents:
+            self._by_number[content.step].put(content.scan, content.pane, content.content)
+        # No window closes after the first element. Earlier ones may be due only now: with the
+        # report `every`, empty windows wait until it is known that they lie between others.
+        if self._watermarks.see(stream, segment.high) and self._may_be_due():
+            yield from self._advance()
+
+    def _raise_watermark(self, stream: str, element: Element) -> Iterator[Answer]:
+        """Raise the watermark to an element, and yield the answers that this makes due."""
+        self.counts.elements += 1
+        self.counts.triples += len(element.triples)
+        if self._watermarks.see(stream, element.timestamp) and self._may_be_due():
+            yield from self._advance()
+
+    def _may_be_due(self) -> bool:
+        """Return whether an answer may be due, by a quick check."""
+        for step in self._steps:
+            if step.may_be_due(self._watermarks.of(step.streams)):
+                return True
+        return self._has_feeds
+
+    def _with_names(self, stream: str, element: Element, source: ElementSource) -> Sequence[Triple]:
+        """Return the triples of an element, with blank nodes named by their scope."""
+        if source.blank_node_scope == "stream":
+            return self._with_stream_labels(stream, element.triples, element.raw)
+        return self.names[stream].rename(element.timestamp, canonical_triples(element.triples))
+
+    def _with_stream_labels(
+        self, stream: str, triples: Sequence[Triple], raw: bytes
+    ) -> Sequence[Triple]:
+        """Return triples whose blank node labels are scoped to the stream; `raw` is their text."""
+        triples = canonical_triples(triples)
+        has_labels = b"_" in raw and b"_:" in raw  # a single byte is much faster to find
+        return within_stream(triples, self._numbers[stream]) if has_labels else triples
+
+    def _offer(self, stream: str, element: Element, triples: Sequence[Triple]) -> None:
+        """Give an element to the queries; it becomes a dead letter if all of them refuse it."""
+        readers = self._readers[stream]
+        refusals = []
+        for step in readers:
+            watermark = self._watermarks.of(step.streams)
+            refusal = step.take(stream, element.timestamp, triples, watermark)
+            if refusal is not None:
+                refusals.append(refusal)
+        if len(refusals) < len(readers):
+            return
+        faults = [refusal.reason for refusal in refusals if refusal.is_fault]
+        if faults:
+            self._set_aside(element.set_aside(faults[0]))
+        else:
+            self.counts.between_windows += 1
+
+    def _set_aside(self, letter: DeadLetter) -> None:
+        kind = letter.reason.partition(":")[0]
+        self.counts.dead[kind] = self.counts.dead.get(kind, 0) + 1
+        self._dead_letter(letter)
+
+    def _advance(self) -> Iterator[Answer]:
+        """Yield the answers that are due, those first that other queries read."""
+        for group in self._groups:
+            watermarks = [self._watermarks.of(step.streams) for step in group]
+            if any(s.may_be_due(w) for s, w in zip(group, watermarks, strict=True)):
+                yield from self._answers(group, watermarks)
+            for step, watermark in zip(group, watermarks, strict=True):
+                if step.plan.feeds is not None:
+                    self._watermarks.raise_to(step.plan.feeds, step.waits_for(watermark))
+
+    def _answers(self, group: Sequence[Step], watermarks: Sequence[float]) -> Iterator[Answer]:
+        for step, answer in due_together(group, watermarks):
+            self.counts.answers += 1
+            self._feed(step, answer)
+            yield answer
+        for stream in {stream for step in group for stream in step.streams}:
+            self._forget_names(stream)
+
+    def _forget_names(self, stream: str) -> None:
+        """Forget the names of elements before all open windows: no equal element can follow."""
+        readers = self._readers[stream]
+        frames = [scan.frame for s in readers for scan in s.plan.scans if scan.stream == stream]
+        ranges = (frame.range for frame in frames if isinstance(frame, TimeFrame))
+        size = max(ranges, default=0)
+        self.names[stream].forget(min(self._watermarks.of(s.streams) for s in readers) - size)
+
+    def _feed(self, step: Step, answer: Answer) -> None:
+        stream = step.plan.feeds
+        if stream is None or not isinstance(answer.content, Graph) or not self._readers[stream]:
+            return
+        text = "".join(f"{triple} .\n" for triple in answer.content.triples)
+        element = Element(answer.window.close, answer.content.triples, stream, 1, text.encode())
+        self._offer(stream, element, self.names[stream].rename(element.timestamp, element.triples))
+
+
+def group_by_shared_state(steps: Sequence[Step]) -> list[list[Step]]:
+    """Group the steps that share state, in the order of the first step of each group."""
+    groups: dict[int, list[Step]] = {}
+    for step in steps:
+        groups.setdefault(id(step if step.shares is None else step.shares), []).append(step)
+    return list(groups.values())
+
+
+def sorted_by_dependency(steps: Iterable[Step]) -> list[Step]:
+    """Sort the steps so that each follows those whose answers it reads; refuse a cycle."""
+    left = list(steps)
+    ordered: list[Step] = []
+    while left:
+        fed = {step.plan.feeds for step in left} - {None}
+        ready = [step for step in left if not fed & set(step.streams)]
+        if not ready:
+            names = ", ".join(sorted(step.plan.name for step in left))
+            raise BindingError(f"these queries read each other's answers in a circle: {names}")
+        ordered += ready
+        left = [step for step in left if step not in ready]
+    return ordered
