@@ -36,7 +36,6 @@ from rsp_engine.drivers.stream_binding import (
 )
 from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.errors import BindingError, render
-from rsp_engine.evaluators.pairs import Skybands
 from rsp_engine.evaluators.plan_identity import plan_identity
 from rsp_engine.evaluators.service.service_plan import ServiceOptions, changes_stream
 from rsp_engine.evaluators.step import Step
@@ -48,6 +47,7 @@ from rsp_engine.io.sources.extent import extent_of
 from rsp_engine.io.sources.live.lifecycle import live_sources
 from rsp_engine.io.sources.live.source import LiveSource
 from rsp_engine.monitor.run_monitor import Counts, Started
+from rsp_engine.operators.pairs.shared_skyband import Skybands
 from rsp_engine.plan.explain.text import explain, query_info
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import QueryPlan, plan
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from rsp_engine.drivers.checkpoint.rewindable import RewindableOutput
     from rsp_engine.drivers.service_binding import Bindable
     from rsp_engine.drivers.spark.driver import SparkDriver
-    from rsp_engine.evaluators.acquatop.config import ArrivalRule
+    from rsp_engine.evaluators.acquatop.evaluator import ArrivalRule
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
     from rsp_engine.io.sources import ElementSource
     from rsp_engine.model.answers import Answer, Graph, Solutions
@@ -419,7 +419,7 @@ class Engine:
     @property
     def forms(self) -> list[Literal["SELECT", "CONSTRUCT", "ASK"]]:
         """The forms of the registered queries, in their order."""
-        return [planned.physical.operator.form for planned in self._plans]
+        return [planned.physical.operator.query.form for planned in self._plans]
 
     def bind(self, stream: str, source: str | ElementSource | Iterable[tuple[int, str]]) -> None:
         """Bind a stream to a source.

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk, AggregateTopkConfig
 from rsp_engine.operators.aggregates.group_scores import GroupScores
-from rsp_engine.operators.aggregates.groups import Grouping, Groups
-from rsp_engine.operators.sparql.pane_matcher import Matcher, Matching
+from rsp_engine.operators.aggregates.groups import Groups
+from rsp_engine.operators.sparql.pane_matcher import Matcher
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
-from rsp_engine.operators.sparql.sparql_query import SparqlConfig, answer_content
+from rsp_engine.operators.sparql.sparql_query import answer_content
 from rsp_engine.operators.windows.count_windows import CountedScan
 from rsp_engine.operators.windows.time_windows import TimedScan
 
@@ -23,54 +23,60 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Store
 
+    from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
     from rsp_engine.model.answers import Graph, Solutions
     from rsp_engine.model.arrays import Floats
     from rsp_engine.model.state import StateData
+    from rsp_engine.operators.aggregates.groups import Grouping
     from rsp_engine.operators.aggregates.pane_partials import Totals
     from rsp_engine.operators.scoring.scoring_function import Scoring
+    from rsp_engine.operators.sparql.pane_matcher import Matching
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
 
 __all__ = ["GroupTopkConfig", "GroupTopkEvaluator"]
 
 
 @dataclass(frozen=True, slots=True)
-class GroupTopkConfig(SparqlConfig):
-    """The text is that of the general path, and defines what the query means.
+class GroupTopkConfig:
+    """`scoring` is F over the variable of the aggregate, and `scored` the query for F as a term.
 
-    `scoring` is F over the variable of the aggregate, and `scored` the query for F as a term; None
-    if F is the aggregate itself. `projected` is the query for the rows: see `Projector`.
+    `scored` is None if F is the aggregate itself. `projected` is the query for the rows: see
+    `Projector`.
     """
 
     tag: ClassVar[str] = "Aggregated"
+    scan_kind: ClassVar[ScanKind] = "solutions"
 
-    matching: Matching | None = None
-    grouping: Grouping | None = None
-    projected: SparqlConfig | None = None
-    scoring: Scoring | None = None
-    scored: SparqlConfig | None = None
-    descending: bool = True
-    k: int = 1
-    offset: int = 0
+    query: SparqlConfig
+    matching: Matching
+    grouping: Grouping
+    projected: SparqlConfig | None
+    scoring: Scoring
+    scored: SparqlConfig | None
+    descending: bool
+    k: int
+    offset: int
+
+    def evaluator(self, context: EvaluatorContext) -> GroupTopkEvaluator:
+        """Return the evaluator of a run."""
+        return GroupTopkEvaluator(self, context.store())
 
 
 class GroupTopkEvaluator:
     """Ranks groups per window. Memory: the solutions of open windows, partials of their panes."""
 
     def __init__(self, config: GroupTopkConfig, store: Store) -> None:
-        assert config.matching is not None, "the planner sets matching"  # noqa: S101
-        assert config.grouping is not None, "the planner sets grouping"  # noqa: S101
         self.config = config
         self.may_give_blank_nodes = False
         self._matcher = Matcher(config.matching, store)
-        self._projector = Projector(config, config.projected)
+        self._projector = Projector(config.query, config.projected)
         topk = AggregateTopkConfig(config.k, function=config.grouping.function)
         self._group(AggregateTopk(topk, streaming=self._scored))
 
     def _group(self, aggregates: AggregateTopk) -> None:
         """Connect the groups and their scores with an operator."""
         config = self.config
-        assert config.grouping is not None, "the planner sets grouping"  # noqa: S101
-        assert config.scoring is not None, "the planner sets scoring"  # noqa: S101
         self._aggregates = aggregates
         self._groups = Groups(config.grouping, self._matcher.config, aggregates)
         self._scores = GroupScores(
@@ -95,7 +101,7 @@ class GroupTopkEvaluator:
         best = self._groups.bindings(ranking.keys[self.config.offset :].tolist())
         rows = self._projector.rows(best, now)
         self.may_give_blank_nodes |= holds_blank_nodes(rows)
-        return answer_content(self.config, rows)
+        return answer_content(self.config.query, rows)
 
     def state(self) -> StateData:
         """Return the state as plain data."""

@@ -39,17 +39,18 @@ from rsp_engine.operators.incomplete.oracle import IncompleteOracle
 from rsp_engine.operators.incomplete.sla import SLA
 from rsp_engine.operators.scoring.term_scores import are_numbers
 from rsp_engine.operators.sparql.pane_matcher import Matcher
-from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 from rsp_engine.operators.windows.count_windows import CountScan
 from rsp_engine.operators.windows.time_windows import TimeScan
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
+    from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
     from rsp_engine.model.answers import Boolean, Graph, Solutions
     from rsp_engine.model.state import StateData
     from rsp_engine.operators.incomplete.observations import IncompleteOperator, ScoreAggregate
     from rsp_engine.operators.sparql.pane_matcher import Matching, SolutionTuple
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
 
 __all__ = ["Algorithm", "Attribute", "IncompleteConfig", "IncompleteEvaluator"]
@@ -78,24 +79,30 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
-class IncompleteConfig(SparqlConfig):
-    """The text is that of the general path, and defines what the query means.
+class IncompleteConfig:
+    """`algorithm` finds the top k objects; the approximate one keeps at most `bound` instances.
 
-    `algorithm` finds the top k objects; the approximate one keeps at most `bound` instances, if
-    set. `function` aggregates the values of different attributes, `repeats` those of the same
-    attribute. `streams` are the streams of the attributes.
+    `function` aggregates the values of different attributes, `repeats` those of the same attribute.
+    `streams` are the streams of the attributes. Without a `bound`, the number of instances is not
+    limited.
     """
 
     tag: ClassVar[str] = "Collected"
+    scan_kind: ClassVar[ScanKind] = "triples"
 
-    windows: tuple[str, ...] = ()
-    streams: tuple[str, ...] = ()
-    attributes: tuple[Attribute, ...] = ()
-    function: ScoreAggregate = "sum"
-    repeats: ScoreAggregate = "sum"
-    k: int = 1
-    algorithm: Algorithm = "EAA"
-    bound: int | None = None
+    query: SparqlConfig
+    windows: tuple[str, ...]
+    streams: tuple[str, ...]
+    attributes: tuple[Attribute, ...]
+    function: ScoreAggregate
+    repeats: ScoreAggregate
+    k: int
+    algorithm: Algorithm
+    bound: int | None
+
+    def evaluator(self, context: EvaluatorContext) -> IncompleteEvaluator:
+        """Return the evaluator of a run. Static graphs are not loaded: the query reads none."""
+        return IncompleteEvaluator(self)
 
     @property
     def is_approximate(self) -> bool:
@@ -118,7 +125,7 @@ class IncompleteEvaluator:
 
     def __init__(self, config: IncompleteConfig) -> None:
         self.config = config
-        self.may_give_blank_nodes = config.template is not None
+        self.may_give_blank_nodes = config.query.template is not None
         self._matchers = [Matcher(each.matching, ox.Store()) for each in config.attributes]
         self._general: SparqlEvaluator | None = None
         # The assumed bounds per attribute: the largest value, and the values of an object.
@@ -272,7 +279,7 @@ class IncompleteEvaluator:
                 for part in each.parts:
                     if part in contents[attribute.scan]:
                         shown[attribute.scan].setdefault(part, []).extend(triples)
-        general = SparqlEvaluator(self.config, ox.Store(), self.config.windows)
+        general = SparqlEvaluator(self.config.query, ox.Store(), self.config.windows)
         answer = general.answer([_PartialContent(sorted(each.items())) for each in shown], now)
         self.may_give_blank_nodes |= general.may_give_blank_nodes
         return answer
@@ -280,7 +287,7 @@ class IncompleteEvaluator:
     def _whole(self, scans: Sequence[Scan], now: int) -> Solutions | Graph | Boolean:
         """Evaluate the query over the whole content of the windows."""
         if self._general is None:
-            self._general = SparqlEvaluator(self.config, ox.Store(), self.config.windows)
+            self._general = SparqlEvaluator(self.config.query, ox.Store(), self.config.windows)
         answer = self._general.answer(scans, now)
         self.may_give_blank_nodes |= self._general.may_give_blank_nodes
         return answer

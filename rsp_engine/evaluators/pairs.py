@@ -22,61 +22,53 @@ from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.pairs.continuous import ContinuousAnswer
-from rsp_engine.operators.pairs.shared_skyband import PairShape, SharedSkyband
 from rsp_engine.operators.sparql.pane_matcher import Matcher
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
-from rsp_engine.operators.sparql.sparql_query import SparqlConfig, answer_content
-from rsp_engine.operators.windows.element_solutions import Describing, ElementBlock
+from rsp_engine.operators.sparql.sparql_query import answer_content
+from rsp_engine.operators.windows.element_solutions import Describing
 from rsp_engine.operators.windows.time_windows import TimedScan
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
+    from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
     from rsp_engine.model.answers import Boolean, Graph, Row, Solutions
     from rsp_engine.model.state import StateData
+    from rsp_engine.operators.pairs.shared_skyband import PairShape, Skybands
     from rsp_engine.operators.sparql.pane_matcher import SolutionTuple
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
+    from rsp_engine.operators.windows.element_solutions import ElementBlock
     from rsp_engine.operators.windows.scan import Scan
 
-__all__ = ["PairsConfig", "PairsEvaluator", "Skybands"]
+__all__ = ["PairsConfig", "PairsEvaluator"]
 
 
 @dataclass(frozen=True, slots=True)
-class PairsConfig(SparqlConfig):
-    """The text is that of the general path, and defines what the query means.
+class PairsConfig:
+    """The answer of a window of `size` is its top k pairs without the first `offset`.
 
-    The answer of a window of `size` is its top k pairs without the first `offset`. `names` are the
-    variables of the first object, then of the second; `why` states whether the score is global. A
-    window that the skyband cannot answer is evaluated as a whole, over the solutions of its
-    elements for `blocks`, if there are any.
+    `names` are the variables of the first object, then of the second; `why` states whether the
+    score is global. A window that the skyband cannot answer is evaluated as a whole, over the
+    solutions of its elements for `blocks`, if there are any.
     """
 
     tag: ClassVar[str] = "Pairs"
+    scan_kind: ClassVar[ScanKind] = "timed triples"
 
-    shape: PairShape | None = None
-    names: tuple[str, ...] = ()
-    projected: SparqlConfig | None = None
-    blocks: tuple[ElementBlock, ...] = ()
-    k: int = 1
-    offset: int = 0
-    size: int = 1
-    why: str = ""
+    query: SparqlConfig
+    shape: PairShape
+    names: tuple[str, ...]
+    projected: SparqlConfig | None
+    blocks: tuple[ElementBlock, ...]
+    k: int
+    offset: int
+    size: int
+    why: str
 
-
-class Skybands:
-    """The skybands shared by queries: one for each shape."""
-
-    def __init__(self) -> None:
-        self._skybands: list[SharedSkyband] = []
-
-    def of(self, config: PairsConfig) -> SharedSkyband:
-        """Return the skyband for a query, enlarged to its k and window size."""
-        assert config.shape is not None, "the planner sets shape"  # noqa: S101
-        skyband = next((each for each in self._skybands if each.shape == config.shape), None)
-        if skyband is None:
-            skyband = SharedSkyband(config.shape)
-            self._skybands.append(skyband)
-        skyband.want(config.k, config.size)
-        return skyband
+    def evaluator(self, context: EvaluatorContext) -> PairsEvaluator:
+        """Return the evaluator of a run."""
+        [window] = context.windows
+        return PairsEvaluator(self, context.store(), window, context.skybands)
 
 
 class PairsEvaluator:
@@ -85,15 +77,14 @@ class PairsEvaluator:
     def __init__(
         self, config: PairsConfig, store: ox.Store, window: str, skybands: Skybands
     ) -> None:
-        assert config.shape is not None, "the planner sets shape"  # noqa: S101
         self.config = config
         self.may_give_blank_nodes = False
-        self.skyband = skybands.of(config)
+        self.skyband = skybands.of(config.shape, config.k, config.size)
         """The skyband, which other queries may share."""
         self._store = store
         self._window = window
         self._matcher = Matcher(config.shape.matching, store)
-        self._projector = Projector(config, config.projected)
+        self._projector = Projector(config.query, config.projected)
         self._answer = ContinuousAnswer(config.k)
         self._general: SparqlEvaluator | None = None
         self._described = _Described(Describing(config.blocks, store)) if config.blocks else None
@@ -108,7 +99,7 @@ class PairsEvaluator:
         best = self.skyband.best(self._answer, low, high)
         if best is None:
             return self._whole(scans, now)
-        return answer_content(self.config, self._rows(best[self.config.offset :], now))
+        return answer_content(self.config.query, self._rows(best[self.config.offset :], now))
 
     def stats(self) -> dict[str, int | bool]:
         """Return the statistics of the last answer."""
@@ -145,7 +136,7 @@ class PairsEvaluator:
         if self._general is None:
             store = ox.Store()
             store.extend(list(self._store.quads_for_pattern(None, None, None, None)))
-            self._general = SparqlEvaluator(self.config, store, [self._window])
+            self._general = SparqlEvaluator(self.config.query, store, [self._window])
         shown = scans if self._described is None else list(map(self._described.of, scans))
         answer = self._general.answer(shown, now)
         self.may_give_blank_nodes |= self._general.may_give_blank_nodes
@@ -173,14 +164,14 @@ class PairsEvaluator:
                     "register a query with the same pairs and score that asks for more",
                 )
         if skyband.latest == -np.inf:
-            return answer_content(self.config, [])
+            return answer_content(self.config.query, [])
         pairs = skyband.snapshot(k, int(skyband.latest) - size + 1)
         if pairs is None:
             raise BindingError(
                 "the window holds a value that a snapshot cannot calculate with",
                 "wait for the answers of the query, which ask for all that SPARQL means",
             )
-        return answer_content(self.config, self._rows(pairs, self._now))
+        return answer_content(self.config.query, self._rows(pairs, self._now))
 
     def state(self) -> StateData:
         """Return the state as plain data; the skyband is rebuilt from the scans."""

@@ -14,7 +14,6 @@ import pyoxigraph as ox
 
 from rsp_engine.model.terms.ntriples import row_text
 from rsp_engine.operators.sparql.sparql_query import (
-    SparqlConfig,
     SparqlQuery,
     answer_content,
     as_row,
@@ -24,26 +23,34 @@ from rsp_engine.operators.windows.window_content import WindowContent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
     from rsp_engine.model.answers import Graph, Row, Solutions
     from rsp_engine.model.state import StateData
     from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.sparql.one_pattern import OnePattern
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
 
 __all__ = ["PerPaneConfig", "PerPaneEvaluator"]
 
 
 @dataclass(frozen=True, slots=True)
-class PerPaneConfig(SparqlConfig):
-    """As on the general path, but the text reads the default graph and has no ORDER BY.
+class PerPaneConfig:
+    """The text of the query reads the default graph and has no ORDER BY.
 
     `pattern` is set if the rows are just the solutions of a triple pattern: then Oxigraph is not
     needed.
     """
 
     tag: ClassVar[str] = "PaneWise"
+    scan_kind: ClassVar[ScanKind] = "triples"
 
-    pattern: OnePattern | None = None
+    query: SparqlConfig
+    pattern: OnePattern | None
+
+    def evaluator(self, context: EvaluatorContext) -> PerPaneEvaluator:
+        """Return the evaluator of a run. Static graphs are not loaded: the query reads none."""
+        return PerPaneEvaluator(self)
 
 
 class PerPaneEvaluator:
@@ -55,8 +62,8 @@ class PerPaneEvaluator:
 
     def __init__(self, config: PerPaneConfig) -> None:
         self.config = config
-        self.may_give_blank_nodes = config.template is not None
-        self._query = SparqlQuery(config)
+        self.may_give_blank_nodes = config.query.template is not None
+        self._query = SparqlQuery(config.query)
         self._others = WindowContent[ox.Triple]()
         self._texts = WindowContent[str]()
         self._rows: dict[str, Row] = {}
@@ -81,7 +88,7 @@ class PerPaneEvaluator:
             # Sorted runs make the sort of the whole window fast.
             for text in self._texts.add(key, sorted(new)):
                 rows[text] = new[text]
-        return answer_content(self.config, [rows[text] for text in sorted(rows)])
+        return answer_content(self.config.query, [rows[text] for text in sorted(rows)])
 
     def state(self) -> StateData:
         """Return the state as plain data; the rows are computed again from the panes."""
@@ -98,7 +105,7 @@ class PerPaneEvaluator:
     def _pane_rows(self, triples: Sequence[ox.Triple], now: int) -> dict[str, Row]:
         """Return the rows of a pane by their text."""
         solutions = self._solutions(triples, now)
-        rows = {row_text(terms): as_row(self.config, terms) for terms in solutions}
+        rows = {row_text(terms): as_row(self.config.query, terms) for terms in solutions}
         if not self.may_give_blank_nodes:
             self.may_give_blank_nodes = any("_:" in text for text in rows)
         return rows
@@ -107,7 +114,7 @@ class PerPaneEvaluator:
         self, triples: Sequence[ox.Triple], now: int
     ) -> Iterable[tuple[Term | None, ...]]:
         if self.config.pattern is not None:
-            return self.config.pattern.solutions(triples, self.config.variables)
+            return self.config.pattern.solutions(triples, self.config.query.variables)
         store = ox.Store()
         store.extend([ox.Quad(t.subject, t.predicate, t.object) for t in triples])
         solutions = self._query.ask(store, now)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.grammar.tree import RegisteredR2S
     from rsp_engine.model.windows import Bounds, CountFrame, TimeFrame
-    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.element_solutions import ElementBlock
     from rsp_engine.operators.windows.report import ReportKind
 
@@ -47,7 +47,7 @@ class PhysicalPlan:
     name: str
     scans: tuple[WindowScan, ...]
     graphs: tuple[StaticGraph, ...]
-    operator: SparqlConfig
+    operator: EvaluatorConfig
     why: str
     r2s: RegisteredR2S
     report: ReportKind

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
+    from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 
@@ -26,9 +27,9 @@ def plan_identity(plan: PhysicalPlan) -> dict[str, Any]:
         "query": plan.name,
         "operator": operator.tag,
         "windows": list(map(_window, plan.scans)),
-        "options": _options(operator),
-        "text": operator.sparql,
-        "functions": sorted(operator.functions),
+        "options": {**_options(operator.query), **_options(operator)},
+        "text": operator.query.sparql,
+        "functions": sorted(operator.query.functions),
         "r2s": plan.r2s,
         "report": plan.report,
         "bounds": plan.bounds,
@@ -44,9 +45,9 @@ def _window(scan: WindowScan) -> list[Any]:
     return [scan.window, scan.stream, asdict(scan.frame), *([texts] if texts else [])]
 
 
-def _options(operator: SparqlConfig) -> dict[str, Any]:
+def _options(config: SparqlConfig | EvaluatorConfig) -> dict[str, Any]:
     """Return the numbers, strings and booleans of a configuration."""
-    values = {field.name: getattr(operator, field.name) for field in fields(operator)}
+    values = {field.name: getattr(config, field.name) for field in fields(config)}
     plain = (str, int, float, type(None))
     return {n: v for n, v in values.items() if isinstance(v, plain) and n not in _TEXTS}
 

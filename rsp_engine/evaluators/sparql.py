@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyoxigraph as ox
 
@@ -32,16 +33,35 @@ from rsp_engine.operators.windows.window_graph import WindowGraph
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
     from rsp_engine.model.state import StateData
     from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.windows.insertion_order import OrderedGraph
     from rsp_engine.operators.windows.scan import Contents
 
-__all__ = ["SparqlEvaluator"]
+__all__ = ["GeneralConfig", "SparqlEvaluator"]
 
 _MANY = 10_000  # removed quads below which a new store does not pay off
 _MADE_NAME = re.compile(r"(?<![^\t])_:made[0-9a-f]{16}x[0-9]+x[0-9]+(?![^\t])")
 _MADE_NODE = re.compile(r"(?<![^\t])_:[0-9a-f]{1,32}(?![^\t])")
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralConfig:
+    """The general path: the query and nothing else."""
+
+    tag: ClassVar[str] = "General"
+
+    query: SparqlConfig
+
+    @property
+    def scan_kind(self) -> ScanKind:
+        """Triples; with their times if the answer depends on these."""
+        return "timed triples" if self.query.is_timed else "triples"
+
+    def evaluator(self, context: EvaluatorContext) -> SparqlEvaluator:
+        """Return the evaluator of a run."""
+        return SparqlEvaluator(self.query, context.store(), context.windows)
 
 
 class SparqlEvaluator:

@@ -12,25 +12,17 @@ from typing import TYPE_CHECKING, Any, assert_never
 import pyoxigraph as ox
 
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
-from rsp_engine.evaluators.acquatop.evaluator import AcquaTopEvaluator
 from rsp_engine.evaluators.answer_state import read_answer, write_answer
-from rsp_engine.evaluators.group_topk import GroupTopkConfig, GroupTopkEvaluator
-from rsp_engine.evaluators.incomplete import IncompleteConfig, IncompleteEvaluator
-from rsp_engine.evaluators.pairs import PairsConfig, PairsEvaluator, Skybands
-from rsp_engine.evaluators.per_pane import PerPaneConfig, PerPaneEvaluator
 from rsp_engine.evaluators.plan_identity import plan_identity
-from rsp_engine.evaluators.service.config import ServiceConfig
-from rsp_engine.evaluators.service.evaluator import ServiceEvaluator
+from rsp_engine.evaluators.protocol import EvaluatorContext, Snapshots
 from rsp_engine.evaluators.service.refresh import Refresh
 from rsp_engine.evaluators.service.service_plan import changes_stream
-from rsp_engine.evaluators.sparql import SparqlEvaluator
-from rsp_engine.evaluators.static_graphs import block_graphs, load_graphs
-from rsp_engine.evaluators.topk import TopkConfig, TopkEvaluator
+from rsp_engine.evaluators.static_graphs import block_graphs
 from rsp_engine.io.blank_nodes import numbered
 from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Solutions
 from rsp_engine.model.state import check_header, damage_guard, with_header
 from rsp_engine.model.windows import CountFrame, TimeFrame
+from rsp_engine.operators.pairs.shared_skyband import Skybands
 from rsp_engine.operators.sparql.pane_matcher import Matched
 from rsp_engine.operators.windows.count_windows import CountedScan, CountScan, DescribedCountScan
 from rsp_engine.operators.windows.element_solutions import Describing
@@ -53,9 +45,6 @@ if TYPE_CHECKING:
     from rsp_engine.operators.windows.scan import Refusal, Scan
 
 __all__ = ["Step", "due_together"]
-
-_TIMED = TopkConfig | GroupTopkConfig | AcquaTopConfig | PairsConfig
-"""Operators that need the time of each triple."""
 
 
 class Step:
@@ -82,7 +71,8 @@ class Step:
             self._by_stream.setdefault(window.stream, []).append(scan)
         counts = any(isinstance(scan, CountScan) for scan in self._scans)
         self._report = Report(self._scans, plan.report, plan.r2s, plan.bounds, counts=counts)
-        self._operator = _operator(plan, self._refreshes, skybands or Skybands())
+        context = EvaluatorContext(plan.scans, plan.graphs, self._refreshes, skybands or Skybands())
+        self._evaluator = plan.operator.evaluator(context)
         self._r2s = StreamOperator(plan.r2s)
 
     def take(
@@ -113,7 +103,7 @@ class Step:
         into = self._scans[scan]
         if isinstance(content, Matched):
             assert isinstance(into, TimedScan), "only time windows take solutions"  # noqa: S101
-            if isinstance(self.plan.operator, _TIMED):
+            if self.plan.operator.scan_kind == "solutions":
                 into.put_matched(pane, content)
             else:
                 rows: Sequence[Any] = content.solutions
@@ -138,16 +128,16 @@ class Step:
     @property
     def shares(self) -> SharedSkyband | None:
         """The skyband that this query may share with others; None unless it ranks pairs."""
-        return self._operator.skyband if isinstance(self._operator, PairsEvaluator) else None
+        return self._evaluator.skyband if isinstance(self._evaluator, Snapshots) else None
 
     def now(self, k: int | None = None, size: int | None = None) -> Solutions | Graph:
         """Return a snapshot of the top k pairs of the last `size` milliseconds, or elements."""
-        if not isinstance(self._operator, PairsEvaluator):
+        if not isinstance(self._evaluator, Snapshots):
             raise BindingError(
                 f"{self.plan.name} has no snapshots: its answers are not those of a skyband",
                 "snapshots are for ranked queries of pairs; `explain` tells whether it is one",
             )
-        return self._operator.now(k, size)
+        return self._evaluator.now(k, size)
 
     def begin(self, watermark: float) -> None:
         """Set the watermark, before `peek` and `advance`."""
@@ -185,13 +175,13 @@ class Step:
 
         Whatever can be derived is left out, so the first evaluations of a restored step are slower.
         """
-        config = self.plan.operator
+        query = self.plan.operator.query
         content = {
             "scans": {str(number): scan.state() for number, scan in enumerate(self._scans)},
             "report": self._report.state(),
             "services": {str(n): refresh.state() for n, refresh in enumerate(self._refreshes)},
-            "evaluation": self._operator.state(),
-            "before": self._r2s.state(partial(write_answer, config)),
+            "evaluation": self._evaluator.state(),
+            "before": self._r2s.state(partial(write_answer, query)),
         }
         return with_header("Step", plan_identity(self.plan), content)
 
@@ -208,8 +198,8 @@ class Step:
             for number, refresh in enumerate(self._refreshes):
                 refresh.restore(services[str(number)])
             self._report.restore(state["report"])
-            self._operator.restore(state["evaluation"])
-            self._r2s.restore(state["before"], partial(read_answer, self.plan.operator))
+            self._evaluator.restore(state["evaluation"])
+            self._r2s.restore(state["before"], partial(read_answer, self.plan.operator.query))
 
     def close(self) -> None:
         """Close the endpoints of services."""
@@ -223,10 +213,10 @@ class Step:
 
     def _evaluate(self, instant: int) -> Answer:
         start = perf_counter()
-        content = self._output(self._operator.answer(self._scans, instant))
-        if self._operator.may_give_blank_nodes:
+        content = self._output(self._evaluator.answer(self._scans, instant))
+        if self._evaluator.may_give_blank_nodes:
             content = numbered(content)
-        stats = self._operator.stats()
+        stats = self._evaluator.stats()
         answer = Answer(self.plan.name, self._interval(instant), content, stats)
         if self.watch is not None:
             self.watch.evaluated(answer, perf_counter() - start)
@@ -282,46 +272,12 @@ def due_together(
 
 def _scan(plan: PhysicalPlan, scan: WindowScan) -> Scan:
     """Return the kind of scan that the operator of a plan needs."""
-    frame, is_alone = scan.frame, len(plan.scans) == 1
+    frame, kind, is_alone = scan.frame, plan.operator.scan_kind, len(plan.scans) == 1
     if scan.blocks:
         describing = Describing(scan.blocks, block_graphs(scan.blocks, plan.graphs))
         if isinstance(frame, TimeFrame):
             return DescribedScan(frame, describing)
         return DescribedCountScan(frame, describing, closes_partial=is_alone)
     if isinstance(frame, TimeFrame):
-        is_timed = isinstance(plan.operator, _TIMED) or plan.operator.is_timed
-        return (TimedScan if is_timed else TimeScan)(frame)
-    looks_once = isinstance(plan.operator, TopkConfig | GroupTopkConfig)
-    return (CountedScan if looks_once else CountScan)(frame, closes_partial=is_alone)
-
-
-def _operator(
-    plan: PhysicalPlan, refreshes: Sequence[Refresh], skybands: Skybands
-) -> (
-    GroupTopkEvaluator
-    | IncompleteEvaluator
-    | SparqlEvaluator
-    | AcquaTopEvaluator
-    | PairsEvaluator
-    | PerPaneEvaluator
-    | TopkEvaluator
-    | ServiceEvaluator
-):
-    """Return the evaluator for the operator of a plan."""
-    if isinstance(plan.operator, PerPaneConfig):
-        return PerPaneEvaluator(plan.operator)
-    store = ox.Store()
-    load_graphs(store, plan.graphs)
-    if isinstance(plan.operator, TopkConfig):
-        return TopkEvaluator(plan.operator, store)
-    if isinstance(plan.operator, PairsConfig):
-        return PairsEvaluator(plan.operator, store, plan.scans[0].window, skybands)
-    if isinstance(plan.operator, IncompleteConfig):
-        return IncompleteEvaluator(plan.operator)
-    if isinstance(plan.operator, GroupTopkConfig):
-        return GroupTopkEvaluator(plan.operator, store)
-    if isinstance(plan.operator, AcquaTopConfig):
-        return AcquaTopEvaluator(plan.operator, store, refreshes[0])
-    if isinstance(plan.operator, ServiceConfig):
-        return ServiceEvaluator(plan.operator, store, plan, refreshes)
-    return SparqlEvaluator(plan.operator, store, [scan.window for scan in plan.scans])
+        return (TimeScan if kind == "triples" else TimedScan)(frame)
+    return (CountedScan if kind == "solutions" else CountScan)(frame, closes_partial=is_alone)

@@ -21,11 +21,11 @@ from rsp_engine.model.terms.ntriples import read_rows, row_text
 from rsp_engine.model.terms.term_order import number_key
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.scoring.positions import LatestPositions, Positions
-from rsp_engine.operators.sparql.pane_matcher import Matched, Matcher, Matching, SolutionTuple
+from rsp_engine.operators.sparql.pane_matcher import Matched, Matcher, SolutionTuple
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
-from rsp_engine.operators.sparql.sparql_query import SparqlConfig, answer_content
+from rsp_engine.operators.sparql.sparql_query import answer_content
 from rsp_engine.operators.topk.keyed_topk import KeyedTopk, best_of
-from rsp_engine.operators.topk.rankers import RANKERS, RankerName, ranker_config
+from rsp_engine.operators.topk.rankers import RANKERS, ranker_config
 from rsp_engine.operators.topk.score_threshold import Border
 from rsp_engine.operators.windows.count_windows import CountedScan
 from rsp_engine.operators.windows.time_windows import TimedScan
@@ -35,44 +35,53 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Store
 
+    from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
     from rsp_engine.model.answers import Graph, Row, Solutions
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.state import StateData
+    from rsp_engine.operators.sparql.pane_matcher import Matching
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.topk.contract import TopkOperator, TopkOperatorConfig
     from rsp_engine.operators.topk.keyed_topk import KeyedPlace
+    from rsp_engine.operators.topk.rankers import RankerName
     from rsp_engine.operators.windows.scan import Scan
 
 __all__ = ["TopkConfig", "TopkEvaluator"]
 
 
 @dataclass(frozen=True, slots=True)
-class TopkConfig(SparqlConfig):
-    """The text is that of the general path, and defines what the query means.
+class TopkConfig:
+    """`ranker` finds the top k of each window, and the first `offset` of them are dropped.
 
-    `ranker` finds the top k of each window, and the first `offset` of them are dropped. `projected`
-    is the query for the rows: see `Projector`. `slides` is the number of slides per window.
+    `projected` is the query for the rows: see `Projector`. `slides` is the number of slides per
+    window.
     """
 
     tag: ClassVar[str] = "Ranked"
+    scan_kind: ClassVar[ScanKind] = "solutions"
 
-    matching: Matching | None = None
-    projected: SparqlConfig | None = None
-    descending: bool = True
-    k: int = 1
-    offset: int = 0
-    ranker: RankerName = "MinTopk"
-    slides: int = 1
+    query: SparqlConfig
+    matching: Matching
+    projected: SparqlConfig | None
+    descending: bool
+    k: int
+    offset: int
+    ranker: RankerName
+    slides: int
+
+    def evaluator(self, context: EvaluatorContext) -> TopkEvaluator:
+        """Return the evaluator of a run."""
+        return TopkEvaluator(self, context.store())
 
 
 class TopkEvaluator:
     """Ranks solutions per window. Memory: the top k solutions of each pane of open windows."""
 
     def __init__(self, config: TopkConfig, store: Store) -> None:
-        assert config.matching is not None, "the planner sets matching"  # noqa: S101
         self.config = config
         self.may_give_blank_nodes = False
         self._matcher = Matcher(config.matching, store)
-        self._projector = Projector(config, config.projected)
+        self._projector = Projector(config.query, config.projected)
         self._ranker: TopkOperator = RANKERS[config.ranker](self._ranker_config)
         self._keyed: KeyedTopk | None = None
         self._border = Border(config.k)
@@ -95,7 +104,7 @@ class TopkEvaluator:
             best = self._keyed.close(scan.closed)
         self._objects.expire(scan.closed)
         objects = [self._objects[key] for key in best[self.config.offset :]]
-        return answer_content(self.config, self._rows(objects, now))
+        return answer_content(self.config.query, self._rows(objects, now))
 
     def stats(self) -> dict[str, int | bool]:
         """Return the statistics of the last answer."""

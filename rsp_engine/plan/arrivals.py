@@ -42,7 +42,7 @@ from rsp_engine.plan.variables import certain_variables, named_variables, visibl
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rsp_engine.evaluators.acquatop.config import ArrivalRule
+    from rsp_engine.evaluators.acquatop.evaluator import ArrivalRule
     from rsp_engine.plan.options import QueryOptions
     from rsp_engine.plan.sparql.element_blocks import ByElement
 

@@ -15,7 +15,7 @@ from rsp_engine.policies.registry import POLICIES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rsp_engine.evaluators.acquatop.config import ArrivalRule
+    from rsp_engine.evaluators.acquatop.evaluator import ArrivalRule
     from rsp_engine.evaluators.service.service_plan import Connect
     from rsp_engine.grammar.definitions import Definition
     from rsp_engine.model.windows import Bounds

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rsp_engine.errors import Diagnostic, PlanError
 from rsp_engine.evaluators.physical_plan import PhysicalPlan, StaticGraph, WindowScan
+from rsp_engine.evaluators.sparql import GeneralConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.definitions import expand
 from rsp_engine.model.windows import CountFrame, TimeFrame
@@ -42,11 +43,11 @@ from rsp_engine.plan.unsupported import graph_path, refused_by_oxigraph, unsuppo
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
     from rsp_engine.evaluators.incomplete import Algorithm
+    from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.evaluators.topk import TopkConfig
-    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.topk.rankers import RankerName
     from rsp_engine.plan.logical.algebra import Logical
     from rsp_engine.plan.sparql.element_blocks import ElementBlocks
@@ -60,7 +61,7 @@ class Choice(NamedTuple):
     For the windows in `blocks`, the evaluator reads solutions of the blocks instead of triples.
     """
 
-    operator: SparqlConfig
+    operator: EvaluatorConfig
     why: str
     services: tuple[ServicePlan, ...] = ()
     blocks: ElementBlocks = MappingProxyType({})
@@ -116,7 +117,7 @@ def plan(
         r2s="RSTREAM" if query.register is None else query.register.r2s,
         report=options.report,
         bounds=options.bounds,
-        feeds=feeds if operator.form == "CONSTRUCT" else None,
+        feeds=feeds if operator.query.form == "CONSTRUCT" else None,
         services=services,
     )
     return QueryPlan(query, logical, physical, warnings)
@@ -133,12 +134,13 @@ def sparql_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> C
         why += "; each WINDOW block is matched in one element at a time"
     if has_service(query):
         why += "; SERVICE is answered from a replica"
-        text = service_path(query, options)[0].sparql
+        text = service_path(query, options)[0].query.sparql
         served, services = service_path(query, options, rewritten)
-        return Choice(replace(served, sparql=text), why, services, rewritten.blocks)
+        served = replace(served, query=replace(served.query, sparql=text))
+        return Choice(served, why, services, rewritten.blocks)
     text = sparql_path(query, options.functions).sparql
     config = sparql_path(rewritten.query, options.functions, ties(query, rewritten.nodes))
-    return Choice(replace(config, sparql=text), why, (), rewritten.blocks)
+    return Choice(GeneralConfig(replace(config, sparql=text)), why, (), rewritten.blocks)
 
 
 def group_topk_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
@@ -168,7 +170,6 @@ def acquatop_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) ->
 
 
 def _patterns(config: TopkConfig | AcquaTopConfig) -> str:
-    assert config.matching is not None, "the planner sets the matching"  # noqa: S101
     is_one = len(config.matching.patterns) == 1
     return "one triple pattern" if is_one else "triple patterns that one element matches"
 
@@ -185,7 +186,8 @@ def incomplete_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) 
     why = "attributes of the same key from several blocks, put together; what is missing is zero"
     why += f": {_WHY_INCOMPLETE[config.algorithm]}"
     text = sparql_path(query, options.functions).sparql
-    return Choice(replace(config, sparql=text), why, (), rewritten.blocks)
+    config = replace(config, query=replace(config.query, sparql=text))
+    return Choice(config, why, (), rewritten.blocks)
 
 
 _WHY_INCOMPLETE: dict[Algorithm, str] = {

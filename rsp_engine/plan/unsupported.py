@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 import pyoxigraph as ox
 
 from rsp_engine.errors import BindingError, Diagnostic
-from rsp_engine.evaluators.service.config import ServiceConfig
+from rsp_engine.evaluators.service.evaluator import ServiceConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import is_aggregate
 from rsp_engine.model.terms.xsd import XSD
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
+    from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.operators.windows.element_solutions import ElementBlock
     from rsp_engine.plan.options import QueryOptions
 
@@ -114,10 +114,10 @@ def _refused_graph(graph: tree.Iri, options: QueryOptions) -> Iterator[Diagnosti
         yield Diagnostic("semantic", message, graph.span, "check the path")
 
 
-def refused_by_oxigraph(config: SparqlConfig, blocks: Iterable[ElementBlock] = ()) -> str | None:
+def refused_by_oxigraph(config: EvaluatorConfig, blocks: Iterable[ElementBlock]) -> str | None:
     """Return why Oxigraph rejects a query, by evaluating it over an empty store; None if not."""
     clauses = config.clauses if isinstance(config, ServiceConfig) else ()
-    configs = [config, *(clause.keys for clause in clauses if clause.keys is not None)]
+    configs = [config.query, *(clause.keys for clause in clauses if clause.keys is not None)]
     configs += (block.asked.alone for block in blocks)
     try:
         for each in configs:

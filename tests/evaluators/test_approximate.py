@@ -58,7 +58,7 @@ def evaluations(size: int, rho: float, operator: OperatorName) -> Iterator[Seen]
             if answer.window.close >= 2 * size:
                 assert isinstance(answer.content, Solutions)
                 best = {str(row.bindings["o"]) for row in answer.content.rows}
-                yield Seen(answer.window.close, best, query._operator)
+                yield Seen(answer.window.close, best, query._evaluator)
 
 
 def test_the_sketches_know_objects_by_their_names():

@@ -220,7 +220,7 @@ def test_the_approximate_operator_gives_back_what_it_does_not_keep():
             step.take(f"{EX}s{number}", time, [triple], time)
         list(step.due(time))
     list(step.due(float("inf")))
-    operator: Any = step._operator
+    operator: Any = step._evaluator
     assert len(operator._observations.numbers()) < 250
     assert all(not triples for scan in step._scans for _, triples in scan.content())
 

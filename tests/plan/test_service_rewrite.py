@@ -6,7 +6,7 @@ import pyoxigraph as ox
 import pytest
 
 from rsp_engine.errors import BindingError, PlanError
-from rsp_engine.evaluators.service.config import ServiceConfig
+from rsp_engine.evaluators.service.evaluator import ServiceConfig
 from rsp_engine.evaluators.service.service_plan import ServiceOptions
 from rsp_engine.grammar import check
 from rsp_engine.plan.explain.text import explain, explain_json
@@ -39,7 +39,7 @@ def test_the_keys_of_a_clause_are_the_variables_that_it_always_shares_with_its_c
 def test_no_text_for_oxigraph_has_a_service(shape):
     operator = planned(shape.body).physical.operator
     assert isinstance(operator, ServiceConfig)
-    texts = [operator.sparql, *(c.keys.sparql for c in operator.clauses if c.keys)]
+    texts = [operator.query.sparql, *(c.keys.sparql for c in operator.clauses if c.keys)]
     assert not any("SERVICE" in text.upper().replace("SERVICE:", "") for text in texts)
 
 
@@ -54,14 +54,14 @@ def test_the_requests_of_a_clause_are_valid_sparql(shape):
 def test_select_star_shows_the_variables_of_the_query_and_no_others():
     body = "?u :f ?f OPTIONAL { ?u :g ?rsp_row }"
     made = planned(f"SELECT * {W} WHERE {{ WINDOW :w {{ ?u :m ?n }} SERVICE :svc {{ {body} }} }}")
-    assert made.physical.operator.variables == ("f", "n", "rsp_row", "u")
+    assert made.physical.operator.query.variables == ("f", "n", "rsp_row", "u")
 
 
 def test_a_variable_may_have_any_name():
     made = planned(
         f"SELECT * {W} WHERE {{ WINDOW :w {{ ?é :m ?n }} SERVICE :svc {{ ?é :f ?_1· }} }}"
     )
-    assert "variable:%C3%A9" in made.physical.operator.sparql
+    assert "variable:%C3%A9" in made.physical.operator.query.sparql
 
 
 def test_filters_on_the_stream_and_on_static_data_reduce_the_keys():
@@ -100,7 +100,7 @@ def test_a_service_inside_of_another_is_not_for_this_engine_to_bind():
     made = planned(f"SELECT * {W} WHERE {{ WINDOW :w {{ ?u :m ?n }} {inner} }}")
     [service] = made.physical.services
     assert f"SERVICE <{EX}elsewhere>" in service.pattern.body
-    assert "elsewhere" not in made.physical.operator.sparql
+    assert "elsewhere" not in made.physical.operator.query.sparql
 
 
 def test_functions_of_the_engine_are_not_known_to_a_service_but_others_may_be():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.evaluators.static_graphs import block_graphs, load_graphs
 from rsp_engine.evaluators.topk import TopkConfig
@@ -175,11 +175,10 @@ def _wanted(plan: PhysicalPlan, scan: WindowScan) -> MatchedSolutions | Describe
             keep = KeepLatest(config.key)
         case AcquaTopConfig() | GroupTopkConfig():
             keep = KeepDistinct()
-        case _ if config.is_timed:
-            return MatchedSolutions(_every_triple(config), b"", (), KeepDistinct())
+        case _ if config.query.is_timed:
+            return MatchedSolutions(_every_triple(config.query), b"", (), KeepDistinct())
         case _:
             return None
-    assert config.matching is not None, "the planner says what to match"  # noqa: S101
     store = ox.Store()
     load_graphs(store, plan.graphs)
     return MatchedSolutions(config.matching, *_dump(store), keep)

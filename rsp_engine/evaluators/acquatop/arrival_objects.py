@@ -25,7 +25,7 @@ from rsp_engine.replica.sparql_client.request_text import unaskable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig, ArrivalRule
+    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig, ArrivalRule
     from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
     from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
     from rsp_engine.evaluators.service.refresh import Refresh
@@ -49,7 +49,6 @@ class ArrivalObjects:
     def __init__(
         self, config: AcquaTopConfig, refresh: Refresh, values: RemoteValues, scores: PlainScores
     ) -> None:
-        assert config.matching is not None, "the planner sets matching"  # noqa: S101
         self.config = config
         self._names = config.matching.names
         self._replica = refresh.replica

@@ -14,9 +14,10 @@ data. Section 5, Algorithm 5.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from rsp_engine.evaluators.acquatop.voi_outlook import VoiOutlook
 from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.model.candidates import Candidates
 from rsp_engine.model.terms.term_order import full_key
+from rsp_engine.operators.scoring.scoring_function import Scoring, evaluate
 from rsp_engine.operators.sparql.pane_matcher import Matcher
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
 from rsp_engine.operators.topk.contract import TopkAnswer
@@ -41,22 +43,82 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Store
 
-    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.ranked_objects import RankedObjects
+    from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
     from rsp_engine.evaluators.service.refresh import Refresh, RefreshReport
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.state import StateData
+    from rsp_engine.operators.aggregates.groups import Grouping
+    from rsp_engine.operators.scoring.monotonicity import Proof
+    from rsp_engine.operators.sparql.pane_matcher import Matching
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
     from rsp_engine.replica.pattern import RemoteSolution
 
-__all__ = ["AcquaTopEvaluator"]
+__all__ = ["AcquaTopConfig", "AcquaTopEvaluator", "ArrivalRule"]
+
+ArrivalRule = Literal["latest", "all"]
+"""For several arrivals of a join key in a window: the latest counts, or each is an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class AcquaTopConfig:
+    """`matching` gives the solutions of the window, with x_S.
+
+    `key` has the positions of the join key in a solution. `scoring` is F, over the variables
+    `streaming` and `remote`, if it has them; `proof` says how it depends on x_S. With a `grouping`,
+    objects are groups of solutions, and x_S is an aggregate. `projected` is the query for the rows:
+    see `Projector`. `scored` is the query for the scores of objects as terms; None if the score is
+    a variable.
+    """
+
+    tag: ClassVar[str] = "Joined"
+    scan_kind: ClassVar[ScanKind] = "solutions"
+
+    query: SparqlConfig
+    matching: Matching
+    key: tuple[int, ...]
+    scoring: Scoring
+    streaming: str | None
+    remote: str | None
+    descending: bool
+    k: int
+    offset: int
+    n: int
+    arrivals: ArrivalRule
+    is_judged: bool
+    proof: Proof
+    grouping: Grouping | None = None
+    projected: SparqlConfig | None = None
+    scored: SparqlConfig | None = None
+
+    def evaluator(self, context: EvaluatorContext) -> AcquaTopEvaluator:
+        """Return the evaluator of a run."""
+        [refresh] = context.refreshes
+        return AcquaTopEvaluator(self, context.store(), refresh)
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether a larger x_S is proved not to be worse."""
+        good = ("rises", "constant") if self.descending else ("falls", "constant")
+        return self.proof.direction in good
+
+    def scores(self, streaming: Floats, remote: Floats) -> Floats:
+        """Return F as Topk+N needs it: larger is better, NaN only without a remote value.
+
+        F is computed in float64, whatever the types of the terms. An object without a score gets
+        -inf.
+        """
+        columns = {self.streaming: streaming, self.remote: remote}
+        scores = evaluate(self.scoring, {n: c for n, c in columns.items() if n is not None})
+        scores = np.broadcast_to(scores if self.descending else -scores, streaming.shape)
+        return np.where(np.isnan(remote), np.nan, np.where(np.isnan(scores), -np.inf, scores))
 
 
 class AcquaTopEvaluator:
     """Ranks window by window. Memory: the objects of open windows, and the replica."""
 
     def __init__(self, config: AcquaTopConfig, store: Store, refresh: Refresh) -> None:
-        assert config.matching is not None, "the planner sets matching"  # noqa: S101
         self.config = config
         self.may_give_blank_nodes = False
         self._refresh = refresh
@@ -64,9 +126,12 @@ class AcquaTopEvaluator:
         self._by_terms = ByTerms(config)
         self._values = RemoteValues(refresh.replica, config, self._scores)
         self._matcher = Matcher(config.matching, store)
-        self._projector = Projector(config, config.projected)
-        objects = ArrivalObjects if config.grouping is None else GroupObjects
-        self._objects: RankedObjects = objects(config, refresh, self._values, self._scores)
+        self._projector = Projector(config.query, config.projected)
+        self._objects: RankedObjects = (
+            ArrivalObjects(config, refresh, self._values, self._scores)
+            if config.grouping is None
+            else GroupObjects(config, config.grouping, refresh, self._values, self._scores)
+        )
         policy = refresh.plan.policy
         # With a change feed the replica is up to date: there is nothing to predict.
         self._outlook = (
@@ -236,11 +301,11 @@ class AcquaTopEvaluator:
         shown = list(self._in_order(ranking, rows))[config.offset : config.k]
         self.may_give_blank_nodes |= holds_blank_nodes(shown)
         ranked = (row._replace(rank=rank) for rank, row in enumerate(shown, start=1))
-        return Solutions(config.variables, tuple(ranked), ranked=True)
+        return Solutions(config.query.variables, tuple(ranked), ranked=True)
 
     def _in_order(self, ranking: TopkAnswer, rows: Sequence[Row]) -> Iterator[Row]:
         """Yield the rows of a ranking, with equal rows of an object in term order."""
-        names = self.config.variables
+        names = self.config.query.variables
         placed = zip(ranking.keys.tolist(), ranking.scores.tolist(), rows, strict=True)
         for _, equal in groupby(placed, key=itemgetter(0, 1)):
             same = [row for *_, row in equal]

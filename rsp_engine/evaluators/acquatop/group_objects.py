@@ -21,7 +21,7 @@ from rsp_engine.replica.sparql_client.request_text import unaskable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
     from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
     from rsp_engine.evaluators.service.refresh import Refresh
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.aggregates.groups import Grouping
     from rsp_engine.operators.aggregates.pane_partials import Totals
-    from rsp_engine.operators.sparql.pane_matcher import Matched, Matching
+    from rsp_engine.operators.sparql.pane_matcher import Matched
     from rsp_engine.operators.topk.contract import TopkAnswer
 
 __all__ = ["GroupObjects"]
@@ -44,22 +44,22 @@ class GroupObjects:
     """Objects that are groups. Memory: the solutions of open windows, partials of their panes."""
 
     def __init__(
-        self, config: AcquaTopConfig, refresh: Refresh, values: RemoteValues, scores: PlainScores
+        self,
+        config: AcquaTopConfig,
+        grouping: Grouping,
+        refresh: Refresh,
+        values: RemoteValues,
+        scores: PlainScores,
     ) -> None:
-        assert config.matching is not None, "the planner sets matching"  # noqa: S101
-        assert config.grouping is not None, "the planner sets grouping"  # noqa: S101
         self.config = config
-        self._matching: Matching = config.matching
-        self._grouping: Grouping = config.grouping
+        self._grouping = grouping
         self._replica = refresh.replica
         self._values = values
         self._scores = scores
         is_listed = refresh.plan.policy.proposer == "list"
-        topk = AggregateTopkConfig(
-            config.k, config.n if is_listed else _ALL, self._grouping.function
-        )
+        topk = AggregateTopkConfig(config.k, config.n if is_listed else _ALL, grouping.function)
         self._aggregates = AggregateTopk(topk, scores, streaming=self._exact)
-        self._groups = Groups(self._grouping, self._matching, self._aggregates)
+        self._groups = Groups(grouping, config.matching, self._aggregates)
         # The join key of each group, and the groups of each join key. A group that nothing remote
         # can join is in neither.
         self._key_of: dict[int, int] = {}
@@ -184,7 +184,7 @@ class GroupObjects:
         self._aggregates = AggregateTopk.restored(
             config, state["aggregates"], self._scores, streaming=self._exact
         )
-        self._groups = Groups(self._grouping, self._matching, self._aggregates)
+        self._groups = Groups(self._grouping, self.config.matching, self._aggregates)
         self._groups.restore(state["groups"])
         self._join(self._groups.numbers())
 

@@ -16,7 +16,7 @@ import numpy as np
 from rsp_engine.operators.scoring.exact_scores import Column, NumberKind, ordered_scores
 
 if TYPE_CHECKING:
-    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
     from rsp_engine.model.arrays import Floats
     from rsp_engine.model.state import StateData
 
@@ -76,7 +76,6 @@ class PlainScores:
 
     def _exact_of_known(self, streaming: Floats, remote: Floats) -> Floats | None:
         config = self._config
-        assert config.scoring is not None, "the planner sets scoring"  # noqa: S101
         columns = {}
         if config.streaming is not None and self._streaming is not None:
             columns[config.streaming] = Column(streaming, self._streaming)

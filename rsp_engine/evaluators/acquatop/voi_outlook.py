@@ -14,7 +14,7 @@ from rsp_engine.model.candidates import Candidates
 from rsp_engine.policies.voi import Learner
 
 if TYPE_CHECKING:
-    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.ranked_objects import RankedObjects
     from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
     from rsp_engine.model.arrays import Booleans, Floats, Integers

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rsp_engine.operators.pairs.scoring import PairScoring
     from rsp_engine.operators.sparql.pane_matcher import Matching, SolutionTuple
 
-__all__ = ["PairShape", "SharedSkyband"]
+__all__ = ["PairShape", "SharedSkyband", "Skybands"]
 
 Kind = Literal["exact", "double"]
 _MANY = 150_000  # objects; with fewer, reading sorted lists costs more than scoring all
@@ -72,6 +72,22 @@ class PairShape:
     scoring: PairScoring
     counted: str | None = None
     by_lists: GlobalScoring | None = field(default=None, compare=False)
+
+
+class Skybands:
+    """The skybands shared by queries: one for each shape."""
+
+    def __init__(self) -> None:
+        self._skybands: list[SharedSkyband] = []
+
+    def of(self, shape: PairShape, k: int, size: int) -> SharedSkyband:
+        """Return the skyband of a shape, enlarged to the k and the window size of a query."""
+        skyband = next((each for each in self._skybands if each.shape == shape), None)
+        if skyband is None:
+            skyband = SharedSkyband(shape)
+            self._skybands.append(skyband)
+        skyband.want(k, size)
+        return skyband
 
 
 @dataclass(slots=True)

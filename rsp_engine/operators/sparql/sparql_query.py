@@ -6,7 +6,7 @@ import random
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pyoxigraph as ox
 
@@ -66,8 +66,6 @@ class SparqlConfig:
     `timed` is the scan whose arrival times the answer depends on. `latest` restricts the window to
     the latest solution of each join key.
     """
-
-    tag: ClassVar[str] = "General"
 
     sparql: str
     form: Literal["SELECT", "CONSTRUCT", "ASK"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.evaluators.incomplete import IncompleteConfig
 from rsp_engine.evaluators.pairs import PairsConfig
@@ -14,10 +14,9 @@ from rsp_engine.evaluators.topk import TopkConfig
 if TYPE_CHECKING:
     from rsp_engine.evaluators.incomplete import Attribute
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
+    from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.operators.aggregates.groups import Grouping
-    from rsp_engine.operators.pairs.shared_skyband import PairShape
     from rsp_engine.operators.sparql.pane_matcher import Matching
-    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 
 __all__ = ["RankingExplanation", "explain_order", "explain_ranking"]
 
@@ -34,7 +33,7 @@ class RankingExplanation:
 def explain_ranking(physical: PhysicalPlan) -> RankingExplanation | None:
     """Return how a top-k operator ranks a query; None if none does."""
     match physical.operator:
-        case TopkConfig(matching=matching) as config if matching is not None:
+        case TopkConfig(matching=matching) as config:
             names = _names(matching)
             facts = {
                 "object": f"a solution ({names}); one that arrives again lives on",
@@ -44,9 +43,7 @@ def explain_ranking(physical: PhysicalPlan) -> RankingExplanation | None:
             return RankingExplanation(
                 config.ranker, f"the best {config.k}{_without(config.offset)}", facts
             )
-        case GroupTopkConfig(matching=matching, grouping=grouping) as config if (
-            matching is not None and grouping is not None
-        ):
+        case GroupTopkConfig(matching=matching, grouping=grouping) as config:
             facts = {
                 "object": _group(grouping, matching),
                 "match": _match(matching),
@@ -55,10 +52,10 @@ def explain_ranking(physical: PhysicalPlan) -> RankingExplanation | None:
             return RankingExplanation(
                 _partials(grouping), f"the best {config.k}{_without(config.offset)}", facts
             )
-        case AcquaTopConfig(matching=matching) as config if matching is not None:
-            return _acquatop(config, matching, physical)
-        case PairsConfig(shape=shape) as config if shape is not None:
-            return _pairs(config, shape)
+        case AcquaTopConfig() as config:
+            return _acquatop(config, physical)
+        case PairsConfig() as config:
+            return _pairs(config)
         case IncompleteConfig() as config:
             return _incomplete(config)
         case _:
@@ -96,8 +93,8 @@ def _streams(config: IncompleteConfig) -> list[tuple[str, Attribute]]:
     return list(zip(config.streams, config.attributes, strict=True))
 
 
-def _pairs(config: PairsConfig, shape: PairShape) -> RankingExplanation:
-    half = len(config.names) // 2
+def _pairs(config: PairsConfig) -> RankingExplanation:
+    shape, half = config.shape, len(config.names) // 2
     first, second = (
         " ".join(f"?{name}" for name in names)
         for names in (config.names[:half], config.names[half:])
@@ -117,17 +114,15 @@ def _pairs(config: PairsConfig, shape: PairShape) -> RankingExplanation:
     )
 
 
-def _acquatop(
-    config: AcquaTopConfig, matching: Matching, physical: PhysicalPlan
-) -> RankingExplanation:
+def _acquatop(config: AcquaTopConfig, physical: PhysicalPlan) -> RankingExplanation:
     [service] = physical.services
+    matching = config.matching
     facts = {
         "object": _object(config, matching),
         "match": _match(matching),
         "score": _score(descending=config.descending, is_asked=False),
     }
     best = f"the best {config.k}{_without(config.offset)}"
-    assert config.proof is not None, "the planner sets the proof"  # noqa: S101
     if config.grouping is not None:
         facts["monotone"] = config.proof.why
         by = f"and {config.n} that stand by, of each active window"
@@ -188,9 +183,9 @@ _PAIR = "the event time of the later object, then of the other one"
 _GROUP = "their latest event time, then the larger key"
 
 
-def explain_order(config: SparqlConfig) -> str | None:
+def explain_order(config: EvaluatorConfig) -> str | None:
     """Return the order of the rows of a ranked query, in a sentence; None if it does not rank."""
-    if not config.is_ranked:
+    if not config.query.is_ranked:
         return None
     match config:
         case TopkConfig(ranker=ranker):
@@ -208,7 +203,7 @@ def explain_order(config: SparqlConfig) -> str | None:
         case IncompleteConfig():
             by = "objects are found by float64, and the best are asked for their terms"
             return f"{_TERMS}: {by}; equal ones by their terms"
-        case _ if config.is_timed:
+        case _ if config.query.is_timed:
             return f"{_TERMS}: Oxigraph sorts by keys of the terms; equal ones by {_SOLUTION}"
         case _:
             return f"{_TERMS}: Oxigraph sorts by keys of the terms; equal ones by their terms"

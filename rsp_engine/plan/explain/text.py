@@ -63,7 +63,7 @@ def explain_json(plan: QueryPlan) -> dict[str, Any]:
             "evaluated_by": "Oxigraph"
             if explain_ranking(physical) is None
             else operator_of(plan)[0],
-            "sparql": physical.operator.sparql,
+            "sparql": physical.operator.query.sparql,
             "windows": [
                 {
                     "window": s.window,
@@ -105,11 +105,12 @@ def _physical(plan: QueryPlan) -> Iterator[str]:
         yield f"order    {order}"
     if ranked is not None:
         yield "means    in SPARQL, with windows and services as graphs:"
-    yield from (f"         {line}" for line in physical.operator.sparql.splitlines())
-    if physical.operator.template is not None:
+    query = physical.operator.query
+    yield from (f"         {line}" for line in query.sparql.splitlines())
+    if query.template is not None:
         yield "then     the template is filled once per solution"
-    if not physical.operator.is_ordered and physical.operator.form == "SELECT":
-        yield f"then     rows are sorted by their terms{_cut(*physical.operator.cut)}"
+    if not query.is_ordered and query.form == "SELECT":
+        yield f"then     rows are sorted by their terms{_cut(*query.cut)}"
     yield from services_as_text(physical)
     yield f"on Spark {sent_on_spark(physical)}"
     yield f"answers  {r2s_text(physical.r2s)}"
@@ -250,7 +251,7 @@ def query_info(plan: QueryPlan) -> QueryInfo:
     bounded = [each.options.budget for each in physical.services if each.policy.is_bounded]
     return QueryInfo(
         physical.name,
-        physical.operator.form,
+        physical.operator.query.form,
         operator_of(plan)[0],
         physical.r2s,
         plan.query.prefixes,

@@ -8,15 +8,14 @@ with several remote solutions has a row for each.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
 from rsp_engine.grammar import tree
 from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.scoring.scoring_function import Scoring, variables
-from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 from rsp_engine.plan.monotone import prove
 from rsp_engine.plan.scoring import scoring_of
 from rsp_engine.plan.services import chosen_policy, service_plan
@@ -41,6 +40,7 @@ from rsp_engine.policies.voi import Voi
 if TYPE_CHECKING:
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.operators.scoring.monotonicity import Proof
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.plan.options import MatchRule, QueryOptions
 
 __all__ = [
@@ -71,7 +71,7 @@ def acquatop_path(
         return score
     config = acquatop_config(query, sides, score, options, score.streaming)
     names, functions = sides.stream.names, options.functions
-    projected = projection(query, names, config, functions, sides.remote)
+    projected = projection(query, names, config.query, functions, sides.remote)
     scored = score_config(query, sides.select, score, functions)
     return replace(config, projected=projected, scored=scored), service_of(sides, score, options)
 
@@ -220,7 +220,7 @@ def acquatop_config(
     number = tree.Literal("0", XSD + "integer") if value is None else tree.Var(value)
     k, offset = cutoff(sides.select)
     return AcquaTopConfig(
-        **{f.name: getattr(base, f.name) for f in fields(SparqlConfig)},
+        query=base.query,
         matching=matching_of(sides.alone, sides.stream, number, options.functions),
         key=tuple(map(sides.stream.names.index, sides.keys)),
         scoring=score.scoring,

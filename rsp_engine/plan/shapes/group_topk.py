@@ -8,7 +8,7 @@ over the aggregate and at most one remote variable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
@@ -42,7 +42,7 @@ from rsp_engine.plan.sparql.general import sparql_path
 from rsp_engine.plan.variables import certain_variables, visible_variables
 
 if TYPE_CHECKING:
-    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.operators.aggregates.pane_partials import Function
     from rsp_engine.plan.options import QueryOptions
@@ -106,7 +106,7 @@ def group_topk_path(
     k, offset = cutoff(select)
     unsure = (grouped.variable,)
     return GroupTopkConfig(
-        **{field.name: getattr(base, field.name) for field in fields(base)},
+        query=base,
         matching=matching_of(query, side, _number(grouped.value), options.functions),
         grouping=_grouping(grouped, side),
         projected=projection(grouped.renamed, grouped.keys, base, options.functions, unsure),
@@ -175,7 +175,9 @@ def _config(
     unsure = (grouped.variable, *sides.remote)
     return replace(
         config,
-        projected=projection(grouped.renamed, grouped.keys, config, options.functions, unsure),
+        projected=projection(
+            grouped.renamed, grouped.keys, config.query, options.functions, unsure
+        ),
         grouping=_grouping(grouped, sides.stream),
         scored=score_config(grouped.renamed, grouped.select, score, options.functions),
     )

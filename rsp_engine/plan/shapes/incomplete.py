@@ -13,7 +13,7 @@ values of the blocks with positive weights, with COALESCE(?v, 0) for a value tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.errors import BindingError
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rsp_engine.evaluators.incomplete import Algorithm
+    from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.operators.incomplete.observations import ScoreAggregate
-    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.plan.options import MatchRule, OperatorName, QueryOptions
 
 __all__ = [
@@ -123,7 +123,7 @@ def has_optional_windows(query: tree.QueryUnit) -> bool:
     return any(True for element in kinds for _ in tree.find(element, tree.WindowPattern))
 
 
-def refuse_undeclared(options: QueryOptions, chosen: Iterable[SparqlConfig]) -> None:
+def refuse_undeclared(options: QueryOptions, chosen: Iterable[EvaluatorConfig]) -> None:
     """Raise if the user sets a range or a bound that no query uses."""
     configs = [config for config in chosen if isinstance(config, IncompleteConfig)]
     what = "ranked queries that collect attributes from several streams; `explain` tells which are"
@@ -155,7 +155,7 @@ def _config(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig:
             "keep more of them, or ask for fewer",
         )
     return IncompleteConfig(
-        **{field.name: getattr(base, field.name) for field in fields(base)},
+        query=base,
         windows=tuple(window.window.value for window in query.windows),
         streams=tuple(query.windows[block.scan].stream.value for block in blocks),
         attributes=tuple(

@@ -11,7 +11,7 @@ arithmetic over both objects. The score is over both objects: arithmetic and reg
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.pairs import PairsConfig
@@ -125,7 +125,7 @@ def _config(query: tree.QueryUnit, options: QueryOptions) -> PairsConfig:
     names = (*pattern.first, *pattern.second)
     frame = clause.frame
     return PairsConfig(
-        **{field.name: getattr(base, field.name) for field in fields(base)},
+        query=base,
         shape=shape,
         names=names,
         projected=projection(query, names, base, options.functions),

@@ -7,7 +7,7 @@ no volatile function.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.per_pane import PerPaneConfig
@@ -36,8 +36,7 @@ def per_pane_path(
         return None
     over_default = replace(query, form=replace(select, where=pattern))
     config = sparql_path(over_default, functions)
-    per_pane = PerPaneConfig(**{f.name: getattr(config, f.name) for f in fields(config)})
-    return replace(per_pane, pattern=_only(select, pattern))
+    return PerPaneConfig(config, _only(select, pattern))
 
 
 def _pattern(select: tree.SelectForm) -> tree.GroupPattern | None:

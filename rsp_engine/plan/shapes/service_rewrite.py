@@ -15,12 +15,12 @@ services that are not bound.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.service.config import ServiceClause, ServiceConfig
+from rsp_engine.evaluators.service.evaluator import ServiceClause, ServiceConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.write.queries import WriteQueries
 from rsp_engine.operators.sparql.projector import variable_iri
@@ -89,8 +89,7 @@ def service_path(
     config = sparql_path(changed, options.functions, last)
     if latest is not None:
         config = replace(config, latest=latest, timed=latest.scan)
-    common = {f.name: getattr(config, f.name) for f in fields(config)}
-    return ServiceConfig(**common, clauses=tuple(served)), tuple(plans)
+    return ServiceConfig(config, tuple(served)), tuple(plans)
 
 
 def remote_pattern(clause: tree.ServicePattern, keys: tuple[str, ...]) -> RemotePattern:

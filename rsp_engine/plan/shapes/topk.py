@@ -12,7 +12,7 @@ the configurations of the SPARQL texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.topk import TopkConfig
@@ -138,7 +138,7 @@ def topk_path(
     k, offset = cutoff(select)
     slides = slides_of(query.windows[0].frame)
     return TopkConfig(
-        **{field.name: getattr(base, field.name) for field in fields(base)},
+        query=base,
         matching=replace(
             matching_of(query, side, order_expression(select), functions), ordered=True
         ),
