@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from rsp_engine.operators.aggregates.groups import Grouping
     from rsp_engine.operators.scoring.monotonicity import Proof
     from rsp_engine.operators.sparql.pane_matcher import Matching
+    from rsp_engine.options import ArrivalRule
 
-__all__ = ["AcquaTopConfig", "ArrivalRule"]
-
-ArrivalRule = Literal["latest", "all"]
-"""For several arrivals of a join key in a window: the latest counts, or each is an object."""
+__all__ = ["AcquaTopConfig"]
 
 
 @dataclass(frozen=True, slots=True)
