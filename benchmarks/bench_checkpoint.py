@@ -160,10 +160,10 @@ def measured(kind: str, count: int) -> None:
         write_stream(folder / "stream.nq", kind, count)
         written = Written(folder / "checkpoint" / "commits")
         written.watch()
-        for _ in engine(kind, folder, place_bytes=TOUCHED * 100).run():
+        for _ in engine(kind, folder, split_bytes=TOUCHED * 100).run():
             pass
         size = sum(path.stat().st_size for path in written.folder.iterdir())
-        restore = restore_seconds(engine(kind, folder, place_bytes=TOUCHED * 100))
+        restore = restore_seconds(engine(kind, folder, split_bytes=TOUCHED * 100))
     last = slice(-BATCHES // 2, -1)  # the very last commit only marks the end of the stream
     print(median(written.sizes[last]), median(written.seconds[last]), size, restore)
 
@@ -177,7 +177,7 @@ def distinct(count: int) -> None:
             for start in range(0, count, 1_000):
                 stream.writelines(quads(range(start, start + 1_000), 2 * start + 1_000, chance))
         bounds = {"capacity": CAPACITY, "budget": 1_000}  # so that it is full after few windows
-        made = engine("replica", folder, snapshot=False, policy="WSJ-LRU", **bounds)
+        made = engine("replica", folder, replica="cache", policy="WSJ-LRU", **bounds)
         for _ in made.run():
             pass
         made.close()

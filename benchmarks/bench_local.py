@@ -26,7 +26,7 @@ import pyoxigraph as ox
 from rsp_engine import Engine
 
 if TYPE_CHECKING:
-    from rsp_engine.plan.options import OperatorName
+    from rsp_engine.options import OperatorName
 
 TRIPLES = 200_000
 RUNS = 3

@@ -77,7 +77,7 @@ class Remote:
 
 def run(query: str, stream: Path, **options: Any) -> tuple[float, list[float]]:  # noqa: ANN401
     """Return the seconds of a run, and those from its start to each answer."""
-    engine = Engine(runner="spark", place_bytes=SPLIT_BYTES, **options)
+    engine = Engine(runner="spark", split_bytes=SPLIT_BYTES, **options)
     if "SERVICE" in query:
         engine.service(f"{EX}BKG", Remote)
     engine.register(f"PREFIX : <{EX}> {query}")
@@ -115,7 +115,7 @@ def waits(stream: Path) -> list[float]:
 
     Batches are small, so that most of them close one window.
     """
-    engine = Engine(runner="spark", place_bytes=SMALL_SPLIT_BYTES)
+    engine = Engine(runner="spark", split_bytes=SMALL_SPLIT_BYTES)
     engine.register(f"PREFIX : <{EX}> {TOP}")
     engine.bind(f"{EX}s", str(stream))
     started = [time.perf_counter()]

@@ -37,17 +37,19 @@ from rsp_engine.drivers.stream_binding import (
 from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.errors import BindingError, render
 from rsp_engine.evaluators.plan_identity import plan_identity
-from rsp_engine.evaluators.service.service_plan import ServiceOptions, changes_stream
+from rsp_engine.evaluators.service.service_plan import changes_stream
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.grammar.definitions import USUAL, defined
 from rsp_engine.grammar.files import read_query
-from rsp_engine.grammar.iris import absolute
+from rsp_engine.grammar.iris import absolute, full_iri
 from rsp_engine.io.sources.extent import extent_of
 from rsp_engine.io.sources.live.lifecycle import live_sources
 from rsp_engine.io.sources.live.source import LiveSource
+from rsp_engine.model.option import described, milliseconds, takes_options
 from rsp_engine.monitor.run_monitor import Counts, Started
 from rsp_engine.operators.pairs.shared_skyband import Skybands
+from rsp_engine.options import EngineOptions, RankingOptions, ServiceOptions, WindowOptions
 from rsp_engine.plan.explain.text import explain, query_info
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import QueryPlan, plan
@@ -55,8 +57,6 @@ from rsp_engine.plan.services import refuse_unasked
 from rsp_engine.plan.shapes.incomplete import refuse_undeclared
 from rsp_engine.plan.unsupported import refuse_unread
 from rsp_engine.policies.registry import register as add_policy
-from rsp_engine.replica.endpoints.endpoint import Limits
-from rsp_engine.replica.store.estimator import DeclaredIntervals, LearnedIntervals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -64,24 +64,17 @@ if TYPE_CHECKING:
     from rsp_engine.drivers.checkpoint.rewindable import RewindableOutput
     from rsp_engine.drivers.service_binding import Bindable
     from rsp_engine.drivers.spark.driver import SparkDriver
-    from rsp_engine.evaluators.acquatop.evaluator import ArrivalRule
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
     from rsp_engine.io.sources import ElementSource
     from rsp_engine.model.answers import Answer, Graph, Solutions
-    from rsp_engine.model.streams import DeadLetter
-    from rsp_engine.model.windows import Bounds
     from rsp_engine.monitor.run_monitor import RunMonitor
-    from rsp_engine.operators.windows.report import ReportKind
     from rsp_engine.plan.monotone import DeclaredDirections as Monotone
-    from rsp_engine.plan.options import MatchRule, OperatorName
     from rsp_engine.policies.policy import Policy
     from rsp_engine.replica.endpoints.recording import RecordingEndpoint
 
-__all__ = ["Engine", "RunnerName"]
+__all__ = ["Engine"]
 
 _LOG = logging.getLogger("rsp")
-RunnerName = Literal["local", "spark"]
-"""The driver of the queries: this process alone, or Spark."""
 
 
 class Engine:
@@ -91,105 +84,38 @@ class Engine:
     `register` the queries, `bind` their streams, and iterate over `run()`. All times are in
     milliseconds. As a context manager, the engine closes itself.
 
-    Args:
-        bounds: Which edge of a window belongs to it: `"(]"` (default, as in RSP-QL), or `"[)"`.
-        t0: When the first window opens, in ms of event time. Default 0.
-        report: Which windows are evaluated: `"nonempty"` ones (default), or `"every"` one.
-        max_delay: How many ms an element may be out of order before it is late. Default 0.
-        operator: The operator of ranked queries; with `"auto"` (default) the planner chooses.
-        dead_letter: Called with each malformed or late element. By default these are dropped, and
-            only counted.
-        policy: The name of the refresh policy for remote data. By default the planner chooses.
-        budget: How many remote keys one evaluation may fetch. Default 10.
-        n: How many objects the operator keeps beyond the k best (the N of Super-MTK+N). Default 10.
-        max_requests: How many requests one evaluation may send. No limit by default.
-        deadline_ms: How long one evaluation may wait for remote data, in ms. No limit by default.
-        seed: The seed of the policies that use randomness. Default 0.
-        snapshot: Whether the replica starts with all remote data (default), or is filled by misses.
-        capacity: How many remote keys the replica keeps. No limit by default.
-        change_interval_ms: How often each remote key changes, in ms. By default it is learned.
-        arrivals: Which arrivals of a join key count within a window: the `"latest"` (default), or
-            `"all"`.
-        oracle: Whether to score ranked answers against all remote data, fetched beside the budget.
-        match: Whether a WINDOW block is matched over the whole `"window"` (default), or within
-            each `"element"`.
-        max_instances: How many instances to keep of objects whose attributes arrive on several
-            streams; with a limit, answers are approximate. No limit by default.
-        runner: `"local"` (default) runs in this process, `"spark"` on Spark.
-        master: The URL of the Spark master. Default `"local[*]"`.
-        checkpoint: The folder of the checkpoint. A run that broke off resumes from it. None by
-            default.
-        place_bytes: The approximate size of a split, in bytes. Default 4 MiB.
-        speed: Replays recorded streams by event time, this many times faster than they happened.
-            By default elements are read as fast as possible.
-        packages: Maven packages for Spark, for instance its Kafka connector.
+    The keywords are the fields of `EngineOptions`. Durations are milliseconds, or texts such as
+    `"5s"`. Streams, services and graphs have IRIs, or names with a prefix: those in `prefixes`, and
+    those of the registered queries. `"<...>"` is always an IRI.
 
     Raises:
-        ValueError: If the budget, `n`, the capacity or a limit is out of range.
+        TypeError: If there is no such option.
+        ValueError: If the value of an option is out of range.
 
-    >>> with Engine(max_delay=5_000, report="every") as engine:
+    >>> with Engine(max_delay="5s", report="every") as engine:
     ...     engine.is_on_spark, engine.is_live
     (False, False)
     """
 
-    def __init__(  # noqa: PLR0913 - an option is an argument
-        self,
-        *,
-        bounds: Bounds = "(]",
-        t0: int = 0,
-        report: ReportKind = "nonempty",
-        max_delay: int = 0,
-        operator: OperatorName = "auto",
-        dead_letter: Callable[[DeadLetter], None] | None = None,
-        policy: str | None = None,
-        budget: int = 10,
-        n: int = 10,
-        max_requests: int | None = None,
-        deadline_ms: int | None = None,
-        seed: int = 0,
-        snapshot: bool = True,
-        capacity: int | None = None,
-        change_interval_ms: int | None = None,
-        arrivals: ArrivalRule | None = None,
-        oracle: bool = False,
-        match: MatchRule = "window",
-        max_instances: int | None = None,
-        runner: RunnerName = "local",
-        master: str = "local[*]",
-        checkpoint: str | Path | None = None,
-        place_bytes: int = 4 << 20,
-        speed: float | None = None,
-        packages: str | None = None,
-    ) -> None:
-        limits = Limits(max_requests, deadline_ms)
-        estimation = (
-            LearnedIntervals()
-            if change_interval_ms is None
-            else DeclaredIntervals(change_interval_ms)
-        )
-        services = ServiceOptions(policy, budget, n, limits, seed, snapshot, capacity, estimation)
+    @takes_options(EngineOptions)
+    def __init__(self, options: EngineOptions) -> None:
         self._options = QueryOptions(
-            bounds,
-            t0,
-            report,
-            operator=operator,
-            service_options=services,
-            arrivals=arrivals,
-            oracle=oracle,
-            match=match,
-            max_instances=max_instances,
+            windows=options.part(WindowOptions),
+            ranking=options.part(RankingOptions),
+            services=options.part(ServiceOptions),
         )
-        self._runner = runner
-        self._master = master
-        self._checkpoint = checkpoint
-        self._split_bytes = place_bytes
-        self._speed = speed
-        self._packages = packages
+        self._runner = options.runner
+        self._master = options.master
+        self._checkpoint = options.checkpoint
+        self._split_bytes = options.split_bytes
+        self._speed = options.speed
+        self._packages = options.packages
+        self._prefixes = options.prefixes
         self._driver: SparkDriver | LocalDriver | None = None
         self._answers: Generator[Answer] | None = None
         self._replay_clock: ReplayClock | None = None
-        self._max_delay = max_delay
-        self._dead_letter = dead_letter or (lambda _: None)
+        self._max_delay = milliseconds(options.max_delay)
+        self._dead_letter = options.dead_letter or (lambda _: None)
         self._plans: list[QueryPlan] = []
         self._sources: dict[str, list[ElementSource]] = {}
         self._feeds: dict[str, list[ElementSource]] = {}
@@ -254,14 +180,15 @@ class Engine:
 
         Args:
             text: The definition: `NAME(?a, ?b) = EXPRESSION`.
-            prefixes: The prefixes of the IRIs in the text. None by default.
+            prefixes: The prefixes of the IRIs in the text. Default: those of the engine.
 
         Raises:
             RspError: If the text is no definition, or the name is taken.
 
         >>> Engine().define("F(?mentions, ?followers) = ?mentions / 100 + ?followers / 1000000")
         """
-        definitions = defined([text], prefixes, self._options.definitions)
+        known = self._known_prefixes() if prefixes is None else prefixes
+        definitions = defined([text], known, self._options.definitions)
         if both := definitions.keys() & self._options.functions.keys():
             raise BindingError(f"{min(both)} is registered already", "take another name")
         self._options = replace(self._options, definitions=definitions)
@@ -273,9 +200,12 @@ class Engine:
             iri: The IRI of the graph.
             path: An RDF file.
 
-        >>> Engine().graph("http://example.org/rooms", "rooms.ttl")
+        Raises:
+            BindingError: If the prefix of the name is not known.
+
+        >>> Engine(prefixes={"ex": "http://example.org/"}).graph("ex:rooms", "rooms.ttl")
         """
-        graphs = {**self._options.graphs, iri: Path(path)}
+        graphs = {**self._options.graphs, self._iri(iri): Path(path)}
         self._options = replace(self._options, graphs=graphs)
 
     def service(self, iri: str, endpoint: Bindable, *, modified: str | None = None) -> None:
@@ -290,17 +220,18 @@ class Engine:
                 it reports unchanged are not fetched. By default there is no such property.
 
         Raises:
+            BindingError: If the prefix of a name is not known.
             ServiceError: If a service cannot be bound to such an object.
 
         >>> from pyoxigraph import Store
         >>> Engine().service("http://example.org/users", Store())
         """
-        iri = absolute(iri)
-        services = {**self._options.services, iri: connect(endpoint)}
+        iri = absolute(self._iri(iri))
+        endpoints = {**self._options.endpoints, iri: connect(endpoint)}
         properties = {name: verb for name, verb in self._options.modified.items() if name != iri}
         if modified is not None:
-            properties[iri] = modified
-        self._options = replace(self._options, services=services, modified=properties)
+            properties[iri] = self._iri(modified)
+        self._options = replace(self._options, endpoints=endpoints, modified=properties)
 
     def changes(self, iri: str, source: str | ElementSource | Iterable[tuple[int, str]]) -> None:
         """Bind a change stream of a SERVICE, before the queries that use the service.
@@ -312,11 +243,12 @@ class Engine:
             source: As for `bind`.
 
         Raises:
+            BindingError: If the prefix of the name is not known.
             SourceError: If the source cannot be opened.
 
         >>> Engine().changes("http://example.org/users", [])
         """
-        iri = absolute(iri)
+        iri = absolute(self._iri(iri))
         self._options = replace(self._options, feeds=self._options.feeds | {iri})
         self._bind(self._feeds, changes_stream(iri), source)
 
@@ -332,11 +264,12 @@ class Engine:
             high: The largest value.
 
         Raises:
-            BindingError: Unless 0 <= low <= high, and high is finite.
+            BindingError: Unless 0 <= low <= high, and high is finite; or if the prefix of the name
+                is not known.
 
         >>> Engine().range("http://example.org/readings", 0, 250)
         """
-        ranges = {**self._options.ranges, absolute(stream): (low, high)}
+        ranges = {**self._options.ranges, absolute(self._iri(stream)): (low, high)}
         self._options = replace(self._options, ranges=ranges)
 
     def policy(self, policy: Policy) -> None:
@@ -432,11 +365,30 @@ class Engine:
                 timestamp in ms and a Turtle text.
 
         Raises:
+            BindingError: If the prefix of the name is not known.
             SourceError: If the source cannot be opened.
 
         >>> Engine().bind("http://example.org/s", [(1_000, "<urn:a> <urn:p> 1 .")])
         """
-        self._bind(self._sources, absolute(stream), source)
+        self._bind(self._sources, absolute(self._iri(stream)), source)
+
+    def _iri(self, name: str) -> str:
+        """Return the IRI of a name; raise if it has a prefix that nobody declares."""
+        iri = full_iri(name, self._known_prefixes())
+        if iri is None:
+            prefix = name.partition(":")[0]
+            hint = (
+                f'register its query first, or declare it: Engine(prefixes={{"{prefix}": "..."}})'
+            )
+            raise BindingError(f"the prefix {prefix}: of {name} is not known", hint)
+        return iri
+
+    def _known_prefixes(self) -> dict[str, str]:
+        """Return the prefixes of the registered queries, and those of the options."""
+        prefixes: dict[str, str] = {}
+        for planned in self._plans:
+            prefixes |= planned.query.prefixes
+        return {**prefixes, **self._prefixes}
 
     def _bind(
         self,
@@ -617,8 +569,11 @@ class Engine:
         self._replay_clock = None if self._speed is None else ReplayClock(self._speed)
         return self._replay_clock
 
-    def check(self) -> None:
+    def check(self, *, sources: bool = True) -> None:
         """Check that queries, streams, services and options fit together; read and send nothing.
+
+        Args:
+            sources: Whether to check also that every stream has a source, and no other has one.
 
         Raises:
             BindingError: If a stream has no source, no query uses a binding, or the like.
@@ -629,8 +584,12 @@ class Engine:
         rsp_engine.errors.BindingError: no query is registered
         """
         plans = [planned.physical for planned in self._plans]
-        check_bound_streams(plans, self._sources)
+        if sources:
+            check_bound_streams(plans, self._sources)
         services = (service for physical in plans for service in physical.services)
         refuse_unasked(self._options.bound_services, services)
         refuse_unread(self._options, (planned.query for planned in self._plans))
         refuse_undeclared(self._options, (physical.operator for physical in plans))
+
+
+Engine.__init__.__doc__ = described(EngineOptions)

@@ -20,7 +20,7 @@ from rsp_engine.grammar.parser.tables import tables as raw_parser
 from rsp_engine.io.sinks import FORMATS as SINKS
 from rsp_engine.io.sources.formats import SOURCE_FORMATS as SOURCES
 from rsp_engine.model.durations import parse_duration
-from rsp_engine.plan.options import OPERATORS
+from rsp_engine.options import OPERATORS
 from rsp_engine.policies import POLICIES
 from rsp_engine.replica.sparql_client import faults
 from rsp_engine.replica.sparql_client import request_text as asking

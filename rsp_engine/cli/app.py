@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rsp_engine import __version__
+from rsp_engine.cli.grouped_help import CommandGroup
 from rsp_engine.errors import DriverError, QueryError, QueryFileError, RspError
 
 if TYPE_CHECKING:
@@ -33,11 +34,12 @@ class OutputFormat(StrEnum):
 
 app = typer.Typer(
     name="rsp",
+    cls=CommandGroup,
     help="Continuous top-k queries in RSP-QL over RDF streams and remote SPARQL data.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"max_content_width": 120},
 )
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import BindingError
+from rsp_engine.grammar.iris import full_iri
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
-__all__ = ["bindings", "bound_once"]
+__all__ = ["bindings", "bound_once", "modified_by", "value_ranges"]
 
 
 def bindings(
-    texts: list[str], known: Collection[str], prefixes: Mapping[str, str], flag: str
+    texts: Iterable[str], known: Collection[str], prefixes: Mapping[str, str], flag: str
 ) -> list[tuple[str, str]]:
     """Parse each `IRI=VALUE`; the IRI may be written as in the query.
 
@@ -27,7 +28,7 @@ def bindings(
 
 
 def bound_once(
-    texts: list[str], known: Collection[str], prefixes: Mapping[str, str], flag: str
+    texts: Iterable[str], known: Collection[str], prefixes: Mapping[str, str], flag: str
 ) -> list[tuple[str, str]]:
     """Parse bindings as `bindings` does; refuse an IRI that is bound twice.
 
@@ -59,7 +60,43 @@ def _binding(
         if equals and name:
             hint = f"say what it is: {flag} {name}=VALUE"
         raise BindingError(f"{flag} {text} is not of the form IRI=VALUE", hint)
-    prefix, colon, local = name.partition(":")
-    if colon and prefix in prefixes and not local.startswith("//"):
-        return prefixes[prefix] + local, value
-    return name.removeprefix("<").removesuffix(">"), value
+    return full_iri(name, prefixes) or name, value
+
+
+def modified_by(
+    texts: Iterable[str],
+    bound: Collection[str],
+    known: Collection[str],
+    prefixes: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the property that states when a key was last modified, by service.
+
+    >>> modified_by([":s=dct:modified"], {"http://e/s"}, (), {"": "http://e/", "dct": "http://d/"})
+    {'http://e/s': 'http://d/modified'}
+    """
+    properties = {}
+    for iri, text in bound_once(texts, known, prefixes, "--modified"):
+        if iri not in bound:
+            hint = "bind it: --service IRI=URL"
+            raise BindingError(f"--modified {iri}: that service is not bound", hint)
+        properties[iri] = full_iri(text, prefixes) or text
+    return properties
+
+
+def value_ranges(texts: Iterable[tuple[str, str]]) -> dict[str, tuple[float, float]]:
+    """Parse the `LOW,HIGH` of each stream.
+
+    >>> value_ranges([("http://e/s", "0,250")])
+    {'http://e/s': (0.0, 250.0)}
+    """
+    return {stream: _range(stream, text) for stream, text in texts}
+
+
+def _range(stream: str, text: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise BindingError(
+            f"--range {stream}={text}: this is no range", "say LOW,HIGH: 0,250"
+        ) from None
+    return low, high

@@ -30,7 +30,13 @@ from rsp_engine.errors import BindingError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["ConfigFlag", "configured_queries", "read_config", "refuse_writing_elsewhere"]
+__all__ = [
+    "ConfigFlag",
+    "FilesArgument",
+    "configured_queries",
+    "read_config",
+    "refuse_writing_elsewhere",
+]
 
 USUAL = "rsp.toml"
 _IMPLICIT = "rsp_engine.cli.config: parameters set by a file that --config does not name"
@@ -41,9 +47,10 @@ _TABLES = {
     "services": "service",
     "changes": "changes",
 }
-_ARE_PATHS = ("stream", "graph", "changes")
-_PATHS = ("queries", "checkpoint", "output", "dead-letters", "manifest")
-_WRITTEN = ("output", "dead-letters", "manifest", "checkpoint")
+_BOUND_PATHS = ("IRI=SOURCE", "IRI=FILE")
+"""The placeholders of flags that bind a name to a path."""
+_WRITTEN_PATHS = ("FILE", "FOLDER", "PATH")
+"""The placeholders of flags whose value is a path; a run writes to each of them."""
 _ONLY_OF_RUN = ("format",)  # `rsp explain --format` is the format of a plan, not of answers
 
 
@@ -62,7 +69,9 @@ def read_config(path: Path, params: Mapping[str, Any], command: str | None) -> d
             raise BindingError(f"{path}: there is no [{section}]", hint)
     values = dict(_flags(path, _table(path, content, "run"), params, command))
     for section, flag in _TABLES.items():
-        if flag in params and (bound := list(_bound(path, _table(path, content, section), flag))):
+        if flag in params and (
+            bound := list(_bound(path, _table(path, content, section), params[flag]))
+        ):
             values[flag] = bound
     return values
 
@@ -90,10 +99,11 @@ def _flags(
             hint = _nearest(key, every) or "the flags of `rsp run` are its keys: rsp run --help"
             raise BindingError(f"{path}: there is no {key} in [run]", hint)
         if key == "queries":
-            yield "files", _checked_names(path, _relative_to(path, key, value))
+            yield "files", _checked_names(path, _relative_to(path, value))
         elif key in names and (command == "run" or key not in _ONLY_OF_RUN):
-            name = names[key]
-            yield name, _checked(path, key, _relative_to(path, key, value), params[name])
+            name, param = names[key], params[names[key]]
+            is_path = param.metavar in _WRITTEN_PATHS
+            yield name, _checked(path, key, _relative_to(path, value) if is_path else value, param)
 
 
 def _names(params: Iterable[Any]) -> Iterator[tuple[str, str]]:
@@ -133,25 +143,23 @@ def _checked(path: Path, key: str, value: Any, param: Any) -> Any:  # noqa: ANN4
     return value
 
 
-def _relative_to(path: Path, key: str, value: Any) -> Any:  # noqa: ANN401 - as TOML has it
-    """Return a value, with its paths relative to the folder of the file."""
-    if key not in _PATHS:
-        return value
+def _relative_to(path: Path, value: Any) -> Any:  # noqa: ANN401 - as TOML has it
+    """Return a path, or a list of them, relative to the folder of the file."""
     if isinstance(value, list):
         return [_path(path, each) if isinstance(each, str) else each for each in value]
     return _path(path, value) if isinstance(value, str) else value
 
 
-def _bound(path: Path, table: Mapping[str, Any], flag: str) -> Iterator[str]:
+def _bound(path: Path, table: Mapping[str, Any], param: Any) -> Iterator[str]:  # noqa: ANN401 - typer has no public type
     """Yield the bindings of a table, as they would follow a flag."""
     for iri, value in table.items():
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(each, str) and each for each in values):
-            is_one = flag in ("service", "graph", "function")
+            is_one = param.name in ("service", "graph", "function")
             hint = f'"{iri}" = "..."' if is_one else f'"{iri}" = "..." or a list of them'
             raise BindingError(f"{path}: what {iri} is bound to must be text", hint)
         for each in values:
-            yield f"{iri}={_path(path, each) if flag in _ARE_PATHS else each}"
+            yield f"{iri}={_path(path, each) if param.metavar in _BOUND_PATHS else each}"
 
 
 def _path(path: Path, text: str) -> str:
@@ -196,11 +204,14 @@ def refuse_writing_elsewhere(context: typer.Context) -> None:
     """
     folder = Path().resolve()
     implicit: set[str] = context.meta.get(_IMPLICIT, set())
-    for key in _WRITTEN:
-        name, value = key.replace("-", "_"), context.params.get(key.replace("-", "_"))
+    for param in context.command.params:
+        name, key = param.name or "", param.opts[0].removeprefix("--")
+        value = context.params.get(name)
         source = context.get_parameter_source(name)
         is_default = source is not None and source.name == "DEFAULT_MAP"
-        if not is_default or name not in implicit or not isinstance(value, str) or value == "-":
+        if param.metavar not in _WRITTEN_PATHS or not is_default or name not in implicit:
+            continue
+        if not isinstance(value, str) or value == "-":
             continue
         if (target := _outside(folder, Path(value))) is not None:
             message = f"{USUAL}: {key} = {value!r} would write to {target}, outside of its folder"
@@ -240,6 +251,14 @@ def configured_queries(
     raise BindingError("no query is named", f"name a file: rsp {context.command.name} FILE{where}")
 
 
+FilesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILE",
+        help="RSP-QL files; several run side by side; - is standard input.",
+        show_default=False,
+    ),
+]
 ConfigFlag = Annotated[
     str | None,
     typer.Option(

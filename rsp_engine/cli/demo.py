@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rsp_engine.cli.app import EXIT_FAILURE, app, exit_on_error
-from rsp_engine.cli.run import Runner
+from rsp_engine.options import RunnerName  # noqa: TC001 - typer reads it at run time
 
 __all__ = ["demo"]
 
@@ -20,11 +20,11 @@ def demo(
     budget: Annotated[int, typer.Option(min=0, help="How many users each window may fetch.")] = 7,
     windows: Annotated[int, typer.Option(min=1, help="How many windows to run.")] = 20,
     runner: Annotated[
-        Runner,
+        RunnerName,
         typer.Option(
             envvar="RSP_RUNNER", help="Run on Spark, which needs Java, or in this process."
         ),
-    ] = Runner.spark,
+    ] = "spark",
     speed: Annotated[
         float, typer.Option(min=1.0, help="How many times faster than event time to replay.")
     ] = 60,
@@ -38,4 +38,4 @@ def demo(
     from rsp_engine.experiments.demonstration import DemoSetting, demonstrate
 
     with exit_on_error(EXIT_FAILURE):
-        demonstrate(typer.echo, DemoSetting(policy, budget, windows, runner.value, speed))
+        demonstrate(typer.echo, DemoSetting(policy, budget, windows, runner, speed))

@@ -7,44 +7,24 @@ import sys
 from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
 from rsp_engine import __version__
 from rsp_engine.cli.app import EXIT_FAILURE
+from rsp_engine.cli.flag_signature import is_set
 from rsp_engine.errors import BindingError, RspError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
+    from rsp_engine.cli.flags import OutputFlags
     from rsp_engine.monitor.manifest import Manifest, RunState
     from rsp_engine.monitor.run_monitor import RunMonitor
 
-__all__ = ["LiveFlag", "ManifestFlag", "MetricsFlag", "RunView", "wants_live_view"]
-
-LiveFlag = Annotated[
-    bool | None,
-    typer.Option(
-        "--live/--no-live",
-        help="Show the answers as a table that changes in place; the default on a terminal, unless"
-        " --format or --output is set.",
-    ),
-]
-MetricsFlag = Annotated[
-    int | None,
-    typer.Option(
-        metavar="PORT",
-        min=0,
-        max=65535,
-        help="Serve metrics for Prometheus on this port of this computer; 0 takes a free one.",
-    ),
-]
-ManifestFlag = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Where to write the run's options and outcome, as JSON."),
-]
+__all__ = ["RunView", "wants_live_view"]
 
 
 def wants_live_view(wanted: bool | None, context: typer.Context) -> bool:
@@ -55,14 +35,9 @@ def wants_live_view(wanted: bool | None, context: typer.Context) -> bool:
         if not sys.stderr.isatty():
             raise BindingError("--live needs a terminal on standard error", "leave it out")
         return True
-    has_output = context.params.get("output") is not None or _is_set(context, "output_format")
+    has_output = context.params.get("output") is not None or is_set(context, "output_format")
     is_smart = os.environ.get("TERM", "") not in ("", "dumb")
     return not has_output and is_smart and sys.stdout.isatty() and sys.stderr.isatty()
-
-
-def _is_set(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name != "DEFAULT"
 
 
 class RunView:
@@ -74,31 +49,26 @@ class RunView:
     def __init__(
         self,
         context: typer.Context,
-        *,
-        live: bool | None,
-        metrics_port: int | None,
-        manifest: str | None,
+        flags: OutputFlags,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         from rsp_engine.monitor.redaction import Redactor
         from rsp_engine.monitor.run_monitor import RunMonitor
 
-        self._is_live = wants_live_view(live, context)
-        self.replaces_answers = (
-            self._is_live and sys.stdout.isatty() and context.params.get("output") is None
-        )
+        self._is_live = wants_live_view(flags.live, context)
+        self.replaces_answers = self._is_live and sys.stdout.isatty() and flags.output is None
         """Whether the view takes the terminal to which answers would be written."""
-        is_wanted = self._is_live or metrics_port is not None or manifest is not None
+        is_wanted = self._is_live or (flags.metrics_port, flags.manifest) != (None, None)
         self.monitor: RunMonitor | None = RunMonitor() if is_wanted else None
         """The monitor of the run, if something uses it."""
-        self._port = metrics_port
+        self._port = flags.metrics_port
         self._manifest: Manifest | None = None
         self._open = ExitStack()
         self._hide = Redactor(environment)
-        if manifest is not None and self.monitor is not None:
+        if flags.manifest is not None and self.monitor is not None:
             from rsp_engine.monitor.manifest import Manifest
 
-            path, options = Path(manifest), _as_data(context.params)
+            path, options = Path(flags.manifest), _as_data(context.params)
             self._manifest = Manifest(path, options, __version__, self.monitor, self._hide)
 
     def begin(self) -> ExitStack:

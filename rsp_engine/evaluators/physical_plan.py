@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rsp_engine.grammar.tree import RegisteredR2S
     from rsp_engine.model.windows import Bounds, CountFrame, TimeFrame
     from rsp_engine.operators.windows.element_solutions import ElementBlock
-    from rsp_engine.operators.windows.report import ReportKind
+    from rsp_engine.options import ReportKind
 
 __all__ = ["PhysicalPlan", "StaticGraph", "WindowScan"]
 

@@ -54,5 +54,16 @@ def _options(config: SparqlConfig | EvaluatorConfig) -> dict[str, Any]:
 
 def _service(plan: ServicePlan) -> dict[str, Any]:
     pattern = {n: list(v) if isinstance(v, tuple) else v for n, v in asdict(plan.pattern).items()}
-    options = {**asdict(plan.options), "policy": plan.policy.name}
-    return {**pattern, **options, "is_pushed": plan.is_pushed, "modified": plan.modified}
+    return {
+        **pattern,
+        "policy": plan.policy.name,
+        "budget": plan.options.budget,
+        "n": plan.options.n,
+        "limits": asdict(plan.limits),
+        "seed": plan.options.seed,
+        "snapshot": plan.options.replica == "snapshot",
+        "capacity": plan.options.capacity,
+        "estimation": asdict(plan.estimation),
+        "is_pushed": plan.is_pushed,
+        "modified": plan.modified,
+    }

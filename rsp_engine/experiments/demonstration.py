@@ -31,9 +31,9 @@ from rsp_engine.model.answers import Solutions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rsp_engine.engine import RunnerName
     from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.model.answers import Answer
+    from rsp_engine.options import RunnerName
 
 __all__ = ["DemoSetting", "demonstrate"]
 

@@ -8,9 +8,27 @@ compares IRIs character by character, and data are not normalised either.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-__all__ = ["absolute", "is_absolute", "resolve"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
+__all__ = ["absolute", "full_iri", "is_absolute", "resolve"]
+
+_OPAQUE_SCHEMES = (
+    "urn",
+    "tag",
+    "file",
+    "data",
+    "did",
+    "doi",
+    "geo",
+    "info",
+    "mailto",
+    "ni",
+    "uuid",
+)
+"""Schemes whose IRIs have no `//`, so that they look like names with a prefix."""
 _PARTS = re.compile(
     r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL
 )
@@ -34,6 +52,25 @@ def absolute(iri: str) -> str:
     ('file:people.ttl', 'file:../a', 'urn:a')
     """
     return iri if is_absolute(iri) else f"file:{iri}"
+
+
+def full_iri(name: str, prefixes: Mapping[str, str]) -> str | None:
+    """Return the IRI of a name as users write it: `<iri>`, `prefix:local`, or an IRI.
+
+    Return None if the name has a prefix that is not known, and no scheme of IRIs.
+
+    >>> known = {"": "http://e/", "ex": "http://ex/"}
+    >>> [full_iri(name, known) for name in (":s", "ex:s", "<ex:s>", "http://e/s", "urn:s", "x:s")]
+    ['http://e/s', 'http://ex/s', 'ex:s', 'http://e/s', 'urn:s', None]
+    """
+    if name.startswith("<") and name.endswith(">"):
+        return name[1:-1]
+    prefix, colon, local = name.partition(":")
+    if not colon or local.startswith("//"):
+        return name
+    if prefix in prefixes:
+        return prefixes[prefix] + local
+    return name if prefix.lower() in _OPAQUE_SCHEMES or "/" in prefix else None
 
 
 def resolve(base: str, reference: str) -> str:

@@ -42,7 +42,7 @@ from rsp_engine.plan.variables import certain_variables, named_variables, visibl
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rsp_engine.evaluators.acquatop.evaluator import ArrivalRule
+    from rsp_engine.options import ArrivalRule
     from rsp_engine.plan.options import QueryOptions
     from rsp_engine.plan.sparql.element_blocks import ByElement
 
@@ -58,12 +58,12 @@ __all__ = [
 
 def arrivals_of(query: tree.QueryUnit, options: QueryOptions) -> ArrivalRule:
     """Return which arrivals of a join key count: `latest` where the query has a key, else `all`."""
-    return options.arrivals or ("latest" if _join_key(query) else "all")
+    return options.ranking.arrivals or ("latest" if _join_key(query) else "all")
 
 
 def refused_arrivals(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
     """Yield why `latest` does not apply to the query, if the user sets it."""
-    if options.arrivals == "latest" and not _join_key(query):
+    if options.ranking.arrivals == "latest" and not _join_key(query):
         message = (
             "arrivals `latest` is for ranked queries whose window has plain triple patterns and is"
             " joined with one SERVICE by a key"

@@ -5,81 +5,57 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.service.service_plan import ServiceOptions
 from rsp_engine.grammar.definitions import USUAL
+from rsp_engine.options import RankingOptions, ServiceOptions, WindowOptions
 from rsp_engine.policies.registry import POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rsp_engine.evaluators.acquatop.evaluator import ArrivalRule
     from rsp_engine.evaluators.service.service_plan import Connect
     from rsp_engine.grammar.definitions import Definition
-    from rsp_engine.model.windows import Bounds
-    from rsp_engine.operators.windows.report import ReportKind
     from rsp_engine.plan.monotone import DeclaredDirections
     from rsp_engine.policies.policy import Policy
 
-__all__ = ["OPERATORS", "MatchRule", "OperatorName", "QueryOptions"]
-
-MatchRule = Literal["window", "element"]
-"""The scope in which a WINDOW block is matched: the whole window, or each element by itself."""
-
-OperatorName = Literal[
-    "auto", "mintopk", "sap", "sap-dynamic", "sap-equal", "pretopk", "skyband", "sma", "sma-ring",
-    "eaa", "sla", "approximate", "oracle", "general",
-]  # fmt: skip
-OPERATORS: tuple[OperatorName, ...] = get_args(OperatorName)
+__all__ = ["QueryOptions"]
 
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """The options of a query.
+    """The options of a query, and what is bound to its names.
 
     Attributes:
-        bounds: Whether a window includes its left and its right bound.
-        t0: The origin of time windows, in milliseconds.
-        report: Which windows are evaluated.
+        windows: The options of windows.
+        ranking: The options of ranked queries.
+        services: The options of remote data.
         functions: The user's functions, by name or IRI.
         monotone: How these functions change with their arguments, by name.
         definitions: Functions that expand to an expression of the query language, by name.
         graphs: The files of static graphs, by IRI.
         folder: The folder against which relative `file:` IRIs of graphs are resolved.
-        services: How to connect to the endpoints of remote datasets, by IRI.
-        service_options: The policy, the budget and the limits of remote requests.
+        endpoints: How to connect to the endpoints of remote datasets, by IRI.
         policies: The refresh policies that a name can refer to.
         feeds: The services that push their changes.
         modified: The property that gives the time when a key was last modified, by service.
-        operator: The operator of a ranked query; `auto` lets the planner choose.
-        arrivals: Which arrivals of a join key count: the latest, or all.
-        oracle: Whether answers are compared with those over the complete remote data.
-        match: Whether a solution may span elements.
         ranges: The smallest and the largest value of an attribute, by the IRI of its stream.
-        max_instances: How many instances of objects the approximate operator keeps at most.
     """
 
-    bounds: Bounds = "(]"
-    t0: int = 0
-    report: ReportKind = "nonempty"
+    windows: WindowOptions = field(default_factory=WindowOptions)
+    ranking: RankingOptions = field(default_factory=RankingOptions)
+    services: ServiceOptions = field(default_factory=ServiceOptions)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     monotone: Mapping[str, DeclaredDirections] = field(default_factory=dict)
     definitions: Mapping[str, Definition] = field(default_factory=lambda: USUAL)
     graphs: Mapping[str, Path] = field(default_factory=dict)
     folder: Path = Path()
-    services: Mapping[str, Connect] = field(default_factory=dict)
-    service_options: ServiceOptions = field(default_factory=ServiceOptions)
+    endpoints: Mapping[str, Connect] = field(default_factory=dict)
     policies: Mapping[str, Policy] = field(default_factory=lambda: POLICIES)
     feeds: frozenset[str] = frozenset()
     modified: Mapping[str, str] = field(default_factory=dict)
-    operator: OperatorName = "auto"
-    arrivals: ArrivalRule | None = None
-    oracle: bool = False
-    match: MatchRule = "window"
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    max_instances: int | None = None
 
     def __post_init__(self) -> None:
         for stream, (low, high) in self.ranges.items():
@@ -90,4 +66,4 @@ class QueryOptions:
     @property
     def bound_services(self) -> tuple[str, ...]:
         """The services that have an endpoint or a feed, in order."""
-        return tuple(sorted({*self.services, *self.feeds}))
+        return tuple(sorted({*self.endpoints, *self.feeds}))

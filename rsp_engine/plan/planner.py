@@ -20,7 +20,7 @@ from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.plan.arrivals import has_time, refused_arrivals, ties
 from rsp_engine.plan.logical.rules import apply_rules
 from rsp_engine.plan.logical.translate import translate
-from rsp_engine.plan.options import OperatorName, QueryOptions
+from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.services import chosen_policy
 from rsp_engine.plan.shapes.acquatop import acquatop_path
 from rsp_engine.plan.shapes.group_topk import group_topk_path
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.evaluators.topk import TopkConfig
     from rsp_engine.operators.topk.rankers import RankerName
+    from rsp_engine.options import OperatorName
     from rsp_engine.plan.logical.algebra import Logical
     from rsp_engine.plan.sparql.element_blocks import ElementBlocks
 
@@ -115,8 +116,8 @@ def plan(
         operator=operator,
         why=why,
         r2s="RSTREAM" if query.register is None else query.register.r2s,
-        report=options.report,
-        bounds=options.bounds,
+        report=options.windows.report,
+        bounds=options.windows.bounds,
         feeds=feeds if operator.query.form == "CONSTRUCT" else None,
         services=services,
     )
@@ -145,7 +146,7 @@ def sparql_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> C
 
 def group_topk_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
     """Choose `group_topk`: it ranks groups by an aggregate that is combined from pane partials."""
-    if options.operator != "auto" or not is_ranking_of_groups(query):
+    if options.ranking.operator != "auto" or not is_ranking_of_groups(query):
         return None
     why = "groups of solutions of one triple pattern, ranked by one aggregate"
     match group_topk_path(query, options):
@@ -159,7 +160,7 @@ def group_topk_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) 
 
 def acquatop_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
     """Choose `acquatop`: it ranks the join of a window with one SERVICE under a refresh budget."""
-    if options.operator != "auto" or not is_ranking(query) or not has_service(query):
+    if options.ranking.operator != "auto" or not is_ranking(query) or not has_service(query):
         return None
     path = acquatop_path(query, options)
     if isinstance(path, WhyNot):
@@ -176,7 +177,7 @@ def _patterns(config: TopkConfig | AcquaTopConfig) -> str:
 
 def incomplete_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
     """Choose `incomplete`: it ranks objects whose attributes arrive in several streams."""
-    is_allowed = options.operator == "auto" or options.operator in ALGORITHMS
+    is_allowed = options.ranking.operator == "auto" or options.ranking.operator in ALGORITHMS
     if not is_allowed or not is_ranking(query) or has_service(query):
         return None
     rewritten = by_element(query, options, opens_nodes=True)
@@ -200,7 +201,7 @@ _WHY_INCOMPLETE: dict[Algorithm, str] = {
 
 def pairs_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
     """Choose `pairs`: it ranks pairs of objects with a skyband that queries share."""
-    if options.operator != "auto" or not is_ranking(query) or has_service(query):
+    if options.ranking.operator != "auto" or not is_ranking(query) or has_service(query):
         return None
     config = pairs_path(query, options)
     if isinstance(config, WhyNot):
@@ -211,10 +212,10 @@ def pairs_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Ch
 
 def topk_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
     """Choose `topk`: it ranks solutions whose score is known on arrival with a top-k operator."""
-    if options.operator == "general" or not is_ranking(query):
+    if options.ranking.operator == "general" or not is_ranking(query):
         return None
-    forced = _RANKERS.get(options.operator)
-    config = topk_path(query, options.functions, forced, options.match)
+    forced = _RANKERS.get(options.ranking.operator)
+    config = topk_path(query, options.functions, forced, options.ranking.match)
     if isinstance(config, WhyNot):
         return None
     why = f"{_patterns(config)} over one window, ranked by one score: {_WHY[config.ranker]}"
@@ -250,7 +251,7 @@ _WHY: dict[RankerName, str] = {
 
 
 def _why_not_ranked(query: tree.QueryUnit, options: QueryOptions) -> str:
-    if options.operator == "general":
+    if options.ranking.operator == "general":
         return "the general path was asked for"
     path = _ranking_path(query, options)
     return path.reason if isinstance(path, WhyNot) else ""
@@ -266,7 +267,7 @@ def _ranking_path(query: tree.QueryUnit, options: QueryOptions) -> object:
         return acquatop_path(query, options)
     if is_of_pairs(query):
         return pairs_path(query, options)
-    return topk_path(query, options.functions, match=options.match)
+    return topk_path(query, options.functions, match=options.ranking.match)
 
 
 def per_pane_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
@@ -304,7 +305,9 @@ def _scan(clause: tree.FromWindow, options: QueryOptions, blocks: ElementBlocks)
     frame: TimeFrame | CountFrame
     if isinstance(spec, tree.TimeWindow):
         step = spec.step or spec.range
-        frame = TimeFrame(spec.range.milliseconds, step.milliseconds, options.t0, options.bounds)
+        frame = TimeFrame(
+            spec.range.milliseconds, step.milliseconds, options.windows.t0, options.windows.bounds
+        )
     else:
         frame = CountFrame(spec.size.value, (spec.step or spec.size).value, spec.unit)
     name = clause.window.value
@@ -323,20 +326,20 @@ def _static_graphs(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Sta
 def _refused_operator(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
     """Yield why the operator that the user chose cannot run the query."""
     path: object = None
-    if options.operator in ALGORITHMS and (
-        has_optional_windows(query) or options.operator not in _RANKERS
+    if options.ranking.operator in ALGORITHMS and (
+        has_optional_windows(query) or options.ranking.operator not in _RANKERS
     ):
         path = incomplete_path(query, options)
-    elif options.operator in _RANKERS:
-        path = topk_path(query, options.functions, match=options.match)
+    elif options.ranking.operator in _RANKERS:
+        path = topk_path(query, options.functions, match=options.ranking.match)
     if isinstance(path, WhyNot):
-        message = f"the operator {options.operator} cannot run this query: {path.reason}"
+        message = f"the operator {options.ranking.operator} cannot run this query: {path.reason}"
         yield Diagnostic("semantic", message, query.form.span, "leave the choice to the planner")
 
 
 def _refused_oracle(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
     """Yield why an oracle cannot judge the answers of the query, if the user enables it."""
-    if not options.oracle:
+    if not options.ranking.oracle:
         return
     message = "only a ranked query with one SERVICE can be judged by an oracle"
     if not is_ranking(query) or not has_service(query):

@@ -28,7 +28,7 @@ __all__ = [
 
 def chosen_policy(options: QueryOptions, default: str) -> Policy:
     """Return the policy that the user names, or the default; raise if there is no such policy."""
-    name = options.service_options.policy or default
+    name = options.services.policy or default
     try:
         return policy_named(name, options.policies)
     except ValueError as reason:
@@ -47,10 +47,10 @@ def service_plan(
     the policy that this one replaces, and why.
     """
     is_pushed = pattern.service in options.feeds
-    service_options = options.service_options
-    connect = options.services.get(pattern.service)
+    service_options = options.services
+    connect = options.endpoints.get(pattern.service)
     if connect is None:
-        service_options = replace(service_options, budget=0, snapshot=False)
+        service_options = replace(service_options, budget=0, replica="cache")
         connect = ChangeFeed
     modified = options.modified.get(pattern.service)
     if modified is not None:

@@ -86,7 +86,7 @@ WRONG = {
     '[run]\nrunner = "sprk"': "runner = 'sprk'",
     '[run]\nqueries = "hot.rspql"': 'error: rsp.toml: queries must be a list: queries = ["query',
     '[run]\nreport = ["every"]': "error: rsp.toml: report must be one value",
-    "[run]\nplace-bytes = -3": "place-bytes = -3",
+    "[run]\nsplit-bytes = -3": "split-bytes = -3",
     '[stream]\na = "b"': "error: rsp.toml: there is no [stream]\n  = hint: did you mean streams?",
     "[services]\na = 3": "error: rsp.toml: what a is bound to must be text",
     "run = 3": "error: rsp.toml: run must be a table\n  = hint: write [run] above it",

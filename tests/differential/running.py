@@ -23,7 +23,7 @@ from rsp_engine.engine import Engine
 from rsp_engine.errors import BindingError, PlanError
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Row, Solutions
-from rsp_engine.plan.options import OPERATORS
+from rsp_engine.options import OPERATORS
 from tests.differential.evaluation import Answer, Case, Shown
 from tests.differential.terms import EX, Blank, Iri, Literal, Term
 from tests.drivers.split_runs import in_splits
@@ -88,7 +88,7 @@ def run(case: Case, operator: str, way: str) -> Outcome:
             stack.enter_context(in_splits(size=300, cuts=range(1000), are_compared=False))
         more: dict[str, Any] = {}
         if way == "checkpoint":
-            more = {"checkpoint": folder / "checkpoint", "place_bytes": 400}
+            more = {"checkpoint": folder / "checkpoint", "split_bytes": 400}
         letters: list[DeadLetter] = []
         engine = engine_of(case, operator, dead_letter=letters.append, **more)
         for stream, sources in case.streams.items():

@@ -16,6 +16,7 @@ from rsp_engine.drivers.local import LocalDriver
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources.files.nquads import NQuads
+from rsp_engine.options import WindowOptions
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from tests.drivers.split_runs import RemakeableRun
@@ -110,9 +111,12 @@ def queries(draw: st.DrawFn, number: int) -> str:
 
 options = st.builds(
     QueryOptions,
-    st.sampled_from(("(]", "[)")),
-    st.integers(-5, 15),
-    st.sampled_from(("nonempty", "every")),
+    st.builds(
+        WindowOptions,
+        bounds=st.sampled_from(("(]", "[)")),
+        t0=st.integers(-5, 15),
+        report=st.sampled_from(("nonempty", "every")),
+    ),
 )
 
 

@@ -121,10 +121,10 @@ def test_a_ranked_join_can_be_cut_anywhere(*, arrivals, r2s, data, story, budget
     stream, changes = story
     policy = data.draw(st.sampled_from(sorted(POLICIES)))
     options: dict[str, Any] = {
-        "snapshot": data.draw(st.booleans()),
+        "replica": data.draw(st.sampled_from(("snapshot", "cache"))),
         "capacity": data.draw(st.sampled_from((None, 1, 3))),
         "oracle": data.draw(st.booleans()),
-        "change_interval_ms": data.draw(st.sampled_from((None, 2500))),
+        "change_interval": data.draw(st.sampled_from((None, 2500))),
     }
     pushed = [(at, f"<{EX}{user}> <{EX}hasFollowers> {n} .") for at, user, n in changes[::2]]
     is_pushed = data.draw(st.booleans())
@@ -198,7 +198,7 @@ def check_served(shape: Shape, data: st.DataObject, stream: Any, where: Collecti
     options = {
         "policy": data.draw(st.sampled_from(["WSJ-RND", "WSJ-LRU", "WSJ-WBM", "WST", "EXACT"])),
         "budget": data.draw(st.integers(0, 4)),
-        "snapshot": data.draw(st.booleans()),
+        "replica": data.draw(st.sampled_from(("snapshot", "cache"))),
         "capacity": data.draw(st.sampled_from((None, 2))),
     }
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rsp_engine import Engine
 from rsp_engine.model.answers import Solutions
 from rsp_engine.model.windows import TimeFrame
-from rsp_engine.plan.options import OPERATORS
+from rsp_engine.options import OPERATORS
 from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 from tests.drivers.cut import ALWAYS, cut
 from tests.drivers.split_runs import in_splits

@@ -33,7 +33,7 @@ def kept(folder: Path) -> Engine:
         budget=4,
         n=3,
         max_delay=2000,
-        place_bytes=2000,
+        split_bytes=2000,
         checkpoint=folder / "checkpoint",
     )
     engine.service(f"{EX}BKG", Restless, modified="http://purl.org/dc/terms/modified")

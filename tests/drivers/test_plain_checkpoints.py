@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine import Engine
-from rsp_engine.plan.options import OPERATORS
+from rsp_engine.options import OPERATORS
 from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 from tests.drivers.cut import texts
 from tests.drivers.split_runs import in_splits
@@ -19,7 +19,7 @@ from tests.thoroughness import examples
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rsp_engine.plan.options import OperatorName
+    from rsp_engine.options import OperatorName
 
 EX = "http://example.org/"
 WINDOW = "[RANGE 20ms STEP 5ms]"
@@ -84,7 +84,7 @@ def test_a_checkpoint_changes_no_answer(tmp_path, monkeypatch, operator, text):
     write(tmp_path, [some(0), some(1)])
     expected = texts(engine(tmp_path, text, operator=operator))
     assert len(expected) > 10
-    kept = engine(tmp_path, text, operator=operator, checkpoint=tmp_path / "kept", place_bytes=1000)
+    kept = engine(tmp_path, text, operator=operator, checkpoint=tmp_path / "kept", split_bytes=1000)
     assert texts(kept) == expected
 
 

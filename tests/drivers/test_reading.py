@@ -17,6 +17,7 @@ from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources.memory import MemorySource
 from rsp_engine.model.answers import Answer, Graph, Solutions
+from rsp_engine.options import WindowOptions
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from tests.differential.windows import Setting, Time
@@ -156,7 +157,8 @@ pair_queries = st.builds(
 
 
 def step(setting: Setting, text: str) -> Step:
-    options = QueryOptions(setting.bounds, setting.t0, setting.report)
+    windows = WindowOptions(bounds=setting.bounds, t0=setting.t0, report=setting.report)
+    options = QueryOptions(windows=windows)
     return Step(plan(check(text), text, "<query>", options).physical)
 
 

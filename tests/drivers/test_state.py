@@ -13,14 +13,13 @@ import pytest
 
 from rsp_engine.drivers.intake import Intake
 from rsp_engine.errors import StateError
-from rsp_engine.evaluators.service.service_plan import ServiceOptions
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources.memory import MemorySource
+from rsp_engine.options import RankingOptions, ServiceOptions, WindowOptions
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
-from rsp_engine.replica.store.estimator import DeclaredIntervals
 from tests.evaluators.served_shapes import EX, SERVICE
 from tests.evaluators.test_served import store
 
@@ -54,12 +53,12 @@ FRAMES = {
 
 def step_of(text: str, **options: Any) -> Step:
     """Return a step that has taken elements and answered once or twice."""
-    services: Any = {
+    endpoints: Any = {
         SERVICE: lambda pattern: InProcessEndpoint(pattern, store(":a :followers 1 ."))
     }
     feeds = frozenset({SERVICE}) if "SERVICE" in text else frozenset()
     text = f"PREFIX : <{EX}> {text.format(**FRAMES)}"
-    chosen = QueryOptions(**{"services": services, "feeds": feeds, **options})
+    chosen = QueryOptions(**{"endpoints": endpoints, "feeds": feeds, **options})
     return Step(plan(check(text), text, "<query>", chosen).physical)
 
 
@@ -90,13 +89,11 @@ def paths(state: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 OPTIONS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "without a feed": {"feeds": frozenset()},
-    "judged": {"oracle": True},
-    "of few keys": {"service_options": ServiceOptions(capacity=1)},
-    "of keys that change as is said": {
-        "service_options": ServiceOptions(estimation=DeclaredIntervals(9))
-    },
+    "judged": {"ranking": RankingOptions(oracle=True)},
+    "of few keys": {"services": ServiceOptions(capacity=1)},
+    "of keys that change as is said": {"services": ServiceOptions(change_interval=9)},
     "that learns": {
-        "service_options": ServiceOptions("AT-VOI"),
+        "services": ServiceOptions(policy="AT-VOI"),
         "modified": {SERVICE: f"{EX}modified"},
     },
 }
@@ -149,13 +146,13 @@ def test_a_state_of_another_query_is_refused(name, other):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"t0": 5}, "windows"),
-        ({"bounds": "[)"}, "windows"),
-        ({"report": "every"}, "report"),
-        ({"service_options": ServiceOptions(budget=3)}, "services"),
-        ({"service_options": ServiceOptions(n=3)}, "options"),
-        ({"service_options": ServiceOptions(policy="AT-BSM")}, "services"),
-        ({"arrivals": "all"}, "options"),
+        ({"windows": WindowOptions(t0=5)}, "windows"),
+        ({"windows": WindowOptions(bounds="[)")}, "windows"),
+        ({"windows": WindowOptions(report="every")}, "report"),
+        ({"services": ServiceOptions(budget=3)}, "services"),
+        ({"services": ServiceOptions(n=3)}, "options"),
+        ({"services": ServiceOptions(policy="AT-BSM")}, "services"),
+        ({"ranking": RankingOptions(arrivals="all")}, "options"),
         ({"feeds": frozenset()}, "services"),
     ],
 )

@@ -18,13 +18,14 @@ from rsp_engine.experiments.datasets.incomplete import (
 )
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Solutions
+from rsp_engine.options import RankingOptions
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.plan.options import OperatorName
+    from rsp_engine.options import OperatorName
 
 EX = "http://example.org/"
 K = 10
@@ -47,7 +48,8 @@ def evaluations(size: int, rho: float, operator: OperatorName) -> Iterator[Seen]
     text = f"""PREFIX : <{EX}> REGISTER RSTREAM :q AS SELECT ?o (SUM(?v) AS ?score) {windows}
     WHERE {{ {{ WINDOW :w0 {{ ?o :p0 ?v }} }} UNION {{ WINDOW :w1 {{ ?o :p1 ?v }} }} }}
     GROUP BY ?o ORDER BY DESC(?score) LIMIT {K}"""
-    query = Step(plan(check(text), text, "q", QueryOptions(operator=operator)).physical)
+    options = QueryOptions(ranking=RankingOptions(operator=operator))
+    query = Step(plan(check(text), text, "q", options).physical)
     found = observed(2 * size + FEW * step, 2, rho)
     columns = (column.tolist() for column in found)
     for now, (stream, key, value) in enumerate(zip(*columns, strict=True), 1):

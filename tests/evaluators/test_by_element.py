@@ -14,6 +14,7 @@ from rsp_engine import Engine
 from rsp_engine.errors import PlanError, QueryError
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Answer, Boolean, Graph, Solutions
+from rsp_engine.options import OperatorName, RankingOptions
 from rsp_engine.plan.explain.text import explain
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
@@ -107,9 +108,10 @@ def short(term: Any) -> str | None:
     return None if term is None else term.value.removeprefix(EX)
 
 
-def explained(text: str, **options: Any) -> str:
+def explained(text: str, operator: OperatorName = "auto", **options: Any) -> str:
     text = f"PREFIX : <{EX}> {text}"
-    return explain(plan(check(text), text, "q", QueryOptions(match="element", **options)))
+    ranking = RankingOptions(match="element", operator=operator)
+    return explain(plan(check(text), text, "q", QueryOptions(ranking=ranking, **options)))
 
 
 OPERATORS = ("auto", "mintopk", "sap", "pretopk", "skyband", "sma", "oracle", "general")
@@ -481,7 +483,7 @@ def explained_with_service(text: str) -> str:
     def connect(*_: object) -> Any:
         raise AssertionError("nobody runs it")
 
-    return explained(text, services={f"{EX}svc": connect})
+    return explained(text, endpoints={f"{EX}svc": connect})
 
 
 def test_a_service_inside_of_a_block_is_refused_unless_the_block_has_one_triple():

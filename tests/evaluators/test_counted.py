@@ -22,7 +22,8 @@ from rsp_engine.grammar import check
 from rsp_engine.io.sources.memory import MemorySource
 from rsp_engine.model.answers import Answer, Solutions
 from rsp_engine.model.windows import CountFrame
-from rsp_engine.plan.options import OPERATORS, QueryOptions
+from rsp_engine.options import OPERATORS, RankingOptions, WindowOptions
+from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from tests.thoroughness import examples
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Interval
     from rsp_engine.model.streams import DeadLetter
-    from rsp_engine.plan.options import MatchRule, OperatorName
+    from rsp_engine.options import MatchRule, OperatorName
 
 EX = "http://example.org/"
 RANKERS = sorted({*OPERATORS} - {"auto", "general", "eaa", "sla", "approximate"})
@@ -127,7 +128,10 @@ def planned(asked: str, story: Story, operator: OperatorName, match: MatchRule =
     size, step, unit = story.frame.size, story.frame.step, story.frame.unit
     window = f"FROM NAMED WINDOW :w ON :s [{unit} {size} STEP {step}]"
     text = f"PREFIX : <{EX}> REGISTER {story.r2s} :q AS {asked.format(window, story.k)}"
-    options = QueryOptions(report=story.report, operator=operator, match=match)  # type: ignore[arg-type]
+    options = QueryOptions(
+        windows=WindowOptions(report=story.report),  # type: ignore[arg-type]
+        ranking=RankingOptions(operator=operator, match=match),
+    )
     return Step(plan(check(text), text, "<query>", options).physical)
 
 

@@ -15,7 +15,7 @@ from rsp_engine.grammar import check
 from rsp_engine.model.answers import Answer, Boolean, Graph, Solutions
 
 if TYPE_CHECKING:
-    from rsp_engine.plan.options import OperatorName
+    from rsp_engine.options import OperatorName
 
 EX = "http://example.org/"
 PREFIX = f"PREFIX : <{EX}> "

@@ -75,7 +75,7 @@ class Remote:
 
 def engine(kind: str, stream: Iterable[tuple[int, str]], **options: Any) -> Engine:
     modified = MODIFIED if options.pop("is_told", False) else None
-    made = Engine(snapshot=False, **options)
+    made = Engine(replica="cache", **options)
     made.service(f"{EX}BKG", lambda pattern: Remote(*pattern.variables), modified=modified)
     projected, rest = QUERIES[kind]
     remote = "text" if kind == "terms" else "f"

@@ -15,6 +15,7 @@ from rsp_engine.errors import BindingError, PlanError
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Answer, Solutions
+from rsp_engine.options import RankingOptions
 from rsp_engine.plan.explain.text import explain
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
@@ -94,8 +95,9 @@ def rows_of(answers: list[Answer]) -> list[Any]:
     return [(a.window, a.content.rows) for a in answers]  # type: ignore[union-attr]
 
 
-def explained(text: str, **options: Any) -> str:
-    return explain(plan(check(text), text, "q", QueryOptions(**options)))
+def explained(text: str, ranking: RankingOptions | None = None, **options: Any) -> str:
+    made = QueryOptions(ranking=ranking or RankingOptions(), **options)
+    return explain(plan(check(text), text, "q", made))
 
 
 tails = st.builds(
@@ -124,7 +126,7 @@ def eager() -> Iterator[None]:
 @given(shapes, streams(), st.sampled_from(["(]", "[)"]))
 def test_the_answer_is_that_of_the_general_path(operator, text, found, bounds):
     name = {"auto": "EAA", "sla": "SLA", "oracle": "Oracle"}[operator]
-    assert f"operator {name}, the best" in explained(text, operator=operator)
+    assert f"operator {name}, the best" in explained(text, RankingOptions(operator=operator))
     whole = run(text, found, operator="general", bounds=bounds)
     answers = run(text, found, operator=operator, bounds=bounds)
     assert rows_of(answers) == rows_of(whole)
@@ -197,7 +199,9 @@ def test_a_bound_of_instances_makes_the_answer_approximate():
     found: list[Stream] = [
         [(t, f"<{EX}o{t}> <{EX}p{n}> {t / 64} .") for t in range(1, 33)] for n in (0, 1)
     ]
-    assert "approximate, the best 1, at most 3 instances" in explained(text, max_instances=3)
+    assert "approximate, the best 1, at most 3 instances" in explained(
+        text, RankingOptions(max_instances=3)
+    )
     answers = run(text, found, max_instances=3)
     assert rows_of(answers) == rows_of(run(text, found, operator="general"))  # which rise
     assert {answer.stats["exact"] for answer in answers} == {False}
@@ -210,7 +214,9 @@ def test_a_bound_of_instances_makes_the_answer_approximate():
 def test_the_approximate_operator_gives_back_what_it_does_not_keep():
     """Of 300 objects, of which a few count, the windows and the operator hold a few."""
     text = union(("RANGE 1s STEP 100ms",) * 2, "ORDER BY DESC(?score) LIMIT 2")
-    made = plan(check(text), text, "q", QueryOptions(operator="approximate"))
+    made = plan(
+        check(text), text, "q", QueryOptions(ranking=RankingOptions(operator="approximate"))
+    )
     step = Step(made.physical)
     for time in range(1, 951):
         for number in (0, 1):
@@ -282,10 +288,10 @@ def test_what_keeps_a_query_on_the_general_path_is_told(windows, select, where, 
     assert "operator general path" in said
     assert reason in said
     with pytest.raises(PlanError, match="the operator eaa cannot run this query"):
-        explained(text, operator="eaa")
+        explained(text, RankingOptions(operator="eaa"))
 
 
 def test_a_query_of_one_window_is_not_for_these_operators():
     text = text_of(("RANGE 5s",), "*", "WINDOW :w0 { ?o :p ?v }", "ORDER BY DESC(?v) LIMIT 2")
     with pytest.raises(PlanError, match="the operator sla cannot run this query"):
-        explained(text, operator="sla")
+        explained(text, RankingOptions(operator="sla"))

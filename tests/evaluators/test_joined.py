@@ -223,7 +223,7 @@ def test_of_several_arrivals_of_a_user_the_latest_counts_or_each_is_an_object():
 
 def test_keys_that_the_replica_does_not_know_are_fetched_best_first():
     """In W0 all keys are cold and share the whole budget; in W1 four are known, and G is cold."""
-    answers = run(history(), policy="AT-TSM", budget=4, snapshot=False)
+    answers = run(history(), policy="AT-TSM", budget=4, replica="cache")
     assert ranked(answers[0]) == "E7 C6 B5"
     assert answers[0].stats["cold_misses"] == 2
     assert answers[0].stats["budget_spent"] == 4
@@ -234,7 +234,7 @@ def test_keys_that_the_replica_does_not_know_are_fetched_best_first():
 def test_known_keys_keep_half_of_the_budget_if_they_need_it():
     endpoint = Counting({key(user): [(0, followers(0))] for user in "ABCDEFG"})
     stream = [element(5, user, 3) for user in "ABCDEFG"]
-    answers = run(endpoint, stream=stream, policy="WSJ-LRU", budget=2, snapshot=False)
+    answers = run(endpoint, stream=stream, policy="WSJ-LRU", budget=2, replica="cache")
     assert [answer.stats["budget_spent"] for answer in answers] == [2, 2]
     first, second = set(endpoint.asked[:2]), set(endpoint.asked[2:])
     assert len(first & second) == 1, "one is known, and one is new"
@@ -242,7 +242,7 @@ def test_known_keys_keep_half_of_the_budget_if_they_need_it():
 
 def test_a_budget_of_one_fills_a_replica_that_is_empty():
     stream = [element(at, user, 9 - at) for at in range(2, 60) for user in "ABC"]
-    answers = run(history(), stream=stream, policy="AT-TSM", budget=1, snapshot=False)
+    answers = run(history(), stream=stream, policy="AT-TSM", budget=1, replica="cache")
     assert [len(ranked(answer).split()) for answer in answers[:4]] == [1, 2, 3, 3]
     assert {answer.stats["budget_spent"] for answer in answers} == {1}
 
@@ -255,15 +255,15 @@ def nobody_at_first(*changes: tuple[int, str, int | None]) -> RecordedEndpoint:
     return RecordedEndpoint(told)
 
 
-@pytest.mark.parametrize("snapshot", [True, False])
+@pytest.mark.parametrize("replica", ["snapshot", "cache"])
 @pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"WST"}))
-def test_a_value_that_comes_or_comes_back_is_found(policy, snapshot):
+def test_a_value_that_comes_or_comes_back_is_found(policy, replica):
     """A key without a value is in no list, but is fetched again once it is stale."""
     stream = [element(at, user, 5) for at in range(2, 300) for user in "AB"]
     remote = nobody_at_first(
         (90_000, "A", 1), (91_000, "B", 2), (150_000, "B", None), (220_000, "B", 4)
     )
-    answers = run(remote, stream=stream, policy=policy, budget=2, snapshot=snapshot)
+    answers = run(remote, stream=stream, policy=policy, budget=2, replica=replica)
     found = [ranked(answer) for answer in answers]
     if policy == "EXACT":
         assert all(answer.stats["exact"] for answer in answers)
@@ -288,7 +288,7 @@ def test_a_key_that_is_never_answered_does_not_hold_up_the_others():
     """A has the best stream score, so it would be fetched first at every evaluation."""
     stream = [element(at, user, 9 - "ABCD".index(user)) for at in range(2, 60) for user in "ABCD"]
     endpoint = Poisoned({key(user): [(0, followers(0))] for user in "ABCD"})
-    answers = run(endpoint, stream=stream, policy="AT-TSM", budget=1, snapshot=False)
+    answers = run(endpoint, stream=stream, policy="AT-TSM", budget=1, replica="cache")
     assert list(map(ranked, answers))[:4] == ["", "B8", "B8 C7", "B8 C7 D6"]
     assert [answer.stats.get("unanswered") for answer in answers[:5]] == [1, None, None, None, 1]
 

@@ -21,6 +21,7 @@ from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.pairs import PairsConfig, PairsEvaluator
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Answer, Solutions
+from rsp_engine.options import RankingOptions
 from rsp_engine.plan.explain.text import explain
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
@@ -272,7 +273,7 @@ def test_objects_of_several_triples_come_in_one_element(items, window, k):
         FILTER (?k > 1 && ?l > 1) }} FILTER (?k = ?l) }} ORDER BY DESC(?score) LIMIT {limit}"""
         for limit in (k, 1000)
     ]
-    assert "K-skyband" in explained(asked[0], match="element")
+    assert "K-skyband" in explained(asked[0], ranking=RankingOptions(match="element"))
     found = run(asked[:1], stream, "auto", match="element")
     assert_alike(found, run(asked[1:], stream, "general"), k)
 

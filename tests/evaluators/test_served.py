@@ -130,13 +130,18 @@ CHAIN = next(shape for shape in SHAPES if shape.name == "a chain")
 @pytest.mark.parametrize("policy", ["WST", "WSJ-RND", "WSJ-LRU", "WSJ-WBM"])
 @pytest.mark.parametrize("shape", [JOINED, CHAIN], ids=lambda shape: shape.name)
 @examples(15)
-@given(stream=streams, budget=st.integers(0, 4), snapshot=st.booleans(), data=remotes)
+@given(
+    stream=streams,
+    budget=st.integers(0, 4),
+    replica=st.sampled_from(["snapshot", "cache"]),
+    data=remotes,
+)
 def test_no_more_keys_are_fetched_than_the_budget_allows_for_all_clauses_together(
-    *, policy, shape, stream, budget, snapshot, data
+    *, policy, shape, stream, budget, replica, data
 ):
     asked: list[int] = []
     remote = {SERVICE: store(data), OTHER: store(data)}
-    engine = Engine(policy=policy, budget=budget, snapshot=snapshot)
+    engine = Engine(policy=policy, budget=budget, replica=replica)
     for name, content_of in remote.items():
         if name == SERVICE or shape is CHAIN:
             engine.service(name, lambda p, data=content_of: _Counting(p, data, asked))
@@ -169,7 +174,7 @@ def test_a_key_that_was_never_seen_is_absent_and_counted_until_it_is_fetched():
     s: a b c | a b c | a b c
     """
     remote = {SERVICE: store(":a :followers 1 . :b :followers 2 . :c :followers 3 .")}
-    engine = Engine(policy="WSJ-LRU", budget=2, snapshot=False)
+    engine = Engine(policy="WSJ-LRU", budget=2, replica="cache")
     engine.service(SERVICE, remote[SERVICE])
     engine.register(tumbling(JOINED.text))
     everyone = ":a :mentions 1 . :b :mentions 1 . :c :mentions 1 ."
@@ -215,7 +220,7 @@ def test_a_value_is_as_old_as_its_last_refresh_and_stale_after_its_best_before()
 
 def test_a_stale_key_is_counted_and_its_refresh_makes_it_fresh():
     stream = [(1, ":a :mentions 1 . :b :mentions 1 ."), (10_001, ":a :mentions 1 .")]
-    engine = Engine(policy="WSJ-LRU", budget=1, change_interval_ms=2_000)
+    engine = Engine(policy="WSJ-LRU", budget=1, change_interval=2_000)
     engine.service(SERVICE, history(a=[(0, 1)], b=[(0, 1)]))
     engine.register(tumbling(JOINED.text))
     bind(engine, stream)
@@ -299,7 +304,7 @@ def test_equal_remote_solutions_count_as_often_as_there_are_of_them():
 
 
 def test_windows_of_so_many_elements_are_served_too():
-    engine = Engine(policy="WSJ-WBM", change_interval_ms=1)
+    engine = Engine(policy="WSJ-WBM", change_interval=1)
     engine.service(SERVICE, history(a=[(0, 1), (3, 2)]))
     engine.register(JOINED.text.replace("RANGE 20s STEP 10s", "ELEMENTS 1"))
     bind(engine, [(2, ":a :mentions 1 ."), (4, ":a :mentions 1 .")])

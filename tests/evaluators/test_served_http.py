@@ -116,7 +116,7 @@ def test_what_was_known_is_served_in_time_when_the_endpoint_fails(fault):
     """The snapshot is loaded; then the server fails, and gets well for the last window."""
     with FaultServer() as server:
         server.store.update(INSERT)
-        engine = engine_for(server.url, policy="EXACT", deadline_ms=500, max_requests=2)
+        engine = engine_for(server.url, policy="EXACT", deadline="500ms", max_requests=2)
         answers = engine.run()
         first = next(answers)
         server.store.update(f"INSERT DATA {{ <{EX}a> <{EX}followers> 99 }}")
@@ -142,7 +142,7 @@ def test_what_was_known_is_served_in_time_when_the_endpoint_fails(fault):
 
 def test_a_server_that_never_answers_leaves_an_answer_without_remote_data():
     with FaultServer(lambda exchange: exchange.answer(b"", 500)) as server:
-        answers = list(engine_for(server.url, policy="WSJ-WBM", deadline_ms=300).run())
+        answers = list(engine_for(server.url, policy="WSJ-WBM", deadline=300).run())
     assert [followers(answer) for answer in answers] == [[], [], []]
     assert [answer.stats["cold_misses"] for answer in answers] == [2, 2, 2]
     assert all(answer.stats["faults"] for answer in answers)

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from rsp_engine.cli import app
 from rsp_engine.engine import Engine
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.service.service_plan import ServiceOptions
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources.memory import MemorySource
+from rsp_engine.options import ServiceOptions
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from rsp_engine.policies.registry import POLICIES
@@ -126,7 +126,7 @@ def test_with_one_request_there_is_one_fetch_and_no_signal(policy):
 
 def test_the_signal_is_asked_once_and_counts_as_a_request():
     source = Changing()
-    answers = run(source, policy="AT-VOI", budget=4, signal=True, max_requests=2, deadline_ms=9000)
+    answers = run(source, policy="AT-VOI", budget=4, signal=True, max_requests=2, deadline=9000)
     assert [name for name, *_ in source.asked] == ["modified", "f"] * len(answers)
     assert [a.stats["requests"] for a in answers] == [2] * len(answers)
     assert [limits.max_requests for _, _, limits in source.asked] == [2, 1] * len(answers)
@@ -234,9 +234,9 @@ def test_parameters_that_cannot_be_are_refused():
 
 def step_of(source: Changing) -> Step:
     options = QueryOptions(
-        services={f"{EX}BKG": source.of},
+        endpoints={f"{EX}BKG": source.of},
         modified={f"{EX}BKG": MODIFIED},
-        service_options=ServiceOptions("AT-VOI", budget=4, n=3),
+        services=ServiceOptions(policy="AT-VOI", budget=4, n=3),
     )
     return Step(plan(check(QUERY), QUERY, "<query>", options).physical)
 

@@ -33,8 +33,8 @@ from tests.replica.servers import OxigraphServer, free_port
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from rsp_engine.engine import RunnerName
     from rsp_engine.model.answers import Answer
+    from rsp_engine.options import RunnerName
 
 __all__ = ["WAYS", "Found", "Question", "Table", "Way", "answers_of", "form", "results"]
 

@@ -19,11 +19,11 @@ from rsp_engine.model.answers import Solutions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.engine import RunnerName
     from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.experiments.simulation import SimulationSetting
     from rsp_engine.experiments.windows import Linear
     from rsp_engine.model.answers import Answer
+    from rsp_engine.options import RunnerName
 
 __all__ = ["MODIFIED", "SERVICE", "STREAM", "QueryOutcome", "query_text", "run_through_engine"]
 

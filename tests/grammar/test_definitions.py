@@ -171,8 +171,8 @@ def test_a_name_stands_for_one_function():
 def test_listing_1_of_acquatop_ranks_by_a_function_that_is_proved_to_rise():
     text = (PROJECT / "queries" / "influencers.rspql").read_text()
     score = read_definition("F(?m, ?f) = 0.7 * norm(?m, 1, 50) + 0.3 * norm(?f, 0, 1000000)")
-    services = {f"{EX}BKG": connect("http://localhost:7878/query")}
-    options = QueryOptions(services=services, definitions={**USUAL, "F": score})
+    endpoints = {f"{EX}BKG": connect("http://localhost:7878/query")}
+    options = QueryOptions(endpoints=endpoints, definitions={**USUAL, "F": score})
     config = plan(check(text), text, "q", options).physical.operator
     assert type(config).__name__ == "AcquaTopConfig"
 

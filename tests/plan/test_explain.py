@@ -15,6 +15,7 @@ import pytest
 
 from rsp_engine.errors import PlanError, QueryError
 from rsp_engine.grammar import check
+from rsp_engine.options import WindowOptions
 from rsp_engine.plan.explain.text import explain, explain_json
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import QueryPlan, plan
@@ -66,7 +67,8 @@ def test_a_plan_is_explained_as_json(name, planned):
 
 def test_text_and_json_explain_every_option():
     text = (PROJECT / "queries" / "biggest-trades.rspql").read_text(encoding="utf-8")
-    made = plan(check(text), text, "q", QueryOptions(bounds="[)", t0=250, report="every"))
+    windows = WindowOptions(bounds="[)", t0=250, report="every")
+    made = plan(check(text), text, "q", QueryOptions(windows=windows))
     text = explain(made)
     assert "[open, close) from 250" in text
     assert "windows from the first to the last with content" in text

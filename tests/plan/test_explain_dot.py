@@ -18,6 +18,7 @@ from lark import Lark, Token, Tree, UnexpectedInput
 
 from rsp_engine.drivers.service_binding import connect
 from rsp_engine.grammar import check, tree
+from rsp_engine.options import RankingOptions
 from rsp_engine.plan.explain.dot import explain_dot
 from rsp_engine.plan.explain.graph import plan_graph
 from rsp_engine.plan.explain.svg import explain_svg
@@ -76,10 +77,10 @@ def plan_of(name: str) -> QueryPlan:
         text,
         name,
         QueryOptions(
-            services={iri: connect("http://localhost:1/") for iri in services},
+            endpoints={iri: connect("http://localhost:1/") for iri in services},
             functions={"F": lambda *_: None},
             graphs={"http://example.org/air/places": Path("places.ttl")},
-            match="element",
+            ranking=RankingOptions(match="element"),
         ),
     )
 

@@ -7,25 +7,25 @@ import pytest
 
 from rsp_engine.errors import BindingError, PlanError
 from rsp_engine.evaluators.service.evaluator import ServiceConfig
-from rsp_engine.evaluators.service.service_plan import ServiceOptions
 from rsp_engine.grammar import check
+from rsp_engine.options import RankingOptions, ServiceOptions
 from rsp_engine.plan.explain.text import explain, explain_json
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import QueryPlan, plan
 from rsp_engine.plan.services import refuse_unasked
-from rsp_engine.replica.endpoints.endpoint import Limits
 from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from rsp_engine.replica.sparql_client.request_text import batch_of, whole_text
 from tests.evaluators.served_shapes import EX, OTHER, SERVICE, SHAPES
 
-SERVICES = dict.fromkeys((SERVICE, OTHER), lambda pattern: InProcessEndpoint(pattern, ox.Store()))
+ENDPOINTS = dict.fromkeys((SERVICE, OTHER), lambda pattern: InProcessEndpoint(pattern, ox.Store()))
+GENERAL = RankingOptions(operator="general")
 W = "FROM NAMED WINDOW :w ON :s [RANGE 10s]"
 JOINED = f"SELECT * {W} WHERE {{ WINDOW :w {{ ?u :m ?n }} SERVICE :svc {{ ?u :f ?f }} }}"
 
 
 def planned(text: str, **options: object) -> QueryPlan:
     text = f"PREFIX : <{EX}> {text}"
-    merged = QueryOptions(**{"services": SERVICES, "operator": "general", **options})  # type: ignore[arg-type]
+    merged = QueryOptions(**{"endpoints": ENDPOINTS, "ranking": GENERAL, **options})  # type: ignore[arg-type]
     return plan(check(text), text, "<query>", merged)
 
 
@@ -87,11 +87,11 @@ def test_random_functions_do_not_restrict_the_keys(call):
 
 def test_a_service_without_a_binding_is_refused_with_a_way_out():
     with pytest.raises(PlanError) as refused:
-        planned(JOINED, services={})
+        planned(JOINED, endpoints={})
     assert refused.value.message == "SERVICE needs a service binding"
     assert refused.value.hint == f"say where it is: --service {SERVICE}=URL"
     with pytest.raises(PlanError, match="needs a service binding") as refused:
-        planned(JOINED.replace(":svc", "?x"), services={})
+        planned(JOINED.replace(":svc", "?x"), endpoints={})
     assert "every service that is bound" in str(refused.value)
 
 
@@ -113,7 +113,7 @@ def test_functions_of_the_engine_are_not_known_to_a_service_but_others_may_be():
 
 def test_a_policy_that_looks_at_a_list_cannot_serve_a_general_query():
     with pytest.raises(BindingError) as refused:
-        planned(JOINED, service_options=ServiceOptions("AT-TSM"))
+        planned(JOINED, services=ServiceOptions(policy="AT-TSM"))
     assert "AT-TSM" in refused.value.message
     assert refused.value.hint is not None
     assert "WST, WSJ-RND, WSJ-LRU, WSJ-WBM, EXACT" in refused.value.hint
@@ -121,7 +121,7 @@ def test_a_policy_that_looks_at_a_list_cannot_serve_a_general_query():
 
 def test_a_policy_that_does_not_exist_is_refused_whatever_the_query():
     with pytest.raises(BindingError, match="no policy WSJ-BEST") as refused:
-        planned(JOINED.partition("SERVICE")[0] + "}", service_options=ServiceOptions("WSJ-BEST"))
+        planned(JOINED.partition("SERVICE")[0] + "}", services=ServiceOptions(policy="WSJ-BEST"))
     assert "WSJ-WBM" in str(refused.value)
 
 
@@ -133,8 +133,9 @@ def test_a_service_that_no_query_asks_is_refused():
 
 
 def test_text_and_json_explain_a_clause():
-    options = ServiceOptions("WSJ-LRU", 7, limits=Limits(2, 300), snapshot=False, capacity=50)
-    made = planned(JOINED, service_options=options, feeds=frozenset({SERVICE}))
+    limits = {"max_requests": 2, "deadline": 300}
+    options = ServiceOptions(policy="WSJ-LRU", budget=7, replica="cache", capacity=50, **limits)
+    made = planned(JOINED, services=options, feeds=frozenset({SERVICE}))
     text = explain(made)
     for line in (
         f"service  <{SERVICE}>, joined on ?u; it gives ?f",
@@ -158,7 +159,7 @@ def test_text_and_json_explain_a_clause():
 def test_a_clause_without_keys_is_explained_as_fetched_as_a_whole():
     where = "WINDOW :w { ?u :m ?n } SERVICE :svc { ?v :f ?f }"
     text = explain(
-        planned(f"SELECT * {W} WHERE {{ {where} }}", service_options=ServiceOptions("EXACT"))
+        planned(f"SELECT * {W} WHERE {{ {where} }}", services=ServiceOptions(policy="EXACT"))
     )
     assert "asked for as a whole" in text
     assert "none: all keys of the window are fetched" in text
@@ -171,5 +172,5 @@ def test_a_ranking_of_a_count_window_with_service_takes_the_general_path(grouped
     score = "COUNT(*) + ?f" if grouped else "?n + ?f"
     where = "WINDOW :w { ?u :m ?n } SERVICE :svc { ?u :f ?f }"
     text = f"SELECT ?u ({score} AS ?x) {window} WHERE {{ {where} }} {grouped}"
-    made = planned(f"{text} ORDER BY DESC(?x) LIMIT 3", operator="auto")
+    made = planned(f"{text} ORDER BY DESC(?x) LIMIT 3", ranking=RankingOptions())
     assert "remote values age with time, and the window counts elements" in made.physical.why

@@ -77,7 +77,7 @@ def command(service: str, *more: str) -> list[str]:
     queries = [f"{name}.rspql" for name in QUERIES]
     streams = [f"--stream={EX}{name}={name}.nq" for name in "st"]
     remote = [f"--service={EX}users={service}", "--policy=AT-TSM", "--budget=4"]
-    cache = ["--replica=cache", "--capacity=20", "--max-delay=1s", "--place-bytes=20000"]
+    cache = ["--replica=cache", "--capacity=20", "--max-delay=1s", "--split-bytes=20000"]
     return [
         sys.executable,
         "-m",

@@ -25,7 +25,7 @@ from rsp_engine.replica.sparql_client.request_text import unaskable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig, ArrivalRule
+    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
     from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
     from rsp_engine.evaluators.service.refresh import Refresh
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.terms.term import Term
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.sparql.pane_matcher import Matched
+    from rsp_engine.options import ArrivalRule
     from rsp_engine.replica.pattern import Key
     from rsp_engine.replica.store.keys import Keys
 

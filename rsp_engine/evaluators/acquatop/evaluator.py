@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -53,12 +53,10 @@ if TYPE_CHECKING:
     from rsp_engine.operators.sparql.pane_matcher import Matching
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
+    from rsp_engine.options import ArrivalRule
     from rsp_engine.replica.pattern import RemoteSolution
 
-__all__ = ["AcquaTopConfig", "AcquaTopEvaluator", "ArrivalRule"]
-
-ArrivalRule = Literal["latest", "all"]
-"""For several arrivals of a join key in a window: the latest counts, or each is an object."""
+__all__ = ["AcquaTopConfig", "AcquaTopEvaluator"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rsp_engine.evaluators.acquatop.evaluator import ArrivalRule
     from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.model.state import StateData
     from rsp_engine.operators.sparql.pane_matcher import SolutionTuple
+    from rsp_engine.options import ArrivalRule
 
 __all__ = ["Arrival", "ObjectTable", "as_text"]
 

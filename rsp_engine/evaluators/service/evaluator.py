@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rsp_engine.evaluators.physical_plan import WindowScan
     from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
     from rsp_engine.evaluators.service.refresh import Refresh, RefreshReport
-    from rsp_engine.evaluators.service.service_plan import ServiceOptions
+    from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.model.answers import Boolean, Graph, Solutions
     from rsp_engine.model.arrays import Integers
     from rsp_engine.model.state import StateData
@@ -107,7 +107,7 @@ class ServiceEvaluator:
         """Return the answer over the content of the scans and the replicas, at an instant."""
         self._general.move(scans)
         pace = self._pace(now)
-        allowance = _Allowance(self._clauses[0].options, len(self._clauses))
+        allowance = _Allowance(self._clauses[0].plan, len(self._clauses))
         stats = _RemoteStats()
         for clause in self._clauses:
             clause.begin(min(scan.interval().open for scan in scans))
@@ -159,7 +159,7 @@ class _Allowance:
     What a clause does not use is shared by the clauses after it.
     """
 
-    options: ServiceOptions
+    plan: ServicePlan
     clauses: int
     clock: Callable[[], float] = time.monotonic
     spent: int = 0
@@ -171,9 +171,9 @@ class _Allowance:
 
     def share(self) -> tuple[int, Limits]:
         """Return the share of the next clause."""
-        limits = self.options.limits
+        limits = self.plan.limits
         passed = int((self.clock() - self.start) * 1000)
-        budget = self._part(self.options.budget, self.spent)
+        budget = self._part(self.plan.options.budget, self.spent)
         requests = self._part(limits.max_requests, self.requests)
         deadline = self._part(limits.deadline_ms, passed)
         self.clauses -= 1
@@ -227,8 +227,8 @@ class _Clause:
         self._keys = None if clause.keys is None else RequiredKeysQuery(clause.keys, keys)
 
     @property
-    def options(self) -> ServiceOptions:
-        return self._refresh.plan.options
+    def plan(self) -> ServicePlan:
+        return self._refresh.plan
 
     def begin(self, now: int) -> None:
         self._refresh.begin(now)

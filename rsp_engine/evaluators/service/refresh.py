@@ -82,8 +82,8 @@ class Refresh:
 
     def __init__(self, plan: ServicePlan) -> None:
         self.plan = plan
-        options = plan.options
-        self.replica = Replica(ReplicaConfig(plan.pattern, options.estimation, options.capacity))
+        capacity = plan.options.capacity
+        self.replica = Replica(ReplicaConfig(plan.pattern, plan.estimation, capacity))
         self._endpoint = plan.connect(plan.pattern)
         self._signal = None
         if plan.modified is not None:
@@ -91,7 +91,7 @@ class Refresh:
             self._signal = ChangeSignal(plan.connect(stamps), self.replica.keys)
         self._feed = ChangeFeed(plan.pattern) if plan.is_pushed else None
         self._first_push: int | None = None
-        self._has_begun = not options.snapshot
+        self._has_begun = plan.options.replica == "cache"
         self.is_whole = False
         """Whether the whole dataset was loaded: an unknown key had no solutions then."""
         self.has_missed_a_change = False
@@ -159,7 +159,7 @@ class Refresh:
             candidates, outlook = candidates.none(), None
             is_fetched = ~self.replica.is_known(absent) & (not self.is_whole)
             absent, scores = absent[is_fetched], scores[is_fetched]
-        call = _Call(limits or plan.options.limits, now, self._faults)
+        call = _Call(limits or plan.limits, now, self._faults)
         self._faults = Counter()
         budget = plan.options.budget if budget is None else budget
         if not plan.policy.is_bounded:

@@ -14,7 +14,7 @@ content of their last closed window. The first report waits until every window h
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import Bounds
     from rsp_engine.operators.windows.r2s import R2S
     from rsp_engine.operators.windows.scan import Scan
+    from rsp_engine.options import ReportKind
 
-__all__ = ["Report", "ReportKind"]
-
-ReportKind = Literal["nonempty", "every"]
+__all__ = ["Report"]
 
 
 class Report:

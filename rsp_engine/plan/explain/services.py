@@ -65,9 +65,9 @@ def services_as_data(physical: PhysicalPlan) -> list[dict[str, Any]]:
             "policy": plan.policy.name,
             "in_place_of": plan.instead,
             "budget": plan.options.budget if plan.policy.is_bounded else None,
-            "max_requests": plan.options.limits.max_requests,
-            "deadline_ms": plan.options.limits.deadline_ms,
-            "snapshot": plan.options.snapshot,
+            "max_requests": plan.limits.max_requests,
+            "deadline_ms": plan.limits.deadline_ms,
+            "snapshot": plan.options.replica == "snapshot",
             "capacity": plan.options.capacity,
             "changes_pushed": plan.is_pushed,
             "modified": plan.modified,
@@ -112,13 +112,14 @@ def _budget(plan: ServicePlan) -> str:
 
 
 def _limits(plan: ServicePlan) -> str:
-    limits = plan.options.limits
+    limits = plan.limits
     requests = "" if limits.max_requests is None else f", {limits.max_requests} requests"
     return requests + ("" if limits.deadline_ms is None else f", {limits.deadline_ms} ms")
 
 
 def _replica(plan: ServicePlan) -> str:
-    begin = "all is loaded first" if plan.options.snapshot else "filled by what is missed"
+    is_loaded = plan.options.replica == "snapshot"
+    begin = "all is loaded first" if is_loaded else "filled by what is missed"
     most = plan.options.capacity
     return begin if most is None else f"{begin}; at most {most} keys are held"
 

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.operators.scoring.monotonicity import Proof
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
-    from rsp_engine.plan.options import MatchRule, QueryOptions
+    from rsp_engine.options import MatchRule
+    from rsp_engine.plan.options import QueryOptions
 
 __all__ = [
     "DEFAULT_LIST_POLICY",
@@ -61,7 +62,7 @@ def acquatop_path(
     query: tree.QueryUnit, options: QueryOptions
 ) -> tuple[AcquaTopConfig, ServicePlan] | WhyNot:
     """Return the configuration of AcquaTop and the plan of its SERVICE, or why there is none."""
-    sides = sides_of(query, options.match)
+    sides = sides_of(query, options.ranking.match)
     if isinstance(sides, WhyNot):
         return sides
     if is_ranking_of_groups(query):
@@ -187,7 +188,7 @@ def service_of(
     policy = chosen_policy(options, DEFAULT_LIST_POLICY)
     instead = None
     if isinstance(policy, Voi):
-        one_of_key &= options.arrivals != "all"
+        one_of_key &= options.ranking.arrivals != "all"
         if (why := _no_outlook(score, options, one_of_key=one_of_key)) is not None:
             policy, instead = policy.otherwise, f"{policy.name}: {why}"
     return service_plan(remote_pattern(sides.service, sides.keys), options, policy, instead)
@@ -215,7 +216,7 @@ def acquatop_config(
     `value` is the variable of the window that the score depends on.
     """
     # Only the text of the general path is used, so a policy that it refuses must not raise.
-    neutral = replace(options, service_options=replace(options.service_options, policy=None))
+    neutral = replace(options, services=replace(options.services, policy=None))
     base, _ = service_path(query, neutral)
     number = tree.Literal("0", XSD + "integer") if value is None else tree.Var(value)
     k, offset = cutoff(sides.select)
@@ -229,8 +230,8 @@ def acquatop_config(
         descending=sides.select.modifiers.order_by[0].descending,
         k=k,
         offset=offset,
-        n=options.service_options.n,
-        arrivals=options.arrivals or "latest",
-        is_judged=options.oracle,
+        n=options.services.n,
+        arrivals=options.ranking.arrivals or "latest",
+        is_judged=options.ranking.oracle,
         proof=_proof(score, options, score.streaming),
     )

@@ -89,7 +89,7 @@ def group_topk_path(
     select = query.form
     if not isinstance(select, tree.SelectForm):
         return WhyNot("only a SELECT can rank")
-    side = stream_side(query, options.match)
+    side = stream_side(query, options.ranking.match)
     if isinstance(side, WhyNot):
         return side
     if len(side.triples) > 1:
@@ -121,7 +121,7 @@ def group_topk_path(
 def _joined_path(
     query: tree.QueryUnit, options: QueryOptions
 ) -> tuple[AcquaTopConfig, ServicePlan] | WhyNot:
-    sides = sides_of(query, options.match)
+    sides = sides_of(query, options.ranking.match)
     if isinstance(sides, WhyNot):
         return sides
     if len(sides.stream.triples) > 1:

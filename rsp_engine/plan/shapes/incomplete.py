@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from rsp_engine.evaluators.incomplete import Algorithm
     from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.operators.incomplete.observations import ScoreAggregate
-    from rsp_engine.plan.options import MatchRule, OperatorName, QueryOptions
+    from rsp_engine.options import MatchRule, OperatorName
+    from rsp_engine.plan.options import QueryOptions
 
 __all__ = [
     "ALGORITHMS",
@@ -127,7 +128,7 @@ def refuse_undeclared(options: QueryOptions, chosen: Iterable[EvaluatorConfig]) 
     """Raise if the user sets a range or a bound that no query uses."""
     configs = [config for config in chosen if isinstance(config, IncompleteConfig)]
     what = "ranked queries that collect attributes from several streams; `explain` tells which are"
-    if options.max_instances is not None and not any(c.is_approximate for c in configs):
+    if options.ranking.max_instances is not None and not any(c.is_approximate for c in configs):
         raise BindingError("no query keeps instances that could be bounded", f"it is for {what}")
     read = {stream for config in configs for stream in config.streams}
     for stream in sorted(set(options.ranges) - read):
@@ -140,7 +141,7 @@ def _config(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig:
         raise _NotIncompleteError("only a SELECT can rank")
     if refusal := next(topk_refusals(select), None):
         raise _NotIncompleteError(refusal.reason)
-    blocks = _attribute_blocks(query, select, options.match)
+    blocks = _attribute_blocks(query, select, options.ranking.match)
     _check_windows(query)
     modifiers = select.modifiers
     if not modifiers.order_by[0].descending:
@@ -149,9 +150,9 @@ def _config(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig:
     ranking = (_grouped if is_union else _added)(query, select, blocks, options)
     base = sparql_path(query, options.functions)
     k, _ = cutoff(select)
-    if options.max_instances is not None and options.max_instances < k:
+    if options.ranking.max_instances is not None and options.ranking.max_instances < k:
         raise BindingError(
-            f"{options.max_instances} instances have no room for the {k} best objects",
+            f"{options.ranking.max_instances} instances have no room for the {k} best objects",
             "keep more of them, or ask for fewer",
         )
     return IncompleteConfig(
@@ -166,7 +167,7 @@ def _config(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig:
         repeats=ranking.repeats,
         k=k,
         algorithm=_algorithm(options),
-        bound=options.max_instances,
+        bound=options.ranking.max_instances,
     )
 
 
@@ -235,9 +236,9 @@ def _check_match(window: tree.FromWindow, match: MatchRule) -> None:
 
 
 def _algorithm(options: QueryOptions) -> Algorithm:
-    if options.operator in ALGORITHMS:
-        return ALGORITHMS[options.operator]
-    return "EAA" if options.max_instances is None else "approximate"
+    if options.ranking.operator in ALGORITHMS:
+        return ALGORITHMS[options.ranking.operator]
+    return "EAA" if options.ranking.max_instances is None else "approximate"
 
 
 def _check_windows(query: tree.QueryUnit) -> None:

@@ -157,7 +157,7 @@ def _check_match(clause: tree.FromWindow, pattern: PairPattern, options: QueryOp
         return
     if counts_triples(clause):
         raise NotPairsError("the window may cut through the triples of an object")
-    if options.match == "window":
+    if options.ranking.match == "window":
         raise NotPairsError(
             "the triples of an object may come in several elements (--match element says that they"
             " do not)"

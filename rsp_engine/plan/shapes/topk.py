@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rsp_engine.grammar.triples import PlainTerms
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.topk.rankers import RankerName
-    from rsp_engine.plan.options import MatchRule
+    from rsp_engine.options import MatchRule
 
 __all__ = [
     "StreamSide",

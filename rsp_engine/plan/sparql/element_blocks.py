@@ -137,7 +137,7 @@ def _of_windows(
 
 def _windows_of(query: tree.QueryUnit, options: QueryOptions) -> set[str]:
     """Return the IRIs of the windows that have to be matched element by element."""
-    if options.match == "window":
+    if options.ranking.match == "window":
         return set()
     blocks = tree.find(_with_two_blocks(query), tree.WindowPattern)
     ranges = (_ranged_over(block, query) for block in blocks if not _reads_one_triple(block.group))

@@ -43,7 +43,7 @@ REMOTE = Service(ex("svc"), group_of(pattern("s", "has", "f")))
 OPTIONS: tuple[Mapping[str, Any], ...] = (
     {"policy": "EXACT"},
     {"policy": "EXACT"},
-    {"policy": "EXACT", "snapshot": False},
+    {"policy": "EXACT", "replica": "cache"},
     {"policy": "AT-TSM", "budget": 100},
     {"policy": "AT-BSM", "budget": 100, "n": 2},
     {"policy": "WSJ-LRU", "budget": 100},

@@ -90,7 +90,7 @@ def made(folder: Path, checkpoint: Path | None) -> Engine:
         budget=4,
         n=3,
         max_delay=2000,
-        place_bytes=2000,
+        split_bytes=2000,
         **(where if checkpoint is not None else {}),
     )
     engine.service(f"{EX}BKG", Restless, modified="http://purl.org/dc/terms/modified")

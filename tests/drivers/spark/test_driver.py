@@ -73,12 +73,12 @@ def lines(seed: int, *, late: bool) -> list[str]:
     return found
 
 
-def engine(kind: str, source: str, runner: str, place_bytes: int = 20_000) -> Engine:
+def engine(kind: str, source: str, runner: str, split_bytes: int = 20_000) -> Engine:
     remote = ox.Store()
     for number in range(30):
         subject, value = ox.NamedNode(f"{EX}s{number}"), ox.Literal(37 * number % 100)
         remote.add(ox.Quad(subject, ox.NamedNode(f"{EX}f"), value))
-    options: dict[str, Any] = {"runner": runner, "place_bytes": place_bytes}
+    options: dict[str, Any] = {"runner": runner, "split_bytes": split_bytes}
     made = Engine(max_delay=1_000, budget=3, n=2, **options)
     if "SERVICE" in KINDS[kind]:
         made.service(f"{EX}BKG", remote)

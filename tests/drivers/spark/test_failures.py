@@ -30,7 +30,7 @@ def stream(tmp_path):
 
 
 def dies(times: int, stream: Any, tmp_path: Any) -> Engine:
-    made = Engine(max_delay=1_000, runner="spark", place_bytes=20_000)
+    made = Engine(max_delay=1_000, runner="spark", split_bytes=20_000)
     made.register(HEAD + KINDS["the best"])
     source: Any = open_source(str(stream))
     made.bind(f"{EX}s", dying.Dying(source, tmp_path, times))  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ def test_who_reads_may_not_be_killed_for_ever(stream, tmp_path):
 def test_the_size_of_batches_does_not_matter(size, seed, kind, tmp_path_factory):
     path = tmp_path_factory.mktemp("sizes") / "stream.nq"
     path.write_text("".join(lines(seed, late=True)), encoding="utf-8")
-    spark = engine(kind, str(path), "spark", place_bytes=size)
+    spark = engine(kind, str(path), "spark", split_bytes=size)
     assert texts(spark) == texts(engine(kind, str(path), "local"))
 
 
@@ -73,7 +73,7 @@ def test_a_cluster_gives_the_same_bytes(stream, tmp_path):
     query = tmp_path / "query.rspql"
     query.write_text(f"PREFIX : <{EX}> " + KINDS["groups"])
     told = ["-m", "rsp_engine.cli", "run", str(query), "--stream", f"{EX}s={stream}"]
-    told += ["--max-delay", "1s", "--place-bytes", "20000"]
+    told += ["--max-delay", "1s", "--split-bytes", "20000"]
 
     def output(*where: str) -> bytes:
         done = subprocess.run(  # noqa: S603 - our own

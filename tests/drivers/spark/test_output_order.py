@@ -43,5 +43,5 @@ def test_every_byte_is_where_the_local_driver_has_it(asked, size, tmp_path):
     letters = expected[1]
     assert letters.count("late") > 20
     assert letters.count("nonsense") > 50
-    found = output(asked, streams, max_delay=5, runner="spark", place_bytes=size)
+    found = output(asked, streams, max_delay=5, runner="spark", split_bytes=size)
     assert found == expected

@@ -20,7 +20,7 @@ TEXT = "".join(
 def test_counts_watermark_and_extent_come_from_the_executors(spark, tmp_path):
     path = tmp_path / "s.nq"
     path.write_text(TEXT)
-    engine, watch = Engine(runner="spark", master="local[2]", place_bytes=600), RunMonitor()
+    engine, watch = Engine(runner="spark", master="local[2]", split_bytes=600), RunMonitor()
     engine.watched_by(watch)
     engine.register(QUERY)
     engine.bind("http://example.org/s", str(path))

@@ -1,0 +1,135 @@
+"""The flags of a command, derived from dataclasses of options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+
+import typer
+
+from rsp_engine.cli.app import exit_on_error
+from rsp_engine.cli.completion import COMPLETIONS
+from rsp_engine.errors import BindingError
+from rsp_engine.model.option import Options, declared
+
+if TYPE_CHECKING:
+    from rsp_engine.model.option import Option
+
+__all__ = ["is_set", "takes_flags"]
+
+_Made = TypeVar("_Made", bound=Options)
+_FLAGS = "flags"
+"""The parameter of a command that takes the derived flags."""
+_LONGEST_METAVAR = 24
+
+
+def takes_flags(groups: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command a flag for each option of a dataclass whose fields are `Options`.
+
+    The command takes the dataclass as `flags`. If it has a parameter with the name of an option,
+    this takes the place of the derived flag.
+    """
+    kinds: dict[str, type[Options]] = get_type_hints(groups)
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = dict(signature(command, eval_str=True).parameters)
+        del own[_FLAGS]
+        derived = [
+            _parameter(known, kind.title)
+            for kind in kinds.values()
+            for known in declared(kind)
+            if known.name not in own
+        ]
+
+        @wraps(command)
+        def run(**values: Any) -> None:  # noqa: ANN401 - whatever a flag can be
+            with exit_on_error():
+                made = {name: _options(kind, values, own) for name, kind in kinds.items()}
+                flags = groups(**made)
+            command(**{name: values[name] for name in own}, flags=flags)
+
+        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.values()]
+        run.__signature__ = Signature([*parameters, *derived])  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in (*parameters, *derived)}
+        return run
+
+    return decorate
+
+
+def is_set(context: typer.Context, name: str) -> bool:
+    """Return whether the user has set a parameter: by a flag, a variable or a file."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+def _parameter(known: Option, title: str) -> Parameter:
+    """Return the parameter of a function from which typer makes the flag of an option."""
+    is_number = {int, float} & {known.type, *get_args(known.type)} and not known.is_duration
+    flag = typer.Option(
+        _default(known),
+        _words(known),
+        metavar=_metavar(known),
+        help=_help(known),
+        min=known.minimum if is_number else None,
+        max=known.maximum if is_number else None,
+        show_default=known.unset or known.type is not bool,
+        rich_help_panel=title,
+        autocompletion=COMPLETIONS.get(known.name),
+    )
+    return Parameter(known.name, Parameter.KEYWORD_ONLY, default=flag, annotation=_type(known))
+
+
+def _words(known: Option) -> str:
+    return f"{known.flag}/--no-{known.key}" if known.type == bool | None else known.flag
+
+
+def _metavar(known: Option) -> str | None:
+    if known.metavar is not None or bool in (known.type, *get_args(known.type)):
+        return known.metavar
+    if known.is_duration:
+        return "DURATION"
+    if known.choices:
+        shown = "|".join(known.choices)
+        return shown if len(shown) <= _LONGEST_METAVAR else "NAME"
+    return None if known.unit is None else known.unit.upper()
+
+
+def _help(known: Option) -> str:
+    if known.choices and _metavar(known) == "NAME":
+        return f"{known.help} It is one of {', '.join(known.choices)}."
+    return known.help
+
+
+def _type(known: Option) -> Any:  # noqa: ANN401 - a type, as typer takes it
+    if get_origin(known.type) is Sequence:
+        return list[str] | None
+    if known.is_duration or Path in get_args(known.type):
+        return str | None
+    return known.type
+
+
+def _default(known: Option) -> Any:  # noqa: ANN401 - whatever an option can be
+    if get_origin(known.type) is Sequence:
+        return None
+    default = known.default if known.flag_default is None else known.flag_default
+    return str(default) if known.is_duration and default is not None else default
+
+
+def _options(kind: type[_Made], values: dict[str, Any], own: dict[str, Parameter]) -> _Made:
+    """Return the options that flags set."""
+    given = {}
+    for known in declared(kind):
+        if known.name in own:
+            continue
+        value = values[known.name]
+        try:
+            given[known.name] = known.default if value is None else known.check(value)
+        except ValueError as reason:
+            raise BindingError(f"{known.flag} {value}: {reason}") from None
+    try:
+        return kind(**given)
+    except ValueError as reason:
+        raise BindingError(f"these options cannot be: {reason}") from None

@@ -1,0 +1,204 @@
+"""The options of an engine, each declared once with its default, its unit and its help.
+
+A keyword of `Engine`, a flag of `rsp run` and `rsp explain`, a key of `rsp.toml` and a variable of
+the environment are derived from each field, and so is `docs/options.md`.
+
+>>> WindowOptions(max_delay="5s")
+WindowOptions(bounds='(]', t0=0, report='nonempty', max_delay=5000)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal, get_args
+
+from rsp_engine.model.option import DurationLike, Options, option
+from rsp_engine.model.streams import DeadLetter
+from rsp_engine.model.windows import Bounds
+
+__all__ = [
+    "OPERATORS",
+    "ArrivalRule",
+    "EngineOptions",
+    "MatchRule",
+    "OperatorName",
+    "RankingOptions",
+    "ReplicaStart",
+    "ReportKind",
+    "RunOptions",
+    "RunnerName",
+    "ServiceOptions",
+    "WindowOptions",
+]
+
+ReportKind = Literal["nonempty", "every"]
+"""The windows that are evaluated: those with content, or all."""
+
+MatchRule = Literal["window", "element"]
+"""The scope in which a WINDOW block is matched: the whole window, or each element by itself."""
+
+ArrivalRule = Literal["latest", "all"]
+"""The arrivals of a join key that count within a window."""
+
+OperatorName = Literal[
+    "auto", "mintopk", "sap", "sap-dynamic", "sap-equal", "pretopk", "skyband", "sma", "sma-ring",
+    "eaa", "sla", "approximate", "oracle", "general",
+]  # fmt: skip
+OPERATORS: tuple[OperatorName, ...] = get_args(OperatorName)
+
+ReplicaStart = Literal["snapshot", "cache"]
+"""The content of a replica at the start: all remote data, or nothing."""
+
+RunnerName = Literal["local", "spark"]
+"""The driver of the queries: this process alone, or Spark."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowOptions(Options):
+    """The options of windows: their edges, and when they are evaluated."""
+
+    title: ClassVar[str] = "Windows"
+
+    bounds: Bounds = option(
+        "(]", "Which edge of a window belongs to it: the right one, as in RSP-QL, or the left one."
+    )
+    t0: int = option(0, "When the first window opens, in ms of event time.", unit="ms")
+    report: ReportKind = option(
+        "nonempty", "Which windows are evaluated: nonempty ones, or every one."
+    )
+    max_delay: DurationLike = option(
+        0, "How late an element may be, such as 5s, PT5S or 5000.", unit="ms", minimum=0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingOptions(Options):
+    """The options of ranked queries: how they are evaluated and judged."""
+
+    title: ClassVar[str] = "Ranked queries"
+
+    operator: OperatorName = option(
+        "auto", "The operator of ranked queries; with auto the planner chooses."
+    )
+    match: MatchRule = option(
+        "window",
+        "Whether a WINDOW block is matched over the whole window, or in one element at a time, so"
+        " that no solution spans two elements; ranked queries of several patterns then take a"
+        " top-k operator.",
+    )
+    arrivals: ArrivalRule | None = option(
+        None, "Which arrivals of a join key count within a window.", unset="the latest"
+    )
+    max_instances: int | None = option(
+        None,
+        "How many instances to keep of objects whose attributes arrive on several streams; with a"
+        " limit, answers are approximate, and say so.",
+        unit="instances",
+        metavar="N",
+        unset="no limit",
+        minimum=1,
+    )
+    oracle: bool = option(
+        False, "Score each ranked answer against all remote data, fetched beside the budget."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceOptions(Options):
+    """The options of remote data: the refresh policy, the cost limits, and the replica."""
+
+    title: ClassVar[str] = "Remote data"
+
+    policy: str | None = option(
+        None,
+        "The refresh policy: WST, WSJ-..., AT-... or EXACT.",
+        metavar="NAME",
+        unset="the planner chooses",
+    )
+    budget: int = option(10, "How many remote keys an evaluation may fetch.", unit="keys")
+    n: int = option(10, "How many objects to keep beyond the k best.", unit="objects")
+    max_requests: int | None = option(
+        None, "How many requests an evaluation may send.", unit="requests", unset="no limit"
+    )
+    deadline: DurationLike | None = option(
+        None,
+        "How long an evaluation may wait for remote data, such as 500ms.",
+        unit="ms",
+        unset="no limit",
+        minimum=0,
+    )
+    seed: int = option(0, "The seed of policies that use randomness.", metavar="N")
+    replica: ReplicaStart = option(
+        "snapshot", "Load all remote data first (snapshot), or on cache misses (cache)."
+    )
+    capacity: int | None = option(
+        None, "How many remote keys the replica keeps.", unit="keys", unset="all"
+    )
+    change_interval: DurationLike | None = option(
+        None,
+        "How often each remote key changes, such as 1m.",
+        unit="ms",
+        unset="it is learned",
+        minimum=1,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.budget < 0:
+            raise ValueError("the budget must not be negative")
+        if self.n < 0:
+            raise ValueError("n must not be negative")
+        if self.max_requests is not None and self.max_requests < 0:
+            raise ValueError("max_requests must not be negative")
+        if self.capacity is not None and self.capacity < 1:
+            raise ValueError("a replica must have room for at least 1 key")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """The options of a run: its driver, its checkpoint and its speed."""
+
+    title: ClassVar[str] = "Run"
+
+    runner: RunnerName = option(
+        "local",
+        "Run the queries in this process alone, or on Spark, which needs Java.",
+        flag_default="spark",
+    )
+    master: str = option("local[*]", "The Spark master: local[N], or a cluster.", metavar="URL")
+    checkpoint: str | Path | None = option(
+        None,
+        "The folder of the checkpoint: a run that broke off resumes from it.",
+        metavar="FOLDER",
+        unset="no checkpoint",
+    )
+    packages: str | None = option(
+        None,
+        "Maven packages for Spark, such as its Kafka connector.",
+        metavar="NAMES",
+        unset="none",
+    )
+    split_bytes: int = option(
+        4 << 20, "The approximate size of a split, which one task reads.", unit="bytes", minimum=1
+    )
+    speed: float | None = option(
+        None,
+        "Replay by event time, this many times faster: 1 is the original speed.",
+        unit="factor",
+        unset="as fast as possible",
+        minimum=0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions(RunOptions, ServiceOptions, RankingOptions, WindowOptions):
+    """All options of an engine: the keywords of `Engine`.
+
+    `dead_letter` is called with each malformed or late element; by default these are only counted.
+    `prefixes` resolves names such as `:s`, beside the prefixes of the registered queries.
+    """
+
+    dead_letter: Callable[[DeadLetter], None] | None = None
+    prefixes: Mapping[str, str] = field(default_factory=dict)
