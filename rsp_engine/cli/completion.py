@@ -16,7 +16,7 @@ __all__ = ["COMPLETIONS"]
 def _policies(incomplete: str) -> list[str]:
     from rsp_engine.policies.registry import POLICIES
 
-    return _beginning(incomplete.upper(), POLICIES)
+    return _beginning(incomplete, POLICIES)
 
 
 def _formats(incomplete: str) -> list[str]:

@@ -37,7 +37,7 @@ def explain_files(
         typer.Option(
             "--format",
             metavar="NAME",
-            autocompletion=lambda: [*_FORMATS],
+            autocompletion=lambda incomplete: [n for n in _FORMATS if n.startswith(incomplete)],
             help="text for people, json for programs, dot for Graphviz, svg for a picture; a format"
             " of answers is text.",
         ),

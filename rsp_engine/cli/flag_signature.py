@@ -18,7 +18,7 @@ from rsp_engine.model.option import Options, declared
 if TYPE_CHECKING:
     from rsp_engine.model.option import Option
 
-__all__ = ["is_set", "takes_flags"]
+__all__ = ["is_set", "placeholder", "takes_flags"]
 
 _Made = TypeVar("_Made", bound=Options)
 _FLAGS = "flags"
@@ -71,7 +71,7 @@ def _parameter(known: Option, title: str) -> Parameter:
     flag = typer.Option(
         _default(known),
         _words(known),
-        metavar=_metavar(known),
+        metavar=placeholder(known),
         help=_help(known),
         min=known.minimum if is_number else None,
         max=known.maximum if is_number else None,
@@ -86,7 +86,8 @@ def _words(known: Option) -> str:
     return f"{known.flag}/--no-{known.key}" if known.type == bool | None else known.flag
 
 
-def _metavar(known: Option) -> str | None:
+def placeholder(known: Option) -> str | None:
+    """Return the placeholder of the value of an option in help; None for a flag without value."""
     if known.metavar is not None or bool in (known.type, *get_args(known.type)):
         return known.metavar
     if known.is_duration:
@@ -98,7 +99,7 @@ def _metavar(known: Option) -> str | None:
 
 
 def _help(known: Option) -> str:
-    if known.choices and _metavar(known) == "NAME":
+    if known.choices and placeholder(known) == "NAME":
         return f"{known.help} It is one of {', '.join(known.choices)}."
     return known.help
 

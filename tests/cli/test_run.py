@@ -54,8 +54,8 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def rsp(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
+def rsp(*arguments: str, env: dict[str, str] | None = None) -> Result:
+    return CliRunner().invoke(app, arguments, env=env)
 
 
 def test_answers_go_to_standard_output_and_nothing_else_does(here):
@@ -216,3 +216,31 @@ def test_explain_prints_both_plans_and_why(here):
     assert data["query"] == "http://example.org/hot"
     assert data["logical"]["operator"] == "Stream"
     assert data["physical"]["windows"][0]["stream"] == "http://example.org/readings"
+
+
+def test_a_command_line_of_run_is_one_of_explain(here):
+    line = ["hot.rspql", "alarms.rspql", "--stream", ":readings=mqtt://nowhere/x", "--speed", "2"]
+    line += ["--format", "jsonl", "--output", "a.jsonl", "--no-live", "--bounds", "[)"]
+    done = rsp("explain", *line)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.count("\nquery ") + done.stdout.startswith("query ") == 2
+    assert "[open, close)" in done.stdout
+    assert not (here / "a.jsonl").exists()
+
+
+def test_explain_gives_several_plans_as_an_array_and_draws_one(here):
+    files = ["hot.rspql", "alarms.rspql"]
+    assert len(json.loads(rsp("explain", *files, "--format", "json").stdout)) == 2
+    refused = rsp("explain", *files, "--format", "svg")
+    assert refused.exit_code == 2
+    assert refused.stderr == "error: svg draws the plan of one query\n  = hint: name one file\n"
+    unknown = rsp("explain", *files, "--format", "xls")
+    assert unknown.exit_code == 2
+    assert "there is no format `xls`\n  = hint: the formats of plans are text" in unknown.stderr
+
+
+def test_explain_reads_nothing_and_refuses_what_a_run_refuses(here):
+    missing = rsp("explain", "hot.rspql", "--stream", ":readings=gone.nq")
+    assert missing.exit_code == 0, missing.output
+    unread = rsp("explain", "hot.rspql", "--graph", ":people=people.ttl")
+    assert "no query reads graph <http://example.org/people>" in unread.stderr
