@@ -26,6 +26,8 @@ from rsp_engine.operators.sparql.sparql_query import (
     SparqlQuery,
     answer_content,
     as_row,
+    read_lines,
+    solution_lines,
 )
 from rsp_engine.operators.windows.arrival_times import ArrivalTimes
 from rsp_engine.operators.windows.window_graph import WindowGraph
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["GeneralConfig", "SparqlEvaluator"]
 
 _MANY = 10_000  # removed quads below which a new store does not pay off
+_BLANK_NODE = re.compile(r"(?<![^\t])_:")
 _MADE_NAME = re.compile(r"(?<![^\t])_:made[0-9a-f]{16}x[0-9]+x[0-9]+(?![^\t])")
 _MADE_NODE = re.compile(r"(?<![^\t])_:[0-9a-f]{1,32}(?![^\t])")
 
@@ -155,19 +158,14 @@ class SparqlEvaluator:
         self.may_give_blank_nodes = state["may_give_blank_nodes"]
 
     def _rows(self, solutions: ox.QuerySolutions) -> list[Row]:
-        """Return the solutions in order.
-
-        Oxigraph serializes solutions much faster than it converts them to Python, and windows
-        overlap. So solutions are compared as text, and only lines that are new since the last
-        evaluation are parsed.
-        """
-        text = (solutions.serialize(format=ox.QueryResultsFormat.TSV) or b"").decode()
-        self.may_give_blank_nodes |= "\n_:" in text or "\t_:" in text
-        header, *lines = text[:-1].split("\n")
+        """Return the solutions in order. Lines of the last evaluation are not read again."""
+        header, lines = solution_lines(solutions)
         if self.config.makes_nodes:
             lines = _with_named_nodes(sorted(lines, key=_without_made_nodes))
         known = self._known
         unknown = dict.fromkeys(line for line in lines if line not in known)
+        if not self.may_give_blank_nodes:
+            self.may_give_blank_nodes = any(map(_BLANK_NODE.search, unknown))
         fresh = dict(zip(unknown, self._read(header, unknown), strict=True))
         self._known = {line: known.get(line) or fresh[line] for line in lines}
         rows = list(map(self._known.__getitem__, lines))
@@ -178,10 +176,8 @@ class SparqlEvaluator:
 
     def _read(self, header: str, lines: Iterable[str]) -> Iterator[tuple[str, Row]]:
         """Return the rows of lines, each with the text that orders it."""
-        table = "\n".join([header, *lines, ""]).encode()
-        read = ox.parse_query_results(table, format=ox.QueryResultsFormat.TSV)
-        assert isinstance(read, ox.QuerySolutions), "a table holds solutions"  # noqa: S101
-        return ((row_text(terms), as_row(self.config, terms)) for terms in map(tuple, read))
+        read = read_lines(header, lines)
+        return ((row_text(terms), as_row(self.config, terms)) for terms in read)
 
 
 def _without_made_nodes(line: str) -> str:

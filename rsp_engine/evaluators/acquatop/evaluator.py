@@ -24,14 +24,12 @@ import numpy as np
 from rsp_engine.evaluators.acquatop.arrival_objects import ArrivalObjects
 from rsp_engine.evaluators.acquatop.group_objects import GroupObjects
 from rsp_engine.evaluators.acquatop.judge import OracleJudge
-from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
-from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
+from rsp_engine.evaluators.acquatop.plain_scores import PlainScores, RemoteValues
 from rsp_engine.evaluators.acquatop.term_ranking import ByTerms, TermRanking
 from rsp_engine.evaluators.acquatop.voi_outlook import VoiOutlook
 from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.model.candidates import Candidates
 from rsp_engine.model.terms.term_order import full_key
-from rsp_engine.operators.scoring.scoring_function import Scoring, evaluate
 from rsp_engine.operators.sparql.pane_matcher import Matcher
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
 from rsp_engine.operators.topk.contract import TopkAnswer
@@ -50,6 +48,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.state import StateData
     from rsp_engine.operators.aggregates.groups import Grouping
     from rsp_engine.operators.scoring.monotonicity import Proof
+    from rsp_engine.operators.scoring.scoring_function import Scoring
     from rsp_engine.operators.sparql.pane_matcher import Matching
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
@@ -101,17 +100,6 @@ class AcquaTopConfig:
         good = ("rises", "constant") if self.descending else ("falls", "constant")
         return self.proof.direction in good
 
-    def scores(self, streaming: Floats, remote: Floats) -> Floats:
-        """Return F as Topk+N needs it: larger is better, NaN only without a remote value.
-
-        F is computed in float64, whatever the types of the terms. An object without a score gets
-        -inf.
-        """
-        columns = {self.streaming: streaming, self.remote: remote}
-        scores = evaluate(self.scoring, {n: c for n, c in columns.items() if n is not None})
-        scores = np.broadcast_to(scores if self.descending else -scores, streaming.shape)
-        return np.where(np.isnan(remote), np.nan, np.where(np.isnan(scores), -np.inf, scores))
-
 
 class AcquaTopEvaluator:
     """Ranks window by window. Memory: the objects of open windows, and the replica."""
@@ -133,7 +121,7 @@ class AcquaTopEvaluator:
         policy = refresh.plan.policy
         # With a change feed the replica is up to date: there is nothing to predict.
         self._outlook = (
-            VoiOutlook(policy, config, self._objects, self._values)
+            VoiOutlook(policy, config.k, self._objects, self._values, self._scores)
             if isinstance(policy, Voi) and not refresh.plan.is_pushed
             else None
         )

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
-    from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
-    from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
+    from rsp_engine.evaluators.acquatop.plain_scores import PlainScores, RemoteValues
     from rsp_engine.evaluators.service.refresh import Refresh
     from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.model.state import StateData

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
+from rsp_engine.evaluators.acquatop.plain_scores import RemoteValues
 from rsp_engine.evaluators.acquatop.term_ranking import ByTerms
 from rsp_engine.operators.scoring.ranking_measures import Cumulated, Measures, measure
 from rsp_engine.operators.topk.contract import Arrivals, rank_order

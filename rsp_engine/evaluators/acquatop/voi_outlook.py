@@ -14,9 +14,8 @@ from rsp_engine.model.candidates import Candidates
 from rsp_engine.policies.voi import Learner
 
 if TYPE_CHECKING:
-    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.plain_scores import PlainScores, RemoteValues
     from rsp_engine.evaluators.acquatop.ranked_objects import RankedObjects
-    from rsp_engine.evaluators.acquatop.remote_values import RemoteValues
     from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.model.state import StateData
     from rsp_engine.policies.voi import Voi
@@ -28,12 +27,18 @@ class VoiOutlook:
     """Connects the learner with the objects of a query, each of which has its own key."""
 
     def __init__(
-        self, policy: Voi, config: AcquaTopConfig, objects: RankedObjects, values: RemoteValues
+        self,
+        policy: Voi,
+        k: int,
+        objects: RankedObjects,
+        values: RemoteValues,
+        scores: PlainScores,
     ) -> None:
         self._policy = policy
-        self._config = config
+        self._k = k
         self._objects = objects
         self._values = values
+        self._scores = scores
         self._learner = Learner()
         self._window, self._step = 0, 1
 
@@ -64,12 +69,12 @@ class VoiOutlook:
 
         def scored(levels: Floats) -> Floats:
             repeated = np.repeat(streaming, len(levels))
-            grid = self._config.scores(repeated, np.tile(levels, len(streaming)))
+            grid = self._scores.in_float64(repeated, np.tile(levels, len(streaming)))
             return grid.reshape(len(streaming), len(levels))
 
         outlook = self._learner.outlook(keys, scores, precedence, scored)
         lives = ends - self._window + 1
-        return Candidates(keys, scores, lives, self._config.k, self._step, outlook)
+        return Candidates(keys, scores, lives, self._k, self._step, outlook)
 
     def best(self) -> tuple[Integers, Floats]:
         """Return the objects of the expected answer, in order, with their scores by the replica."""

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.operators.sparql.sparql_query import SparqlQuery
+from rsp_engine.operators.sparql.sparql_query import SparqlQuery, read_lines, solution_lines
 from rsp_engine.replica.sparql_client.request_text import BLANK_NODE_KEY, unaskable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rsp_engine.model.arrays import Integers
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.replica.store.keys import Keys
 
@@ -48,23 +47,16 @@ class RequiredKeysQuery:
         """Return the keys required by the content of the store, at an instant."""
         solutions = self._query.ask(store, now)
         assert isinstance(solutions, ox.QuerySolutions), "keys are rows"  # noqa: S101
-        text = (solutions.serialize(format=ox.QueryResultsFormat.TSV) or b"").decode()
-        header, *lines = text[:-1].split("\n")
+        header, lines = solution_lines(solutions)
         # Sorted, so that a key has the same number in every run.
         new = sorted(line for line in lines if line not in self._known)
-        fresh = dict(zip(new, self._read(header, new), strict=True))
+        fresh = dict(zip(new, map(self._number, read_lines(header, new)), strict=True))
         self._known = {line: fresh[line] if line in fresh else self._known[line] for line in lines}
         codes = list(self._known.values())
         numbers = self._keys.in_order(np.array([n for n in codes if n >= 0], dtype=np.int64))
         return RequiredKeys(numbers, _ANY_KEY in codes, codes.count(_UNASKABLE))
 
-    def _read(self, header: str, lines: Iterable[str]) -> Iterator[int]:
-        table = "\n".join([header, *lines, ""]).encode()
-        read = ox.parse_query_results(table, format=ox.QueryResultsFormat.TSV)
-        assert isinstance(read, ox.QuerySolutions), "a table holds solutions"  # noqa: S101
-        return (self._number(tuple(terms)) for terms in read)
-
-    def _number(self, terms: tuple[ox.NamedNode | ox.BlankNode | ox.Literal | None, ...]) -> int:
+    def _number(self, terms: tuple[Term | None, ...]) -> int:
         key = tuple(term for term in terms if term is not None)
         cause = unaskable(key)
         if cause == BLANK_NODE_KEY:

@@ -74,18 +74,18 @@ class PairShape:
     by_lists: GlobalScoring | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
 class Skybands:
     """The skybands shared by queries: one for each shape."""
 
-    def __init__(self) -> None:
-        self._skybands: list[SharedSkyband] = []
+    each: list[SharedSkyband] = field(default_factory=list)
 
     def of(self, shape: PairShape, k: int, size: int) -> SharedSkyband:
         """Return the skyband of a shape, enlarged to the k and the window size of a query."""
-        skyband = next((each for each in self._skybands if each.shape == shape), None)
+        skyband = next((each for each in self.each if each.shape == shape), None)
         if skyband is None:
             skyband = SharedSkyband(shape)
-            self._skybands.append(skyband)
+            self.each.append(skyband)
         skyband.want(k, size)
         return skyband
 

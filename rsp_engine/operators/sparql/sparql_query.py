@@ -18,7 +18,7 @@ from rsp_engine.operators.scoring.term_scores import number
 from rsp_engine.operators.sparql.term_aggregates import custom_aggregates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.sparql.latest_solutions import LatestConfig
@@ -36,6 +36,8 @@ __all__ = [
     "SparqlQuery",
     "answer_content",
     "as_row",
+    "read_lines",
+    "solution_lines",
 ]
 
 Functions = dict[ox.NamedNode, "Callable[..., Term | ox.Triple | None]"]
@@ -131,6 +133,25 @@ class SparqlQuery:
         )
         assert not isinstance(result, ox.QueryTriples), "CONSTRUCT becomes SELECT"  # noqa: S101
         return result
+
+
+def solution_lines(solutions: ox.QuerySolutions) -> tuple[str, list[str]]:
+    """Return solutions as a line with their variables and a line for each.
+
+    Oxigraph writes solutions much faster than it converts them to Python, and windows overlap. So
+    compare lines, and read only new ones.
+    """
+    text = (solutions.serialize(format=ox.QueryResultsFormat.TSV) or b"").decode()
+    header, *lines = text[:-1].split("\n")
+    return header, lines
+
+
+def read_lines(header: str, lines: Iterable[str]) -> Iterator[tuple[Term | None, ...]]:
+    """Return the terms of lines written by `solution_lines`."""
+    table = "\n".join([header, *lines, ""]).encode()
+    read = ox.parse_query_results(table, format=ox.QueryResultsFormat.TSV)
+    assert isinstance(read, ox.QuerySolutions), "a table holds solutions"  # noqa: S101
+    return map(tuple, read)
 
 
 def _pair(*marks: Term) -> ox.Literal | None:
