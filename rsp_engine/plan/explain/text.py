@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.per_pane import PerPaneConfig
@@ -15,19 +14,19 @@ from rsp_engine.plan.explain.ranking import explain_order, explain_ranking
 from rsp_engine.plan.explain.services import services_as_data, services_as_text
 from rsp_engine.plan.explain.spark import sent_on_spark
 from rsp_engine.plan.logical import algebra as logical
-from rsp_engine.plan.logical.algebra import Logical
+from rsp_engine.plan.logical.algebra import inputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rsp_engine.evaluators.physical_plan import WindowScan
+    from rsp_engine.plan.logical.algebra import Logical
     from rsp_engine.plan.planner import QueryPlan
 
 __all__ = [
     "NodeWriter",
     "explain",
     "explain_json",
-    "inputs_of",
     "operator_of",
     "query_info",
     "r2s_text",
@@ -153,12 +152,6 @@ def r2s_text(r2s: str) -> str:
         "ISTREAM": "ISTREAM: what the answer before did not have",
         "DSTREAM": "DSTREAM: what the answer before had and this one has not",
     }[r2s]
-
-
-def inputs_of(node: Logical) -> list[Logical]:
-    """Return the input nodes of a node."""
-    values = (getattr(node, f.name) for f in fields(node))
-    return [value for value in values if isinstance(value, Logical)]
 
 
 def _tree(
