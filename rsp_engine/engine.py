@@ -388,7 +388,12 @@ class Engine:
         for warning in planned.warnings:
             _LOG.warning("%s", render(warning, text, source, "warning"))
         return Query(
-            planned.query, planned.logical, planned.physical, planned.warnings, self._snapshot
+            planned.query,
+            planned.logical,
+            planned.physical,
+            planned.warnings,
+            planned.refusals,
+            self._snapshot,
         )
 
     def _snapshot(self, name: str, k: int | None, size: int | None) -> Solutions | Graph:

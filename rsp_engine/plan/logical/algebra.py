@@ -110,10 +110,11 @@ class Minus(LogicalNode):
 
 @dataclass(frozen=True, slots=True)
 class Filter(LogicalNode):
-    """Solutions for which all conditions hold."""
+    """Solutions for which all conditions hold, those of FILTER or of HAVING."""
 
     conditions: tuple[Expression, ...]
     input: Logical
+    is_having: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ modifiers over it. A pattern is read group by group: its filters, and the parts 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rsp_engine.grammar import tree
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rsp_engine.errors import Span
     from rsp_engine.grammar.triples import PlainTerms
 
-__all__ = ["GroupParts", "LogicalQuery", "Part", "SelectPlan", "logical_query", "plain_patterns"]
+__all__ = ["GroupParts", "LogicalQuery", "Part", "SelectPlan", "logical_query"]
 
 PartKind = Literal[
     "pattern over static data", "group", "BIND", "GRAPH", "MINUS", "OPTIONAL", "SELECT", "SERVICE",
@@ -49,7 +49,7 @@ PartKind = Literal[
 
 
 class Part(NamedTuple):
-    """A part that a group joins, or OPTIONAL, MINUS or BIND, whose node has what is before it."""
+    """A part of a group. OPTIONAL, MINUS and BIND are without what stands before them."""
 
     kind: PartKind
     node: Logical
@@ -68,20 +68,34 @@ class GroupParts(NamedTuple):
         if isinstance(node, Filter):
             filters, node = node.conditions, node.input
         parts: list[Part] = []
+        left: Logical
         while node != Bgp():
             match node:
                 case Join(left, right):
                     parts.append(Part(_kind(right), right))
                 case LeftJoin(left):
-                    parts.append(Part("OPTIONAL", node))
+                    parts.append(Part("OPTIONAL", replace(node, left=Bgp())))
                 case Minus(left):
-                    parts.append(Part("MINUS", node))
+                    parts.append(Part("MINUS", replace(node, left=Bgp())))
                 case Extend(left):
-                    parts.append(Part("BIND", node))
+                    parts.append(Part("BIND", replace(node, input=Bgp())))
                 case _:
                     raise ValueError(f"{type(node).__name__} is not the translation of a group")
             node = left
         return cls(tuple(reversed(parts)), filters)
+
+    def of_kind(self, *kinds: PartKind) -> tuple[Logical, ...]:
+        """Return the nodes of the parts of some kinds."""
+        return tuple(part.node for part in self.parts if part.kind in kinds)
+
+    @property
+    def plain_patterns(self) -> tuple[PlainTerms, ...]:
+        """The triple patterns of the group; empty if it has other parts, blank nodes or paths."""
+        patterns = [node for kind, node in self.parts if kind == "pattern over static data"]
+        triples = tuple(t for node in patterns if isinstance(node, Bgp) for t in node.triples)
+        terms = (term for triple in triples for term in triple)
+        is_plain = all(isinstance(term, tree.Var | tree.Iri | tree.Literal) for term in terms)
+        return triples if is_plain and len(patterns) == len(self.parts) else ()
 
 
 def _kind(node: Logical) -> PartKind:
@@ -102,17 +116,6 @@ def _kind(node: Logical) -> PartKind:
             return "SELECT"
         case _:
             return "group"
-
-
-def plain_patterns(parts: tuple[Part, ...]) -> tuple[PlainTerms, ...]:
-    """Return the triple patterns of a group; empty if it has other parts, blank nodes or paths."""
-    match parts:
-        case (Part(_, Bgp(triples)),):
-            terms = (term for triple in triples for term in triple)
-            is_plain = all(isinstance(term, tree.Var | tree.Iri | tree.Literal) for term in terms)
-            return triples if is_plain else ()
-        case _:
-            return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +176,7 @@ def select_plan(node: Logical) -> SelectPlan | None:
     if isinstance(node, Join) and isinstance(node.right, Values) and node.right.trailing:
         values, node = node.right, node.left
     having: tuple[tree.Expression, ...] = ()
-    if isinstance(node, Filter) and isinstance(node.input, Group):
+    if isinstance(node, Filter) and node.is_having:
         having, node = node.conditions, node.input
     grouping = node if isinstance(node, Group) else None
     where = node if grouping is None else grouping.input

@@ -13,12 +13,17 @@ from rsp_engine.plan.logical import algebra as logical
 if TYPE_CHECKING:
     from rsp_engine.plan.logical.algebra import Logical
 
-__all__ = ["translate"]
+__all__ = ["translate", "translate_group"]
 
 
 def translate(query: tree.QueryUnit) -> Logical:
     """Return the logical plan of a query; raise `ValueError` for DESCRIBE, which has none."""
     return _Translation().query(query)
+
+
+def translate_group(group: tree.GroupPattern) -> Logical:
+    """Return the logical plan of a group."""
+    return _Translation().group(group)
 
 
 class _Translation:
@@ -81,12 +86,14 @@ class _Translation:
         values: tree.InlineData | None,
         grouped: bool,
     ) -> Logical:
-        plan = self._group(where)
+        plan = self.group(where)
         if grouped:
             first = next(iter(modifiers.group_by), modifiers)
             plan = logical.Group(modifiers.group_by, plan, source=first)
         if modifiers.having:
-            plan = logical.Filter(modifiers.having, plan, source=modifiers.having[0])
+            plan = logical.Filter(
+                modifiers.having, plan, is_having=True, source=modifiers.having[0]
+            )
         if values is None:
             return plan
         last = logical.Values(values, trailing=True, source=values)
@@ -104,7 +111,7 @@ class _Translation:
         source = modifiers.limit or modifiers.offset or modifiers
         return logical.Slice(plan, offset, limit, source=source)
 
-    def _group(self, group: tree.GroupPattern) -> Logical:
+    def group(self, group: tree.GroupPattern) -> Logical:
         """Join the elements of a group in order, and apply its filters to the whole group.
 
         A filter does not end a basic graph pattern: the triples before and after it are one.
@@ -121,13 +128,13 @@ class _Translation:
                 case tree.TriplesBlock():
                     blocks.append(element)
                 case tree.OptionalPattern(inner):
-                    right = self._group(inner)
+                    right = self.group(inner)
                     conditions: tuple[tree.Expression, ...] = ()
                     if isinstance(right, logical.Filter):
                         conditions, right = right.conditions, right.input
                     plan = logical.LeftJoin(plan, right, conditions, source=element)
                 case tree.MinusPattern(inner):
-                    plan = logical.Minus(plan, self._group(inner), source=element)
+                    plan = logical.Minus(plan, self.group(inner), source=element)
                 case tree.Bind(expression, variable):
                     plan = logical.Extend(plan, variable, expression, source=element)
                 case _:
@@ -149,18 +156,18 @@ class _Translation:
     ) -> Logical:  # fmt: skip
         match element:
             case tree.GroupPattern():
-                return self._group(element)
+                return self.group(element)
             case tree.UnionPattern(groups):
-                first, *others = map(self._group, groups)
+                first, *others = map(self.group, groups)
                 for other in others:
                     first = logical.Union(first, other, source=element)
                 return first
             case tree.GraphPattern(name, inner):
-                return logical.Graph(name, self._group(inner), source=element)
+                return logical.Graph(name, self.group(inner), source=element)
             case tree.WindowPattern(name, inner):
-                return logical.Window(name, self._group(inner), source=element)
+                return logical.Window(name, self.group(inner), source=element)
             case tree.ServicePattern(name, inner, silent):
-                return logical.Service(name, self._group(inner), silent, source=element)
+                return logical.Service(name, self.group(inner), silent, source=element)
             case tree.InlineData():
                 return logical.Values(element, source=element)
             case tree.SubSelect(clause, where, modifiers, values):
