@@ -414,13 +414,16 @@ class Engine:
         """
         return self.register(read_query(path), path, Path(path).parent)
 
-    def explain(self) -> str:
+    def explain(self, *, why_not: bool = False) -> str:
         """Return the plan of each query as text.
+
+        Args:
+            why_not: Whether to add why no other operator was chosen.
 
         >>> Engine().explain()
         ''
         """
-        return "\n".join(map(explain, self._plans))
+        return "\n".join(explain(each, why_not=why_not) for each in self._plans)
 
     @property
     def forms(self) -> list[Literal["SELECT", "CONSTRUCT", "ASK"]]:

@@ -88,6 +88,12 @@ def explain_file(
     match: MatchFlag = MatchChoice.window,
     attribute_range: RangesFlag = None,
     max_instances: MaxInstancesFlag = None,
+    why_not: Annotated[
+        bool,
+        typer.Option(
+            "--why-not", help="Also print why no other operator was chosen (text and json)."
+        ),
+    ] = False,
 ) -> None:
     """Print the logical and the physical plan of a query: what is evaluated where, and why."""
     with exit_on_error():
@@ -147,7 +153,9 @@ def explain_file(
         for warning in planned.warnings:
             typer.echo(render(warning, text, file, "warning"), err=True)
         if output is Format.json:
-            typer.echo(json.dumps(explain_json(planned), ensure_ascii=False, indent=2))
+            typer.echo(
+                json.dumps(explain_json(planned, why_not=why_not), ensure_ascii=False, indent=2)
+            )
         elif output is Format.dot:
             from rsp_engine.plan.explain.dot import explain_dot
 
@@ -157,4 +165,4 @@ def explain_file(
 
             typer.echo(explain_svg(planned), nl=False)
         else:
-            typer.echo(explain(planned), nl=False)
+            typer.echo(explain(planned, why_not=why_not), nl=False)

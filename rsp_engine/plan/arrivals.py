@@ -31,8 +31,8 @@ from rsp_engine.operators.sparql.sparql_query import (
 )
 from rsp_engine.plan.logical.algebra import Service, Window, find_expressions, find_nodes
 from rsp_engine.plan.shapes.pair_pattern import PairPattern, with_names
-from rsp_engine.plan.shapes.ranking import select_of, stream_side
-from rsp_engine.plan.shapes.shape import NoMatchError
+from rsp_engine.plan.shapes.ranking import stream_side
+from rsp_engine.plan.shapes.shape import NoMatchError, select_of
 from rsp_engine.plan.sparql.object_texts import select_config
 from rsp_engine.plan.variables import certain_variables, named_variables, visible_variables
 
@@ -202,7 +202,7 @@ def _stream(query: LogicalQuery) -> StreamSide | None:
 def _join_key(query: LogicalQuery) -> tuple[str, ...]:
     """Return the variables by which the window of a ranked query is joined with its SERVICE."""
     side = _stream(query)
-    if side is None or query.services != 1 or query.is_ranking_of_groups:
+    if side is None or len(query.services) != 1 or query.is_ranking_of_groups:
         return ()
     match select_of(query).group.of_kind("SERVICE"):
         case (Service(tree.Iri(), remote),):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from rsp_engine.errors import Diagnostic, PlanError
+from rsp_engine.errors import Diagnostic, PlanError, Position, position
 from rsp_engine.evaluators.physical_plan import PhysicalPlan, StaticGraph, WindowScan
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.definitions import expand
@@ -28,7 +28,7 @@ from rsp_engine.plan.shapes.pairs import PAIRS
 from rsp_engine.plan.shapes.per_pane import PER_PANE
 from rsp_engine.plan.shapes.ranking_refusal import refused_operator, refused_oracle
 from rsp_engine.plan.shapes.service import SERVICE
-from rsp_engine.plan.shapes.shape import Choice, WhyNot
+from rsp_engine.plan.shapes.shape import Choice
 from rsp_engine.plan.shapes.sparql import SPARQL
 from rsp_engine.plan.shapes.topk import TOPK
 from rsp_engine.plan.sparql.absolute_iris import with_absolute_iris
@@ -38,14 +38,14 @@ from rsp_engine.plan.sparql.silent_services import without_silent
 from rsp_engine.plan.unsupported import graph_path, refused_by_oxigraph, unsupported_features
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from rsp_engine.plan.logical.algebra import Logical
     from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.shapes.shape import Shape
     from rsp_engine.plan.sparql.element_blocks import ElementBlocks
 
-__all__ = ["SHAPES", "QueryPlan", "plan"]
+__all__ = ["SHAPES", "QueryPlan", "Refusal", "plan"]
 
 SHAPES: tuple[Shape, ...] = (
     GROUP_TOPK,
@@ -60,18 +60,26 @@ SHAPES: tuple[Shape, ...] = (
 """The shapes of queries, in the order in which the planner tries them."""
 
 
+class Refusal(NamedTuple):
+    """The name of a shape that a query does not have, the reason, and its place in the text."""
+
+    shape: str
+    reason: str
+    at: Position
+
+
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
     """A query with its logical and physical plan, and the warnings to show to the user.
 
-    `refusals` has the reason of each shape that was tried before the one of the physical plan.
+    `refusals` are those of the shapes that were tried before the one of the physical plan.
     """
 
     query: tree.QueryUnit
     logical: Logical
     physical: PhysicalPlan
     warnings: tuple[Diagnostic, ...]
-    refusals: Mapping[str, WhyNot]
+    refusals: tuple[Refusal, ...]
 
 
 def plan(
@@ -98,7 +106,7 @@ def plan(
     if wrong := wrong or list(refused_oracle(to_plan, options)):
         raise PlanError(wrong, text, source)
     chosen_policy(options, DEFAULT_WINDOW_POLICY)  # refuses an unknown name, for any query
-    (operator, why, services, blocks), refusals = _choice(to_plan, options)
+    (operator, why, services, blocks), refusals = _choice(to_plan, text, options)
     if refusal := refused_by_oxigraph(operator, chain.from_iterable(blocks.values())):
         raise PlanError([Diagnostic("semantic", refusal, query.form.span)], text, source)
     name, feeds = _name(query)
@@ -117,14 +125,16 @@ def plan(
     return QueryPlan(query, apply_rules(translate(whole)), physical, warnings, refusals)
 
 
-def _choice(query: LogicalQuery, options: QueryOptions) -> tuple[Choice, Mapping[str, WhyNot]]:
-    """Return the choice of the first shape that a query has, and the reasons of those before."""
-    refusals: dict[str, WhyNot] = {}
+def _choice(
+    query: LogicalQuery, text: str, options: QueryOptions
+) -> tuple[Choice, tuple[Refusal, ...]]:
+    """Return the choice of the first shape that a query has, and the refusals of those before."""
+    refusals: list[Refusal] = []
     for shape in SHAPES:
         found = shape.recognise(query, options)
         if isinstance(found, Choice):
-            return found, refusals
-        refusals[shape.name] = found
+            return found, tuple(refusals)
+        refusals.append(Refusal(shape.name, found.reason, position(text, found.span.start)))
     raise AssertionError("one of the last two shapes accepts any query")
 
 

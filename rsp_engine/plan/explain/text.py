@@ -34,8 +34,11 @@ __all__ = [
 ]
 
 
-def explain(plan: QueryPlan) -> str:
-    """Return the text of the logical and the physical plan, with the reasons for the choice."""
+def explain(plan: QueryPlan, *, why_not: bool = False) -> str:
+    """Return the text of the logical and the physical plan, with the reasons for the choice.
+
+    With `why_not`, also with the reasons against the shapes that were tried before.
+    """
     return "\n".join(
         [
             f"query {plan.physical.name}",
@@ -46,13 +49,25 @@ def explain(plan: QueryPlan) -> str:
             "Physical plan",
             *(f"  {line}" for line in _physical(plan)),
             "",
+            *(_refusals(plan) if why_not else ()),
         ]
     )
 
 
-def explain_json(plan: QueryPlan) -> dict[str, Any]:
-    """Return the explanation of a plan as JSON data."""
+def _refusals(plan: QueryPlan) -> Iterator[str]:
+    yield "Why not"
+    for shape, reason, at in plan.refusals:
+        yield f"  {shape:10} {reason} (line {at.line}, column {at.column})"
+    yield ""
+
+
+def explain_json(plan: QueryPlan, *, why_not: bool = False) -> dict[str, Any]:
+    """Return the explanation of a plan as JSON data; `why_not` as in `explain`."""
     physical = plan.physical
+    refusals = [
+        {"shape": shape, "reason": reason, "line": at.line, "column": at.column}
+        for shape, reason, at in plan.refusals
+    ]
     return {
         "query": physical.name,
         "logical": _as_data(plan.logical, NodeWriter(plan.query.prefixes)),
@@ -82,6 +97,7 @@ def explain_json(plan: QueryPlan) -> dict[str, Any]:
             **({"order": order} if (order := explain_order(physical.operator)) is not None else {}),
             **({"services": services_as_data(physical)} if physical.services else {}),
         },
+        **({"why_not": refusals} if why_not else {}),
     }
 
 

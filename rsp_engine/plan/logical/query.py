@@ -228,10 +228,10 @@ class LogicalQuery:
         return self.is_ranking and self.select is not None and self.select.grouping is not None
 
     @property
-    def services(self) -> int:
-        """The number of SERVICE clauses, those in EXISTS and in other clauses included."""
+    def services(self) -> tuple[Service | tree.ServicePattern, ...]:
+        """The SERVICE clauses, those in other clauses and in EXISTS included."""
         in_exists = find_expressions(self.plan, tree.ServicePattern)
-        return sum(1 for _ in find_nodes(self.plan, Service)) + sum(1 for _ in in_exists)
+        return *find_nodes(self.plan, Service), *in_exists
 
 
 def logical_query(unit: tree.QueryUnit) -> LogicalQuery:

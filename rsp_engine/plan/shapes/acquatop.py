@@ -27,10 +27,9 @@ from rsp_engine.plan.shapes.ranking import (
     cutoff,
     order_expression,
     pattern_words,
-    select_of,
     stream_side,
 )
-from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape
+from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape, select_of
 from rsp_engine.plan.sparql.object_texts import (
     free_variable,
     matching_of,
@@ -129,7 +128,7 @@ def sides_of(query: LogicalQuery, options: QueryOptions) -> Sides:
     """Return both sides of a ranked query; raise if it does not join a window with a SERVICE."""
     select = select_of(query)
     services = [node for node in select.group.of_kind("SERVICE") if isinstance(node, Service)]
-    if len(services) != 1 or query.services != 1:
+    if len(services) != 1 or len(query.services) != 1:
         reason = "a top-k operator needs exactly one SERVICE clause, beside the window"
         raise NoMatchError(reason, query)
     [service] = services

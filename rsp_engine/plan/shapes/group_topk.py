@@ -32,10 +32,9 @@ from rsp_engine.plan.shapes.ranking import (
     check_ranking,
     cutoff,
     order_expression,
-    select_of,
     stream_side,
 )
-from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape
+from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape, select_of
 from rsp_engine.plan.sparql.general import sparql_path
 from rsp_engine.plan.sparql.object_texts import free_variable, matching_of, projection
 from rsp_engine.plan.variables import certain_variables, visible_variables

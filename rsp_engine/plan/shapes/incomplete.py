@@ -48,9 +48,8 @@ from rsp_engine.plan.shapes.ranking import (
     counts_triples,
     cutoff,
     order_expression,
-    select_of,
 )
-from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape
+from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape, select_of
 from rsp_engine.plan.sparql.element_blocks import by_element
 from rsp_engine.plan.sparql.general import as_term, sparql_path
 from rsp_engine.plan.sparql.object_texts import batch_config, free_variable, select_config
@@ -120,7 +119,7 @@ class _Ranking:
 def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
     check_choice(query, options, *ALGORITHMS)
     if query.services:
-        raise NoMatchError("attributes are not joined with SERVICE", query)
+        raise NoMatchError("attributes are not joined with SERVICE", query.services[0])
     rewritten = by_element(query, options, opens_nodes=True)
     config = incomplete_config(logical_query(rewritten.query), options)
     why = "attributes of the same key from several blocks, put together; what is missing is zero"
@@ -235,17 +234,15 @@ def _block(
         case _:
             at = group.parts[0].node if group.parts else query
             raise NoMatchError("a block of an attribute is more than one WINDOW", at)
-    numbers = [n for n, each in enumerate(query.windows) if each.window.value == name]
-    if not numbers:
-        raise NoMatchError(f"there is no window <{name}>", window)
+    scan = [each.window.value for each in query.windows].index(name)
     inside = GroupParts.of(inner)
     triples = inside.plain_patterns
     if not triples:
         raise NoMatchError("a window has more than plain triple patterns and filters", window)
     if len(triples) > 1:
-        _check_match(query.windows[numbers[0]], window, match)
+        _check_match(query.windows[scan], window, match)
     side = StreamSide(tree.Iri(name), triples, bool(inside.filters))
-    return _AttributeBlock(window, numbers[0], side, is_required)
+    return _AttributeBlock(window, scan, side, is_required)
 
 
 def _check_match(clause: tree.FromWindow, window: Window, match: MatchRule) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rsp_engine.grammar import tree
 from rsp_engine.plan.logical.algebra import Window
 from rsp_engine.plan.logical.query import GroupParts
-from rsp_engine.plan.shapes.shape import NoMatchError
+from rsp_engine.plan.shapes.shape import NoMatchError, select_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,9 +42,7 @@ class PairPattern:
     @classmethod
     def of(cls, query: LogicalQuery) -> PairPattern:
         """Return the pair pattern of a query; raise if it has none."""
-        select = query.select
-        if select is None:
-            raise NoMatchError("only a SELECT can rank", query)
+        select = select_of(query)
         if len(query.windows) != 1:
             raise NoMatchError("pairs are of exactly one window", query)
         parts, filters = select.group

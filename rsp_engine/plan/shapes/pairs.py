@@ -39,9 +39,8 @@ from rsp_engine.plan.shapes.ranking import (
     counts_triples,
     cutoff,
     order_expression,
-    select_of,
 )
-from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape
+from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape, select_of
 from rsp_engine.plan.sparql.element_blocks import by_element
 from rsp_engine.plan.sparql.general import sparql_path
 from rsp_engine.plan.sparql.object_texts import batch_config, projection, select_config
@@ -71,7 +70,7 @@ def is_of_pairs(query: LogicalQuery) -> bool:
 def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
     check_choice(query, options)
     if query.services:
-        raise NoMatchError("pairs are not joined with SERVICE", query)
+        raise NoMatchError("pairs are not joined with SERVICE", query.services[0])
     why = "two patterns over one window without a variable in common, ranked by one score over both"
     why += ": only pairs that can still reach an answer are kept"
     return Choice(pairs_config(query, options), why)

@@ -14,7 +14,7 @@ from rsp_engine.operators.sparql.one_pattern import OnePattern
 from rsp_engine.plan.logical.algebra import Service, Window, find_expressions, find_nodes
 from rsp_engine.plan.logical.query import GroupParts
 from rsp_engine.plan.shapes.pair_pattern import objects_of
-from rsp_engine.plan.shapes.shape import NoMatchError
+from rsp_engine.plan.shapes.shape import NoMatchError, select_of
 from rsp_engine.plan.sparql.general import VOLATILE_FUNCTIONS, as_term
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ __all__ = [
     "cutoff",
     "order_expression",
     "pattern_words",
-    "select_of",
     "stream_side",
 ]
 
@@ -68,13 +67,6 @@ def check_choice(query: LogicalQuery, options: QueryOptions, *others: str) -> No
         raise NoMatchError(f"the operator {options.operator} was asked for", query)
     if not query.is_ranking:
         raise NoMatchError("only a SELECT with ORDER BY and LIMIT ranks", query)
-
-
-def select_of(query: LogicalQuery) -> SelectPlan:
-    """Return the levels of a SELECT; raise if the query is of another form."""
-    if query.select is None:
-        raise NoMatchError("only a SELECT can rank", query)
-    return query.select
 
 
 def stream_side(

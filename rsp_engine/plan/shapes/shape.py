@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from rsp_engine.errors import Span
     from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.evaluators.service.service_plan import ServicePlan
-    from rsp_engine.plan.logical.query import LogicalQuery
+    from rsp_engine.plan.logical.query import LogicalQuery, SelectPlan
     from rsp_engine.plan.options import QueryOptions
     from rsp_engine.plan.sparql.element_blocks import ElementBlocks
 
-__all__ = ["Choice", "NoMatchError", "Shape", "WhyNot"]
+__all__ = ["Choice", "NoMatchError", "Shape", "WhyNot", "select_of"]
 
 
 class Choice(NamedTuple):
@@ -49,6 +49,13 @@ class NoMatchError(Exception):
     def __init__(self, reason: str, at: _Placed) -> None:
         super().__init__(reason)
         self.why_not = WhyNot(reason, at.span)
+
+
+def select_of(query: LogicalQuery) -> SelectPlan:
+    """Return the levels of a SELECT; raise if the query is of another form."""
+    if query.select is None:
+        raise NoMatchError("only a SELECT can rank", query)
+    return query.select
 
 
 @dataclass(frozen=True, slots=True)

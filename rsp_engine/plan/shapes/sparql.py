@@ -25,7 +25,7 @@ __all__ = ["SPARQL", "general_path"]
 
 def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
     if query.services:
-        raise NoMatchError("SERVICE is answered from a replica", query)
+        raise NoMatchError("SERVICE is answered from a replica", query.services[0])
     rewritten, why = general_path(query, options)
     text = sparql_path(query.unit, options.functions).sparql
     config = sparql_path(rewritten.query, options.functions, ties(query, rewritten.nodes))

@@ -18,10 +18,9 @@ from rsp_engine.plan.shapes.ranking import (
     cutoff,
     order_expression,
     pattern_words,
-    select_of,
     stream_side,
 )
-from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape
+from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape, select_of
 from rsp_engine.plan.sparql.general import sparql_path
 from rsp_engine.plan.sparql.object_texts import matching_of, projection
 
