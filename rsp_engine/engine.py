@@ -320,7 +320,12 @@ class Engine:
         for warning in planned.warnings:
             _LOG.warning("%s", render(warning, text, source, "warning"))
         return Query(
-            planned.query, planned.logical, planned.physical, planned.warnings, self._snapshot
+            planned.query,
+            planned.logical,
+            planned.physical,
+            planned.warnings,
+            planned.refusals,
+            self._snapshot,
         )
 
     def _snapshot(self, name: str, k: int | None, size: int | None) -> Solutions | Graph:
@@ -341,13 +346,16 @@ class Engine:
         """
         return self.register(read_query(path), path, Path(path).parent)
 
-    def explain(self) -> str:
+    def explain(self, *, why_not: bool = False) -> str:
         """Return the plan of each query as text.
+
+        Args:
+            why_not: Whether to add why no other operator was chosen.
 
         >>> Engine().explain()
         ''
         """
-        return "\n".join(map(explain, self._plans))
+        return "\n".join(explain(each, why_not=why_not) for each in self._plans)
 
     @property
     def forms(self) -> list[Literal["SELECT", "CONSTRUCT", "ASK"]]:

@@ -42,6 +42,10 @@ def explain_files(
             " of answers is text.",
         ),
     ] = "text",
+    why_not: Annotated[
+        bool,
+        typer.Option("--why-not", help="Also print why no other operator was chosen."),
+    ] = False,
 ) -> None:
     """Print the logical and the physical plan of queries: what is evaluated where, and why.
 
@@ -53,7 +57,7 @@ def explain_files(
         named = configured_queries(context, files, config)
         planned = register_queries(engine, named, flags.bindings, opens_sources=False).queries
         engine.check(sources=False)
-        typer.echo(_explained(planned, output_format), nl=False)
+        typer.echo(_explained(planned, output_format, why_not=why_not), nl=False)
 
 
 def _check_format(name: str) -> None:
@@ -64,18 +68,22 @@ def _check_format(name: str) -> None:
         raise BindingError(f"there is no format `{name}`", hint)
 
 
-def _explained(planned: Sequence[QueryPlan], name: str) -> str:
+def _explained(planned: Sequence[QueryPlan], name: str, *, why_not: bool) -> str:
     """Return plans in a format; several plans in JSON are an array."""
     from rsp_engine.plan.explain.dot import explain_dot
     from rsp_engine.plan.explain.svg import explain_svg
     from rsp_engine.plan.explain.text import explain, explain_json
 
     if name in ("dot", "svg"):
+        if why_not:
+            raise BindingError(
+                f"{name} does not draw the reasons of --why-not", "take text or json"
+            )
         if len(planned) > 1:
             raise BindingError(f"{name} draws the plan of one query", "name one file")
         return explain_dot(planned[0]) if name == "dot" else explain_svg(planned[0])
     if name == "json":
-        plans = [explain_json(each) for each in planned]
+        plans = [explain_json(each, why_not=why_not) for each in planned]
         data = plans if len(plans) > 1 else plans[0]
         return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
-    return "\n".join(map(explain, planned))
+    return "\n".join(explain(each, why_not=why_not) for each in planned)

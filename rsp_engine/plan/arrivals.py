@@ -29,21 +29,20 @@ from rsp_engine.operators.sparql.sparql_query import (
     PAIR,
     ROW,
 )
-from rsp_engine.plan.shapes.pair_pattern import NotPairsError, PairPattern, with_names
-from rsp_engine.plan.shapes.topk import (
-    StreamSide,
-    is_ranking,
-    is_ranking_of_groups,
-    select_config,
-    stream_side,
-)
+from rsp_engine.plan.logical.algebra import Service, Window, find_expressions, find_nodes
+from rsp_engine.plan.shapes.pair_pattern import PairPattern, with_names
+from rsp_engine.plan.shapes.ranking import stream_side
+from rsp_engine.plan.shapes.shape import NoMatchError, select_of
+from rsp_engine.plan.sparql.object_texts import select_config
 from rsp_engine.plan.variables import certain_variables, named_variables, visible_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rsp_engine.options import ArrivalRule
+    from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.options import QueryOptions
+    from rsp_engine.plan.shapes.ranking import StreamSide
     from rsp_engine.plan.sparql.element_blocks import ByElement
 
 __all__ = [
@@ -56,12 +55,12 @@ __all__ = [
 ]
 
 
-def arrivals_of(query: tree.QueryUnit, options: QueryOptions) -> ArrivalRule:
+def arrivals_of(query: LogicalQuery, options: QueryOptions) -> ArrivalRule:
     """Return which arrivals of a join key count: `latest` where the query has a key, else `all`."""
     return options.ranking.arrivals or ("latest" if _join_key(query) else "all")
 
 
-def refused_arrivals(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
+def refused_arrivals(query: LogicalQuery, options: QueryOptions) -> Iterator[Diagnostic]:
     """Yield why `latest` does not apply to the query, if the user sets it."""
     if options.ranking.arrivals == "latest" and not _join_key(query):
         message = (
@@ -69,23 +68,23 @@ def refused_arrivals(query: tree.QueryUnit, options: QueryOptions) -> Iterator[D
             " joined with one SERVICE by a key"
         )
         hint = "leave it out: every solution of the window counts here"
-        yield Diagnostic("semantic", message, query.form.span, hint)
+        yield Diagnostic("semantic", message, query.span, hint)
 
 
-def has_time(query: tree.QueryUnit) -> bool:
+def has_time(query: LogicalQuery) -> bool:
     """Return whether solutions, or the objects of pairs, have an arrival time that breaks ties."""
-    if is_ranking_of_groups(query):
+    if query.is_ranking_of_groups:
         return False
     return _stream(query) is not None or _pair_pattern(query) is not None
 
 
-def ties(query: tree.QueryUnit, nodes: tuple[str, ...] = ()) -> tuple[tree.OrderCondition, ...]:
+def ties(query: LogicalQuery, nodes: tuple[str, ...] = ()) -> tuple[tree.OrderCondition, ...]:
     """Return the conditions that break ties of ORDER BY by arrival time.
 
     `nodes` are the variables that hold the nodes of element solutions: one, or one for each object
     of a pair.
     """
-    if not is_ranking(query) or (select := _select(query)).clause.modifier is not None:
+    if not query.is_ranking or (select := select_of(query)).modifier is not None:
         return ()
     side = _stream(query)
     if side is None:
@@ -94,10 +93,8 @@ def ties(query: tree.QueryUnit, nodes: tuple[str, ...] = ()) -> tuple[tree.Order
     if arrival is None:
         return ()
     names = side.names
-    if is_ranking_of_groups(query):
-        keys = {
-            name for key in select.modifiers.group_by for name in named_variables(key.expression)
-        }
+    if select.grouping is not None:
+        keys = {name for key in select.keys for name in named_variables(key.expression)}
         arrival = tree.Aggregate("MAX", arrival)
         names = tuple(name for name in names if name in keys)
     conditions = [arrival, _call(ROW, *map(tree.Var, names))] if names else [arrival]
@@ -114,19 +111,19 @@ def _arrival(
     return _call(CAME, *triples[0]) if len(triples) == 1 else None
 
 
-def _pair_pattern(query: tree.QueryUnit) -> PairPattern | None:
+def _pair_pattern(query: LogicalQuery) -> PairPattern | None:
     try:
         return PairPattern.of(query)
-    except NotPairsError:
+    except NoMatchError:
         return None
 
 
 def _ties_of_pairs(
-    query: tree.QueryUnit, nodes: tuple[str, ...] = ()
+    query: LogicalQuery, nodes: tuple[str, ...] = ()
 ) -> tuple[tree.OrderCondition, ...]:
     """Return the condition that breaks ties of pairs."""
     pattern = _pair_pattern(query)
-    if pattern is None or is_ranking_of_groups(query):
+    if pattern is None or query.is_ranking_of_groups:
         return ()
     other = dict(zip(pattern.first, pattern.second, strict=True))
     arrivals = [
@@ -143,7 +140,7 @@ def _ties_of_pairs(
 
 
 def latest_of(
-    query: tree.QueryUnit, options: QueryOptions, rewritten: ByElement
+    query: LogicalQuery, options: QueryOptions, rewritten: ByElement
 ) -> LatestConfig | None:
     """Return how to find the latest arrival of each join key; None if all arrivals count.
 
@@ -153,7 +150,8 @@ def latest_of(
     if side is None or not keys or arrivals_of(query, options) == "all":
         return None
     stream = set(side.names)
-    both = zip(_select(query).where.elements, _select(rewritten.query).where.elements, strict=True)
+    units = (query.unit, rewritten.query)
+    both = zip(*(_select(unit).where.elements for unit in units), strict=True)
     where = tree.GroupPattern(
         tuple(
             changed
@@ -183,40 +181,36 @@ def _select(query: tree.QueryUnit) -> tree.SelectForm:
     return query.form
 
 
-def _stream(query: tree.QueryUnit) -> StreamSide | None:
-    """Return the window of a ranked query of plain triple patterns, filters and SERVICE, if any."""
-    if not is_ranking(query):
+def _stream(query: LogicalQuery) -> StreamSide | None:
+    """Return the window of a ranked query of plain triple patterns, filters and SERVICE, if any.
+
+    Windows that no pattern reads do not count.
+    """
+    if not query.is_ranking:
         return None
-    select = _select(query)
-    others = (e for e in select.where.elements if not isinstance(e, tree.ServicePattern))
-    where = tree.GroupPattern(tuple(others))
-    alone = replace(query, form=replace(select, where=where, dataset=tuple(_read_clauses(select))))
-    side = stream_side(alone, "element")
-    return side if isinstance(side, StreamSide) else None
-
-
-def _read_clauses(select: tree.SelectForm) -> Iterator[tree.DatasetClause]:
-    """Yield the dataset clauses of a query, without windows that no pattern reads."""
-    named = {clause.name for clause in tree.find(select.where, tree.WindowPattern)}
+    where = select_of(query).where
+    in_exists = find_expressions(where, tree.WindowPattern)
+    named = {node.name for nodes in (find_nodes(where, Window), in_exists) for node in nodes}
     is_any = any(isinstance(name, tree.Var) for name in named)
-    for clause in select.dataset:
-        if not isinstance(clause, tree.FromWindow) or is_any or clause.window in named:
-            yield clause
+    windows = tuple(clause for clause in query.windows if is_any or clause.window in named)
+    try:
+        return stream_side(query, "element", windows=windows, has_services=True)
+    except NoMatchError:
+        return None
 
 
-def _join_key(query: tree.QueryUnit) -> tuple[str, ...]:
+def _join_key(query: LogicalQuery) -> tuple[str, ...]:
     """Return the variables by which the window of a ranked query is joined with its SERVICE."""
     side = _stream(query)
-    services = list(tree.find(query, tree.ServicePattern))
-    if side is None or len(services) != 1 or is_ranking_of_groups(query):
+    if side is None or len(query.services) != 1 or query.is_ranking_of_groups:
         return ()
-    [service] = services
-    is_beside = any(element is service for element in _select(query).where.elements)
-    if not is_beside or not isinstance(service.name, tree.Iri):
-        return ()
-    sure = certain_variables(service.group)
-    keys = tuple(name for name in side.names if name in sure)
-    return keys if visible_variables(service.group) & set(side.names) == set(keys) else ()
+    match select_of(query).group.of_kind("SERVICE"):
+        case (Service(tree.Iri(), remote),):
+            sure = certain_variables(remote)
+            keys = tuple(name for name in side.names if name in sure)
+            return keys if visible_variables(remote) & set(side.names) == set(keys) else ()
+        case _:
+            return ()
 
 
 def _call(name: str, *arguments: tree.Node) -> tree.Expression:

@@ -1,81 +1,85 @@
 """The choice of a physical plan for a query.
 
-The planner tries the functions in `CHOICES` in order and takes the first evaluator that accepts the
-query. The general path comes last and accepts every query.
+The planner translates a query to its logical plan, and takes the first of `SHAPES` that the query
+has. One of the last two accepts any query: the general path, with or without SERVICE.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from rsp_engine.errors import Diagnostic, PlanError
+from rsp_engine.errors import Diagnostic, PlanError, Position, position
 from rsp_engine.evaluators.physical_plan import PhysicalPlan, StaticGraph, WindowScan
-from rsp_engine.evaluators.sparql import GeneralConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.definitions import expand
 from rsp_engine.model.windows import CountFrame, TimeFrame
-from rsp_engine.plan.arrivals import has_time, refused_arrivals, ties
+from rsp_engine.plan.arrivals import refused_arrivals
+from rsp_engine.plan.logical.query import logical_query
 from rsp_engine.plan.logical.rules import apply_rules
 from rsp_engine.plan.logical.translate import translate
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.services import chosen_policy
-from rsp_engine.plan.shapes.acquatop import acquatop_path
-from rsp_engine.plan.shapes.group_topk import group_topk_path
-from rsp_engine.plan.shapes.incomplete import (
-    ALGORITHMS,
-    has_optional_windows,
-    incomplete_path,
-)
-from rsp_engine.plan.shapes.pairs import is_of_pairs, pairs_path
-from rsp_engine.plan.shapes.per_pane import per_pane_path
-from rsp_engine.plan.shapes.ranker_choice import chosen_ranker
-from rsp_engine.plan.shapes.service_rewrite import DEFAULT_WINDOW_POLICY, has_service, service_path
-from rsp_engine.plan.shapes.topk import WhyNot, is_ranking, is_ranking_of_groups, topk_path
+from rsp_engine.plan.shapes.acquatop import ACQUATOP
+from rsp_engine.plan.shapes.group_topk import GROUP_TOPK
+from rsp_engine.plan.shapes.incomplete import INCOMPLETE
+from rsp_engine.plan.shapes.pairs import PAIRS
+from rsp_engine.plan.shapes.per_pane import PER_PANE
+from rsp_engine.plan.shapes.ranking_refusal import refused_operator, refused_oracle
+from rsp_engine.plan.shapes.service import SERVICE
+from rsp_engine.plan.shapes.shape import Choice
+from rsp_engine.plan.shapes.sparql import SPARQL
+from rsp_engine.plan.shapes.topk import TOPK
 from rsp_engine.plan.sparql.absolute_iris import with_absolute_iris
-from rsp_engine.plan.sparql.element_blocks import by_element, refused_blocks
-from rsp_engine.plan.sparql.general import sparql_path
+from rsp_engine.plan.sparql.element_blocks import refused_blocks
+from rsp_engine.plan.sparql.service_rewrite import DEFAULT_WINDOW_POLICY
 from rsp_engine.plan.sparql.silent_services import without_silent
 from rsp_engine.plan.unsupported import graph_path, refused_by_oxigraph, unsupported_features
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
-    from rsp_engine.evaluators.incomplete import Algorithm
-    from rsp_engine.evaluators.protocol import EvaluatorConfig
-    from rsp_engine.evaluators.service.service_plan import ServicePlan
-    from rsp_engine.evaluators.topk import TopkConfig
-    from rsp_engine.operators.topk.rankers import RankerName
-    from rsp_engine.options import OperatorName
     from rsp_engine.plan.logical.algebra import Logical
+    from rsp_engine.plan.logical.query import LogicalQuery
+    from rsp_engine.plan.shapes.shape import Shape
     from rsp_engine.plan.sparql.element_blocks import ElementBlocks
 
-__all__ = ["CHOICES", "QueryPlan", "plan"]
+__all__ = ["SHAPES", "QueryPlan", "Refusal", "plan"]
+
+SHAPES: tuple[Shape, ...] = (
+    GROUP_TOPK,
+    ACQUATOP,
+    INCOMPLETE,
+    PAIRS,
+    TOPK,
+    PER_PANE,
+    SERVICE,
+    SPARQL,
+)
+"""The shapes of queries, in the order in which the planner tries them."""
 
 
-class Choice(NamedTuple):
-    """The configuration of the chosen evaluator, the reason, and the plans of SERVICE clauses.
+class Refusal(NamedTuple):
+    """The name of a shape that a query does not have, the reason, and its place in the text."""
 
-    For the windows in `blocks`, the evaluator reads solutions of the blocks instead of triples.
-    """
-
-    operator: EvaluatorConfig
-    why: str
-    services: tuple[ServicePlan, ...] = ()
-    blocks: ElementBlocks = MappingProxyType({})
+    shape: str
+    reason: str
+    at: Position
 
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """A query with its logical and physical plan, and the warnings to show to the user."""
+    """A query with its logical and physical plan, and the warnings to show to the user.
+
+    `refusals` are those of the shapes that were tried before the one of the physical plan.
+    """
 
     query: tree.QueryUnit
     logical: Logical
     physical: PhysicalPlan
     warnings: tuple[Diagnostic, ...]
+    refusals: tuple[Refusal, ...]
 
 
 def plan(
@@ -90,22 +94,19 @@ def plan(
     query, wrong = expand(query, options.definitions)
     if wrong:
         raise PlanError(wrong, text, source)
-    query = with_absolute_iris(query)
-    whole = query
-    query, warnings = without_silent(query, options)
+    whole = with_absolute_iris(query)
+    query, warnings = without_silent(whole, options)
+    to_plan = logical_query(query)
     wrong = [
-        *_refused_operator(query, options),
+        *refused_operator(to_plan, options),
         *unsupported_features(query, options),
-        *refused_arrivals(query, options),
-        *refused_blocks(query, options),
+        *refused_arrivals(to_plan, options),
+        *refused_blocks(to_plan, options),
     ]
-    if wrong := wrong or list(_refused_oracle(query, options)):
+    if wrong := wrong or list(refused_oracle(to_plan, options)):
         raise PlanError(wrong, text, source)
-    logical = apply_rules(translate(whole))
     chosen_policy(options, DEFAULT_WINDOW_POLICY)  # refuses an unknown name, for any query
-    operator, why, services, blocks = next(
-        chosen for choice in CHOICES if (chosen := choice(query, logical, options)) is not None
-    )
+    (operator, why, services, blocks), refusals = _choice(to_plan, text, options)
     if refusal := refused_by_oxigraph(operator, chain.from_iterable(blocks.values())):
         raise PlanError([Diagnostic("semantic", refusal, query.form.span)], text, source)
     name, feeds = _name(query)
@@ -121,172 +122,20 @@ def plan(
         feeds=feeds if operator.query.form == "CONSTRUCT" else None,
         services=services,
     )
-    return QueryPlan(query, logical, physical, warnings)
+    return QueryPlan(query, apply_rules(translate(whole)), physical, warnings, refusals)
 
 
-def sparql_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice:
-    """Choose `sparql`, the general path: Oxigraph evaluates the query over whole windows."""
-    why = "the content of the windows is asked in full SPARQL 1.1, window by window"
-    if is_ranking(query):
-        why += f"; no top-k operator, since {_why_not_ranked(query, options)}"
-    is_timed = has_time(query)
-    rewritten = by_element(query, options, opens_nodes=is_timed, is_timed=is_timed)
-    if rewritten.blocks:
-        why += "; each WINDOW block is matched in one element at a time"
-    if has_service(query):
-        why += "; SERVICE is answered from a replica"
-        text = service_path(query, options)[0].query.sparql
-        served, services = service_path(query, options, rewritten)
-        served = replace(served, query=replace(served.query, sparql=text))
-        return Choice(served, why, services, rewritten.blocks)
-    text = sparql_path(query, options.functions).sparql
-    config = sparql_path(rewritten.query, options.functions, ties(query, rewritten.nodes))
-    return Choice(GeneralConfig(replace(config, sparql=text)), why, (), rewritten.blocks)
-
-
-def group_topk_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
-    """Choose `group_topk`: it ranks groups by an aggregate that is combined from pane partials."""
-    if options.ranking.operator != "auto" or not is_ranking_of_groups(query):
-        return None
-    why = "groups of solutions of one triple pattern, ranked by one aggregate"
-    match group_topk_path(query, options):
-        case WhyNot():
-            return None
-        case (config, service):
-            return Choice(config, f"{why} and by one SERVICE", (service,))
-        case config:
-            return Choice(config, f"{why}: each pane is aggregated once")
-
-
-def acquatop_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
-    """Choose `acquatop`: it ranks the join of a window with one SERVICE under a refresh budget."""
-    if options.ranking.operator != "auto" or not is_ranking(query) or not has_service(query):
-        return None
-    path = acquatop_path(query, options)
-    if isinstance(path, WhyNot):
-        return None
-    config, service = path
-    why = f"{_patterns(config)} joined with one SERVICE, ranked by one score over both"
-    return Choice(config, why, (service,))
-
-
-def _patterns(config: TopkConfig | AcquaTopConfig) -> str:
-    is_one = len(config.matching.patterns) == 1
-    return "one triple pattern" if is_one else "triple patterns that one element matches"
-
-
-def incomplete_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
-    """Choose `incomplete`: it ranks objects whose attributes arrive in several streams."""
-    is_allowed = options.ranking.operator == "auto" or options.ranking.operator in ALGORITHMS
-    if not is_allowed or not is_ranking(query) or has_service(query):
-        return None
-    rewritten = by_element(query, options, opens_nodes=True)
-    config = incomplete_path(rewritten.query, options)
-    if isinstance(config, WhyNot):
-        return None
-    why = "attributes of the same key from several blocks, put together; what is missing is zero"
-    why += f": {_WHY_INCOMPLETE[config.algorithm]}"
-    text = sparql_path(query, options.functions).sparql
-    config = replace(config, query=replace(config.query, sparql=text))
-    return Choice(config, why, (), rewritten.blocks)
-
-
-_WHY_INCOMPLETE: dict[Algorithm, str] = {
-    "EAA": "only instances of objects that can still reach an answer are kept",
-    "SLA": "all is kept in sorted lists, and the threshold algorithm reads the best",
-    "approximate": "only instances of objects that are likely to reach an answer are kept",
-    "Oracle": "each window is added up anew",
-}
-
-
-def pairs_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
-    """Choose `pairs`: it ranks pairs of objects with a skyband that queries share."""
-    if options.ranking.operator != "auto" or not is_ranking(query) or has_service(query):
-        return None
-    config = pairs_path(query, options)
-    if isinstance(config, WhyNot):
-        return None
-    why = "two patterns over one window without a variable in common, ranked by one score over both"
-    return Choice(config, f"{why}: only pairs that can still reach an answer are kept")
-
-
-def topk_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
-    """Choose `topk`: it ranks solutions whose score is known on arrival with a top-k operator."""
-    if options.ranking.operator == "general" or not is_ranking(query):
-        return None
-    forced = _RANKERS.get(options.ranking.operator)
-    config = topk_path(query, options.functions, forced, options.ranking.match)
-    if isinstance(config, WhyNot):
-        return None
-    why = f"{_patterns(config)} over one window, ranked by one score: {_WHY[config.ranker]}"
-    if forced is None:
-        why += f"; {chosen_ranker(config.slides, config.k).why}"
-    return Choice(config, why)
-
-
-_RANKERS: dict[OperatorName, RankerName] = {
-    "mintopk": "MinTopk",
-    "sap": "SAP",
-    "sap-dynamic": "SAP (dynamic)",
-    "sap-equal": "SAP (equal)",
-    "pretopk": "PreTopk",
-    "skyband": "k-skyband",
-    "sma": "SMA",
-    "sma-ring": "SMA (ring buffer)",
-    "oracle": "Oracle",
-}
-_PARTITIONS = "the best of each partition of the window are kept, others looked at only if needed"
-_SCANNED = "the best are kept, and the window is scanned when they run out"
-_WHY: dict[RankerName, str] = {
-    "MinTopk": "only solutions that can still reach an answer are kept",
-    "PreTopk": "the best are predicted for each window to come",
-    "Oracle": "each window is sorted anew",
-    "SAP": _PARTITIONS,
-    "SAP (dynamic)": _PARTITIONS,
-    "SAP (equal)": _PARTITIONS,
-    "k-skyband": "solutions stay until k better ones have come after them",
-    "SMA": _SCANNED,
-    "SMA (ring buffer)": _SCANNED,
-}
-
-
-def _why_not_ranked(query: tree.QueryUnit, options: QueryOptions) -> str:
-    if options.ranking.operator == "general":
-        return "the general path was asked for"
-    path = _ranking_path(query, options)
-    return path.reason if isinstance(path, WhyNot) else ""
-
-
-def _ranking_path(query: tree.QueryUnit, options: QueryOptions) -> object:
-    """Return the configuration of the operator for the shape of a ranked query, or why not."""
-    if has_optional_windows(query) and not has_service(query):
-        return incomplete_path(query, options)
-    if is_ranking_of_groups(query):
-        return group_topk_path(query, options)
-    if has_service(query):
-        return acquatop_path(query, options)
-    if is_of_pairs(query):
-        return pairs_path(query, options)
-    return topk_path(query, options.functions, match=options.ranking.match)
-
-
-def per_pane_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
-    """Choose `per_pane`: it evaluates each pane once, as no solution spans two panes."""
-    config = per_pane_path(query, options.functions)
-    if config is None:
-        return None
-    return Choice(config, "one triple pattern over one window: each pane is asked once")
-
-
-CHOICES: tuple[Callable[[tree.QueryUnit, Logical, QueryOptions], Choice | None], ...] = (
-    group_topk_choice,
-    acquatop_choice,
-    incomplete_choice,
-    pairs_choice,
-    topk_choice,
-    per_pane_choice,
-    sparql_choice,
-)
+def _choice(
+    query: LogicalQuery, text: str, options: QueryOptions
+) -> tuple[Choice, tuple[Refusal, ...]]:
+    """Return the choice of the first shape that a query has, and the refusals of those before."""
+    refusals: list[Refusal] = []
+    for shape in SHAPES:
+        found = shape.recognise(query, options)
+        if isinstance(found, Choice):
+            return found, tuple(refusals)
+        refusals.append(Refusal(shape.name, found.reason, position(text, found.span.start)))
+    raise AssertionError("one of the last two shapes accepts any query")
 
 
 def _name(query: tree.QueryUnit) -> tuple[str, str | None]:
@@ -306,7 +155,10 @@ def _scan(clause: tree.FromWindow, options: QueryOptions, blocks: ElementBlocks)
     if isinstance(spec, tree.TimeWindow):
         step = spec.step or spec.range
         frame = TimeFrame(
-            spec.range.milliseconds, step.milliseconds, options.windows.t0, options.windows.bounds
+            spec.range.milliseconds,
+            step.milliseconds,
+            options.windows.t0,
+            options.windows.bounds,
         )
     else:
         frame = CountFrame(spec.size.value, (spec.step or spec.size).value, spec.unit)
@@ -321,28 +173,3 @@ def _static_graphs(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Sta
             path = graph_path(iri, options)
             assert path is not None, "unsupported_features refuses a graph without a file"  # noqa: S101
             yield StaticGraph(iri if isinstance(clause, tree.FromNamed) else None, path, iri)
-
-
-def _refused_operator(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
-    """Yield why the operator that the user chose cannot run the query."""
-    path: object = None
-    if options.ranking.operator in ALGORITHMS and (
-        has_optional_windows(query) or options.ranking.operator not in _RANKERS
-    ):
-        path = incomplete_path(query, options)
-    elif options.ranking.operator in _RANKERS:
-        path = topk_path(query, options.functions, match=options.ranking.match)
-    if isinstance(path, WhyNot):
-        message = f"the operator {options.ranking.operator} cannot run this query: {path.reason}"
-        yield Diagnostic("semantic", message, query.form.span, "leave the choice to the planner")
-
-
-def _refused_oracle(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
-    """Yield why an oracle cannot judge the answers of the query, if the user enables it."""
-    if not options.ranking.oracle:
-        return
-    message = "only a ranked query with one SERVICE can be judged by an oracle"
-    if not is_ranking(query) or not has_service(query):
-        yield Diagnostic("semantic", message, query.form.span, "leave --oracle out")
-    elif isinstance(path := _ranking_path(query, options), WhyNot):
-        yield Diagnostic("semantic", f"{message}: {path.reason}", query.form.span)

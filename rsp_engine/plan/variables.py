@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from rsp_engine.grammar import tree
-from rsp_engine.grammar.scope import group_keys, is_grouped, projected_variables
+from rsp_engine.plan.logical import algebra as logical
+from rsp_engine.plan.logical.translate import translate_group
+
+if TYPE_CHECKING:
+    from rsp_engine.plan.logical.algebra import Logical
 
 __all__ = ["certain_variables", "named_variables", "visible_variables"]
 
@@ -18,51 +21,64 @@ def named_variables(node: tree.Node) -> set[str]:
     return {variable.name for variable in tree.find(node, tree.Var)}
 
 
-def visible_variables(*elements: Element) -> set[str]:
-    """Return the variables that elements of a group bring into scope."""
-    everything = tree.SelectClause(())
-    return set(projected_variables(everything, tree.GroupPattern(elements), tree.Modifiers()))
+def visible_variables(*elements: Element | Logical) -> set[str]:
+    """Return the variables that a plan, or elements of a group, bring into scope."""
+    return _variables(_translated(elements), is_certain=False)
 
 
-def certain_variables(*elements: Element) -> set[str]:
-    """Return variables that are bound in every solution of the elements of a group.
+def certain_variables(*elements: Element | Logical) -> set[str]:
+    """Return variables that are bound in every solution of a plan, or of elements of a group.
 
     The result is conservative: it leaves out a variable that may be unbound, such as that of a
     BIND, whose expression may fail.
     """
-    return set[str]().union(*map(_certain, elements))
+    return _variables(_translated(elements), is_certain=True)
 
 
-def _certain(element: Element) -> set[str]:
-    match element:
-        case tree.TriplesBlock():
-            return named_variables(element)
-        case tree.GroupPattern(elements):
-            return certain_variables(*elements)
-        case tree.UnionPattern(groups):
-            return reduce(set.intersection, map(_certain, groups))
+def _translated(elements: tuple[Element | Logical, ...]) -> Logical:
+    match elements:
+        case (logical.LogicalNode() as node,):
+            return node
+        case _:
+            return translate_group(tree.GroupPattern(elements))  # type: ignore[arg-type]
+
+
+def _variables(node: Logical, *, is_certain: bool) -> set[str]:
+    def of(below: Logical) -> set[str]:
+        return _variables(below, is_certain=is_certain)
+
+    match node:
+        case logical.Bgp(triples):
+            return {t.name for triple in triples for t in triple if isinstance(t, tree.Var)}
+        case logical.Join(left, right):
+            return of(left) | of(right)
+        case logical.LeftJoin(left, right):
+            return of(left) if is_certain else of(left) | of(right)
+        case logical.Union(left, right):
+            return of(left) & of(right) if is_certain else of(left) | of(right)
         case (
-            tree.GraphPattern(name, group)
-            | tree.WindowPattern(name, group)
-            | tree.ServicePattern(name, group)
+            logical.Graph(name, below) | logical.Window(name, below) | logical.Service(name, below)
         ):
-            return _certain(group) | named_variables(name)
-        case tree.InlineData(variables, rows):
-            columns = range(len(variables))
-            return {variables[c].name for c in columns if all(row[c] is not None for row in rows)}
-        case tree.SubSelect():
-            return _certain_of_select(element)
-        case tree.OptionalPattern() | tree.MinusPattern() | tree.FilterClause() | tree.Bind():
-            return set()
+            return of(below) | named_variables(name)
+        case logical.Values(tree.InlineData(variables, rows)):
+            columns = enumerate(variables)
+            return {
+                v.name
+                for n, v in columns
+                if not (is_certain and any(row[n] is None for row in rows))
+            }
+        case logical.Extend(below, variable):
+            return of(below) if is_certain else of(below) | {variable.name}
+        case logical.Group(keys, below):
+            names = (name for key in keys for name in (key.expression, key.variable))
+            return of(below) & {name.name for name in names if isinstance(name, tree.Var)}
+        case logical.Project(variables, below):
+            return of(below) & set(variables) if is_certain else set(variables)
+        case (
+            logical.Minus(below) | logical.Filter(_, below) | logical.OrderBy(_, below)
+            | logical.Distinct(below) | logical.Reduced(below) | logical.Slice(below)
+            | logical.Construct(_, below) | logical.Ask(below) | logical.Stream(_, below)
+        ):  # fmt: skip
+            return of(below)
         case _ as unreachable:
             assert_never(unreachable)
-
-
-def _certain_of_select(select: tree.SubSelect) -> set[str]:
-    inside = _certain(select.where)
-    if is_grouped(select.clause, select.modifiers):
-        inside &= group_keys(select.modifiers)
-    if select.values is not None:
-        inside |= _certain(select.values)
-    items = select.clause.items
-    return inside & {item.name for item in items if isinstance(item, tree.Var)} if items else inside

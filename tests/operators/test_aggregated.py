@@ -18,9 +18,10 @@ from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.model.terms.stored_literal import stored_literal
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.windows.time_windows import TimedScan
+from rsp_engine.plan.logical.query import logical_query
 from rsp_engine.plan.options import QueryOptions
-from rsp_engine.plan.shapes.group_topk import group_topk_path
-from rsp_engine.plan.shapes.topk import WhyNot
+from rsp_engine.plan.shapes.group_topk import group_topk_plan
+from rsp_engine.plan.shapes.shape import NoMatchError
 from rsp_engine.plan.sparql.general import sparql_path
 from tests.thoroughness import examples
 
@@ -53,7 +54,8 @@ ASKED = (
 
 @cache
 def planned(asked: str) -> GroupTopkConfig:
-    config = group_topk_path(check(HEAD + asked.format(WINDOW)), QueryOptions(functions=FUNCTIONS))
+    query = logical_query(check(HEAD + asked.format(WINDOW)))
+    config, _ = group_topk_plan(query, QueryOptions(functions=FUNCTIONS))
     assert isinstance(config, GroupTopkConfig), config
     return config
 
@@ -258,10 +260,8 @@ def test_what_cannot_be_put_together_from_panes_is_left_to_the_general_path(
     select, where, tail, reason
 ):
     query = check(f"{HEAD} {select} {WINDOW} WHERE {{ {where} }} {tail}")
-    found = group_topk_path(query, QueryOptions())
-    assert isinstance(found, WhyNot)
-    with pytest.raises(AssertionError, match=reason):
-        raise AssertionError(found.reason)
+    with pytest.raises(NoMatchError, match=reason):
+        group_topk_plan(logical_query(query), QueryOptions())
 
 
 def test_what_has_gone_is_forgotten():

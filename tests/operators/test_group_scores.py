@@ -25,8 +25,9 @@ from rsp_engine.operators.scoring.value_kinds import ValueKind, column_of
 from rsp_engine.operators.sparql.term_aggregates import TERM_AGGREGATES
 from rsp_engine.operators.windows.time_windows import TimedScan
 from rsp_engine.plan.arrivals import ties
+from rsp_engine.plan.logical.query import logical_query
 from rsp_engine.plan.options import QueryOptions
-from rsp_engine.plan.shapes.group_topk import group_topk_path
+from rsp_engine.plan.shapes.group_topk import group_topk_plan
 from rsp_engine.plan.sparql.general import sparql_path
 from tests.differential import terms as plain
 from tests.differential.aggregates import aggregated
@@ -85,14 +86,15 @@ def query(function: str, expression: str, tail: str) -> Any:
 
 
 def operator(function: str, expression: str, tail: str) -> GroupTopkEvaluator:
-    config = group_topk_path(query(function, expression, tail), QueryOptions())
+    config, _ = group_topk_plan(logical_query(query(function, expression, tail)), QueryOptions())
     assert isinstance(config, GroupTopkConfig), config
     return GroupTopkEvaluator(config, ox.Store())
 
 
 def general(function: str, expression: str, tail: str) -> SparqlEvaluator:
     asked = query(function, expression, tail)
-    return SparqlEvaluator(sparql_path(asked, {}, ties(asked)), ox.Store(), [f"{EX}w"])
+    config = sparql_path(asked, {}, ties(logical_query(asked)))
+    return SparqlEvaluator(config, ox.Store(), [f"{EX}w"])
 
 
 class Run:
@@ -221,7 +223,8 @@ def test_an_aggregate_that_many_groups_have_is_scored_once():
         return ox.Literal(term.value * 2)
 
     text = f"{HEAD} SELECT ?s {WHERE} ORDER BY F(MAX(?v)) LIMIT 1"
-    config = group_topk_path(check(text), QueryOptions(functions={"F": double}))
+    options = QueryOptions(functions={"F": double})
+    config, _ = group_topk_plan(logical_query(check(text)), options)
     assert isinstance(config, GroupTopkConfig)
     found: Came = [(1, subject, ox.Literal("x")) for subject in "abc"]
     Run(GroupTopkEvaluator(config, ox.Store()), found, TimeFrame(4, 2)).rows(0)

@@ -15,7 +15,9 @@ from rsp_engine.grammar import check
 from rsp_engine.model.answers import Solutions
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.windows.time_windows import TimeScan
-from rsp_engine.plan.shapes.per_pane import per_pane_path
+from rsp_engine.plan.logical.query import logical_query
+from rsp_engine.plan.options import QueryOptions
+from rsp_engine.plan.shapes.per_pane import per_pane_config
 from rsp_engine.plan.sparql.general import sparql_path
 
 if TYPE_CHECKING:
@@ -49,9 +51,7 @@ def configs(asked: str) -> tuple[PerPaneConfig, SparqlConfig]:
     select, pattern = asked.split(" | ")
     window = "FROM NAMED WINDOW :w ON :s [RANGE 1s]"
     query = check(f"PREFIX : <{EX}> {select} {window} WHERE {{ {pattern} }}")
-    by_panes = per_pane_path(query, {})
-    assert by_panes is not None
-    return by_panes, sparql_path(query, {})
+    return per_pane_config(logical_query(query), QueryOptions()), sparql_path(query, {})
 
 
 terms = st.sampled_from([ox.NamedNode(f"{EX}a"), ox.BlankNode("n")])

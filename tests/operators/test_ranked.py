@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,11 @@ from rsp_engine.model.answers import Solutions
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.topk.rankers import RANKERS
 from rsp_engine.operators.windows.time_windows import TimedScan
-from rsp_engine.plan.shapes.topk import WhyNot, topk_path
+from rsp_engine.options import RankingOptions
+from rsp_engine.plan.logical.query import logical_query
+from rsp_engine.plan.options import QueryOptions
+from rsp_engine.plan.shapes.shape import NoMatchError
+from rsp_engine.plan.shapes.topk import topk_config
 from rsp_engine.plan.sparql.general import sparql_path
 from tests.thoroughness import examples
 
@@ -44,9 +49,9 @@ ASKED = (
 
 @cache
 def planned(asked: str, ranker: str = "MinTopk") -> TopkConfig:
-    config = topk_path(check(HEAD + asked.format(WINDOW)), FUNCTIONS, ranker)  # type: ignore[arg-type]
-    assert isinstance(config, TopkConfig), config
-    return config
+    query = logical_query(check(HEAD + asked.format(WINDOW)))
+    config = topk_config(query, QueryOptions(functions=FUNCTIONS))
+    return replace(config, ranker=ranker)  # type: ignore[arg-type]
 
 
 def store() -> ox.Store:
@@ -131,8 +136,8 @@ def test_several_patterns_that_one_element_matches_are_ranked_as_on_the_general_
     query, frame = check(HEAD + asked.format(WINDOW)), TimeFrame(size, step)
     if "Trade" in asked:  # where the kind of a trade comes by itself, solutions span elements
         found = [(timestamp, part) for timestamp, part in found if len(part) == 3]
-    config = topk_path(query, FUNCTIONS, match="element")
-    assert isinstance(config, TopkConfig)
+    options = QueryOptions(functions=FUNCTIONS, ranking=RankingOptions(match="element"))
+    config = topk_config(logical_query(query), options)
     expected = answers(
         SparqlEvaluator(sparql_path(query, FUNCTIONS), store(), [f"{EX}w"]), found, frame
     )
@@ -199,14 +204,13 @@ def test_large_panes_with_the_same_triples_again_and_again_are_ranked_right():
     ],
 )  # fmt: skip
 def test_a_query_that_no_top_k_operator_can_run_is_told_why(asked, reason):
-    found = topk_path(check(HEAD + asked.format(WINDOW)), {})
-    assert isinstance(found, WhyNot)
-    assert reason in found.reason
+    with pytest.raises(NoMatchError, match=reason):
+        topk_config(logical_query(check(HEAD + asked.format(WINDOW))), QueryOptions())
 
 
 @pytest.mark.parametrize("asked", SEVERAL)
 def test_a_window_of_triples_may_cut_through_the_element_of_several_patterns(asked):
     window = "FROM NAMED WINDOW :w ON :s [TRIPLES 5 STEP 2]"
-    found = topk_path(check(HEAD + asked.format(window)), {}, match="element")
-    assert isinstance(found, WhyNot)
-    assert "cut through an element" in found.reason
+    query = logical_query(check(HEAD + asked.format(window)))
+    with pytest.raises(NoMatchError, match="cut through an element"):
+        topk_config(query, QueryOptions(ranking=RankingOptions(match="element")))

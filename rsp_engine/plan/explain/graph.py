@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Literal
 from rsp_engine.plan.explain.ranking import explain_ranking
 from rsp_engine.plan.explain.services import service_summary
 from rsp_engine.plan.explain.spark import sent_on_spark
-from rsp_engine.plan.explain.text import NodeWriter, inputs_of, operator_of, r2s_text, window_text
+from rsp_engine.plan.explain.text import NodeWriter, operator_of, r2s_text, window_text
 from rsp_engine.plan.logical import algebra as logical
+from rsp_engine.plan.logical.algebra import inputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.per_pane import PerPaneConfig
@@ -15,19 +14,19 @@ from rsp_engine.plan.explain.ranking import explain_order, explain_ranking
 from rsp_engine.plan.explain.services import services_as_data, services_as_text
 from rsp_engine.plan.explain.spark import sent_on_spark
 from rsp_engine.plan.logical import algebra as logical
-from rsp_engine.plan.logical.algebra import Logical
+from rsp_engine.plan.logical.algebra import inputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rsp_engine.evaluators.physical_plan import WindowScan
+    from rsp_engine.plan.logical.algebra import Logical
     from rsp_engine.plan.planner import QueryPlan
 
 __all__ = [
     "NodeWriter",
     "explain",
     "explain_json",
-    "inputs_of",
     "operator_of",
     "query_info",
     "r2s_text",
@@ -35,8 +34,11 @@ __all__ = [
 ]
 
 
-def explain(plan: QueryPlan) -> str:
-    """Return the text of the logical and the physical plan, with the reasons for the choice."""
+def explain(plan: QueryPlan, *, why_not: bool = False) -> str:
+    """Return the text of the logical and the physical plan, with the reasons for the choice.
+
+    With `why_not`, also with the reasons against the shapes that were tried before.
+    """
     return "\n".join(
         [
             f"query {plan.physical.name}",
@@ -47,13 +49,25 @@ def explain(plan: QueryPlan) -> str:
             "Physical plan",
             *(f"  {line}" for line in _physical(plan)),
             "",
+            *(_refusals(plan) if why_not else ()),
         ]
     )
 
 
-def explain_json(plan: QueryPlan) -> dict[str, Any]:
-    """Return the explanation of a plan as JSON data."""
+def _refusals(plan: QueryPlan) -> Iterator[str]:
+    yield "Why not"
+    for shape, reason, at in plan.refusals:
+        yield f"  {shape:10} {reason} (line {at.line}, column {at.column})"
+    yield ""
+
+
+def explain_json(plan: QueryPlan, *, why_not: bool = False) -> dict[str, Any]:
+    """Return the explanation of a plan as JSON data; `why_not` as in `explain`."""
     physical = plan.physical
+    refusals = [
+        {"shape": shape, "reason": reason, "line": at.line, "column": at.column}
+        for shape, reason, at in plan.refusals
+    ]
     return {
         "query": physical.name,
         "logical": _as_data(plan.logical, NodeWriter(plan.query.prefixes)),
@@ -83,6 +97,7 @@ def explain_json(plan: QueryPlan) -> dict[str, Any]:
             **({"order": order} if (order := explain_order(physical.operator)) is not None else {}),
             **({"services": services_as_data(physical)} if physical.services else {}),
         },
+        **({"why_not": refusals} if why_not else {}),
     }
 
 
@@ -153,12 +168,6 @@ def r2s_text(r2s: str) -> str:
         "ISTREAM": "ISTREAM: what the answer before did not have",
         "DSTREAM": "DSTREAM: what the answer before had and this one has not",
     }[r2s]
-
-
-def inputs_of(node: Logical) -> list[Logical]:
-    """Return the input nodes of a node."""
-    values = (getattr(node, f.name) for f in fields(node))
-    return [value for value in values if isinstance(value, Logical)]
 
 
 def _tree(

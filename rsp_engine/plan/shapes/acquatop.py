@@ -9,31 +9,34 @@ with several remote solutions has a row for each.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
 from rsp_engine.grammar import tree
 from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.scoring.scoring_function import Scoring, variables
+from rsp_engine.plan.logical.algebra import Service, Window
+from rsp_engine.plan.logical.query import GroupParts
 from rsp_engine.plan.monotone import prove
 from rsp_engine.plan.scoring import scoring_of
 from rsp_engine.plan.services import chosen_policy, service_plan
-from rsp_engine.plan.shapes.service_rewrite import remote_pattern, service_path
-from rsp_engine.plan.shapes.topk import (
-    Functions,
-    StreamSide,
-    WhyNot,
+from rsp_engine.plan.shapes.ranking import (
+    check_choice,
+    check_ranking,
     cutoff,
+    order_expression,
+    pattern_words,
+    stream_side,
+)
+from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape, select_of
+from rsp_engine.plan.sparql.object_texts import (
     free_variable,
-    is_ranking_of_groups,
     matching_of,
     object_config,
-    order_expression,
     projection,
-    stream_side,
-    topk_refusals,
 )
+from rsp_engine.plan.sparql.service_rewrite import remote_pattern, service_path
 from rsp_engine.plan.variables import certain_variables, named_variables, visible_variables
 from rsp_engine.policies.voi import Voi
 
@@ -41,15 +44,18 @@ if TYPE_CHECKING:
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.operators.scoring.monotonicity import Proof
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
-    from rsp_engine.options import MatchRule
+    from rsp_engine.plan.logical.query import LogicalQuery, SelectPlan
     from rsp_engine.plan.options import QueryOptions
+    from rsp_engine.plan.shapes.ranking import StreamSide
+    from rsp_engine.plan.sparql.object_texts import Functions
 
 __all__ = [
+    "ACQUATOP",
     "DEFAULT_LIST_POLICY",
     "ScoredSides",
     "Sides",
-    "acquatop_config",
-    "acquatop_path",
+    "acquatop_plan",
+    "joined_config",
     "score_config",
     "service_of",
     "sides_of",
@@ -58,44 +64,55 @@ __all__ = [
 DEFAULT_LIST_POLICY = "AT-TSM"
 
 
-def acquatop_path(
-    query: tree.QueryUnit, options: QueryOptions
-) -> tuple[AcquaTopConfig, ServicePlan] | WhyNot:
-    """Return the configuration of AcquaTop and the plan of its SERVICE, or why there is none."""
-    sides = sides_of(query, options.ranking.match)
-    if isinstance(sides, WhyNot):
-        return sides
-    if is_ranking_of_groups(query):
-        return WhyNot("groups change as the window slides")
+def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
+    check_choice(query, options)
+    if not query.services:
+        raise NoMatchError("there is no SERVICE clause to join", query)
+    config, service = acquatop_plan(query, options)
+    patterns = pattern_words(config.matching)
+    why = f"{patterns} joined with one SERVICE, ranked by one score over both"
+    return Choice(config, why, (service,))
+
+
+def acquatop_plan(query: LogicalQuery, options: QueryOptions) -> tuple[AcquaTopConfig, ServicePlan]:
+    """Return the configuration of AcquaTop and the plan of its SERVICE; raise if it has none."""
+    sides = sides_of(query, options)
+    if sides.select.grouping is not None:
+        raise NoMatchError("groups change as the window slides", sides.select.grouping)
     score = _score(sides, options)
-    if isinstance(score, WhyNot):
-        return score
-    config = acquatop_config(query, sides, score, options, score.streaming)
-    names, functions = sides.stream.names, options.functions
-    projected = projection(query, names, config.query, functions, sides.remote)
-    scored = score_config(query, sides.select, score, functions)
+    config = joined_config(sides, score, options, score.streaming)
+    unit, names, functions = query.unit, sides.stream.names, options.functions
+    projected = projection(unit, names, config.query, functions, sides.remote)
+    scored = score_config(unit, order_expression(sides.select), score, functions)
     return replace(config, projected=projected, scored=scored), service_of(sides, score, options)
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The window and the SERVICE clause of a query, and the query without the clause."""
+    """The window and the SERVICE clause of a query."""
 
-    select: tree.SelectForm
-    alone: tree.QueryUnit
+    query: LogicalQuery
+    select: SelectPlan
     stream: StreamSide
-    service: tree.ServicePattern
+    service: Service
+
+    @property
+    def alone(self) -> tree.QueryUnit:
+        """The text of the query without the clause."""
+        form: Any = self.query.unit.form
+        others = tuple(e for e in form.where.elements if e is not self.service.source)
+        return replace(self.query.unit, form=replace(form, where=tree.GroupPattern(others)))
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The join key: the variables of the window that every remote solution binds."""
-        sure = certain_variables(self.service.group)
+        sure = certain_variables(self.service.input)
         return tuple(name for name in self.stream.names if name in sure)
 
     @property
     def remote(self) -> tuple[str, ...]:
         """The variables that only the remote side binds."""
-        return tuple(sorted(visible_variables(self.service.group) - set(self.stream.names)))
+        return tuple(sorted(visible_variables(self.service.input) - set(self.stream.names)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,66 +124,67 @@ class ScoredSides:
     remote: str | None
 
 
-def sides_of(query: tree.QueryUnit, match: MatchRule = "window") -> Sides | WhyNot:
-    """Return both sides of a ranked query, or why it does not join one window with one SERVICE."""
-    select = query.form
-    if not isinstance(select, tree.SelectForm):
-        return WhyNot("only a SELECT can rank")
-    services = [e for e in select.where.elements if isinstance(e, tree.ServicePattern)]
-    if len(services) != 1 or len(list(tree.find(query, tree.ServicePattern))) != 1:
-        return WhyNot("a top-k operator needs exactly one SERVICE clause, beside the window")
-    if not isinstance(services[0].name, tree.Iri):
-        return WhyNot("SERVICE with a variable may ask several services")
-    if any(isinstance(window.frame, tree.CountWindow) for window in query.windows):
-        return WhyNot("remote values age with time, and the window counts elements")
-    others = tuple(e for e in select.where.elements if e is not services[0])
-    alone = replace(query, form=replace(select, where=tree.GroupPattern(others)))
-    stream = stream_side(alone, match)
-    if isinstance(stream, WhyNot):
-        return stream
-    if refusal := next(topk_refusals(select), None):
-        return refusal
-    sides = Sides(select, alone, stream, services[0])
-    return _unjoinable(sides) or sides
+def sides_of(query: LogicalQuery, options: QueryOptions) -> Sides:
+    """Return both sides of a ranked query; raise if it does not join a window with a SERVICE."""
+    select = select_of(query)
+    services = [node for node in select.group.of_kind("SERVICE") if isinstance(node, Service)]
+    if len(services) != 1 or len(query.services) != 1:
+        reason = "a top-k operator needs exactly one SERVICE clause, beside the window"
+        raise NoMatchError(reason, query)
+    [service] = services
+    if not isinstance(service.name, tree.Iri):
+        raise NoMatchError("SERVICE with a variable may ask several services", service)
+    for window in query.windows:
+        if isinstance(window.frame, tree.CountWindow):
+            reason = "remote values age with time, and the window counts elements"
+            raise NoMatchError(reason, window)
+    stream = stream_side(query, options.ranking.match, has_services=True)
+    check_ranking(query)
+    sides = Sides(query, select, stream, service)
+    _check_join(sides)
+    return sides
 
 
-def _unjoinable(sides: Sides) -> WhyNot | None:
+def _check_join(sides: Sides) -> None:
+    """Raise if the window and the clause are not joined by a key, or filters read remote values."""
     keys = sides.keys
     if not keys:
-        return WhyNot("SERVICE shares no variable with the window")
-    shared = visible_variables(sides.service.group) & set(sides.stream.names)
+        raise NoMatchError("SERVICE shares no variable with the window", sides.service)
+    shared = visible_variables(sides.service.input) & set(sides.stream.names)
     if unsure := sorted(shared - set(keys)):
-        return WhyNot(f"?{unsure[0]} is not in every remote solution, so it is no join key")
-    filters = tree.find(tree.GroupPattern(sides.select.where.elements), tree.FilterClause)
-    inside = {id(f) for f in tree.find(sides.service, tree.FilterClause)}
-    for each in filters:
-        if id(each) not in inside and named_variables(each) & set(sides.remote):
-            return WhyNot("a FILTER looks at remote values, which change")
-    return None
+        reason = f"?{unsure[0]} is not in every remote solution, so it is no join key"
+        raise NoMatchError(reason, sides.service)
+    group = sides.select.group
+    [window] = (node for node in group.of_kind("WINDOW") if isinstance(node, Window))
+    for condition in (*group.filters, *GroupParts.of(window.input).filters):
+        if named_variables(condition) & set(sides.remote):
+            raise NoMatchError("a FILTER looks at remote values, which change", condition)
 
 
-def _score(sides: Sides, options: QueryOptions) -> ScoredSides | WhyNot:
+def _score(sides: Sides, options: QueryOptions) -> ScoredSides:
+    condition = sides.select.order[0]
     scoring = scoring_of(order_expression(sides.select), options.functions, quotients=True)
     if scoring is None:
-        return WhyNot("the score is more than arithmetic")
+        raise NoMatchError("the score is more than arithmetic", condition)
     names = variables(scoring)
     streaming = [name for name in names if name in sides.stream.names]
     remote = [name for name in names if name in sides.remote]
     if len(streaming) + len(remote) < len(names):
-        return WhyNot("the score needs a variable that neither the window nor SERVICE has")
+        reason = "the score needs a variable that neither the window nor SERVICE has"
+        raise NoMatchError(reason, condition)
     if len(streaming) > 1 or len(remote) > 1:
-        return WhyNot("the score needs more than one value of the window or of the remote side")
+        reason = "the score needs more than one value of the window or of the remote side"
+        raise NoMatchError(reason, condition)
     return ScoredSides(scoring, *streaming or (None,), *remote or (None,))
 
 
 def score_config(
-    query: tree.QueryUnit, select: tree.SelectForm, score: ScoredSides, functions: Functions
+    query: tree.QueryUnit, expression: tree.Expression, score: ScoredSides, functions: Functions
 ) -> SparqlConfig | None:
     """Return a query for the scores of objects; None if the score is one of their variables.
 
-    `query` and `select` have a variable in place of an aggregate.
+    The expression of the score has a variable in place of an aggregate.
     """
-    expression = order_expression(select)
     if isinstance(expression, tree.Var):
         return None
     names = tuple(name for name in (score.streaming, score.remote) if name is not None)
@@ -191,7 +209,8 @@ def service_of(
         one_of_key &= options.ranking.arrivals != "all"
         if (why := _no_outlook(score, options, one_of_key=one_of_key)) is not None:
             policy, instead = policy.otherwise, f"{policy.name}: {why}"
-    return service_plan(remote_pattern(sides.service, sides.keys), options, policy, instead)
+    clause: Any = sides.service.source
+    return service_plan(remote_pattern(clause, sides.keys), options, policy, instead)
 
 
 def _no_outlook(score: ScoredSides, options: QueryOptions, *, one_of_key: bool) -> str | None:
@@ -204,12 +223,8 @@ def _no_outlook(score: ScoredSides, options: QueryOptions, *, one_of_key: bool) 
     return proof.why if proof.direction is None else None
 
 
-def acquatop_config(
-    query: tree.QueryUnit,
-    sides: Sides,
-    score: ScoredSides,
-    options: QueryOptions,
-    value: str | None,
+def joined_config(
+    sides: Sides, score: ScoredSides, options: QueryOptions, value: str | None
 ) -> AcquaTopConfig:
     """Return the configuration without the queries that compute rows and scores.
 
@@ -217,7 +232,7 @@ def acquatop_config(
     """
     # Only the text of the general path is used, so a policy that it refuses must not raise.
     neutral = replace(options, services=replace(options.services, policy=None))
-    base, _ = service_path(query, neutral)
+    base, _ = service_path(sides.query, neutral)
     number = tree.Literal("0", XSD + "integer") if value is None else tree.Var(value)
     k, offset = cutoff(sides.select)
     return AcquaTopConfig(
@@ -227,7 +242,7 @@ def acquatop_config(
         scoring=score.scoring,
         streaming=score.streaming,
         remote=score.remote,
-        descending=sides.select.modifiers.order_by[0].descending,
+        descending=sides.select.order[0].descending,
         k=k,
         offset=offset,
         n=options.services.n,
@@ -235,3 +250,6 @@ def acquatop_config(
         is_judged=options.ranking.oracle,
         proof=_proof(score, options, score.streaming),
     )
+
+
+ACQUATOP = Shape("acquatop", _choose)

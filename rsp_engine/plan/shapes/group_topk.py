@@ -14,43 +14,43 @@ from typing import TYPE_CHECKING, Any
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import aggregates
-from rsp_engine.grammar.triples import plain_terms
 from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.aggregates.groups import Grouping
 from rsp_engine.operators.scoring.scoring_function import variables
+from rsp_engine.plan.logical.algebra import LeftJoin
+from rsp_engine.plan.logical.query import GroupParts
 from rsp_engine.plan.scoring import scoring_of
 from rsp_engine.plan.shapes.acquatop import (
     ScoredSides,
-    acquatop_config,
+    joined_config,
     score_config,
     service_of,
     sides_of,
 )
-from rsp_engine.plan.shapes.service_rewrite import has_service
-from rsp_engine.plan.shapes.topk import (
-    StreamSide,
-    WhyNot,
+from rsp_engine.plan.shapes.ranking import (
+    check_choice,
+    check_ranking,
     cutoff,
-    free_variable,
-    matching_of,
     order_expression,
-    projection,
     stream_side,
-    topk_refusals,
 )
+from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape, select_of
 from rsp_engine.plan.sparql.general import sparql_path
+from rsp_engine.plan.sparql.object_texts import free_variable, matching_of, projection
 from rsp_engine.plan.variables import certain_variables, visible_variables
 
 if TYPE_CHECKING:
     from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.operators.aggregates.pane_partials import Function
+    from rsp_engine.plan.logical.algebra import Logical
+    from rsp_engine.plan.logical.query import LogicalQuery, SelectPlan
     from rsp_engine.plan.options import QueryOptions
     from rsp_engine.plan.shapes.acquatop import Sides
+    from rsp_engine.plan.shapes.ranking import StreamSide
 
-__all__ = ["group_topk_path"]
+__all__ = ["GROUP_TOPK", "group_topk_plan"]
 
-_SEVERAL = WhyNot("groups of solutions of several triple patterns have no pane partials")
 _FUNCTIONS: dict[str, Function] = {
     "COUNT": "count",
     "SUM": "sum",
@@ -62,221 +62,217 @@ _FUNCTIONS: dict[str, Function] = {
 
 @dataclass(frozen=True, slots=True)
 class _Grouped:
-    """The groups of a query, and their aggregate; `renamed` has `variable` in place of it.
+    """The groups of a query, and their aggregate; `variable` is in place of it in `expression`.
 
     `keys` are the group keys that are variables of the window, `value` is the aggregated variable.
     """
 
+    query: LogicalQuery
+    select: SelectPlan
+    side: StreamSide
     aggregate: tree.Aggregate
     keys: tuple[str, ...]
     value: str | None
     variable: str
-    renamed: tree.QueryUnit
 
     @property
-    def select(self) -> tree.SelectForm:
-        """The SELECT that has a variable in place of the aggregate."""
-        assert isinstance(self.renamed.form, tree.SelectForm), "only a SELECT ranks"  # noqa: S101
-        return self.renamed.form
+    def renamed(self) -> tree.QueryUnit:
+        """The text of the query with a variable in place of the aggregate."""
+        form: Any = self.query.unit.form
+        clause, modifiers = map(self._changed, (form.clause, form.modifiers))
+        return replace(self.query.unit, form=replace(form, clause=clause, modifiers=modifiers))
+
+    @property
+    def expression(self) -> tree.Expression:
+        """The score, with a variable in place of the aggregate."""
+        changed: Any = self._changed(order_expression(self.select))
+        return changed  # type: ignore[no-any-return]
+
+    def _changed(self, node: tree.Node) -> tree.Node:
+        def change(inner: tree.Node) -> tree.Node:
+            return tree.Var(self.variable) if inner == self.aggregate else inner
+
+        return tree.rewrite_tree(node, change)
+
+    @property
+    def number(self) -> tree.Expression:
+        """What is aggregated; a constant for COUNT(*)."""
+        return tree.Literal("0", XSD + "integer") if self.value is None else tree.Var(self.value)
+
+    @property
+    def grouping(self) -> Grouping:
+        """How the evaluator groups solutions."""
+        function, names = _FUNCTIONS[self.aggregate.function], self.side.names
+        value = None
+        if self.value is not None and function != "count":
+            value = names.index(self.value)
+        return Grouping(function, tuple(map(names.index, self.keys)), value, self.variable)
 
 
-def group_topk_path(
-    query: tree.QueryUnit, options: QueryOptions
-) -> GroupTopkConfig | tuple[AcquaTopConfig, ServicePlan] | WhyNot:
-    """Return the configuration of an evaluator by pane partials, or why there is none."""
-    if has_service(query):
-        return _joined_path(query, options)
-    select = query.form
-    if not isinstance(select, tree.SelectForm):
-        return WhyNot("only a SELECT can rank")
+def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
+    check_choice(query, options)
+    if not query.is_ranking_of_groups:
+        raise NoMatchError(
+            "no groups are ranked: there is neither GROUP BY nor an aggregate", query
+        )
+    why = "groups of solutions of one triple pattern, ranked by one aggregate"
+    config, services = group_topk_plan(query, options)
+    if services:
+        return Choice(config, f"{why} and by one SERVICE", services)
+    return Choice(config, f"{why}: each pane is aggregated once")
+
+
+def group_topk_plan(
+    query: LogicalQuery, options: QueryOptions
+) -> tuple[GroupTopkConfig | AcquaTopConfig, tuple[ServicePlan, ...]]:
+    """Return the configuration of an evaluator by pane partials, and the plan of its SERVICE.
+
+    Raise if there is none for the query.
+    """
+    if query.services:
+        config, service = _joined_plan(query, options)
+        return config, (service,)
+    select, unit, functions = select_of(query), query.unit, options.functions
     side = stream_side(query, options.ranking.match)
-    if isinstance(side, WhyNot):
-        return side
-    if len(side.triples) > 1:
-        return _SEVERAL
-    if refusal := next(topk_refusals(select), None):
-        return refusal
-    grouped = _grouped(query, select, side, ())
-    if isinstance(grouped, WhyNot):
-        return grouped
+    _check_one_pattern(query, side)
+    check_ranking(query)
+    grouped = _grouped(query, side, ())
     score = _score(grouped, (), options)
-    if isinstance(score, WhyNot):
-        return score
-    base = sparql_path(query, options.functions)
+    base = sparql_path(unit, functions)
     k, offset = cutoff(select)
-    unsure = (grouped.variable,)
+    renamed = grouped.renamed
     return GroupTopkConfig(
         query=base,
-        matching=matching_of(query, side, _number(grouped.value), options.functions),
-        grouping=_grouping(grouped, side),
-        projected=projection(grouped.renamed, grouped.keys, base, options.functions, unsure),
+        matching=matching_of(unit, side, grouped.number, functions),
+        grouping=grouped.grouping,
+        projected=projection(renamed, grouped.keys, base, functions, (grouped.variable,)),
         scoring=score.scoring,
-        scored=score_config(grouped.renamed, grouped.select, score, options.functions),
-        descending=select.modifiers.order_by[0].descending,
+        scored=score_config(renamed, grouped.expression, score, functions),
+        descending=select.order[0].descending,
         k=k,
         offset=offset,
-    )
+    ), ()
 
 
-def _joined_path(
-    query: tree.QueryUnit, options: QueryOptions
-) -> tuple[AcquaTopConfig, ServicePlan] | WhyNot:
-    sides = sides_of(query, options.ranking.match)
-    if isinstance(sides, WhyNot):
-        return sides
-    if len(sides.stream.triples) > 1:
-        return _SEVERAL
-    grouped = _grouped(query, sides.select, sides.stream, sides.remote)
-    if isinstance(grouped, WhyNot):
-        return grouped
-    if not set(sides.keys) <= set(grouped.keys):
-        return WhyNot("a group may join several remote solutions: GROUP BY lacks the join key")
-    if missing := sorted(set(sides.remote) - _group_keys(sides.select)):
-        return WhyNot(f"a group may join several remote solutions: GROUP BY lacks ?{missing[0]}")
-    if not _gives_a_set(sides.service.group):
-        return WhyNot("a group may join a remote solution that SERVICE gives several times")
+def _check_one_pattern(query: LogicalQuery, side: StreamSide) -> None:
+    if len(side.triples) > 1:
+        reason = "groups of solutions of several triple patterns have no pane partials"
+        raise NoMatchError(reason, query)
+
+
+def _joined_plan(query: LogicalQuery, options: QueryOptions) -> tuple[AcquaTopConfig, ServicePlan]:
+    sides = sides_of(query, options)
+    _check_one_pattern(query, sides.stream)
+    grouped = _grouped(query, sides.stream, sides.remote)
+    _check_join(grouped, sides)
     score = _score(grouped, sides.remote, options)
-    if isinstance(score, WhyNot):
-        return score
     one_of_key = set(grouped.keys) == set(sides.keys)
     service = service_of(sides, score, options, one_of_key=one_of_key)
-    return _config(query, sides, grouped, score, options), service
+    config = joined_config(sides, score, options, grouped.value)
+    renamed, functions = grouped.renamed, options.functions
+    unsure = (grouped.variable, *sides.remote)
+    config = replace(
+        config,
+        projected=projection(renamed, grouped.keys, config.query, functions, unsure),
+        grouping=grouped.grouping,
+        scored=score_config(renamed, grouped.expression, score, functions),
+    )
+    return config, service
 
 
-def _group_keys(select: tree.SelectForm) -> set[str]:
-    keys = (key.expression for key in select.modifiers.group_by)
-    return {key.name for key in keys if isinstance(key, tree.Var)}
+def _check_join(grouped: _Grouped, sides: Sides) -> None:
+    """Raise if a group may join several remote solutions."""
+    several = "a group may join several remote solutions: GROUP BY lacks"
+    if not set(sides.keys) <= set(grouped.keys):
+        raise NoMatchError(f"{several} the join key", sides.service)
+    keys = (key.expression for key in sides.select.keys)
+    names = {key.name for key in keys if isinstance(key, tree.Var)}
+    if missing := sorted(set(sides.remote) - names):
+        raise NoMatchError(f"{several} ?{missing[0]}", sides.service)
+    if not _gives_a_set(sides.service.input):
+        reason = "a group may join a remote solution that SERVICE gives several times"
+        raise NoMatchError(reason, sides.service)
 
 
-def _gives_a_set(group: tree.GroupPattern) -> bool:
+def _gives_a_set(node: Logical) -> bool:
     """Return whether a group provably has no duplicate solutions.
 
     It has plain triple patterns, filters, and OPTIONAL groups of the same kind that share no
     variable which may be unbound.
     """
-    optional = [e.group for e in group.elements if isinstance(e, tree.OptionalPattern)]
-    others = [
-        e for e in group.elements if not isinstance(e, tree.FilterClause | tree.OptionalPattern)
-    ]
-    sure = certain_variables(tree.GroupPattern(tuple(others)))
+    group = GroupParts.of(node)
+    optional = [node.right for _, node in group.parts if isinstance(node, LeftJoin)]
+    others = GroupParts(tuple(part for part in group.parts if part.kind != "OPTIONAL"), ())
+    sure = set[str]().union(*(certain_variables(node) for _, node in others.parts))
     unsure = [name for each in optional for name in visible_variables(each) - sure]
     is_apart = len(set(unsure)) == len(unsure)
-    return bool(plain_terms(others)) and is_apart and all(map(_gives_a_set, optional))
+    return bool(others.plain_patterns) and is_apart and all(map(_gives_a_set, optional))
 
 
-def _config(
-    query: tree.QueryUnit,
-    sides: Sides,
-    grouped: _Grouped,
-    score: ScoredSides,
-    options: QueryOptions,
-) -> AcquaTopConfig:
-    config = acquatop_config(query, sides, score, options, grouped.value)
-    unsure = (grouped.variable, *sides.remote)
-    return replace(
-        config,
-        projected=projection(
-            grouped.renamed, grouped.keys, config.query, options.functions, unsure
-        ),
-        grouping=_grouping(grouped, sides.stream),
-        scored=score_config(grouped.renamed, grouped.select, score, options.functions),
-    )
-
-
-def _grouped(
-    query: tree.QueryUnit, select: tree.SelectForm, side: StreamSide, remote: tuple[str, ...]
-) -> _Grouped | WhyNot:
-    modifiers = select.modifiers
-    if not modifiers.group_by:
-        return WhyNot("without GROUP BY all solutions are one group")
-    if modifiers.having:
-        return WhyNot("HAVING leaves groups out")
-    names = _keys(modifiers, side, remote)
-    if isinstance(names, WhyNot):
-        return names
-    parts = (*select.clause.items, *modifiers.order_by)
+def _grouped(query: LogicalQuery, side: StreamSide, remote: tuple[str, ...]) -> _Grouped:
+    select = select_of(query)
+    if not select.keys:
+        raise NoMatchError("without GROUP BY all solutions are one group", query)
+    if select.having:
+        raise NoMatchError("HAVING leaves groups out", select.having[0])
+    names = _keys(select, side, remote)
+    parts = (*select.computed, *select.order)
     distinct = list(dict.fromkeys(a for part in parts for a in aggregates(part)))
     if len(distinct) != 1 or not isinstance(aggregate := distinct[0], tree.Aggregate):
-        return WhyNot(f"groups are ranked by exactly one aggregate, and here are {len(distinct)}")
+        reason = f"groups are ranked by exactly one aggregate, and here are {len(distinct)}"
+        raise NoMatchError(reason, query)
     value = _value(aggregate, side)
-    if isinstance(value, WhyNot):
-        return value
     keys = tuple(name for name in side.names if name in names)
     if aggregate.distinct and aggregate.function not in {"MIN", "MAX"} and value is not None:
         others = set(side.names) - {*keys, value}
         if others:
-            return WhyNot(f"DISTINCT leaves solutions out that differ in ?{min(others)} only")
-    variable = free_variable(query, "aggregate")
-    renamed = _renamed(query, select, aggregate, variable)
-    return _Grouped(aggregate, keys, value, variable, renamed)
+            reason = f"DISTINCT leaves solutions out that differ in ?{min(others)} only"
+            raise NoMatchError(reason, aggregate)
+    variable = free_variable(query.unit, "aggregate")
+    return _Grouped(query, select, side, aggregate, keys, value, variable)
 
 
-def _keys(
-    modifiers: tree.Modifiers, side: StreamSide, remote: tuple[str, ...]
-) -> set[str] | WhyNot:
+def _keys(select: SelectPlan, side: StreamSide, remote: tuple[str, ...]) -> set[str]:
     names = set()
-    for key in modifiers.group_by:
+    for key in select.keys:
         if not isinstance(key.expression, tree.Var) or key.variable is not None:
-            return WhyNot("GROUP BY makes a key of an expression")
+            raise NoMatchError("GROUP BY makes a key of an expression", key)
         names.add(key.expression.name)
     if others := sorted(names - {*side.names, *remote}):
-        return WhyNot(f"the window does not have the key ?{others[0]}")
+        raise NoMatchError(f"the window does not have the key ?{others[0]}", select.keys[0])
     if not names & set(side.names):
-        return WhyNot("GROUP BY has no key of the window")
+        raise NoMatchError("GROUP BY has no key of the window", select.keys[0])
     return names
 
 
-def _value(aggregate: tree.Aggregate, side: StreamSide) -> str | WhyNot | None:
+def _value(aggregate: tree.Aggregate, side: StreamSide) -> str | None:
     """Return the aggregated variable; None for COUNT(*)."""
     if aggregate.function not in _FUNCTIONS:
-        return WhyNot(f"{aggregate.function} is no number")
+        raise NoMatchError(f"{aggregate.function} is no number", aggregate)
     match aggregate.argument:
         case None:
             return None
         case tree.Var(name) if name in side.names:
             return name
         case _:
-            return WhyNot("the aggregate is of more than a variable of the window")
+            reason = "the aggregate is of more than a variable of the window"
+            raise NoMatchError(reason, aggregate)
 
 
-def _renamed(
-    query: tree.QueryUnit, select: tree.SelectForm, aggregate: tree.Aggregate, variable: str
-) -> tree.QueryUnit:
-    """Return the query with a variable in place of the aggregate."""
-
-    def change(node: tree.Node) -> tree.Node:
-        return tree.Var(variable) if node == aggregate else node
-
-    clause: Any = tree.rewrite_tree(select.clause, change)
-    modifiers: Any = tree.rewrite_tree(select.modifiers, change)
-    return replace(query, form=replace(select, clause=clause, modifiers=modifiers))
-
-
-def _score(
-    grouped: _Grouped, remote: tuple[str, ...], options: QueryOptions
-) -> ScoredSides | WhyNot:
-    scoring = scoring_of(order_expression(grouped.select), options.functions, quotients=True)
+def _score(grouped: _Grouped, remote: tuple[str, ...], options: QueryOptions) -> ScoredSides:
+    condition = grouped.select.order[0]
+    scoring = scoring_of(grouped.expression, options.functions, quotients=True)
     if scoring is None:
-        return WhyNot("the score is more than arithmetic")
+        raise NoMatchError("the score is more than arithmetic", condition)
     names = variables(scoring)
     if grouped.variable not in names:
-        return WhyNot("the score does not depend on the aggregate")
+        raise NoMatchError("the score does not depend on the aggregate", condition)
     others = [name for name in names if name != grouped.variable]
     if keys := [name for name in others if name not in remote]:
-        return WhyNot(f"the score depends on the key ?{keys[0]}")
+        raise NoMatchError(f"the score depends on the key ?{keys[0]}", condition)
     if len(others) > 1:
-        return WhyNot("the score needs more than one value of the remote side")
+        raise NoMatchError("the score needs more than one value of the remote side", condition)
     return ScoredSides(scoring, grouped.variable, *others or (None,))
 
 
-def _number(value: str | None) -> tree.Expression:
-    """Return the expression that is aggregated; a constant for COUNT(*)."""
-    return tree.Literal("0", XSD + "integer") if value is None else tree.Var(value)
-
-
-def _grouping(grouped: _Grouped, side: StreamSide) -> Grouping:
-    function, names = _FUNCTIONS[grouped.aggregate.function], side.names
-    value = None
-    if grouped.value is not None and function != "count":
-        value = names.index(grouped.value)
-    return Grouping(function, tuple(map(names.index, grouped.keys)), value, grouped.variable)
+GROUP_TOPK = Shape("group_topk", _choose)

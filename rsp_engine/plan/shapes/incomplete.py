@@ -13,14 +13,13 @@ values of the blocks with positive weights, with COALESCE(?v, 0) for a value tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.incomplete import Attribute, IncompleteConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import aggregates
-from rsp_engine.grammar.triples import plain_terms
 from rsp_engine.operators.scoring.scoring_function import (
     Add,
     Divide,
@@ -33,33 +32,44 @@ from rsp_engine.operators.scoring.scoring_function import (
 )
 from rsp_engine.operators.scoring.term_scores import number
 from rsp_engine.operators.sparql.pane_matcher import Matching
+from rsp_engine.plan.logical.algebra import (
+    LeftJoin,
+    Union,
+    Window,
+    find_expressions,
+    find_nodes,
+)
+from rsp_engine.plan.logical.query import GroupParts, Part, logical_query
 from rsp_engine.plan.scoring import scoring_of
-from rsp_engine.plan.shapes.topk import (
+from rsp_engine.plan.shapes.ranking import (
     StreamSide,
-    WhyNot,
-    batch_config,
+    check_choice,
+    check_ranking,
     counts_triples,
     cutoff,
-    free_variable,
     order_expression,
-    select_config,
-    topk_refusals,
 )
+from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape, select_of
+from rsp_engine.plan.sparql.element_blocks import by_element
 from rsp_engine.plan.sparql.general import as_term, sparql_path
+from rsp_engine.plan.sparql.object_texts import batch_config, free_variable, select_config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rsp_engine.evaluators.incomplete import Algorithm
     from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.operators.incomplete.observations import ScoreAggregate
     from rsp_engine.options import MatchRule, OperatorName
+    from rsp_engine.plan.logical.algebra import Logical
+    from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.options import QueryOptions
 
 __all__ = [
     "ALGORITHMS",
+    "INCOMPLETE",
     "has_optional_windows",
-    "incomplete_path",
+    "incomplete_config",
     "linear",
     "refuse_undeclared",
 ]
@@ -70,20 +80,22 @@ ALGORITHMS: dict[OperatorName, Algorithm] = {
     "approximate": "approximate",
     "oracle": "Oracle",
 }
-
-
-class _NotIncompleteError(Exception):
-    """The reason why a query does not have this shape."""
+_WHY: dict[Algorithm, str] = {
+    "EAA": "only instances of objects that can still reach an answer are kept",
+    "SLA": "all is kept in sorted lists, and the threshold algorithm reads the best",
+    "approximate": "only instances of objects that are likely to reach an answer are kept",
+    "Oracle": "each window is added up anew",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class _AttributeBlock:
     """The WINDOW block of an attribute, the number of its window, and its patterns."""
 
-    clause: tree.WindowPattern
+    window: Window
     scan: int
     side: StreamSide
-    is_optional: bool
+    is_required: bool
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,23 +117,26 @@ class _Ranking:
     repeats: ScoreAggregate
 
 
-def incomplete_path(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig | WhyNot:
-    """Return the configuration of the evaluator of incomplete objects, or why there is none."""
-    try:
-        return _config(query, options)
-    except _NotIncompleteError as error:
-        return WhyNot(str(error))
+def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
+    check_choice(query, options, *ALGORITHMS)
+    if query.services:
+        raise NoMatchError("attributes are not joined with SERVICE", query.services[0])
+    rewritten = by_element(query, options, opens_nodes=True)
+    config = incomplete_config(logical_query(rewritten.query), options)
+    why = "attributes of the same key from several blocks, put together; what is missing is zero"
+    text = sparql_path(query.unit, options.functions).sparql
+    config = replace(config, query=replace(config.query, sparql=text))
+    return Choice(config, f"{why}: {_WHY[config.algorithm]}", (), rewritten.blocks)
 
 
-def has_optional_windows(query: tree.QueryUnit) -> bool:
+def has_optional_windows(query: LogicalQuery) -> bool:
     """Return whether a query has WINDOW clauses in UNION or OPTIONAL."""
-    select = query.form
-    if not isinstance(select, tree.SelectForm):
+    if query.select is None:
         return False
-    kinds = (
-        e for e in select.where.elements if isinstance(e, tree.UnionPattern | tree.OptionalPattern)
+    return any(
+        any(find_nodes(node, Window)) or any(find_expressions(node, tree.WindowPattern))
+        for node in query.select.group.of_kind("UNION", "OPTIONAL")
     )
-    return any(True for element in kinds for _ in tree.find(element, tree.WindowPattern))
 
 
 def refuse_undeclared(options: QueryOptions, chosen: Iterable[EvaluatorConfig]) -> None:
@@ -135,20 +150,18 @@ def refuse_undeclared(options: QueryOptions, chosen: Iterable[EvaluatorConfig]) 
         raise BindingError(f"no query collects attributes from stream <{stream}>", f"for {what}")
 
 
-def _config(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig:
-    select = query.form
-    if not isinstance(select, tree.SelectForm):
-        raise _NotIncompleteError("only a SELECT can rank")
-    if refusal := next(topk_refusals(select), None):
-        raise _NotIncompleteError(refusal.reason)
-    blocks = _attribute_blocks(query, select, options.ranking.match)
+def incomplete_config(query: LogicalQuery, options: QueryOptions) -> IncompleteConfig:
+    """Return the configuration of the evaluator of incomplete objects; raise if there is none."""
+    select, unit = select_of(query), query.unit
+    check_ranking(query)
+    blocks = _attribute_blocks(query, options.ranking.match)
     _check_windows(query)
-    modifiers = select.modifiers
-    if not modifiers.order_by[0].descending:
-        raise _NotIncompleteError("smaller is better, and what is missing counts as zero")
-    is_union = isinstance(select.where.elements[0], tree.UnionPattern)
-    ranking = (_grouped if is_union else _added)(query, select, blocks, options)
-    base = sparql_path(query, options.functions)
+    if not select.order[0].descending:
+        reason = "smaller is better, and what is missing counts as zero"
+        raise NoMatchError(reason, select.order[0])
+    is_union = bool(select.group.of_kind("UNION"))
+    ranking = (_grouped if is_union else _added)(query, blocks, options)
+    base = sparql_path(unit, options.functions)
     k, _ = cutoff(select)
     if options.ranking.max_instances is not None and options.ranking.max_instances < k:
         raise BindingError(
@@ -160,7 +173,7 @@ def _config(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig:
         windows=tuple(window.window.value for window in query.windows),
         streams=tuple(query.windows[block.scan].stream.value for block in blocks),
         attributes=tuple(
-            _attribute(query, block, ranking.keys, value, options)
+            _attribute(unit, block, ranking.keys, value, options)
             for block, value in zip(blocks, ranking.values, strict=True)
         ),
         function=ranking.function,
@@ -171,68 +184,78 @@ def _config(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig:
     )
 
 
-def _attribute_blocks(
-    query: tree.QueryUnit, select: tree.SelectForm, match: MatchRule
-) -> tuple[_AttributeBlock, ...]:
+def _attribute_blocks(query: LogicalQuery, match: MatchRule) -> tuple[_AttributeBlock, ...]:
     """Return the blocks of a query: the branches of a UNION, or a WINDOW and those in OPTIONAL."""
-    elements = select.where.elements
-    if any(True for _ in tree.find(select.where, tree.Exists)):
-        raise _NotIncompleteError("EXISTS in a filter looks beyond the object")
-    if query.values is not None:
-        raise _NotIncompleteError("VALUES after the query joins what is not in the stream")
-    match elements:
-        case (tree.UnionPattern(groups),):
-            return tuple(_block(query, g.elements, match, is_optional=False) for g in groups)
-        case (tree.WindowPattern(), *_):
-            blocks = []
-            for element in elements:
-                inside = (
-                    element.group.elements
-                    if isinstance(element, tree.OptionalPattern)
-                    else (element,)
-                )
-                is_optional = isinstance(element, tree.OptionalPattern)
-                blocks.append(_block(query, inside, match, is_optional=is_optional))
-            if not any(block.is_optional for block in blocks):
-                raise _NotIncompleteError("no attribute may be missing: there is no OPTIONAL")
+    select = select_of(query)
+    if exists := next(find_expressions(select.where, tree.Exists), None):
+        raise NoMatchError("EXISTS in a filter looks beyond the object", exists)
+    if select.values is not None:
+        raise NoMatchError("VALUES after the query joins what is not in the stream", select.values)
+    group = select.group
+    match group:
+        case GroupParts((Part("UNION", node),), ()):
+            branches = map(GroupParts.of, _branches(node))
+            return tuple(_block(query, each, match, is_required=False) for each in branches)
+        case GroupParts((Part("WINDOW"), *parts)):
+            blocks = [_block(query, GroupParts(group.parts[:1], ()), match, is_required=True)]
+            for part in parts:
+                inside = GroupParts((part,), ())
+                if is_optional := isinstance(part.node, LeftJoin):
+                    inside = GroupParts(GroupParts.of(part.node.right).parts, part.node.conditions)
+                blocks.append(_block(query, inside, match, is_required=not is_optional))
+            if group.filters:
+                reason = "a block of an attribute is more than one WINDOW"
+                raise NoMatchError(reason, group.filters[0])
+            if all(block.is_required for block in blocks):
+                raise NoMatchError("no attribute may be missing: there is no OPTIONAL", query)
             return tuple(blocks)
         case _:
-            raise _NotIncompleteError(
+            reason = (
                 "attributes come from a UNION of WINDOW blocks alone, or from one WINDOW and others"
                 " in OPTIONAL"
             )
+            raise NoMatchError(reason, query)
+
+
+def _branches(node: Logical) -> Iterator[Logical]:
+    """Yield the branches of a UNION of two or more."""
+    if isinstance(node, Union):
+        yield from _branches(node.left)
+        yield node.right
+    else:
+        yield node
 
 
 def _block(
-    query: tree.QueryUnit, elements: Sequence[tree.Node], match: MatchRule, *, is_optional: bool
+    query: LogicalQuery, group: GroupParts, match: MatchRule, *, is_required: bool
 ) -> _AttributeBlock:
-    match elements:
-        case (tree.WindowPattern(tree.Iri(name), group) as clause,):
+    match group:
+        case GroupParts((Part("WINDOW", Window(tree.Iri(name), inner) as window),), ()):
             pass
         case _:
-            raise _NotIncompleteError("a block of an attribute is more than one WINDOW")
-    numbers = [n for n, window in enumerate(query.windows) if window.window.value == name]
-    if not numbers:
-        raise _NotIncompleteError(f"there is no window <{name}>")
-    triples = plain_terms([e for e in group.elements if not isinstance(e, tree.FilterClause)])
+            at = group.parts[0].node if group.parts else query
+            raise NoMatchError("a block of an attribute is more than one WINDOW", at)
+    scan = [each.window.value for each in query.windows].index(name)
+    inside = GroupParts.of(inner)
+    triples = inside.plain_patterns
     if not triples:
-        raise _NotIncompleteError("a window has more than plain triple patterns and filters")
+        raise NoMatchError("a window has more than plain triple patterns and filters", window)
     if len(triples) > 1:
-        _check_match(query.windows[numbers[0]], match)
-    filters = tree.find(group, tree.FilterClause)
-    side = StreamSide(tree.Iri(name), triples, any(True for _ in filters))
-    return _AttributeBlock(clause, numbers[0], side, is_optional)
+        _check_match(query.windows[scan], window, match)
+    side = StreamSide(tree.Iri(name), triples, bool(inside.filters))
+    return _AttributeBlock(window, scan, side, is_required)
 
 
-def _check_match(window: tree.FromWindow, match: MatchRule) -> None:
+def _check_match(clause: tree.FromWindow, window: Window, match: MatchRule) -> None:
     """Raise if the triples of an attribute may come from several elements."""
-    if counts_triples(window):
-        raise _NotIncompleteError("the window may cut through the triples of an attribute")
+    if counts_triples(clause):
+        raise NoMatchError("the window may cut through the triples of an attribute", clause)
     if match == "window":
-        raise _NotIncompleteError(
+        reason = (
             "the triples of an attribute may come in several elements (--match element says that"
             " they do not)"
         )
+        raise NoMatchError(reason, window)
 
 
 def _algorithm(options: QueryOptions) -> Algorithm:
@@ -241,85 +264,83 @@ def _algorithm(options: QueryOptions) -> Algorithm:
     return "EAA" if options.ranking.max_instances is None else "approximate"
 
 
-def _check_windows(query: tree.QueryUnit) -> None:
+def _check_windows(query: LogicalQuery) -> None:
     """Raise if the order in which two observations expire is not known."""
     counted = [w for w in query.windows if isinstance(w.frame, tree.CountWindow)]
     if counted and len(query.windows) > 1:
-        raise _NotIncompleteError(
-            "a window counts, beside another one: which observation expires first is not known"
-        )
+        reason = "a window counts, beside another one: which observation expires first is not known"
+        raise NoMatchError(reason, counted[0])
 
 
 def _grouped(
-    query: tree.QueryUnit,
-    select: tree.SelectForm,
-    blocks: tuple[_AttributeBlock, ...],
-    options: QueryOptions,
+    query: LogicalQuery, blocks: tuple[_AttributeBlock, ...], options: QueryOptions
 ) -> _Ranking:
     """Return the ranking of the groups of a UNION."""
-    modifiers = select.modifiers
-    if not modifiers.group_by:
-        raise _NotIncompleteError("a UNION without GROUP BY does not put attributes together")
-    if modifiers.having:
-        raise _NotIncompleteError("HAVING leaves groups out")
+    select = select_of(query)
+    if not select.keys:
+        raise NoMatchError("a UNION without GROUP BY does not put attributes together", query)
+    if select.having:
+        raise NoMatchError("HAVING leaves groups out", select.having[0])
     keys = []
-    for key in modifiers.group_by:
+    for key in select.keys:
         if not isinstance(key.expression, tree.Var) or key.variable is not None:
-            raise _NotIncompleteError("GROUP BY makes a key of an expression")
+            raise NoMatchError("GROUP BY makes a key of an expression", key)
         keys.append(key.expression.name)
-    expression = order_expression(select)
+    expression, condition = order_expression(select), select.order[0]
     match list(dict.fromkeys(aggregates(expression))):
         case [tree.Aggregate("SUM" | "MAX" as name, tree.Var(value), is_distinct) as aggregate]:
             pass
         case _:
-            raise _NotIncompleteError("attributes are put together by one SUM or MAX of a variable")
+            reason = "attributes are put together by one SUM or MAX of a variable"
+            raise NoMatchError(reason, condition)
     if is_distinct and name == "SUM":
-        raise _NotIncompleteError("DISTINCT leaves values out that are equal")
+        raise NoMatchError("DISTINCT leaves values out that are equal", aggregate)
     for block in blocks:
         if missing := [each for each in (*keys, value) if each not in block.names]:
-            raise _NotIncompleteError(f"a block of the UNION does not have ?{missing[0]}")
-    variable = free_variable(query, "aggregate")
+            reason = f"a block of the UNION does not have ?{missing[0]}"
+            raise NoMatchError(reason, block.window)
+    variable = free_variable(query.unit, "aggregate")
 
     def renamed(node: tree.Node) -> tree.Node:
         return tree.Var(variable) if node == aggregate else node
 
     changed: Any = tree.rewrite_tree(expression, renamed)
-    weights = _weights(changed, options)
+    weights = _weights(changed, condition, options)
     if set(weights) != {variable}:
-        raise _NotIncompleteError("the score depends on more than the aggregate")
+        raise NoMatchError("the score depends on more than the aggregate", condition)
     function: ScoreAggregate = "sum" if name == "SUM" else "max"
     return _Ranking(tuple(keys), tuple((value, 1.0) for _ in blocks), function, function)
 
 
 def _added(
-    query: tree.QueryUnit,
-    select: tree.SelectForm,
-    blocks: tuple[_AttributeBlock, ...],
-    options: QueryOptions,
+    query: LogicalQuery, blocks: tuple[_AttributeBlock, ...], options: QueryOptions
 ) -> _Ranking:
     """Return the ranking by a weighted sum of the values of OPTIONAL blocks."""
-    if select.modifiers.group_by or any(True for _ in aggregates(select.clause)):
-        raise _NotIncompleteError("groups of what OPTIONAL puts together have several values")
+    select = select_of(query)
+    condition = select.order[0]
+    if select.keys or any(True for item in select.computed for _ in aggregates(item)):
+        raise NoMatchError("groups of what OPTIONAL puts together have several values", query)
     common = set.intersection(*(set(block.names) for block in blocks))
     if not common:
-        raise _NotIncompleteError("the blocks have no variable in common")
+        raise NoMatchError("the blocks have no variable in common", query)
     seen = set(common)
     for block in blocks:
         own = set(block.names) - common
         if shared := sorted(own & seen):
-            raise _NotIncompleteError(f"?{shared[0]} is in some blocks, but not in all")
+            raise NoMatchError(f"?{shared[0]} is in some blocks, but not in all", block.window)
         seen |= own
-    optional = {n for b in blocks if b.is_optional for n in b.names} - common
-    weights = _weights(_without_coalesce(order_expression(select), optional), options)
+    optional = {n for b in blocks if not b.is_required for n in b.names} - common
+    score = _without_coalesce(order_expression(select), optional)
+    weights = _weights(score, condition, options)
     values = []
     for block in blocks:
         own = set(block.names) - common
         own_weights = [(name, weight) for name, weight in weights.items() if name in own]
         if len(own_weights) != 1:
-            raise _NotIncompleteError("the score needs exactly one value of each block")
+            raise NoMatchError("the score needs exactly one value of each block", condition)
         values.append(own_weights[0])
     if others := sorted(set(weights) - {name for name, _ in values}):
-        raise _NotIncompleteError(f"the score depends on the key ?{others[0]}")
+        raise NoMatchError(f"the score depends on the key ?{others[0]}", condition)
     keys = tuple(name for name in blocks[0].names if name in common)
     return _Ranking(keys, tuple(values), "sum", "max")
 
@@ -344,10 +365,9 @@ def _without_coalesce(expression: tree.Expression, optional: set[str]) -> tree.E
     changed: Any = tree.rewrite_tree(expression, change)
     for variable in tree.find(changed, tree.Var):
         if variable.name in optional:
-            raise _NotIncompleteError(
-                f"the score needs ?{variable.name}, which may be missing: say"
-                f" COALESCE(?{variable.name}, 0)"
-            )
+            name = f"?{variable.name}"
+            reason = f"the score needs {name}, which may be missing: say COALESCE({name}, 0)"
+            raise NoMatchError(reason, variable)
     back = {f"{name} or 0": name for name in coalesced}
 
     def restored(node: tree.Node) -> tree.Node:
@@ -359,15 +379,17 @@ def _without_coalesce(expression: tree.Expression, optional: set[str]) -> tree.E
     return score
 
 
-def _weights(expression: tree.Expression, options: QueryOptions) -> Mapping[str, float]:
+def _weights(
+    expression: tree.Expression, condition: tree.OrderCondition, options: QueryOptions
+) -> Mapping[str, float]:
     """Return the weight of each variable of a score; raise if one is not positive."""
     score = scoring_of(expression, options.functions)
     weights = None if score is None else linear(score)
     if weights is None:
-        raise _NotIncompleteError("the score is more than a sum with weights")
+        raise NoMatchError("the score is more than a sum with weights", condition)
     weights = {name: weight for name, weight in weights.items() if name}
     if wrong := [name for name, weight in weights.items() if not weight > 0]:
-        raise _NotIncompleteError(f"the score does not rise with ?{wrong[0]}")
+        raise NoMatchError(f"the score does not rise with ?{wrong[0]}", condition)
     return weights
 
 
@@ -421,7 +443,8 @@ def _attribute(
         *map(tree.Var, names),
         tree.SelectAs(tree.Var(name), tree.Var(free_variable(query, "number"))),
     )
-    where, functions, side = tree.GroupPattern((block.clause,)), options.functions, block.side
+    clause: Any = block.window.source
+    where, functions, side = tree.GroupPattern((clause,)), options.functions, block.side
     matching = Matching(
         side.window.value,
         names,
@@ -432,9 +455,6 @@ def _attribute(
         None if len(side.triples) == 1 else batch_config(query, items, where, functions),
     )
     _, high = options.ranges.get(query.windows[block.scan].stream.value, (0.0, 1.0))
-    is_union = isinstance(query.form, tree.SelectForm) and isinstance(
-        query.form.where.elements[0], tree.UnionPattern
-    )
     return Attribute(
         block.scan,
         matching,
@@ -442,5 +462,8 @@ def _attribute(
         names.index(name),
         weight,
         weight * high,
-        not block.is_optional and not is_union,
+        block.is_required,
     )
+
+
+INCOMPLETE = Shape("incomplete", _choose)

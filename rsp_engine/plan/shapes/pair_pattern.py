@@ -6,54 +6,63 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rsp_engine.grammar import tree
-from rsp_engine.grammar.triples import plain_terms
+from rsp_engine.plan.logical.algebra import Window
+from rsp_engine.plan.logical.query import GroupParts
+from rsp_engine.plan.shapes.shape import NoMatchError, select_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rsp_engine.grammar.triples import PlainTerms
+    from rsp_engine.plan.logical.query import LogicalQuery
 
-__all__ = ["NotAlikeError", "NotPairsError", "PairPattern", "objects_of", "with_names"]
+__all__ = ["NotAlikeError", "PairPattern", "objects_of", "with_names"]
 
 Object = tuple["PlainTerms", ...]
 """The triple patterns of one of the two objects of a pair."""
 
 
-class NotPairsError(Exception):
-    """The reason why a query does not rank pairs."""
-
-
-class NotAlikeError(NotPairsError):
+class NotAlikeError(NoMatchError):
     """The query has two patterns, which differ in more than the names of variables."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairPattern:
-    """The triple patterns of the first object, and the corresponding variables of both objects."""
+    """The triple patterns of the first object, and the corresponding variables of both objects.
 
-    window: tree.WindowPattern
+    `filters` are the conditions beside the window and in it.
+    """
+
+    window: Window
     triples: Object
     first: tuple[str, ...]
     second: tuple[str, ...]
+    filters: tuple[tree.Expression, ...]
 
     @classmethod
-    def of(cls, query: tree.QueryUnit) -> PairPattern:
-        """Return the pair pattern of a query; raise `NotPairsError` if it has none."""
-        select = query.form
-        if not isinstance(select, tree.SelectForm):
-            raise NotPairsError("only a SELECT can rank")
+    def of(cls, query: LogicalQuery) -> PairPattern:
+        """Return the pair pattern of a query; raise if it has none."""
+        select = select_of(query)
         if len(query.windows) != 1:
-            raise NotPairsError("pairs are of exactly one window")
-        elements = [e for e in select.where.elements if not isinstance(e, tree.FilterClause)]
-        if query.values is not None or len(elements) != 1:
-            raise NotPairsError("only filters may stand beside the WINDOW of pairs")
-        [window] = elements
-        if not isinstance(window, tree.WindowPattern) or not isinstance(window.name, tree.Iri):
-            raise NotPairsError("pairs are of exactly one WINDOW clause")
-        inside = [e for e in window.group.elements if not isinstance(e, tree.FilterClause)]
-        one, other = _components(plain_terms(inside))
+            raise NoMatchError("pairs are of exactly one window", query)
+        parts, filters = select.group
+        if select.values is not None or len(parts) != 1:
+            raise NoMatchError("only filters may stand beside the WINDOW of pairs", query)
+        window = parts[0].node
+        if not isinstance(window, Window) or not isinstance(window.name, tree.Iri):
+            raise NoMatchError("pairs are of exactly one WINDOW clause", parts[0].node)
+        inside = GroupParts.of(window.input)
+        objects = _connected(inside.plain_patterns)
+        if len(objects) != 2:
+            reason = "the window has not two patterns without a variable in common"
+            raise NoMatchError(reason, window)
+        one, other = objects
         names = _renamed(one, other)
-        return cls(window, one, tuple(names), tuple(names.values()))
+        if names is None:
+            reason = "the two patterns differ in more than the names of variables"
+            raise NotAlikeError(reason, window)
+        filters = (*filters, *inside.filters)
+        return cls(window, one, tuple(names), tuple(names.values()), filters)
 
     def side(self, names: set[str]) -> str | None:
         """Return the object that has all these variables: a or b; None if they are of both."""
@@ -85,6 +94,7 @@ def objects_of(triples: Sequence[PlainTerms]) -> tuple[Object, Object] | None:
     shared variable has corresponding places in both.
 
     >>> from rsp_engine.grammar import parse
+    >>> from rsp_engine.grammar.triples import plain_terms
     >>> def names(where):
     ...     pair = objects_of(plain_terms(parse(f"ASK {{ {where} }}").form.where.elements))
     ...     return pair and [[s.name + o.name for s, _, o in triples] for triples in pair]
@@ -174,19 +184,9 @@ def _are_objects(first: Object, second: Object, names: Mapping[str, str]) -> boo
     return is_one and len(shared) < len(names) and all(names[name] == name for name in shared)
 
 
-def _components(triples: Sequence[PlainTerms]) -> tuple[Object, Object]:
-    """Return the patterns of the two objects; raise if there are not two components."""
-    parts = _connected(triples)
-    if len(parts) != 2:
-        raise NotPairsError("the window has not two patterns without a variable in common")
-    return parts[0], parts[1]
-
-
-def _renamed(one: Object, other: Object) -> dict[str, str]:
-    """Return the variables of one object, each with the corresponding one of the other."""
+def _renamed(one: Object, other: Object) -> Mapping[str, str] | None:
+    """Return the variables of one object, each with the corresponding one of the other, if any."""
     names: Mapping[str, str] | None = {} if len(one) == len(other) else None
     for left, right in zip(one, other, strict=False):
         names = None if names is None else _corresponding(left, right, names)
-    if names is None:
-        raise NotAlikeError("the two patterns differ in more than the names of variables")
-    return dict(names)
+    return names

@@ -31,77 +31,69 @@ from rsp_engine.plan.arrivals import ties
 from rsp_engine.plan.monotone import scoring_text
 from rsp_engine.plan.scoring import scoring_of
 from rsp_engine.plan.shapes.global_scoring import Global, NotGlobal, global_scoring
-from rsp_engine.plan.shapes.pair_pattern import (
-    NotAlikeError,
-    NotPairsError,
-    PairPattern,
-    with_names,
-)
-from rsp_engine.plan.shapes.topk import (
+from rsp_engine.plan.shapes.pair_pattern import NotAlikeError, PairPattern, with_names
+from rsp_engine.plan.shapes.ranking import (
     StreamSide,
-    WhyNot,
-    batch_config,
+    check_choice,
+    check_ranking,
     counts_triples,
     cutoff,
-    is_ranking_of_groups,
     order_expression,
-    projection,
-    select_config,
-    topk_refusals,
 )
+from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape, select_of
 from rsp_engine.plan.sparql.element_blocks import by_element
 from rsp_engine.plan.sparql.general import sparql_path
+from rsp_engine.plan.sparql.object_texts import batch_config, projection, select_config
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.options import QueryOptions
 
-__all__ = ["is_of_pairs", "pairs_path"]
+__all__ = ["PAIRS", "is_of_pairs", "pairs_config"]
 
 _WINDOW = "urn:rsp-engine:window"  # one name, so that equivalent queries have equal shapes
 
 
-def is_of_pairs(query: tree.QueryUnit) -> bool:
+def is_of_pairs(query: LogicalQuery) -> bool:
     """Return whether the window of a query has two patterns without a shared variable."""
     try:
         PairPattern.of(query)
     except NotAlikeError:
         return True
-    except NotPairsError:
+    except NoMatchError:
         return False
     return True
 
 
-def pairs_path(query: tree.QueryUnit, options: QueryOptions) -> PairsConfig | WhyNot:
-    """Return the configuration of the evaluator of pairs, or why there is none for the query."""
-    try:
-        return _config(query, options)
-    except NotPairsError as error:
-        return WhyNot(str(error))
+def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
+    check_choice(query, options)
+    if query.services:
+        raise NoMatchError("pairs are not joined with SERVICE", query.services[0])
+    why = "two patterns over one window without a variable in common, ranked by one score over both"
+    why += ": only pairs that can still reach an answer are kept"
+    return Choice(pairs_config(query, options), why)
 
 
-def _config(query: tree.QueryUnit, options: QueryOptions) -> PairsConfig:
-    select = query.form
+def pairs_config(query: LogicalQuery, options: QueryOptions) -> PairsConfig:
+    """Return the configuration of the evaluator of pairs; raise if there is none for the query."""
     pattern = PairPattern.of(query)
-    assert isinstance(select, tree.SelectForm), "only a SELECT has a pair pattern"  # noqa: S101
-    if is_ranking_of_groups(query):
-        raise NotPairsError("groups change as the window slides")
-    if refusal := next(topk_refusals(select), None):
-        raise NotPairsError(refusal.reason)
+    select, unit = select_of(query), query.unit
+    if select.grouping is not None and select.is_ranking:
+        raise NoMatchError("groups change as the window slides", select.grouping)
+    check_ranking(query)
     [clause] = query.windows
     _check_match(clause, pattern, options)
-    conditions = _Conditions.of(select, pattern)
+    conditions = _Conditions.of(pattern)
     score = _score(order_expression(select), pattern, options)
-    modifiers = select.modifiers
     k, offset = cutoff(select)
-    descending = modifiers.order_by[0].descending
     compared = conditions.compared(options)
     columns = _columns([score, *(side for sides in compared for side in sides)], pattern)
     pair_scoring = PairScoring(
         _numbered(score, pattern, columns),
         1 + len(columns),
-        descending,
+        select.order[0].descending,
         tuple(
             Condition(operator, *(_numbered(side, pattern, columns) for side in sides))
             for operator, sides in zip(conditions.operators, compared, strict=True)
@@ -111,7 +103,7 @@ def _config(query: tree.QueryUnit, options: QueryOptions) -> PairsConfig:
     proof = global_scoring(pair_scoring, options.monotone)
     shape = PairShape(
         clause.stream.value,
-        _matching(query, pattern, conditions.of_each, options),
+        _matching(unit, pattern, conditions.of_each, options),
         pattern.first.index(conditions.key),
         conditions.is_text,
         columns,
@@ -121,14 +113,14 @@ def _config(query: tree.QueryUnit, options: QueryOptions) -> PairsConfig:
     )
     rewritten = by_element(query, options, opens_nodes=True, is_timed=True)
     base = sparql_path(rewritten.query, options.functions, ties(query, rewritten.nodes))
-    base = replace(base, sparql=sparql_path(query, options.functions).sparql)
+    base = replace(base, sparql=sparql_path(unit, options.functions).sparql)
     names = (*pattern.first, *pattern.second)
     frame = clause.frame
     return PairsConfig(
         query=base,
         shape=shape,
         names=names,
-        projected=projection(query, names, base, options.functions),
+        projected=projection(unit, names, base, options.functions),
         blocks=tuple(block for blocks in rewritten.blocks.values() for block in blocks),
         k=k,
         offset=offset,
@@ -156,12 +148,13 @@ def _check_match(clause: tree.FromWindow, pattern: PairPattern, options: QueryOp
     if len(pattern.triples) == 1:
         return
     if counts_triples(clause):
-        raise NotPairsError("the window may cut through the triples of an object")
+        raise NoMatchError("the window may cut through the triples of an object", clause)
     if options.ranking.match == "window":
-        raise NotPairsError(
+        reason = (
             "the triples of an object may come in several elements (--match element says that they"
             " do not)"
         )
+        raise NoMatchError(reason, pattern.window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +167,16 @@ class _Conditions:
     on_both: tuple[tree.Comparison, ...]
 
     @classmethod
-    def of(cls, select: tree.SelectForm, pattern: PairPattern) -> _Conditions:
+    def of(cls, pattern: PairPattern) -> _Conditions:
         sides: dict[str, list[tree.Node]] = {"a": [], "b": []}
         key: tuple[str, bool] | None = None
         on_both: list[tree.Comparison] = []
-        for condition in _conjuncts(select, pattern):
+        for condition in _conjuncts(pattern):
             names = {variable.name for variable in tree.find(condition, tree.Var)}
             if not names <= {*pattern.first, *pattern.second} or not names:
-                raise NotPairsError("a filter is not about the objects of the pair")
+                raise NoMatchError("a filter is not about the objects of the pair", condition)
             if any(True for _ in tree.find(condition, tree.Exists)):
-                raise NotPairsError("EXISTS in a filter looks beyond the pair")
+                raise NoMatchError("EXISTS in a filter looks beyond the pair", condition)
             side = pattern.side(names)
             if side is not None:
                 sides[side].append(pattern.first_of(condition))
@@ -192,13 +185,14 @@ class _Conditions:
             elif isinstance(condition, tree.Comparison):
                 on_both.append(condition)
             else:
-                raise NotPairsError("a filter on both objects is more than comparisons")
+                raise NoMatchError("a filter on both objects is more than comparisons", condition)
         if key is None:
-            raise NotPairsError(
+            reason = (
                 "no filter orders the pair, so that it appears once: FILTER (STR(?a) < STR(?b))"
             )
+            raise NoMatchError(reason, pattern.window)
         if len(sides["a"]) != len(sides["b"]) or any(c not in sides["b"] for c in sides["a"]):
-            raise NotPairsError("a filter is on one of the two objects only")
+            raise NoMatchError("a filter is on one of the two objects only", pattern.window)
         of_each: Any = tuple(sides["a"])
         return cls(of_each, *key, tuple(on_both))
 
@@ -214,23 +208,20 @@ class _Conditions:
                 scoring_of(e, options.functions) for e in (condition.left, condition.right)
             )
             if left is None or right is None:
-                raise NotPairsError("a filter on both objects compares more than arithmetic")
+                raise NoMatchError(
+                    "a filter on both objects compares more than arithmetic", condition
+                )
             sides.append((left, right))
         return sides
 
 
-def _conjuncts(select: tree.SelectForm, pattern: PairPattern) -> Iterator[tree.Expression]:
-    filters = [
-        element
-        for element in (*select.where.elements, *pattern.window.group.elements)
-        if isinstance(element, tree.FilterClause)
-    ]
-    for element in filters:
-        match element.condition:
+def _conjuncts(pattern: PairPattern) -> Iterator[tree.Expression]:
+    for each in pattern.filters:
+        match each:
             case tree.And(operands):
                 yield from operands
-            case condition:
-                yield condition
+            case _:
+                yield each
 
 
 def _order(condition: tree.Expression, pattern: PairPattern) -> tuple[str, bool] | None:
@@ -260,13 +251,15 @@ def _order(condition: tree.Expression, pattern: PairPattern) -> tuple[str, bool]
 def _score(expression: tree.Expression, pattern: PairPattern, options: QueryOptions) -> Scoring:
     score = scoring_of(expression, options.functions, quotients=True)
     if score is None:
-        raise NotPairsError("the score is more than arithmetic and registered functions")
+        raise NoMatchError("the score is more than arithmetic and registered functions", expression)
     names = set(variables(score))
     if not names <= {*pattern.first, *pattern.second} or pattern.side(names) is not None:
-        raise NotPairsError("the score is not over both objects")
+        raise NoMatchError("the score is not over both objects", expression)
     doubles = (n for n in tree.find(expression, tree.Literal) if n.datatype == XSD + "double")
     if has_quotient(score) and any(True for _ in doubles):
-        raise NotPairsError("what it means to divide by zero depends on the types of the values")
+        raise NoMatchError(
+            "what it means to divide by zero depends on the types of the values", expression
+        )
     return score
 
 
@@ -316,3 +309,6 @@ def _matching(
         Number(1.0),
         None if len(triples) == 1 else batch_config(plain, items, where, functions),
     )
+
+
+PAIRS = Shape("pairs", _choose)

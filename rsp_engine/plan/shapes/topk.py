@@ -2,356 +2,97 @@
 
 The query has one window, over event time or a count. The window has filters and one triple pattern,
 or several if each solution comes from one element; no property path. Beside the window there are
-filters only, which may read static graphs. ORDER BY has one condition, and there is a LIMIT. No
-function is volatile, since the operator evaluates a pane once for several windows.
-
-The recognisers of other rankings share the parts of this shape: `StreamSide`, `topk_refusals` and
-the configurations of the SPARQL texts.
+filters only, which may read static graphs. ORDER BY has one condition, and there is a LIMIT.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rsp_engine.evaluators.topk import TopkConfig
-from rsp_engine.grammar import tree
-from rsp_engine.grammar.scope import is_grouped
-from rsp_engine.grammar.triples import plain_terms
-from rsp_engine.operators.scoring.scoring_function import variables
-from rsp_engine.operators.sparql.one_pattern import OnePattern
-from rsp_engine.operators.sparql.pane_matcher import Matching
-from rsp_engine.operators.sparql.projector import OBJECTS, variable_iri
-from rsp_engine.plan.scoring import scoring_of
-from rsp_engine.plan.shapes.pair_pattern import objects_of
 from rsp_engine.plan.shapes.ranker_choice import chosen_ranker, slides_of
-from rsp_engine.plan.sparql.general import (
-    VOLATILE_FUNCTIONS,
-    ElementGraph,
-    as_term,
-    sparql_path,
+from rsp_engine.plan.shapes.ranking import (
+    check_choice,
+    check_ranking,
+    cutoff,
+    order_expression,
+    pattern_words,
+    stream_side,
 )
-from rsp_engine.plan.sparql.solution_nodes import free_name, node_patterns
-from rsp_engine.plan.variables import named_variables
+from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape, select_of
+from rsp_engine.plan.sparql.general import sparql_path
+from rsp_engine.plan.sparql.object_texts import matching_of, projection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rsp_engine.grammar.triples import PlainTerms
-    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.topk.rankers import RankerName
-    from rsp_engine.options import MatchRule
+    from rsp_engine.options import OperatorName
+    from rsp_engine.plan.logical.query import LogicalQuery
+    from rsp_engine.plan.options import QueryOptions
 
-__all__ = [
-    "StreamSide",
-    "WhyNot",
-    "batch_config",
-    "counts_triples",
-    "cutoff",
-    "free_variable",
-    "is_ranking",
-    "is_ranking_of_groups",
-    "matching_of",
-    "object_config",
-    "order_expression",
-    "projection",
-    "select_config",
-    "stream_side",
-    "topk_path",
-    "topk_refusals",
-]
+__all__ = ["RANKERS", "TOPK", "topk_config"]
 
-Functions = Mapping[str, Callable[..., Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class WhyNot:
-    """The reason why an operator cannot evaluate a query."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class StreamSide:
-    """The window of a ranked query: its triple patterns, and whether there are filters."""
-
-    window: tree.Iri
-    triples: tuple[PlainTerms, ...]
-    is_filtered: bool
-
-    @property
-    def terms(self) -> PlainTerms:
-        """The subject, the verb and the object of the only pattern."""
-        [only] = self.triples
-        return only
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables of the patterns, in order of appearance."""
-        terms = (term for triple in self.triples for term in triple)
-        return tuple(dict.fromkeys(t.name for t in terms if isinstance(t, tree.Var)))
-
-    @property
-    def patterns(self) -> tuple[OnePattern, ...]:
-        """The patterns as matchers of triples."""
-        return tuple(OnePattern(*map(as_term, triple)) for triple in self.triples)
+RANKERS: dict[OperatorName, RankerName] = {
+    "mintopk": "MinTopk",
+    "sap": "SAP",
+    "sap-dynamic": "SAP (dynamic)",
+    "sap-equal": "SAP (equal)",
+    "pretopk": "PreTopk",
+    "skyband": "k-skyband",
+    "sma": "SMA",
+    "sma-ring": "SMA (ring buffer)",
+    "oracle": "Oracle",
+}
+_PARTITIONS = "the best of each partition of the window are kept, others looked at only if needed"
+_SCANNED = "the best are kept, and the window is scanned when they run out"
+_WHY: dict[RankerName, str] = {
+    "MinTopk": "only solutions that can still reach an answer are kept",
+    "PreTopk": "the best are predicted for each window to come",
+    "Oracle": "each window is sorted anew",
+    "SAP": _PARTITIONS,
+    "SAP (dynamic)": _PARTITIONS,
+    "SAP (equal)": _PARTITIONS,
+    "k-skyband": "solutions stay until k better ones have come after them",
+    "SMA": _SCANNED,
+    "SMA (ring buffer)": _SCANNED,
+}
 
 
-def is_ranking(query: tree.QueryUnit) -> bool:
-    """Return whether a query ranks: a SELECT with ORDER BY and LIMIT."""
-    form = query.form
-    if not isinstance(form, tree.SelectForm):
-        return False
-    return bool(form.modifiers.order_by) and form.modifiers.limit is not None
+def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
+    check_choice(query, options, *RANKERS)
+    config = topk_config(query, options)
+    patterns = pattern_words(config.matching)
+    why = f"{patterns} over one window, ranked by one score: {_WHY[config.ranker]}"
+    if options.ranking.operator not in RANKERS:
+        why += f"; {chosen_ranker(config.slides, config.k).why}"
+    return Choice(config, why)
 
 
-def is_ranking_of_groups(query: tree.QueryUnit) -> bool:
-    """Return whether a query ranks groups of solutions."""
-    form = query.form
-    if not is_ranking(query) or not isinstance(form, tree.SelectForm):
-        return False
-    return is_grouped(form.clause, form.modifiers)
+def topk_config(query: LogicalQuery, options: QueryOptions) -> TopkConfig:
+    """Return the configuration of a top-k operator; raise if there is none for the query.
 
-
-def topk_path(
-    query: tree.QueryUnit,
-    functions: Functions,
-    ranker: RankerName | None = None,
-    match: MatchRule = "window",
-) -> TopkConfig | WhyNot:
-    """Return the configuration of a top-k operator, or why there is none for the query.
-
-    Without a ranker, `chosen_ranker` chooses one.
+    If the user does not choose an operator, `chosen_ranker` does.
     """
-    select = query.form
-    if not isinstance(select, tree.SelectForm):
-        return WhyNot("only a SELECT can rank")
-    side = stream_side(query, match)
-    if isinstance(side, WhyNot):
-        return side
-    if is_ranking_of_groups(query):
-        return WhyNot("groups change as the window slides")
-    if refusal := next(topk_refusals(select), None):
-        return refusal
-    base = sparql_path(query, functions)
+    select = select_of(query)
+    side = stream_side(query, options.ranking.match)
+    if select.grouping is not None and select.is_ranking:
+        raise NoMatchError("groups change as the window slides", select.grouping)
+    check_ranking(query)
+    unit, functions = query.unit, options.functions
+    base = sparql_path(unit, functions)
     k, offset = cutoff(select)
     slides = slides_of(query.windows[0].frame)
+    matching = matching_of(unit, side, order_expression(select), functions)
     return TopkConfig(
         query=base,
-        matching=replace(
-            matching_of(query, side, order_expression(select), functions), ordered=True
-        ),
-        projected=projection(query, side.names, base, functions),
-        descending=select.modifiers.order_by[0].descending,
+        matching=replace(matching, ordered=True),
+        projected=projection(unit, side.names, base, functions),
+        descending=select.order[0].descending,
         k=k,
         offset=offset,
-        ranker=ranker or chosen_ranker(slides, k).ranker,
+        ranker=RANKERS.get(options.ranking.operator) or chosen_ranker(slides, k).ranker,
         slides=slides,
     )
 
 
-def cutoff(select: tree.SelectForm) -> tuple[int, int]:
-    """Return how many rows a ranking needs, those that OFFSET skips included, and the offset."""
-    modifiers = select.modifiers
-    assert modifiers.limit is not None, "a ranking has a limit"  # noqa: S101
-    offset = 0 if modifiers.offset is None else modifiers.offset.value
-    return offset + modifiers.limit.value, offset
-
-
-def stream_side(query: tree.QueryUnit, match: MatchRule = "window") -> StreamSide | WhyNot:
-    """Return the stream side of a SELECT without SERVICE, or why it has none.
-
-    No solution spans panes if each comes from one triple, or from one element by the user's word.
-    """
-    select = query.form
-    assert isinstance(select, tree.SelectForm), "only a SELECT ranks"  # noqa: S101
-    if len(query.windows) != 1:
-        return WhyNot("a top-k operator needs exactly one window")
-    if query.values is not None:
-        return WhyNot("VALUES after the query joins what is not in the stream")
-    others = [
-        e
-        for e in select.where.elements
-        if not isinstance(e, tree.FilterClause | tree.WindowPattern)
-    ]
-    windows = [e for e in select.where.elements if isinstance(e, tree.WindowPattern)]
-    if others:
-        return WhyNot(f"a {_word(others[0])} beside WINDOW may give several solutions or none")
-    if len(windows) != 1 or not isinstance(windows[0].name, tree.Iri):
-        return WhyNot("a top-k operator needs exactly one WINDOW clause")
-    inside = windows[0].group.elements
-    triples = plain_terms([e for e in inside if not isinstance(e, tree.FilterClause)])
-    if not triples:
-        return WhyNot("the window has more than plain triple patterns and filters")
-    if len(triples) > 1 and match == "window":
-        return WhyNot("solutions may span panes: the window has more than one triple pattern")
-    if len(triples) > 1 and counts_triples(query.windows[0]):
-        return WhyNot("solutions may span panes: the window may cut through an element")
-    if len(triples) > 1 and objects_of(triples) is not None:
-        return WhyNot("a solution is a pair of objects, which may come in two elements")
-    filters = tree.find(select.where, tree.FilterClause)
-    side = StreamSide(windows[0].name, triples, any(True for _ in filters))
-    return side if side.names else WhyNot("the triple pattern has no variable")
-
-
-def counts_triples(window: tree.FromWindow) -> bool:
-    """Return whether a window counts triples, so that it may cut through an element."""
-    return isinstance(window.frame, tree.CountWindow) and window.frame.unit == "TRIPLES"
-
-
-def topk_refusals(select: tree.SelectForm) -> Iterator[WhyNot]:
-    """Yield why a top-k operator cannot evaluate a ranking, apart from its patterns."""
-    modifiers = select.modifiers
-    if not modifiers.order_by or modifiers.limit is None:
-        yield WhyNot("only ORDER BY with LIMIT ranks")
-        return
-    if len(modifiers.order_by) > 1:
-        yield WhyNot("ORDER BY has more than one condition, and a score is one number")
-    if modifiers.limit.value < 1:
-        yield WhyNot("LIMIT 0 ranks nothing")
-    if select.clause.modifier is not None:
-        yield WhyNot(f"{select.clause.modifier} may make one row of several objects")
-    called = {call.name for call in tree.find(select, tree.BuiltInCall)} & VOLATILE_FUNCTIONS
-    if called:
-        yield WhyNot(f"{min(called)}() may give another value in each window")
-    windows = tree.find(select.where, tree.WindowPattern)
-    inside = (exists for window in windows for exists in tree.find(window, tree.Exists))
-    beside = tree.find(select.where, tree.Exists)
-    if any(map(_reads_here, inside)) or any(any(tree.find(e, tree.WindowPattern)) for e in beside):
-        yield WhyNot("EXISTS looks at the whole window")
-    if any(True for part in (select.clause, modifiers) for _ in tree.find(part, tree.Exists)):
-        yield WhyNot("EXISTS outside FILTER is asked of whole graphs")
-
-
-def _reads_here(node: tree.Node) -> bool:
-    """Return whether a pattern reads the active graph."""
-    if isinstance(node, tree.GraphPattern | tree.ServicePattern):
-        return False
-    return isinstance(node, tree.TriplesBlock) or any(map(_reads_here, tree.children(node)))
-
-
-def order_expression(select: tree.SelectForm) -> tree.Expression:
-    """Return the expression of ORDER BY, with names of SELECT replaced by their expressions."""
-    named = {i.variable.name: i for i in select.clause.items if isinstance(i, tree.SelectAs)}
-
-    def expand(node: tree.Node) -> tree.Node:
-        if isinstance(node, tree.Var) and (item := named.get(node.name)) is not None:
-            return tree.rewrite_tree(item.expression, expand)
-        return node
-
-    condition = select.modifiers.order_by[0]
-    changed: Any = tree.rewrite_tree(condition.expression, expand)
-    return changed  # type: ignore[no-any-return]
-
-
-def matching_of(
-    query: tree.QueryUnit, side: StreamSide, number: tree.Expression, functions: Functions
-) -> Matching:
-    """Return how to match the solutions of a pane, and to compute a number for each of them."""
-    select = query.form
-    assert isinstance(select, tree.SelectForm), "only a SELECT ranks"  # noqa: S101
-    names: tuple[tree.Var | tree.SelectAs, ...] = tuple(map(tree.Var, side.names))
-    items = (*names, tree.SelectAs(number, tree.Var(free_variable(query, "number"))))
-    scored = scoring_of(number, functions)
-    if scored is not None and not set(variables(scored)) <= set(side.names):
-        scored = None  # Oxigraph handles an unbound variable
-    return Matching(
-        side.window.value,
-        side.names,
-        side.patterns,
-        select_config(query, items, select.where, functions),
-        side.is_filtered,
-        scored,
-        None if len(side.triples) == 1 else batch_config(query, items, select.where, functions),
-    )
-
-
-def batch_config(
-    query: tree.QueryUnit,
-    items: tuple[tree.Var | tree.SelectAs, ...],
-    where: tree.GroupPattern,
-    functions: Functions,
-) -> SparqlConfig | None:
-    """Return a query over many elements at once, with the graph of the element as the last column.
-
-    There is none with EXISTS, which may read static graphs: the store of elements has none.
-    """
-    if any(True for _ in tree.find(where, tree.Exists)):
-        return None
-    graph = tree.Var(free_variable(query, "element"))
-
-    def of_elements(node: tree.Node) -> tree.Node:
-        return ElementGraph(graph, node.group) if isinstance(node, tree.WindowPattern) else node
-
-    changed: Any = tree.rewrite_tree(where, of_elements)
-    return select_config(query, (*items, graph), changed, functions)
-
-
-def projection(
-    query: tree.QueryUnit,
-    bound: tuple[str, ...],
-    base: SparqlConfig,
-    functions: Functions,
-    unsure: tuple[str, ...] = (),
-) -> SparqlConfig | None:
-    """Return the query that computes rows from objects (see `Projector`); None if none is needed.
-
-    Every object binds the variables in `bound`, and may bind those in `unsure`.
-    """
-    select = query.form
-    assert isinstance(select, tree.SelectForm), "only a SELECT has rows"  # noqa: S101
-    named = {i.variable.name: i for i in select.clause.items if isinstance(i, tree.SelectAs)}
-    items = [named.get(name, tree.Var(name)) for name in base.variables]
-    if base.score is not None and base.score not in base.variables:
-        condition = select.modifiers.order_by[0]
-        items.append(tree.SelectAs(condition.expression, tree.Var(base.score)))
-    if not any(isinstance(item, tree.SelectAs) for item in items):
-        return None
-    return object_config(query, tuple(items), functions, bound, unsure)
-
-
-def object_config(
-    query: tree.QueryUnit,
-    items: tuple[tree.Var | tree.SelectAs, ...],
-    functions: Functions,
-    bound: tuple[str, ...],
-    unsure: tuple[str, ...] = (),
-) -> SparqlConfig:
-    """Return a query that gives the node of each object and columns computed from its variables."""
-    node = tree.Var(free_variable(query, "object"))
-    itself = tree.Property(tree.Iri(variable_iri("")), (node,))
-    # Without bound variables the first pattern would look for a mark, which `itself` is already.
-    known: tuple[tree.Pattern, ...] = (
-        tree.TriplesBlock((tree.SubjectTriples(node, (itself,)),)),
-        *node_patterns(node, bound, unsure, variable_iri)[0 if bound else 1 :],
-    )
-    where = tree.GroupPattern((tree.GraphPattern(tree.Iri(OBJECTS), tree.GroupPattern(known)),))
-    return select_config(query, (node, *items), where, functions)
-
-
-def select_config(
-    query: tree.QueryUnit,
-    items: tuple[tree.Var | tree.SelectAs, ...],
-    where: tree.GroupPattern,
-    functions: Functions,
-) -> SparqlConfig:
-    """Return the configuration of a SELECT with these columns, in any order of rows."""
-    clause = tree.SelectClause(items)
-    select = tree.SelectForm(clause, query.form.dataset, where, tree.Modifiers())
-    return sparql_path(replace(query, form=select), functions)
-
-
-def free_variable(query: tree.QueryUnit, stem: str) -> str:
-    """Return the name of a variable that is not in the query."""
-    return free_name(stem, named_variables(query))
-
-
-def _word(element: tree.Node) -> str:
-    match element:
-        case tree.TriplesBlock():
-            return "pattern over static data"
-        case tree.GroupPattern():
-            return "group"
-        case _:
-            return element.keyword
+TOPK = Shape("topk", _choose)

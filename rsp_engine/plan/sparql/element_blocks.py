@@ -27,13 +27,9 @@ from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.sparql.element_query import ElementText
 from rsp_engine.operators.windows.element_solutions import ElementBlock
 from rsp_engine.plan.shapes.pair_pattern import objects_of
-from rsp_engine.plan.shapes.topk import (
-    batch_config,
-    counts_triples,
-    is_ranking,
-    select_config,
-)
+from rsp_engine.plan.shapes.ranking import counts_triples
 from rsp_engine.plan.sparql.general import ENGINE_FUNCTIONS, VOLATILE_FUNCTIONS
+from rsp_engine.plan.sparql.object_texts import batch_config, select_config
 from rsp_engine.plan.sparql.service_context import correlated_variables
 from rsp_engine.plan.sparql.solution_nodes import free_name, open_node, read_nodes, scope_variables
 from rsp_engine.plan.variables import certain_variables, named_variables, visible_variables
@@ -42,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rsp_engine.grammar.triples import PlainTerms
+    from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.options import QueryOptions
 
 __all__ = ["ByElement", "ElementBlocks", "by_element", "refused_blocks"]
@@ -64,7 +61,7 @@ class ByElement(NamedTuple):
 
 
 def by_element(
-    query: tree.QueryUnit,
+    query: LogicalQuery,
     options: QueryOptions,
     *,
     opens_nodes: bool = False,
@@ -77,7 +74,7 @@ def by_element(
     """
     windows = _windows_of(query, options)
     if not windows:
-        return ByElement(query, {})
+        return ByElement(query.unit, {})
     plain = _with_constant_windows(_with_two_blocks(query))
     if opens_nodes:
         plain = _with_columns(plain)
@@ -86,19 +83,19 @@ def by_element(
     return ByElement(changed, rewriting.by_window(), tuple(rewriting.nodes))
 
 
-def refused_blocks(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Diagnostic]:
+def refused_blocks(query: LogicalQuery, options: QueryOptions) -> Iterator[Diagnostic]:
     """Yield why a block cannot be evaluated element by element."""
-    windows = _windows_of(query, options)
+    windows, unit = _windows_of(query, options), query.unit
     cut = {w.window.value for w in query.windows if counts_triples(w)}
     in_exists = {
-        id(w) for e in tree.find(query, tree.Exists) for w in tree.find(e, tree.WindowPattern)
+        id(w) for e in tree.find(unit, tree.Exists) for w in tree.find(e, tree.WindowPattern)
     }
     if windows and (pair := _pair(query)) is not None and pair.looks_beyond:
         message = "EXISTS in a filter on both objects of a pair does not say which element it sees"
         hint = "write a WINDOW into the EXISTS, and the filter beside the block"
         yield Diagnostic("semantic", message, pair.window.span, hint)
-    for window in tree.find(query, tree.WindowPattern):
-        names = _ranged_over(window, query) & windows
+    for window in tree.find(unit, tree.WindowPattern):
+        names = _ranged_over(window, unit) & windows
         if not names:
             continue
         if names & cut:
@@ -107,7 +104,7 @@ def refused_blocks(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Dia
             yield Diagnostic("semantic", message, window.span, hint)
         yield from _refused_inside(window)
         kept, _ = _without_lifted(window.group)
-        for name in correlated_variables(kept, query) if id(window) in in_exists else ():
+        for name in correlated_variables(kept, unit) if id(window) in in_exists else ():
             message = f"EXISTS would put ?{name} into this block, which is asked of each element"
             hint = f"move the condition on ?{name} out of the WINDOW, into the EXISTS"
             yield Diagnostic("semantic", message, window.span, hint)
@@ -135,13 +132,13 @@ def _of_windows(
     return lambda node: change(node) if isinstance(node, tree.WindowPattern) else None
 
 
-def _windows_of(query: tree.QueryUnit, options: QueryOptions) -> set[str]:
+def _windows_of(query: LogicalQuery, options: QueryOptions) -> set[str]:
     """Return the IRIs of the windows that have to be matched element by element."""
     if options.ranking.match == "window":
         return set()
     blocks = tree.find(_with_two_blocks(query), tree.WindowPattern)
-    ranges = (_ranged_over(block, query) for block in blocks if not _reads_one_triple(block.group))
-    return set[str]().union(*ranges)
+    several = (block for block in blocks if not _reads_one_triple(block.group))
+    return set[str]().union(*(_ranged_over(block, query.unit) for block in several))
 
 
 def _ranged_over(window: tree.WindowPattern, query: tree.QueryUnit) -> set[str]:
@@ -316,13 +313,14 @@ class _Pair:
         return any(True for each in self.on_both for _ in tree.find(each, tree.Exists))
 
 
-def _pair(query: tree.QueryUnit) -> _Pair | None:
+def _pair(query: LogicalQuery) -> _Pair | None:
     """Return the pair that a query ranks; None if it does not rank pairs."""
-    windows = list(tree.find(query, tree.WindowPattern))
-    if not is_ranking(query) or len(windows) != 1:
+    form = query.unit.form
+    windows = list(tree.find(query.unit, tree.WindowPattern))
+    if not query.is_ranking or len(windows) != 1:
         return None
     [window] = windows
-    if query.form.where is None or window not in query.form.where.elements:
+    if form.where is None or window not in form.where.elements:
         return None
     elements = window.group.elements
     filters = tuple(e for e in elements if isinstance(e, tree.FilterClause))
@@ -350,13 +348,13 @@ def _as_block(triples: tuple[PlainTerms, ...]) -> tree.TriplesBlock:
     return tree.TriplesBlock(tuple(subjects))
 
 
-def _with_two_blocks(query: tree.QueryUnit) -> tree.QueryUnit:
+def _with_two_blocks(query: LogicalQuery) -> tree.QueryUnit:
     """Return a query that has, if it ranks pairs, a block for each of the two objects."""
     if (pair := _pair(query)) is None:
-        return query
+        return query.unit
 
     def split(_: tree.WindowPattern) -> tree.Node:
         return tree.GroupPattern((*pair.objects, *pair.on_both))
 
-    changed: Any = tree.rewrite_outermost(query, _of_windows(split))
+    changed: Any = tree.rewrite_outermost(query.unit, _of_windows(split))
     return changed  # type: ignore[no-any-return]

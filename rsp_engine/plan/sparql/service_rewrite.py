@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
+    from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.options import QueryOptions
     from rsp_engine.policies.policy import Policy
 
 __all__ = [
     "DEFAULT_WINDOW_POLICY",
-    "has_service",
     "remote_pattern",
     "service_path",
 ]
@@ -53,37 +53,32 @@ __all__ = [
 DEFAULT_WINDOW_POLICY = "WSJ-WBM"
 
 
-def has_service(query: tree.QueryUnit) -> bool:
-    """Return whether a query has a SERVICE clause."""
-    return any(True for _ in tree.find(query, tree.ServicePattern))
-
-
 def service_path(
-    query: tree.QueryUnit, options: QueryOptions, rewritten: ByElement | None = None
+    query: LogicalQuery, options: QueryOptions, rewritten: ByElement | None = None
 ) -> tuple[ServiceConfig, tuple[ServicePlan, ...]]:
     """Return the configuration of the general path, and the plans of the SERVICE clauses.
 
     `rewritten` is the query over the solutions of elements, if its windows hold these.
     """
     policy, instead = _policy(options)
-    rewritten = rewritten or ByElement(query, {})
+    rewritten = rewritten or ByElement(query.unit, {})
     latest, last = latest_of(query, options, rewritten), ties(query, rewritten.nodes)
-    query = _numbered(rewritten.query, options.bound_services)
-    clauses = {clause.number: clause for clause in tree.find(query, NumberedService)}
-    local = {number: _local(clause, query) for number, clause in clauses.items()}
+    unit = _numbered(rewritten.query, options.bound_services)
+    clauses = {clause.number: clause for clause in tree.find(unit, NumberedService)}
+    local = {number: _local(clause, unit) for number, clause in clauses.items()}
 
     def plain(node: tree.Node) -> tree.Node:
         return local[node.number] if isinstance(node, NumberedService) else node
 
     served, plans = [], []
-    for number, keys, beside in _in_turn(query, clauses):
+    for number, keys, beside in _in_turn(unit, clauses):
         clause = clauses[number]
         local_context = tree.rewrite_tree(beside, plain)
-        keys_config = _keys_config(query, keys, local_context, options) if keys else None
+        keys_config = _keys_config(unit, keys, local_context, options) if keys else None
         is_marked = not certain_variables(clause.group)
         served.append(ServiceClause(_graph(clause), keys_config, is_marked))
         plans.append(service_plan(remote_pattern(clause, keys), options, policy, instead))
-    changed: Any = tree.rewrite_tree(query, plain)
+    changed: Any = tree.rewrite_tree(unit, plain)
     if latest is not None:
         changed = with_latest(changed, latest)
     config = sparql_path(changed, options.functions, last)
