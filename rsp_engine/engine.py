@@ -110,7 +110,7 @@ class Engine:
         self._split_bytes = options.split_bytes
         self._speed = options.speed
         self._packages = options.packages
-        self._prefixes = options.prefixes
+        self._prefixes = options.prefixes or {}
         self._driver: SparkDriver | LocalDriver | None = None
         self._answers: Generator[Answer] | None = None
         self._replay_clock: ReplayClock | None = None

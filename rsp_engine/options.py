@@ -10,7 +10,7 @@ WindowOptions(bounds='(]', t0=0, report='nonempty', max_delay=5000)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, get_args
 
@@ -194,11 +194,13 @@ class RunOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions(RunOptions, ServiceOptions, RankingOptions, WindowOptions):
-    """All options of an engine: the keywords of `Engine`.
+    """All options of an engine: the keywords of `Engine`."""
 
-    `dead_letter` is called with each malformed or late element; by default these are only counted.
-    `prefixes` resolves names such as `:s`, beside the prefixes of the registered queries.
-    """
-
-    dead_letter: Callable[[DeadLetter], None] | None = None
-    prefixes: Mapping[str, str] = field(default_factory=dict)
+    dead_letter: Callable[[DeadLetter], None] | None = option(
+        None, "Called with each malformed or late element.", unset="these are only counted"
+    )
+    prefixes: Mapping[str, str] | None = option(
+        None,
+        "The prefixes of names such as ex:s, which override those of the registered queries.",
+        unset="there are no others",
+    )

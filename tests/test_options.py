@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, get_type_hints
 
 import pytest
@@ -40,7 +40,7 @@ def test_the_keywords_of_an_engine_are_the_fields_of_its_options():
     assert list(keywords) == list(expected)
     for name, default in expected.items():
         assert keywords[name].kind is inspect.Parameter.KEYWORD_ONLY
-        assert default is MISSING or keywords[name].default == default
+        assert keywords[name].default == default
     assert described(EngineOptions) == Engine.__init__.__doc__
 
 
