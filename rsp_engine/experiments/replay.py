@@ -1,15 +1,15 @@
 """Replay of a recorded run of AcquaTop: the answers that each policy would have given.
 
-At each window the policy elects keys by the replica's values, their true values are fetched, and
-the resulting ranking is compared with the oracle's. The recording has no arrival times, so
+The recording becomes a workload whose windows have the recorded objects, streamed values and remote
+values, and the answers are compared with the recorded oracle's. The recording has no arrival times,
+so
 
-- the list of the AT-* policies is the 2(K+N) best of the window by the replica's values: the size
-  that AcquaTop expects of the Super-MTK+N list (section 5.3);
+- the list of the AT-* policies has the 2(K+N) best of a window: the size that AcquaTop expects of
+  the Super-MTK+N list (section 5.3);
 - an object lives for as many evaluations as its streamed value. In the recorded run a value of 2
   means that the next window contains the object too; with a value of 1 it may or may not.
 
-The replica starts as a snapshot that is one step old at the first window. Change intervals are
-learned as in the engine.
+The replica starts as a snapshot from the time at which the first window opens.
 
     python -m rsp_engine.experiments.replay FOLDER
 
@@ -20,27 +20,30 @@ from __future__ import annotations
 
 import sys
 from dataclasses import astuple, dataclass
-from functools import partial
+from functools import lru_cache
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from pyoxigraph import Literal, NamedNode
 from rich.console import Console
 from rich.table import Table
 
 from rsp_engine.errors import RspError, SourceError
+from rsp_engine.experiments.datasets.dataset import RANGE, STEP, USER
 from rsp_engine.experiments.datasets.recording import RecordedReplay, read_recording, recorded_rows
-from rsp_engine.experiments.simulated_replica import CandidateList, SimulatedReplica, variant
+from rsp_engine.experiments.policy_run import RunSetting, answers
+from rsp_engine.experiments.workload import Mentions, ScoreBounds, make_workload
+from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.scoring.ranking_measures import Cumulated, Measures, measure
 from rsp_engine.policies import POLICIES
-from rsp_engine.replica.store.estimator import LearnedIntervals
+from rsp_engine.replica.endpoints.recorded import RecordedEndpoint, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from rsp_engine.experiments.datasets.recording import RecordedWindow
-    from rsp_engine.model.arrays import Floats, Integers
-    from rsp_engine.policies.policy import CandidatePlaces
+    from rsp_engine.experiments.workload import Workload
 
 __all__ = [
     "Compared",
@@ -51,6 +54,7 @@ __all__ = [
     "compare",
     "mean",
     "read_reference",
+    "recorded_workload",
     "replay_recording",
     "replay_summary",
     "total",
@@ -93,49 +97,74 @@ def replay_recording(
     setting: ReplaySetting = DEFAULT,
 ) -> Iterator[ReplayOutcome]:
     """Yield the outcome of every window under a policy, named as for `variant`."""
-    policy_variant = variant(policy)
-    start = recording.windows[0].close - recording.step
-    replica = SimulatedReplica(
-        recording.snapshot, start, LearnedIntervals(recording.step), policy_variant, seed
+    k = setting.k
+    run = RunSetting(policy, budget, k, k + 2 * setting.n, seed)
+    streamed = np.zeros(len(recording.snapshot), dtype=np.int64)
+    for window, (users, dfc, fetched) in zip(
+        recording.windows, answers(recorded_workload(recording), run), strict=True
+    ):
+        streamed[window.keys] = window.streamed
+        scores = recording.score(streamed[list(users)], np.array(dfc))
+        true = recording.score(window.streamed, window.remote)[:k]
+        measures = measure(users, window.keys.tolist(), k, setting.depth)
+        yield ReplayOutcome(measures, fetched, np.array_equal(scores, true))
+
+
+@lru_cache(maxsize=8)
+def recorded_workload(recording: RecordedReplay) -> Workload:
+    """Return the workload of a recorded run."""
+    (least_s, least_d), (largest_s, largest_d) = recording.least, recording.largest
+    range_ = RANGE * recording.step // STEP
+    frame = TimeFrame(range_, recording.step, recording.windows[0].close - range_)
+    # As of equal scores the larger key ranks first, the order of the names is that of the keys.
+    width = len(str(len(recording.snapshot)))
+    users = [NamedNode(f"{USER}{key:0{width}}") for key in range(len(recording.snapshot))]
+    return make_workload(
+        ScoreBounds((least_s, largest_s), (least_d, largest_d)),
+        frame,
+        len(recording.windows),
+        _mentions(recording, frame),
+        users,
+        RecordedEndpoint({(users[key],): values for key, values in _history(recording, frame.t0)}),
     )
-    size = 2 * (setting.k + setting.n) if policy_variant.proposer == "list" else None
-    truth = recording.snapshot.astype(np.float64)
+
+
+def _history(recording: RecordedReplay, start: int) -> Iterator[tuple[int, list[Value]]]:
+    """Yield each key with its remote values: that of the snapshot, and each change of it."""
+    known = dict(enumerate(recording.snapshot.tolist()))
+    changes = {key: [Value(start, ({"dfc": Literal(dfc)},))] for key, dfc in known.items()}
     for window in recording.windows:
-        truth[window.keys] = window.remote
-        scores = recording.score(window.streamed, replica.values[window.keys])
-        places = _best_first(scores, window.keys)[:size]
-        ranking = partial(_candidate_list, recording, window, replica, places, setting.k)
-        fetched = replica.refresh(ranking, truth, window.keys, budget, window.close)
-        ranked = ranking()
-        best = replica.best(ranked)
-        keys = ranked.keys[best]
-        true = recording.score(window.streamed, window.remote)[: setting.k]
-        yield ReplayOutcome(
-            measure(keys.tolist(), window.keys.tolist(), setting.k, setting.depth),
-            fetched,
-            np.array_equal(recording.score(ranked.streamed[best], replica.values[keys]), true),
-        )
+        for key, dfc in zip(window.keys.tolist(), window.remote.tolist(), strict=True):
+            if known[key] != dfc:
+                known[key] = dfc
+                changes[key].append(Value(window.close, ({"dfc": Literal(dfc)},)))
+    yield from changes.items()
 
 
-def _candidate_list(
-    recording: RecordedReplay,
-    window: RecordedWindow,
-    replica: SimulatedReplica,
-    places: CandidatePlaces,
-    k: int,
-) -> CandidateList:
-    """Return the objects of a window at `places`, best first by the replica's present values."""
-    keys = window.keys[places]
-    scores = recording.score(window.streamed[places], replica.values[keys])
-    places = places[_best_first(scores, keys)]
-    keys, streamed = window.keys[places], window.streamed[places]
-    values = streamed.astype(np.float64)
-    return CandidateList(keys, values, streamed, keys, recording.score, k, recording.step)
+def _mentions(recording: RecordedReplay, frame: TimeFrame) -> Mentions:
+    """Return mentions with which every window has its recorded objects and streamed values.
 
-
-def _best_first(scores: Floats, keys: Integers) -> CandidatePlaces:
-    """Return places by score; ties go to the larger key, as in the oracle's ranking."""
-    return np.lexsort((-keys, -scores))
+    A mention at the close of a window is in the next window too, where the same post occurs once
+    more, so that all objects with the same value are equally late.
+    """
+    rows: list[tuple[int, int, int]] = []
+    counts = [
+        dict(zip(window.keys.tolist(), window.streamed.tolist(), strict=True))
+        for window in recording.windows
+    ]
+    posts, last = count(), len(counts) - 1
+    shared: dict[int, list[int]] = {}
+    for index, values in enumerate(counts):
+        edges = frame.interval(index)
+        before, shared = shared, {}
+        for key, value in values.items():
+            known = before.get(key, [])
+            own = [*known, *islice(posts, value - len(known))]
+            both = value - 1 if index == last else min(value - 1, counts[index + 1].get(key, 0))
+            shared[key] = own[value - both :]
+            rows += [(post, key, edges.open + frame.step) for post in own[: value - both]]
+            rows += [(post, key, edges.close) for post in shared[key]]
+    return Mentions(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
 
 
 @dataclass(frozen=True, slots=True)

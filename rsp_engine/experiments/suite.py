@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from rsp_engine.errors import SuiteError
 from rsp_engine.experiments.datasets.dataset import EVALUATIONS
 from rsp_engine.experiments.datasets.profile import CHS, DATASETS
-from rsp_engine.experiments.simulated_replica import variant
+from rsp_engine.experiments.policy_run import variant
 from rsp_engine.policies import POLICIES
 
 if TYPE_CHECKING:

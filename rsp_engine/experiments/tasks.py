@@ -2,7 +2,7 @@
 
 A task is one policy over one dataset of a grid, with all its budgets, k and n. It is plain data,
 and `work` is a plain function that turns it into a table as text, so that tasks can be sent to
-other processes or machines. Each process prepares the windows of a dataset once.
+other processes or machines. Each process prepares the workload of a dataset once.
 
 Settings that cannot differ are run once: WST fetches nothing whatever the budget, AT-ASM and EXACT
 fetch everything, and only policies of the list depend on N.
@@ -18,15 +18,14 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.experiments.datasets.generator import generate
 from rsp_engine.experiments.datasets.traces import derive, read_trace
-from rsp_engine.experiments.simulated_replica import variant
-from rsp_engine.experiments.simulation import SimulationSetting, simulate
-from rsp_engine.experiments.windows import prepare
+from rsp_engine.experiments.policy_run import RunSetting, run_policy, variant
+from rsp_engine.experiments.workload import workload_of
 
 if TYPE_CHECKING:
     from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.experiments.datasets.traces import Trace
     from rsp_engine.experiments.suite import Data, Suite
-    from rsp_engine.experiments.windows import DatasetWindows
+    from rsp_engine.experiments.workload import Workload
 
 __all__ = ["RESULT_COLUMNS", "Task", "canonical_setting", "dataset_of", "tasks_of", "work"]
 
@@ -44,7 +43,7 @@ class Task:
     data: Data
     ch: int
     number: int
-    settings: tuple[SimulationSetting, ...]
+    settings: tuple[RunSetting, ...]
 
 
 def tasks_of(suite: Suite) -> list[Task]:
@@ -55,9 +54,7 @@ def tasks_of(suite: Suite) -> list[Task]:
         for ch, number, policy in product(grid.ch, numbers, grid.policies):
             # Each dataset has its own seed: else RND would elect much the same in all of them.
             seed = 1000 * suite.data.seed + number
-            settings = (
-                SimulationSetting(policy, *s, seed) for s in product(grid.budget, grid.k, grid.n)
-            )
+            settings = (RunSetting(policy, *s, seed) for s in product(grid.budget, grid.k, grid.n))
             part = f"{grid.slug}.ch{ch}.{number}.{policy}.csv"
             tasks.append(Task(part, suite.data, ch, number, tuple(settings)))
     return tasks
@@ -65,26 +62,26 @@ def tasks_of(suite: Suite) -> list[Task]:
 
 def work(task: Task) -> str:
     """Return the rows of a task as CSV, one for each setting and window."""
-    windows = _windows(task.data, task.ch, task.number)
-    known: dict[SimulationSetting, list[str]] = {}
+    workload = _workload(task.data, task.ch, task.number)
+    known: dict[RunSetting, list[str]] = {}
     lines = [",".join(RESULT_COLUMNS)]
     for setting in task.settings:
         canonical = canonical_setting(setting)
         if canonical not in known:
-            known[canonical] = _measured(windows, canonical)
+            known[canonical] = _measured(workload, canonical)
         columns = (task.ch, task.number, setting.policy, setting.budget, setting.k, setting.n)
         start = ",".join(map(str, columns))
         lines += [f"{start},{rest}" for rest in known[canonical]]
     return "\n".join(lines) + "\n"
 
 
-def canonical_setting(setting: SimulationSetting) -> SimulationSetting:
+def canonical_setting(setting: RunSetting) -> RunSetting:
     """Return an equivalent setting, with 0 for parameters that the policy does not use.
 
-    >>> canonical_setting(SimulationSetting("AT-ASM", 7, 5, 10))
-    SimulationSetting(policy='AT-ASM', budget=0, k=5, n=10, seed=0)
-    >>> canonical_setting(SimulationSetting("WST", 7, 5, 10))
-    SimulationSetting(policy='WST', budget=0, k=5, n=0, seed=0)
+    >>> canonical_setting(RunSetting("AT-ASM", 7, 5, 10))
+    RunSetting(policy='AT-ASM', budget=0, k=5, n=10, seed=0)
+    >>> canonical_setting(RunSetting("WST", 7, 5, 10))
+    RunSetting(policy='WST', budget=0, k=5, n=0, seed=0)
     """
     policy = variant(setting.policy).policy
     fetches_by_budget = policy.is_bounded and policy.proposer is not None
@@ -95,11 +92,11 @@ def canonical_setting(setting: SimulationSetting) -> SimulationSetting:
     )
 
 
-def _measured(windows: DatasetWindows, setting: SimulationSetting) -> list[str]:
-    outcomes = zip(windows.windows, simulate(windows, setting), strict=True)
+def _measured(workload: Workload, setting: RunSetting) -> list[str]:
+    outcomes = zip(workload.closes, run_policy(workload, setting), strict=True)
     return [
-        f"{index},{window.close},{o.fetched},{o.ndcg:.6f},{o.ndcg_by_place:.6f},{o.precision:.6f}"
-        for index, (window, o) in enumerate(outcomes)
+        f"{index},{close},{o.fetched},{o.ndcg:.6f},{o.ndcg_by_place:.6f},{o.precision:.6f}"
+        for index, (close, o) in enumerate(outcomes)
     ]
 
 
@@ -113,8 +110,8 @@ def dataset_of(data: Data, ch: int, number: int) -> Dataset:
 
 
 @lru_cache(maxsize=4)
-def _windows(data: Data, ch: int, number: int) -> DatasetWindows:
-    return prepare(dataset_of(data, ch, number), data.windows)
+def _workload(data: Data, ch: int, number: int) -> Workload:
+    return workload_of(dataset_of(data, ch, number), data.windows)
 
 
 @lru_cache(maxsize=1)

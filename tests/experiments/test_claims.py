@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from rsp_engine.experiments import simulation as direct
+from rsp_engine.evaluators import step
+from rsp_engine.evaluators.service.refresh import Refresh
 from rsp_engine.experiments.datasets.generator import generate
+from rsp_engine.experiments.policy_run import RunSetting, oracle, run_policy
 from rsp_engine.experiments.report.claims import CLAIMS, judge_claim, leaders, verdicts
 from rsp_engine.experiments.report.improvement import TABLE_6, improvements
 from rsp_engine.experiments.report.measured import Point
 from rsp_engine.experiments.report.reasons import UNKNOWN, reasons
-from rsp_engine.experiments.simulated_replica import SimulatedReplica
-from rsp_engine.experiments.simulation import SimulationSetting, simulate
-from rsp_engine.experiments.windows import prepare
+from rsp_engine.experiments.workload import workload_of
 from tests.experiments.grids import by_budget, made_grid
 
 BY_TEXT = {(claim.name, claim.text): claim for claim in CLAIMS}
@@ -180,37 +180,42 @@ def test_a_reason_is_given_only_where_its_rule_applies(point, rival, counting, b
 
 def test_from_a_budget_of_2k_on_bsm_and_tsm_do_the_same():
     """What the report gives as a reason is so."""
-    windows = prepare(generate(0, 10, 1).once_a_slide())
+    workload = workload_of(generate(0, 10, 1).once_a_slide())
     for budget, are_same in ((9, False), (10, True), (15, True)):
         both = [
-            list(simulate(windows, SimulationSetting(p, budget, 5, 10)))
-            for p in ("AT-TSM", "AT-BSM")
+            list(run_policy(workload, RunSetting(p, budget, 5, 10))) for p in ("AT-TSM", "AT-BSM")
         ]
         assert (both[0] == both[1]) == are_same
 
 
-def missed(windows, setting, monkeypatch):
+def missed(dataset, setting, monkeypatch):
     """Yield the replica's value and the true value of each user that an answer misses."""
-    made = []
+    replicas = []
 
-    class Kept(SimulatedReplica):
-        def __init__(self, *given, **named):
-            super().__init__(*given, **named)
-            made.append(self)
+    class Kept(Refresh):
+        def __init__(self, plan):
+            super().__init__(plan)
+            replicas.append(self.replica)
 
-    monkeypatch.setattr(direct, "SimulatedReplica", Kept)
-    for window, outcome in zip(windows.windows, simulate(windows, setting), strict=True):
-        for user in set(window.oracle[: setting.k]) - set(outcome.answer):
-            yield made[-1].values[user], window.dfc[user]
+    monkeypatch.setattr(step, "Refresh", Kept)
+    workload = workload_of(dataset)
+    exact = oracle(workload)
+    outcomes = run_policy(workload, setting)
+    for close, ranking, outcome in zip(workload.closes, exact, outcomes, strict=True):
+        for user in set(ranking[: setting.k]) - set(outcome.answer):
+            key = replicas[-1].keys.number((workload.users[user],))
+            [[solution]] = replicas[-1].look([key])
+            yield float(solution["dfc"].value), dataset.dfc_at(close)[user]
 
 
 def test_whom_tsm_misses_for_a_large_k_stands_too_low_by_an_old_value(monkeypatch):
     """What the report gives as a reason is so. LRU misses some whom it knows well, too."""
-    windows = prepare(generate(0, 10, 1).once_a_slide())
-    assert 5 < sum((window.mn == 2).sum() for window in windows.windows) / 150 < 7
-    by_tsm = list(missed(windows, SimulationSetting("AT-TSM", 15, 10, 10), monkeypatch))
+    dataset = generate(0, 10, 1).once_a_slide()
+    mentioned = [dataset.mentioned(*window) for window in dataset.windows]
+    assert 5 < sum((mn == 2).sum() for mn in mentioned) / 150 < 7
+    by_tsm = list(missed(dataset, RunSetting("AT-TSM", 15, 10, 10), monkeypatch))
     assert len(by_tsm) > 200
     assert all(held < true for held, true in by_tsm)
-    by_lru = list(missed(windows, SimulationSetting("WSJ-LRU", 15, 10, 10), monkeypatch))
+    by_lru = list(missed(dataset, RunSetting("WSJ-LRU", 15, 10, 10), monkeypatch))
     assert len(by_lru) < len(by_tsm) / 2
     assert not all(held < true for held, true in by_lru)

@@ -14,11 +14,9 @@ import pytest
 
 from rsp_engine.experiments.datasets.generator import generate
 from rsp_engine.experiments.datasets.recording import RecordedReplay, read_recording
+from rsp_engine.experiments.policy_run import RunSetting, run_policy, variant
 from rsp_engine.experiments.replay import ReplaySetting, replay_recording, total
-from rsp_engine.experiments.simulated_replica import variant
-from rsp_engine.experiments.simulation import SimulationSetting as Direct
-from rsp_engine.experiments.simulation import simulate
-from rsp_engine.experiments.windows import prepare
+from rsp_engine.experiments.workload import workload_of
 from tests.data import real_data
 from tests.thoroughness import TIMES
 
@@ -96,11 +94,11 @@ def on_generated(ch: int, number: int) -> np.ndarray:
 
     N is 40, so that the list holds what WSJ policies look at.
     """
-    windows = prepare(generate(0, ch, number).once_a_slide())
+    workload = workload_of(generate(0, ch, number).once_a_slide())
 
     def measured(policy: str, budget: int, k: int) -> np.ndarray:
         seeds = range(SEEDS if policy == "WSJ-RND" else 1)
-        runs = [simulate(windows, Direct(policy, budget, k, 40, seed)) for seed in seeds]
+        runs = [run_policy(workload, RunSetting(policy, budget, k, 40, seed)) for seed in seeds]
         sums = [np.sum([(o.ndcg, o.precision) for o in outcomes], axis=0) for outcomes in runs]
         return np.array(np.mean(sums, axis=0))
 
@@ -136,8 +134,8 @@ def test_a_policy_may_be_told_what_has_changed(text, name, has_signal):
 
 @pytest.mark.parametrize("policy", ["AT-TSM", "WSJ-LRU", "WSJ-WBM", "AT-VOI"])
 def test_who_is_told_what_has_changed_fetches_no_other_and_is_not_worse(policy):
-    windows = prepare(generate(0, 5, 1).once_a_slide(), 60)
-    alone = list(simulate(windows, Direct(policy, 7, 5, 10)))
-    told = list(simulate(windows, Direct(f"{policy}+signal", 7, 5, 10)))
+    workload = workload_of(generate(0, 5, 1).once_a_slide(), 60)
+    alone = list(run_policy(workload, RunSetting(policy, 7, 5, 10)))
+    told = list(run_policy(workload, RunSetting(f"{policy}+signal", 7, 5, 10)))
     assert sum(o.fetched for o in told) < sum(o.fetched for o in alone)
     assert sum(o.ndcg for o in told) > sum(o.ndcg for o in alone)

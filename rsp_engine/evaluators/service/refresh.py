@@ -244,17 +244,17 @@ class Refresh:
         call.fetched += len(wanted)
         call.changed.append(changed)
         answered = self.replica.keys.numbers(fetched.answers)
-        failed = wanted[~np.isin(wanted, answered)].tolist()
+        is_answered = np.isin(wanted, answered)
+        failed = wanted[~is_answered].tolist()
         call.unanswered += len(failed)
         self._tried.update(dict.fromkeys(failed, call.now))
-        self._count(wanted, answered, changed)
+        self._count(is_answered, np.isin(wanted, changed))
         if self._signal is not None:
             self._signal.record_fetched(answered.tolist())
         if outlook is not None:
             outlook.learn_fetched(answered, changed)
 
-    def _count(self, wanted: Integers, answered: Integers, changed: Integers) -> None:
-        is_answered, has_changed = np.isin(wanted, answered), np.isin(wanted, changed)
+    def _count(self, is_answered: Booleans, has_changed: Booleans) -> None:
         self.outcomes["changed"] += int(np.count_nonzero(is_answered & has_changed))
         self.outcomes["unchanged"] += int(np.count_nonzero(is_answered & ~has_changed))
         self.outcomes["failed"] += int(np.count_nonzero(~is_answered))

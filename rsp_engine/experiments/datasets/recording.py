@@ -42,7 +42,7 @@ class RecordedWindow:
     remote: Integers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RecordedReplay:
     """The windows of a run, and the initial remote value of each key in the replica.
 

@@ -205,7 +205,9 @@ class AggregateTopk:
         keys, remote = as_array(keys, np.int64), as_array(remote, np.float64)
         if len(keys) != len(remote):
             raise ValueError("keys and remote values must be of equal length")
-        if len(keys) and keys.min() < 0:
+        if not len(keys):
+            return
+        if keys.min() < 0:
             raise ValueError("a key must not be negative")
         places, known = self._find_remote(keys)
         self._listed = None
@@ -223,6 +225,8 @@ class AggregateTopk:
     def forget(self, keys: Any) -> None:  # noqa: ANN401 - array-like
         """Remove the remote values of keys, which become unknown."""
         places, known = self._find_remote(as_array(keys, np.int64))
+        if not known.any():
+            return
         self._remote_keys = np.delete(self._remote_keys, places[known])
         self._remote = np.delete(self._remote, places[known])
         self._listed = None

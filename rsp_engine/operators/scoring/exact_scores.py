@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, assert_never
 
@@ -307,6 +308,7 @@ def _evaluate(expression: Scoring, columns: Mapping[str, Column], length: int) -
             assert_never(expression)
 
 
+@lru_cache(maxsize=1024)
 def _constant(constant: float) -> _Value:
     """Return a constant as a decimal; it has at most 15 digits, so its float64 identifies it."""
     exponent = Decimal(repr(float(constant))).normalize().as_tuple().exponent
@@ -343,9 +345,15 @@ def _sum(left: _Value, right: _Value, sign: float) -> _Value:
     if left.digits is None or right.digits is None:
         return _Value(_doubles(left) + sign * _doubles(right), None)
     digits = max(left.digits, right.digits)
-    augend = _integers(left.array * 10.0 ** (digits - left.digits), digits)
-    addend = _integers(right.array * 10.0 ** (digits - right.digits), digits)
+    augend, addend = _scaled(left, digits), _scaled(right, digits)
     return _integers(augend.array + sign * addend.array, digits)
+
+
+def _scaled(value: _Value, digits: int) -> _Value:
+    """Return an exact value in smaller units, of 10**-digits."""
+    if value.digits is None or value.digits == digits:
+        return value
+    return _integers(value.array * 10.0 ** (digits - value.digits), digits)
 
 
 def _product(left: _Value, right: _Value) -> _Value:
@@ -383,6 +391,7 @@ def _divided(value: _Value, divisor: float, *, is_double: bool) -> _Value:
     return _product(value, _constant(reciprocal))
 
 
+@lru_cache(maxsize=1024)
 def _reciprocal(divisor: float) -> float | None:
     """Return the factor that replaces a division, if it is a finite decimal.
 

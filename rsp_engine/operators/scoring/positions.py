@@ -74,6 +74,10 @@ class Positions:
         self.is_crowded = False
         if not len(times):
             return times
+        if times[0] > self._latest and times[-1] <= _FARTHEST and (times[1:] > times[:-1]).all():
+            # The common case: one arrival per instant, and none before.
+            self._latest = int(times[-1])
+            return (times << _BITS) + _SLOTS // 2
         near = np.clip(times, -_FARTHEST, _FARTHEST)
         batch_instants, starts, counts = np.unique(near, return_index=True, return_counts=True)
         places = np.arange(1, len(times) + 1) - np.repeat(starts, counts)

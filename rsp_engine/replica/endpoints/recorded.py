@@ -69,6 +69,7 @@ class RecordedEndpoint:
     ) -> None:
         self._history = {key: [Value(*v) for v in values] for key, values in history.items()}
         self._times = {key: [v.since for v in values] for key, values in self._history.items()}
+        self._modified: RecordedEndpoint | None = None
         for times in self._times.values():
             if any(later <= time for time, later in pairwise(times)):
                 raise ValueError("the values of a key must be in the order of their times")
@@ -86,12 +87,14 @@ class RecordedEndpoint:
 
     def modified(self) -> RecordedEndpoint:
         """Return an endpoint with the time of the last change of each key: a change signal."""
-        return RecordedEndpoint(
-            {
-                key: [(value.since, ({"modified": Literal(value.since)},)) for value in values]
-                for key, values in self._history.items()
-            }
-        )
+        if self._modified is None:
+            self._modified = RecordedEndpoint(
+                {
+                    key: [(value.since, ({"modified": Literal(value.since)},)) for value in values]
+                    for key, values in self._history.items()
+                }
+            )
+        return self._modified
 
     def _at(self, key: Key, now: int) -> tuple[RemoteSolution, ...]:
         place = bisect_right(self._times.get(key, ()), now)

@@ -1,0 +1,160 @@
+"""The run of a policy over a workload: the answers of the engine, measured against the oracle's.
+
+A run has the step of the query that a driver has, with its evaluator, replica and refresh. It is
+fed the matched panes of the workload, and its service is a history whose values depend on event
+time only. The oracle is the run of EXACT, which fetches every user of the window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyoxigraph import Literal
+
+from rsp_engine.drivers.service_binding import connect
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.evaluators.service.service_plan import ServiceOptions
+from rsp_engine.evaluators.step import Step
+from rsp_engine.model.answers import Solutions
+from rsp_engine.operators.scoring.ranking_measures import ndcg, ndcg_by_place, precision
+from rsp_engine.policies import policy_named
+from rsp_engine.replica.store.estimator import DeclaredIntervals, LearnedIntervals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rsp_engine.evaluators.physical_plan import PhysicalPlan
+    from rsp_engine.experiments.workload import Workload
+    from rsp_engine.model.answers import Answer
+    from rsp_engine.model.terms.term import Term
+    from rsp_engine.policies import Policy
+
+__all__ = [
+    "RankedUsers",
+    "RunOutcome",
+    "RunSetting",
+    "Variant",
+    "answers",
+    "oracle",
+    "run_policy",
+    "variant",
+]
+
+_SIGNAL = "+signal"
+_MODIFIED = "http://purl.org/dc/terms/modified"
+_NEED_INTERVALS = frozenset({"WSJ-WBM", "AT-WBM"})
+"""The policies that use change intervals; for all others, learning them would be wasted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A policy, and whether the remote side provides a change signal."""
+
+    policy: Policy
+    has_signal: bool
+
+
+def variant(text: str) -> Variant:
+    """Return the policy of a name such as `AT-VOI+wp=4+signal`, as suites write it.
+
+    Raises a `ValueError` for an unknown policy.
+
+    >>> variant("AT-VOI+wp=4+signal").has_signal
+    True
+    """
+    return Variant(policy_named(text.removesuffix(_SIGNAL)), text.endswith(_SIGNAL))
+
+
+@dataclass(frozen=True, slots=True)
+class RunSetting:
+    """The parameters of a run, named as in Table 4 of AcquaTop; for the policy see `variant`."""
+
+    policy: str
+    budget: int
+    k: int
+    n: int
+    seed: int = 0
+
+
+class RankedUsers(NamedTuple):
+    """The answer of a window: users, best first, their dfc, and the number of keys fetched."""
+
+    users: tuple[int, ...] = ()
+    dfc: tuple[float, ...] = ()
+    fetched: int = 0
+
+
+class RunOutcome(NamedTuple):
+    """The answer for a window, best first, the number of keys fetched, and measures in [0, 1]."""
+
+    answer: tuple[int, ...]
+    fetched: int
+    ndcg: float
+    ndcg_by_place: float
+    precision: float
+
+
+def run_policy(workload: Workload, setting: RunSetting) -> Iterator[RunOutcome]:
+    """Yield the outcome of every window."""
+    k = setting.k
+    for (users, _, fetched), ranking in zip(
+        answers(workload, setting), oracle(workload), strict=True
+    ):
+        best = ranking[: 2 * k]  # no measure looks deeper
+        measures = ndcg(users, best, k), ndcg_by_place(users, best, k), precision(users, best, k)
+        yield RunOutcome(users, fetched, *measures)
+
+
+@lru_cache(maxsize=8)
+def oracle(workload: Workload) -> tuple[tuple[int, ...], ...]:
+    """Return the exact ranking of all users of each window."""
+    exact = RunSetting("EXACT", 0, len(workload.users), 0)
+    return tuple(answer.users for answer in answers(workload, exact))
+
+
+def answers(workload: Workload, setting: RunSetting) -> Iterator[RankedUsers]:
+    """Yield the engine's answer for every window; it is empty for a window without content."""
+    step = Step(_plan(workload, setting))
+    numbers: dict[Term, int] = {user: number for number, user in enumerate(workload.users)}
+    contents = iter(workload.contents)
+    content = next(contents, None)
+    for index, close in enumerate(workload.closes):
+        while content is not None and content[0].first <= index:
+            step.put(0, *content)
+            content = next(contents, None)
+        # A window closes once the watermark exceeds its last instant.
+        ranked = [_ranked_users(answer, numbers) for answer in step.due(close + 1)]
+        yield ranked[0] if ranked else RankedUsers()
+
+
+def _plan(workload: Workload, setting: RunSetting) -> PhysicalPlan:
+    """Return the plan of the workload's query, with the policy and the options of a setting."""
+    plan, chosen = workload.plan(setting.k), variant(setting.policy)
+    learns = chosen.policy.name in _NEED_INTERVALS
+    options = ServiceOptions(
+        chosen.policy.name,
+        setting.budget,
+        setting.n,
+        seed=setting.seed,
+        estimation=LearnedIntervals() if learns else DeclaredIntervals(LearnedIntervals().initial),
+    )
+    [service] = plan.services
+    service = replace(
+        service,
+        connect=connect(workload.endpoint),
+        policy=chosen.policy,
+        options=options,
+        modified=_MODIFIED if chosen.has_signal else None,
+    )
+    assert isinstance(plan.operator, AcquaTopConfig), "the workload has a ranked query"  # noqa: S101
+    return replace(plan, operator=replace(plan.operator, n=setting.n), services=(service,))
+
+
+def _ranked_users(answer: Answer, numbers: Mapping[Term, int]) -> RankedUsers:
+    assert isinstance(answer.content, Solutions), "the query is a SELECT"  # noqa: S101
+    rows = [row.bindings for row in answer.content.rows]
+    users = tuple(numbers[row["user"]] for row in rows)
+    dfc = (float(value.value) for row in rows if isinstance(value := row["dfc"], Literal))
+    return RankedUsers(users, tuple(dfc), answer.stats["budget_spent"])

@@ -1,0 +1,167 @@
+"""The workload of an experiment: a ranked query, the content of its windows, and its service.
+
+All runs over the same data share a workload: the stream is matched once. The query counts the
+mentions of each user in the window (mn), and ranks by the score of AcquaTop, section 6.1,
+
+    score = 0.7 norm(mn) + 0.3 norm(dfc)
+
+with norm by the least and the largest value in the data. The paper does not give the weights; these
+are those of its program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from pyoxigraph import NamedNode, Store, Triple
+
+from rsp_engine.drivers.service_binding import connect
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.experiments.datasets.dataset import DFC, MENTIONS_PREDICATE, RANGE, STEP, USER
+from rsp_engine.grammar import check
+from rsp_engine.model.windows import TimeFrame
+from rsp_engine.operators.sparql.pane_matcher import Matcher
+from rsp_engine.operators.topk.contract import in_panes
+from rsp_engine.plan.options import QueryOptions
+from rsp_engine.plan.planner import plan
+from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rsp_engine.evaluators.physical_plan import PhysicalPlan
+    from rsp_engine.experiments.datasets.dataset import Dataset
+    from rsp_engine.model.arrays import Integers
+    from rsp_engine.model.windows import Pane
+    from rsp_engine.operators.sparql.pane_matcher import Matched
+
+__all__ = [
+    "SERVICE",
+    "STREAM",
+    "WEIGHTS",
+    "Mentions",
+    "ScoreBounds",
+    "Workload",
+    "make_workload",
+    "query_text",
+    "workload_of",
+]
+
+WEIGHTS = (0.7, 0.3)
+"""The weights of mn and of dfc in the program of the authors."""
+
+STREAM = "http://example.org/mentions"
+SERVICE = "http://example.org/users/sparql"
+_POST = "http://example.org/post/"
+
+
+class ScoreBounds(NamedTuple):
+    """The least and the largest mn and dfc, by which the score is normalised."""
+
+    mn: tuple[int, int]
+    dfc: tuple[float, float]
+
+
+def query_text(bounds: ScoreBounds, frame: TimeFrame, k: int) -> str:
+    """Return the query for the k users with the best scores of each window."""
+    (fewest, most), (least, largest) = bounds
+    # Where all values are equal, any positive divisor will do.
+    mn = f"(COUNT(?post) - {fewest}) / {max(most - fewest, 1)}e0"
+    dfc = f"(?dfc - ({least:.17e})) / {max(largest - least, 1e-9):.17e}"
+    return f"""PREFIX : <http://example.org/>
+REGISTER RSTREAM :best AS
+SELECT ?user ?dfc
+FROM NAMED WINDOW :recent ON STREAM <{STREAM}> [RANGE {frame.range}ms STEP {frame.step}ms]
+WHERE {{
+  WINDOW :recent {{ ?post <{MENTIONS_PREDICATE}> ?user }}
+  SERVICE <{SERVICE}> {{ ?user <{DFC}> ?dfc }}
+}}
+GROUP BY ?user ?dfc
+ORDER BY DESC({WEIGHTS[0]}e0 * ({mn}) + {WEIGHTS[1]}e0 * ({dfc}))
+LIMIT {k}
+"""  # noqa: S608 - it is no SQL
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workload:
+    """The windows of a query, numbered from 0, and the history of its service.
+
+    `contents` are the solutions of each pane of the stream, in the order of time. `users` are in
+    the order of their numbers.
+    """
+
+    bounds: ScoreBounds
+    frame: TimeFrame
+    windows: int
+    contents: tuple[tuple[Pane, Matched], ...]
+    users: tuple[NamedNode, ...]
+    endpoint: RecordedEndpoint
+
+    @property
+    def closes(self) -> tuple[int, ...]:
+        """The instants at which the windows close."""
+        return tuple(self.frame.interval(index).close for index in range(self.windows))
+
+    def plan(self, k: int) -> PhysicalPlan:
+        """Return the plan of the query for the k best users."""
+        return _plan(self.bounds, self.frame, k)
+
+
+@lru_cache(maxsize=64)
+def _plan(bounds: ScoreBounds, frame: TimeFrame, k: int) -> PhysicalPlan:
+    text = query_text(bounds, frame, k)
+    options = QueryOptions(t0=frame.t0, services={SERVICE: connect(RecordedEndpoint({}))})
+    physical = plan(check(text), text, "<experiment>", options).physical
+    # Rows have no score: Oxigraph would compute it as a term for each row.
+    return replace(physical, operator=replace(_ranking(physical), projected=None, score=None))
+
+
+def _ranking(physical: PhysicalPlan) -> AcquaTopConfig:
+    assert isinstance(physical.operator, AcquaTopConfig), physical.why  # noqa: S101
+    return physical.operator
+
+
+class Mentions(NamedTuple):
+    """The stream of a workload, as columns: posts, mentioned users, and times."""
+
+    posts: Integers
+    users: Integers
+    times: Integers
+
+
+def make_workload(  # noqa: PLR0913, PLR0917 - the parts of a workload
+    bounds: ScoreBounds,
+    frame: TimeFrame,
+    windows: int,
+    mentions: Mentions,
+    users: Sequence[NamedNode],
+    endpoint: RecordedEndpoint,
+) -> Workload:
+    """Return a workload, with the mentions matched as the query matches them."""
+    matching = _ranking(_plan(bounds, frame, 1)).matching
+    assert matching is not None, "the planner sets matching"  # noqa: S101
+    matcher, verb = Matcher(matching, Store()), NamedNode(MENTIONS_PREDICATE)
+    contents = []
+    for pane, places in in_panes(frame, mentions.times):
+        triples = [
+            Triple(NamedNode(f"{_POST}{mentions.posts[place]}"), verb, users[mentions.users[place]])
+            for place in places.tolist()
+        ]
+        contents.append((pane, matcher.match(triples, mentions.times[places], frame.t0)))
+    return Workload(bounds, frame, windows, tuple(contents), tuple(users), endpoint)
+
+
+def workload_of(dataset: Dataset, most: int | None = None) -> Workload:
+    """Return the workload of a dataset, with at most `most` windows; its time starts at 0."""
+    edges = dataset.windows[:most]
+    largest = max((int(dataset.mentioned(*window).max()) for window in edges), default=1)
+    every = np.concatenate((dataset.initial, dataset.changes.values))
+    bounds = ScoreBounds((1, max(largest, 1)), (float(every.min()), float(every.max())))
+    times = dataset.mention_times
+    mentions = Mentions(np.arange(len(times)), dataset.mention_users, times)
+    users = [NamedNode(f"{USER}{name}") for name in dataset.names.tolist()]
+    endpoint = replace(dataset, start=0).endpoint()
+    return make_workload(bounds, TimeFrame(RANGE, STEP), len(edges), mentions, users, endpoint)
