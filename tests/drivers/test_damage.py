@@ -10,7 +10,7 @@ import pytest
 from tests.drivers.cut import texts
 from tests.drivers.damage import DAMAGES, broken_off, files, keep, outcome, put_back
 from tests.drivers.spark.recovering import made, write_stream
-from tests.drivers.test_steady import kept
+from tests.drivers.test_micro_batch import kept
 from tests.thoroughness import TIMES
 
 if TYPE_CHECKING:
