@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
@@ -28,6 +28,7 @@ from rsp_engine.replica.store.estimator import LearnedIntervals, estimator
 from rsp_engine.replica.store.freshness_table import FreshnessTable
 from tests.data import real_data
 from tests.experiments.as_query import SERVICE, query_text, run_through_engine
+from tests.thoroughness import examples
 
 SMALL = Scale(users=60, duration=1_500_000, mentions=900)
 
@@ -92,7 +93,7 @@ def candidates(objects, index, learner, score, setting):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(
     seed=st.integers(0, 5),
     ch=st.sampled_from([5, 20, 80]),
