@@ -9,10 +9,14 @@ from rsp_engine.experiments.simulation import SimulationSetting, simulate
 from rsp_engine.experiments.suite import NINE
 from rsp_engine.experiments.windows import prepare
 from tests.experiments.as_query import run_through_engine
+from tests.thoroughness import TIMES
+
+SOME = NINE if TIMES > 1 else NINE[::4]
+"""A run takes seconds: a usual one of the tests takes a third of the policies."""
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("policy", NINE)
+@pytest.mark.parametrize("policy", SOME)
 def test_a_run_is_what_the_engine_answers_on_spark(policy, tmp_path):
     dataset = generate(0, 20, 1, Scale(users=400, duration=1_500_000, mentions=725))
     windows = prepare(dataset)
