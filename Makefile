@@ -1,11 +1,12 @@
 # One word, one act. `make` alone lists the words.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo factory check test soak bench pictures format clean java
+.PHONY: help setup demo factory check test test-fast coverage mutants soak bench pictures format clean java
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+FAST := $(addprefix tests/,grammar model policies plan operators evaluators drivers monitor)
 PARTS := differential kills damage floods steady properties
 BENCHMARKS := $(sort $(wildcard benchmarks/bench_*.py))
 
@@ -15,7 +16,7 @@ NAMES := python3 python3.13 python3.12 python3.11
 PYTHON ?= $(firstword $(foreach name,$(NAMES),$(shell $(name) $(IS_RECENT) && echo $(name))) python3)
 
 help: ## list the words
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
 
 setup: $(STAMP) ## create .venv and install the package into it, with the tools to develop it
 
@@ -32,8 +33,22 @@ check: $(STAMP) ## check format, lint, types, import rules and the examples in d
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q --doctest-modules rsp_engine
 
-test: $(STAMP) java ## run all tests (needs Java 17 or later: see scripts/java)
+test: $(STAMP) java ## run the tests, within minutes (needs Java 17 or later: see scripts/java)
 	$(BIN)/pytest -n 2 --dist loadscope
+	@echo "left out: most examples of the properties, most cases on Spark, kills, floods, hours (make soak)"
+
+test-fast: $(STAMP) ## run the tests that need neither Java nor a process nor a server, within a minute
+	RSP_FAST=1 $(BIN)/pytest -q -n 2 --dist worksteal -m "not outside" $(FAST)
+	@echo "left out: Spark, servers, processes, input and output, the command line, nine in ten examples (make test)"
+
+coverage: $(STAMP) java ## measure which lines and branches the tests run; list the files that they run least
+	rm -f .coverage .coverage.*
+	$(BIN)/coverage run -m pytest -q -n 2 --dist loadscope
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report | (head -n 32; tail -n 3)
+
+mutants: $(STAMP) ## put 300 small defects into the policies and into MinTopk; list those that no test notices
+	$(BIN)/python scripts/mutants.py
 
 soak: $(STAMP) java ## run the long tests, part by part, each with its time (PART=kills runs one)
 	@set -e; for part in $(or $(PART),$(PARTS)); do \
@@ -66,7 +81,7 @@ format: $(STAMP) ## format the code and mend what can be mended by machine
 	$(BIN)/ruff check --fix
 
 clean: ## remove .venv, caches and builds
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 java:

@@ -3,11 +3,15 @@
 No test fails for being slow: time is looked at on purpose only. Queries run in this process,
 unless a test asks for Spark. There is one Spark session for all tests, since it takes seconds to
 start: the tests that use it are run one after the other, by the same worker.
+
+`make test-fast` leaves out the tests marked `outside`, and lets no other start a process or a
+server.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-from tests.thoroughness import TIMES
+from tests.thoroughness import IS_FAST, TIMES, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,10 +28,22 @@ if TYPE_CHECKING:
 
 settings.register_profile("usual", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
-    "thorough", settings.get_profile("usual"), max_examples=TIMES * settings().max_examples
+    "scaled", settings.get_profile("usual"), max_examples=scaled(settings().max_examples)
 )
-settings.load_profile("usual" if TIMES == 1 else "thorough")
+settings.load_profile("scaled" if IS_FAST or TIMES > 1 else "usual")
 os.environ["RSP_RUNNER"] = "local"
+# Java compiles quickly rather than well: no test runs long enough to gain by the other.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+OUTSIDE = {
+    "os.exec",
+    "os.fork",
+    "os.posix_spawn",
+    "socket.bind",
+    "socket.connect",
+    "subprocess.Popen",
+}
+"""What a test does (as an audit event of Python) that starts a process or reaches a server."""
 
 
 class SparkOnOneWorker(LoadScopeScheduling):  # type: ignore[misc]
@@ -37,8 +53,8 @@ class SparkOnOneWorker(LoadScopeScheduling):  # type: ignore[misc]
         return "spark" if "spark" in nodeid else nodeid
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SparkOnOneWorker:
-    return SparkOnOneWorker(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SparkOnOneWorker | None:
+    return SparkOnOneWorker(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -46,6 +62,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()) and "spark" not in item.nodeid:
             raise pytest.UsageError(f"{item.nodeid} uses Spark: say so in its name")
+
+
+class Inside:
+    """A guard of the fast run: it refuses what a test not marked `outside` may not do."""
+
+    def __init__(self) -> None:
+        self._is_testing = False
+        sys.addaudithook(self._refuse)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self) -> Iterator[Any]:
+        self._is_testing = True
+        try:
+            return (yield)
+        finally:
+            self._is_testing = False
+
+    def _refuse(self, event: str, arguments: tuple[object, ...]) -> None:
+        if self._is_testing and event in OUTSIDE:
+            raise RuntimeError(f"{event}{arguments!r:.200}: mark the test as `outside`")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if IS_FAST:
+        config.pluginmanager.register(Inside())
 
 
 @pytest.fixture(scope="session")

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyoxigraph import Literal
 
 from rsp_engine.drivers.service_binding import connect
-from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
-from rsp_engine.evaluators.service.service_plan import ServiceOptions
+from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
 from rsp_engine.evaluators.step import Step
 from rsp_engine.model.answers import Solutions
 from rsp_engine.operators.scoring.ranking_measures import ndcg, ndcg_by_place, precision
+from rsp_engine.options import ServiceOptions
 from rsp_engine.policies import policy_named
-from rsp_engine.replica.store.estimator import DeclaredIntervals, LearnedIntervals
+from rsp_engine.replica.store.estimator import LearnedIntervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -134,11 +134,11 @@ def _plan(workload: Workload, setting: RunSetting) -> PhysicalPlan:
     plan, chosen = workload.plan(setting.k), variant(setting.policy)
     learns = chosen.policy.name in _NEED_INTERVALS
     options = ServiceOptions(
-        chosen.policy.name,
-        setting.budget,
-        setting.n,
+        policy=chosen.policy.name,
+        budget=setting.budget,
+        n=setting.n,
         seed=setting.seed,
-        estimation=LearnedIntervals() if learns else DeclaredIntervals(LearnedIntervals().initial),
+        change_interval=None if learns else LearnedIntervals().initial,
     )
     [service] = plan.services
     service = replace(

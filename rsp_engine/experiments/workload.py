@@ -19,12 +19,13 @@ import numpy as np
 from pyoxigraph import NamedNode, Store, Triple
 
 from rsp_engine.drivers.service_binding import connect
-from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
 from rsp_engine.experiments.datasets.dataset import DFC, MENTIONS_PREDICATE, RANGE, STEP, USER
 from rsp_engine.grammar import check
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.sparql.pane_matcher import Matcher
 from rsp_engine.operators.topk.contract import in_panes
+from rsp_engine.options import WindowOptions
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
@@ -113,7 +114,8 @@ class Workload:
 @lru_cache(maxsize=64)
 def _plan(bounds: ScoreBounds, frame: TimeFrame, k: int) -> PhysicalPlan:
     text = query_text(bounds, frame, k)
-    options = QueryOptions(t0=frame.t0, services={SERVICE: connect(RecordedEndpoint({}))})
+    endpoints = {SERVICE: connect(RecordedEndpoint({}))}
+    options = QueryOptions(windows=WindowOptions(t0=frame.t0), endpoints=endpoints)
     physical = plan(check(text), text, "<experiment>", options).physical
     # Rows have no score: Oxigraph would compute it as a term for each row.
     return replace(physical, operator=replace(_ranking(physical), projected=None, score=None))

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import pyoxigraph as ox
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
@@ -19,6 +19,7 @@ from rsp_engine.model.streams import Element
 from rsp_engine.operators.scoring.term_scores import number
 from tests.drivers.cut import texts
 from tests.drivers.split_runs import in_splits
+from tests.thoroughness import examples
 
 EX = "http://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -44,7 +45,7 @@ lines = st.builds(
 )
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(st.lists(lines, max_size=4))
 def test_what_is_plain_is_what_a_parser_reads(found):
     data = "".join(found).encode()
@@ -101,7 +102,7 @@ mentions = st.lists(
 
 
 @pytest.mark.parametrize("query", QUERIES)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(found=mentions, step=st.integers(1, 12), in_order=st.booleans(), size=st.integers(1, 2000))
 def test_plain_lines_give_the_same_answers(query, found, step, in_order, size):
     remote = ox.Store()

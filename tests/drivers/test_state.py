@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
@@ -51,18 +52,28 @@ FRAMES = {
 }
 
 
-def step_of(text: str, **options: Any) -> Step:
-    """Return a step that has taken elements and answered once or twice."""
+def planned(text: str, **options: Any) -> Any:
+    """Return the physical plan of a query; it can be run many times."""
     endpoints: Any = {
         SERVICE: lambda pattern: InProcessEndpoint(pattern, store(":a :followers 1 ."))
     }
     feeds = frozenset({SERVICE}) if "SERVICE" in text else frozenset()
     text = f"PREFIX : <{EX}> {text.format(**FRAMES)}"
     chosen = QueryOptions(**{"endpoints": endpoints, "feeds": feeds, **options})
-    return Step(plan(check(text), text, "<query>", chosen).physical)
+    return plan(check(text), text, "<query>", chosen).physical
+
+
+@cache
+def plan_of(name: str) -> Any:
+    return planned(QUERIES[name])
+
+
+def step_of(text: str, **options: Any) -> Step:
+    return Step(planned(text, **options))
 
 
 def fed(step: Step) -> Step:
+    """Let a step take elements and answer once or twice."""
     pairs = [(1000 * at, f"<{EX}{s}> <{EX}p> {at} ; <{EX}q> 2 .") for at, s in enumerate("abcaba")]
     for element_ in MemorySource(pairs):
         step.take(f"{EX}s", element_.timestamp, element_.triples, element_.timestamp)  # type: ignore[union-attr]
@@ -108,9 +119,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 )
 def test_a_state_with_any_part_missing_is_refused(name, chosen):
     """Whatever is missing, it is a `StateError` that says so, and no other."""
-    text, options = QUERIES[name], OPTIONS[chosen]
-    state = json.loads(json.dumps(fed(step_of(text, **options)).state()))
-    step_of(text, **options).restore(state)
+    made = planned(QUERIES[name], **OPTIONS[chosen])
+    state = json.loads(json.dumps(fed(Step(made)).state()))
+    Step(made).restore(state)
     wanted = [at for at in paths(state) if isinstance(at[-1], str)]
     assert len(wanted) > 15
     for at in wanted:
@@ -120,7 +131,7 @@ def test_a_state_with_any_part_missing_is_refused(name, chosen):
             part = part[name_]
         del part[at[-1]]
         with pytest.raises(StateError):
-            step_of(text, **options).restore(damaged)
+            Step(made).restore(damaged)
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -140,7 +151,7 @@ def test_a_state_of_another_query_is_refused(name, other):
     if name == other:
         return
     with pytest.raises(StateError, match="belongs to another configuration"):
-        step_of(QUERIES[other]).restore(fed(step_of(QUERIES[name])).state())
+        Step(plan_of(other)).restore(fed(Step(plan_of(name))).state())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rsp_engine import Engine
@@ -26,9 +26,10 @@ from rsp_engine.plan.explain.text import explain
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from tests.drivers.cut import ALWAYS, cut, texts
+from tests.thoroughness import examples
 
 EX = "http://example.org/"
-many = settings(max_examples=50, deadline=None)
+many = examples(50)
 
 SCORES = (
     "ABS(?x - ?y)",

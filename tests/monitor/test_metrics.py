@@ -19,6 +19,8 @@ from rsp_engine.monitor.run_monitor import RunMonitor
 from rsp_engine.replica.endpoints.endpoint import Fetched
 from tests.data import PROJECT
 
+pytestmark = pytest.mark.outside
+
 QUERY = """PREFIX : <http://example.org/>
 REGISTER RSTREAM :q AS SELECT ?room ?floor (?t + ?floor AS ?score)
 FROM NAMED WINDOW :w ON STREAM :s [RANGE 10s STEP 10s]

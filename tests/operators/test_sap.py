@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import Pane, TimeFrame
@@ -23,6 +23,7 @@ from rsp_engine.operators.topk.baselines.skyband import KSkyband
 from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
 from rsp_engine.operators.topk.contract import TopkOperatorConfig, in_panes
 from tests.data import real_data
+from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from rsp_engine.operators.sap.partition_size import Partitioning
@@ -99,14 +100,14 @@ def play(stream: Stream, clever: Any, *, is_saved: bool) -> list[int]:
 
 
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(streams(), st.booleans())
 def test_every_partitioning_gives_the_ranking_of_the_oracle(partitioning, stream, is_saved):
     play(stream, Sap(SapConfig(stream.k, stream.slides, stream.s, partitioning)), is_saved=is_saved)
 
 
 @pytest.mark.parametrize("index", ["skyband", "grid", "ring"])
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(streams(), st.integers(0, 5), st.booleans())
 def test_the_baselines_give_the_ranking_of_the_oracle(index, stream, more, is_saved):
     if index == "skyband":
@@ -166,7 +167,7 @@ def test_keys_that_come_again_are_ranked_once(partitioning):
 
 
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.integers(0, 1000))
 def test_late_panes_find_their_partition(partitioning, seed):
     draw, k, slides = np.random.default_rng(seed), 3, 20
@@ -183,7 +184,7 @@ def test_late_panes_find_their_partition(partitioning, seed):
         sap._check()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(st.integers(0, 5), min_size=1, max_size=6),
     st.lists(st.integers(0, 5), min_size=1, max_size=6),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.operators.pairs.scoring import (
@@ -32,6 +32,7 @@ from rsp_engine.operators.scoring.scoring_function import (
 )
 from rsp_engine.plan.shapes.global_scoring import Global, NotGlobal, global_scoring
 from tests.operators.pairs.brute_force import as_list
+from tests.thoroughness import examples
 
 
 def difference(column: int) -> Scoring:
@@ -75,7 +76,7 @@ rows = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(rows, st.sampled_from(PROVEN), st.booleans(), st.integers(1, 4), st.integers(2, 20))
 def test_the_threshold_algorithm_is_right_for_proven_scores(objects, score, descending, k, n):
     scoring = PairScoring(score, 3, descending, declared=("apart",))
@@ -98,7 +99,7 @@ def test_a_score_without_a_proof_has_a_reason(score, reason):
     assert reason in proof.reason
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rows, st.sampled_from([*PROVEN, *(score for score, _ in REFUSED)]))
 def test_a_symmetric_score_is_the_same_both_ways(objects, score):
     first, second = np.array(objects[0]), np.array(objects[1])
@@ -108,7 +109,7 @@ def test_a_symmetric_score_is_the_same_both_ways(objects, score):
         assert evaluate(score, values) == evaluate(swapped(score), values)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rows, st.sampled_from([*PROVEN, *(score for score, _ in REFUSED)]), st.booleans())
 def test_a_kernel_gives_the_score_of_the_pair_in_its_order(objects, score, descending):
     """The object with the smaller key is the first, whichever of the two arrives."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
@@ -22,11 +22,12 @@ from rsp_engine.operators.pairs.staircase import update_skyband_and_staircase
 from rsp_engine.operators.pairs.threshold_algorithm import SortedLists
 from tests.operators.pairs.brute_force import all_pairs, as_list, skyband_of
 from tests.operators.pairs.scores import GLOBAL, KERNELS, closest, global_scoring
+from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats
 
-many = settings(max_examples=200, deadline=None)
+many = examples(200)
 whole = st.integers(0, 4).map(float)  # few values, so that there are many ties
 real = st.floats(-5, 5, allow_subnormal=False)
 missing = st.just(float("nan"))
