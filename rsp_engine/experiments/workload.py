@@ -118,7 +118,9 @@ def _plan(bounds: ScoreBounds, frame: TimeFrame, k: int) -> PhysicalPlan:
     options = QueryOptions(windows=WindowOptions(t0=frame.t0), endpoints=endpoints)
     physical = plan(check(text), text, "<experiment>", options).physical
     # Rows have no score: Oxigraph would compute it as a term for each row.
-    return replace(physical, operator=replace(_ranking(physical), projected=None, score=None))
+    ranking = _ranking(physical)
+    query = replace(ranking.query, score=None)
+    return replace(physical, operator=replace(ranking, query=query, projected=None))
 
 
 def _ranking(physical: PhysicalPlan) -> AcquaTopConfig:
