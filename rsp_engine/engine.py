@@ -111,7 +111,7 @@ class Engine:
         change_interval_ms: How often each remote key changes, in ms. By default it is learned.
         arrivals: Which arrivals of a join key count within a window: the `"latest"` (default), or
             `"all"`.
-        oracle: Whether to score ranked answers against all remote data, fetched beside the budget.
+        oracle: Whether to score ranked answers against all remote data, fetched outside the budget.
         match: Whether a WINDOW block is matched over the whole `"window"` (default), or within
             each `"element"`.
         max_instances: How many instances to keep of objects whose attributes arrive on several
@@ -239,7 +239,7 @@ class Engine:
         """
         definitions = {n: known for n, known in self._options.definitions.items() if n != name}
         if self._options.definitions.get(name) not in (None, USUAL.get(name)):
-            raise BindingError(f"{name} is defined already", "take another name")
+            raise BindingError(f"{name} is defined already", "choose another name")
         functions = {**self._options.functions, name: as_sparql(call)}
         declared = dict(self._options.monotone)
         if monotone is not None:
@@ -264,7 +264,7 @@ class Engine:
         """
         definitions = defined([text], prefixes, self._options.definitions)
         if both := definitions.keys() & self._options.functions.keys():
-            raise BindingError(f"{min(both)} is registered already", "take another name")
+            raise BindingError(f"{min(both)} is registered already", "choose another name")
         self._options = replace(self._options, definitions=definitions)
 
     def graph(self, iri: str, path: str | Path) -> None:
@@ -393,11 +393,11 @@ class Engine:
 
     def _snapshot(self, name: str, k: int | None, size: int | None) -> Solutions | Graph:
         if name not in self._steps:
-            raise BindingError(f"{name} has no snapshots yet", "ask while the engine runs")
+            raise BindingError(f"{name} has no snapshots yet", "call this while the engine runs")
         return self._steps[name].now(k, size)
 
     def register_file(self, path: str) -> Query:
-        """Register the query of a file; relative IRIs in FROM are looked up beside it.
+        """Register the query of a file; relative IRIs in FROM are files next to it.
 
         Args:
             path: An RSP-QL file, at most 2 MB, in UTF-8; `-` is the standard input.

@@ -35,12 +35,12 @@ def bound_once(
     Traceback (most recent call last):
     ...
     rsp_engine.errors.BindingError: --graph binds <http://e/g> twice
-      hint: leave one of them out
+      hint: remove one of them
     """
     bound: dict[str, str] = {}
     for iri, value in bindings(texts, known, prefixes, flag):
         if iri in bound:
-            raise BindingError(f"{flag} binds <{iri}> twice", "leave one of them out")
+            raise BindingError(f"{flag} binds <{iri}> twice", "remove one of them")
         bound[iri] = value
     return list(bound.items())
 
@@ -57,7 +57,7 @@ def _binding(
     if not equals or not name or not value:
         hint = f"name it as the query does: {flag} :name={value or name or 'VALUE'}"
         if equals and name:
-            hint = f"say what it is: {flag} {name}=VALUE"
+            hint = f"give its value: {flag} {name}=VALUE"
         raise BindingError(f"{flag} {text} is not of the form IRI=VALUE", hint)
     prefix, colon, local = name.partition(":")
     if colon and prefix in prefixes and not local.startswith("//"):

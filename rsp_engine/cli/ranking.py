@@ -67,7 +67,7 @@ OperatorFlag = Annotated[
 MatchFlag = Annotated[
     MatchChoice,
     typer.Option(
-        help="element: match each WINDOW block in one element at a time, so that no solution spans"
+        help="element: match each WINDOW block within one element, so that no solution spans"
         " two elements; ranked queries of several patterns then take a top-k operator."
     ),
 ]
@@ -93,8 +93,8 @@ MaxInstancesFlag = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Keep at most N instances of objects whose attributes come in several streams:"
-        " answers are approximate, and say so.",
+        help="Keep at most N instances of objects whose attributes arrive in several streams:"
+        " answers are approximate, and marked as such.",
     ),
 ]
 ArrivalsFlag = Annotated[
@@ -105,7 +105,7 @@ OracleFlag = Annotated[
     bool,
     typer.Option(
         "--oracle",
-        help="Score each ranked answer against all remote data, fetched beside the budget.",
+        help="Score each ranked answer against all remote data, fetched outside the budget.",
     ),
 ]
 
@@ -124,6 +124,6 @@ def _range(stream: str, text: str) -> tuple[float, float]:
         low, high = map(float, text.split(","))
     except ValueError:
         raise BindingError(
-            f"--range {stream}={text}: this is no range", "say LOW,HIGH: 0,250"
+            f"--range {stream}={text}: this is not a range", "write LOW,HIGH, such as 0,250"
         ) from None
     return low, high

@@ -156,7 +156,7 @@ def service_options(
     }
     if not is_bound and (idle := [flag for flag, value in flags.items() if value is not None]):
         hint = "bind one: --service IRI=URL"
-        raise BindingError(f"{idle[0]} is about remote data, and no service is bound", hint)
+        raise BindingError(f"{idle[0]} needs a service, but none is bound", hint)
     default = ServiceOptions()
     deadline_ms = None if deadline is None else _milliseconds(deadline)
     try:
@@ -170,7 +170,7 @@ def service_options(
             capacity=capacity,
         )
     except ValueError as reason:
-        raise BindingError(f"these options cannot be: {reason}") from None
+        raise BindingError(f"these options are invalid: {reason}") from None
 
 
 def _milliseconds(deadline: str) -> int:

@@ -250,7 +250,7 @@ def run_files(
         read = _bind(engine, queries, bound)
         forms = engine.forms
         if len(forms) > 1 and output_format in _ONE_TABLE:
-            hint = "take jsonl, or run each query by itself"
+            hint = "use jsonl, or run each query separately"
             raise BindingError(f"{output_format} holds the answers of one query", hint)
         for form in forms:
             if output_format in FORMATS:
@@ -299,7 +299,7 @@ def _stop_on_signals(engine: Engine) -> Iterator[None]:
         for each in _SIGNALS:
             signal.signal(each, _exit)
         with suppress(RuntimeError):  # the signal interrupted a write to the same stream
-            typer.echo("stopping after the batch in hand; once more to stop at once", err=True)
+            typer.echo("stopping after this batch; interrupt again to stop at once", err=True)
         engine.stop()
 
     if threading.current_thread() is not threading.main_thread():
@@ -326,7 +326,7 @@ def _stop_after(engine: Engine, live_for: str | None) -> Iterator[None]:
         yield
         return
     if not engine.is_live:
-        raise BindingError("--for is about live streams, and none is bound", "leave it out")
+        raise BindingError("--for needs a live stream, but none is bound", "remove it")
     timer = threading.Timer(_duration(live_for, "--for") / 1000, engine.stop)
     timer.start()
     try:
@@ -347,7 +347,7 @@ def _duration(text: str, flag: str) -> int:
 
 def _speed(speed: float | None) -> float | None:
     if speed == 0:
-        raise BindingError("--speed 0: nothing would ever come", "take more than 0")
+        raise BindingError("--speed 0: nothing would ever arrive", "use a speed above 0")
     return speed
 
 

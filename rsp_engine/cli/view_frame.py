@@ -38,7 +38,7 @@ _AROUND = 7
 
 
 class Moment(NamedTuple):
-    """What a frame needs beside the monitor: the time, the throughput and the terminal."""
+    """What a frame needs in addition to the monitor: the time, the throughput and the terminal."""
 
     seconds: float
     """Since the run began."""

@@ -53,7 +53,7 @@ def wants_live_view(wanted: bool | None, context: typer.Context) -> bool:
         return False
     if wanted:
         if not sys.stderr.isatty():
-            raise BindingError("--live needs a terminal on standard error", "leave it out")
+            raise BindingError("--live needs a terminal on standard error", "remove it")
         return True
     has_output = context.params.get("output") is not None or _is_set(context, "output_format")
     is_smart = os.environ.get("TERM", "") not in ("", "dumb")

@@ -160,7 +160,7 @@ class Step:
         if not isinstance(self._operator, PairsEvaluator):
             raise BindingError(
                 f"{self.plan.name} has no snapshots: its answers are not those of a skyband",
-                "snapshots are for ranked queries of pairs; `explain` tells whether it is one",
+                "only ranked queries of pairs have snapshots; `explain` shows the operator",
             )
         return self._operator.now(k, size)
 

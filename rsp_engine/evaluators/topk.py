@@ -47,7 +47,7 @@ __all__ = ["TopkConfig", "TopkEvaluator"]
 
 @dataclass(frozen=True, slots=True)
 class TopkConfig(SparqlConfig):
-    """The text is that of the general path, and defines what the query means.
+    """The configuration of a top-k query; its SPARQL text is that of the general path.
 
     `ranker` finds the top k of each window, and the first `offset` of them are dropped. `projected`
     is the query for the rows: see `Projector`. `slides` is the number of slides per window.
@@ -230,7 +230,7 @@ class Objects:
         return number_key(score), time, row_text(self._solutions[number])
 
     def by_end(self) -> dict[int, list[int]]:
-        """Return the objects by the last window that holds them."""
+        """Return the objects by the last window that contains them."""
         numbers: dict[int, list[int]] = {}
         for number, end in self._numbers.values():
             numbers.setdefault(end, []).append(number)

@@ -195,7 +195,7 @@ def served(port: int, monitor: RunMonitor, hide: Callable[[str], str]) -> Iterat
         server, thread = start_http_server(port, "127.0.0.1", registry)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        hint = "take another port; 0 takes any that is free"
+        hint = "choose another port; 0 picks a free one"
         raise BindingError(f"metrics cannot be served on port {port}: {reason}", hint) from None
     try:
         yield server.server_port

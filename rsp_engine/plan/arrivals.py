@@ -68,7 +68,7 @@ def refused_arrivals(query: tree.QueryUnit, options: QueryOptions) -> Iterator[D
             "arrivals `latest` is for ranked queries whose window has plain triple patterns and is"
             " joined with one SERVICE by a key"
         )
-        hint = "leave it out: every solution of the window counts here"
+        hint = "remove it: every solution of the window counts in this query"
         yield Diagnostic("semantic", message, query.form.span, hint)
 
 

@@ -1,4 +1,4 @@
-"""The options of a query: what the user sets beside the query text."""
+"""The options of a query: what the user sets in addition to the query text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["OPERATORS", "MatchRule", "OperatorName", "QueryOptions"]
 
 MatchRule = Literal["window", "element"]
-"""The scope in which a WINDOW block is matched: the whole window, or each element by itself."""
+"""The scope in which a WINDOW block is matched: the whole window, or each element separately."""
 
 OperatorName = Literal[
     "auto", "mintopk", "sap", "sap-dynamic", "sap-equal", "pretopk", "skyband", "sma", "sma-ring",
@@ -84,7 +84,7 @@ class QueryOptions:
     def __post_init__(self) -> None:
         for stream, (low, high) in self.ranges.items():
             if not 0 <= low <= high < inf:
-                hint = "what is missing counts as zero, so that no value can be less"
+                hint = "give 0 <= LOW <= HIGH: a missing value counts as zero"
                 raise BindingError(f"the range of <{stream}> cannot be from {low} to {high}", hint)
 
     @property

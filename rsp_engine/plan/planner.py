@@ -124,13 +124,13 @@ def plan(
 
 def sparql_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice:
     """Choose `sparql`, the general path: Oxigraph evaluates the query over whole windows."""
-    why = "the content of the windows is asked in full SPARQL 1.1, window by window"
+    why = "full SPARQL 1.1 over the content of each window"
     if is_ranking(query):
         why += f"; no top-k operator, since {_why_not_ranked(query, options)}"
     is_timed = has_time(query)
     rewritten = by_element(query, options, opens_nodes=is_timed, is_timed=is_timed)
     if rewritten.blocks:
-        why += "; each WINDOW block is matched in one element at a time"
+        why += "; each WINDOW block is matched within one element"
     if has_service(query):
         why += "; SERVICE is answered from a replica"
         text = service_path(query, options)[0].sparql
@@ -182,17 +182,17 @@ def incomplete_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) 
     config = incomplete_path(rewritten.query, options)
     if isinstance(config, WhyNot):
         return None
-    why = "attributes of the same key from several blocks, put together; what is missing is zero"
+    why = "attributes of one key, combined from several blocks, with zero for a missing one"
     why += f": {_WHY_INCOMPLETE[config.algorithm]}"
     text = sparql_path(query, options.functions).sparql
     return Choice(replace(config, sparql=text), why, (), rewritten.blocks)
 
 
 _WHY_INCOMPLETE: dict[Algorithm, str] = {
-    "EAA": "only instances of objects that can still reach an answer are kept",
-    "SLA": "all is kept in sorted lists, and the threshold algorithm reads the best",
-    "approximate": "only instances of objects that are likely to reach an answer are kept",
-    "Oracle": "each window is added up anew",
+    "EAA": "it keeps only instances of objects that can still reach an answer",
+    "SLA": "it keeps all instances in sorted lists, which the threshold algorithm reads",
+    "approximate": "it keeps only instances of objects that are likely to reach an answer",
+    "Oracle": "it recomputes each window",
 }
 
 
@@ -203,8 +203,8 @@ def pairs_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Ch
     config = pairs_path(query, options)
     if isinstance(config, WhyNot):
         return None
-    why = "two patterns over one window without a variable in common, ranked by one score over both"
-    return Choice(config, f"{why}: only pairs that can still reach an answer are kept")
+    why = "two patterns over one window that share no variable, ranked by one score over both"
+    return Choice(config, f"{why}: it keeps only pairs that can still reach an answer")
 
 
 def topk_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) -> Choice | None:
@@ -232,16 +232,16 @@ _RANKERS: dict[OperatorName, RankerName] = {
     "sma-ring": "SMA (ring buffer)",
     "oracle": "Oracle",
 }
-_PARTITIONS = "the best of each partition of the window are kept, others looked at only if needed"
-_SCANNED = "the best are kept, and the window is scanned when they run out"
+_PARTITIONS = "it keeps the best of each partition, and reads the rest only if needed"
+_SCANNED = "it keeps the best, and scans the window when they run out"
 _WHY: dict[RankerName, str] = {
-    "MinTopk": "only solutions that can still reach an answer are kept",
-    "PreTopk": "the best are predicted for each window to come",
-    "Oracle": "each window is sorted anew",
+    "MinTopk": "it keeps only solutions that can still reach an answer",
+    "PreTopk": "it predicts the best of each future window",
+    "Oracle": "it sorts each window from scratch",
     "SAP": _PARTITIONS,
     "SAP (dynamic)": _PARTITIONS,
     "SAP (equal)": _PARTITIONS,
-    "k-skyband": "solutions stay until k better ones have come after them",
+    "k-skyband": "it keeps a solution until k better ones have arrived after it",
     "SMA": _SCANNED,
     "SMA (ring buffer)": _SCANNED,
 }
@@ -249,7 +249,7 @@ _WHY: dict[RankerName, str] = {
 
 def _why_not_ranked(query: tree.QueryUnit, options: QueryOptions) -> str:
     if options.operator == "general":
-        return "the general path was asked for"
+        return "the options select the general path"
     path = _ranking_path(query, options)
     return path.reason if isinstance(path, WhyNot) else ""
 
@@ -272,7 +272,7 @@ def per_pane_choice(query: tree.QueryUnit, _: Logical, options: QueryOptions) ->
     config = per_pane_path(query, options.functions)
     if config is None:
         return None
-    return Choice(config, "one triple pattern over one window: each pane is asked once")
+    return Choice(config, "one triple pattern over one window: each pane is evaluated once")
 
 
 CHOICES: tuple[Callable[[tree.QueryUnit, Logical, QueryOptions], Choice | None], ...] = (
@@ -336,8 +336,8 @@ def _refused_oracle(query: tree.QueryUnit, options: QueryOptions) -> Iterator[Di
     """Yield why an oracle cannot judge the answers of the query, if the user enables it."""
     if not options.oracle:
         return
-    message = "only a ranked query with one SERVICE can be judged by an oracle"
+    message = "--oracle needs a ranked query with one SERVICE"
     if not is_ranking(query) or not has_service(query):
-        yield Diagnostic("semantic", message, query.form.span, "leave --oracle out")
+        yield Diagnostic("semantic", message, query.form.span, "remove --oracle")
     elif isinstance(path := _ranking_path(query, options), WhyNot):
         yield Diagnostic("semantic", f"{message}: {path.reason}", query.form.span)

@@ -63,5 +63,5 @@ def refuse_unasked(bound: Collection[str], plans: Iterable[ServicePlan]) -> None
     used = {plan.pattern.service for plan in plans}
     for iri in sorted(set(bound) - used):
         named = ", ".join(f"<{name}>" for name in sorted(used))
-        hint = f"the queries ask {named}" if used else "no query has a SERVICE clause"
-        raise BindingError(f"no query asks service <{iri}>", hint)
+        hint = f"the queries call {named}" if used else "no query has a SERVICE clause"
+        raise BindingError(f"no query calls service <{iri}>", hint)

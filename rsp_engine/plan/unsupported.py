@@ -42,7 +42,7 @@ def unsupported_features(query: tree.QueryUnit, options: QueryOptions) -> Iterat
         hint = "declare a window: FROM NAMED WINDOW :w ON STREAM :s [RANGE 9m STEP 3m]"
         yield Diagnostic("semantic", "the query reads no stream", query.form.span, hint)
     for clause, name in correlated_services(query):
-        message = f"EXISTS would put ?{name} into the conditions of this SERVICE"
+        message = f"EXISTS would pass ?{name} into the conditions of this SERVICE"
         hint = f"move the condition on ?{name} out of the SERVICE, into the EXISTS"
         yield Diagnostic("semantic", message, clause.span, hint)
     # The remote service evaluates the content of a SERVICE clause, and decides what it supports.
@@ -53,8 +53,8 @@ def unsupported_features(query: tree.QueryUnit, options: QueryOptions) -> Iterat
             case tree.ServicePattern() if id(node) not in remote:
                 yield from filter(None, [unbound_service(node, options)])
             case tree.NamedCall(name, _) if id(node) in remote:
-                message = f"{name} is a function of this engine, and SERVICE is evaluated elsewhere"
-                hint = "call it outside of the SERVICE, on the variables that come from there"
+                message = f"{name} is a function of this engine, but SERVICE is evaluated remotely"
+                hint = "call it outside the SERVICE, on the variables that SERVICE returns"
                 yield Diagnostic("semantic", message, node.span, hint)
             case tree.NamedCall(name, _) if name not in options.functions:
                 message = f"the function {name} is not registered"
@@ -103,11 +103,11 @@ def _refused_graph(graph: tree.Iri, options: QueryOptions) -> Iterator[Diagnosti
     shown = graph.value.removeprefix("file:") if by_path else graph.value
     if path is None:
         message = f"graph <{graph.value}> has no file"
-        hint = f"say where it is: --graph {graph.value}=FILE"
+        hint = f"name its file: --graph {graph.value}=FILE"
         yield Diagnostic("semantic", message, graph.span, hint)
     elif not _may_be_read(graph.value, path, options):
         message = f"graph <{shown}> is a file that is not in the folder of the query"
-        hint = f"a query reads no other files by itself; name this one: --graph {shown}=FILE"
+        hint = f"other files must be named: --graph {shown}=FILE"
         yield Diagnostic("semantic", message, graph.span, hint)
     elif not path.is_file():
         message = f"graph <{shown}> should be in {path}, but there is no such file"

@@ -49,12 +49,12 @@ def modified_pattern(pattern: RemotePattern, modified: str) -> ModifiedPattern:
     try:
         verb = NamedNode(modified)
     except ValueError:
-        raise BindingError(f"{modified} is no IRI, so it is no property") from None
+        raise BindingError(f"{modified} is not an IRI, so it cannot be a property") from None
     if len(pattern.keys) != 1:
         count = len(pattern.keys)
         raise BindingError(
             f"<{pattern.service}> tells when a key was modified, and the clause has {count} keys",
-            "leave the property out, or join on one variable",
+            "remove the property, or join on one variable",
         )
     name = "modified"
     while name in pattern.keys:

@@ -49,7 +49,7 @@ def test_a_recorded_stream_is_replayed_to_a_broker_and_ranked_from_there(here):
         done = called("replay", "stream.nq", f"{broker.url}/rooms/a", "--speed", "4")
         assert done.exit_code == 0, done.output
         assert done.stderr.startswith("40 elements sent to mqtt://")
-        assert "1 left out that cannot be read" in done.stderr
+        assert "1 unreadable ones skipped" in done.stderr
         running.send_signal(signal.SIGINT)
         output, told = running.communicate(timeout=60)
     assert running.returncode == 0, told
@@ -91,7 +91,7 @@ def test_what_does_not_fit_is_refused(here, arguments, said):
         ("stream.nq", "mqtt://localhost/a/#", 2, "it names no topic to send to"),
         ("stream.nq", "mqtt://localhost/a?speed=1", 2, "there is no option speed"),
         ("mqtt://localhost/a", "mqtt://localhost/b", 2, "is live, not recorded"),
-        ("stream.nq", "mqtt://u:secret@localhost/b", 2, "must not hold a user or a password"),
+        ("stream.nq", "mqtt://u:secret@localhost/b", 2, "must not contain a user or a password"),
         ("stream.nq", "mqtt://127.0.0.1:{port}/b", 3, "cannot be reached: Connection refused"),
     ],
 )

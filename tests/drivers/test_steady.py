@@ -81,7 +81,7 @@ def broken_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_of_answers_that_is_gone_is_not_filled_with_nothing(tmp_path, monkeypatch, damage):
     path = broken_off(tmp_path, monkeypatch)
     damage(path)
-    with pytest.raises(SinkError, match="has 0 bytes, and had"):
+    with pytest.raises(SinkError, match="has 0 bytes, but had"):
         run(tmp_path, 13)
     assert path.read_bytes() == b""
 
@@ -157,7 +157,7 @@ def test_a_checkpoint_that_cannot_be_written_is_told_and_tried_again(tmp_path, m
 def test_a_checkpoint_of_spark_is_not_taken_up(tmp_path):
     write_stream(tmp_path / "stream.nq")
     run(tmp_path, 3)
-    with pytest.raises(StateError, match="its runner is another"):
+    with pytest.raises(StateError, match="its runner differs"):
         next(made(tmp_path, tmp_path / "checkpoint").run())
 
 

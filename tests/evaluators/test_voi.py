@@ -173,7 +173,7 @@ def explained(text: str, policy: str = "AT-VOI", **options: Any) -> str:
 def test_explain_tells_the_policy_and_the_signal():
     told = explained(QUERY)
     assert "policy   AT-VOI: keys of the list that the answer depends on\n" in told
-    assert f"signal   <{MODIFIED}> tells what has changed; the unchanged are skipped\n" in told
+    assert f"signal   <{MODIFIED}> marks changed keys; unchanged keys are not fetched\n" in told
     assert "in place of" not in told
     assert "policy   WSJ-VOI+wp=4:" in explained(QUERY, "WSJ-VOI+wp=4")
 
@@ -185,7 +185,7 @@ def test_explain_tells_the_policy_and_the_signal():
     ("text", "options", "why"),
     [
         (QUERY.replace("?n + ?f", "?n * ?f"), {}, "?n * ?f may rise or fall with ?f"),
-        (QUERY.replace("?n + ?f", "?n + 1"), {}, "the score needs no remote value"),
+        (QUERY.replace("?n + ?f", "?n + 1"), {}, "the score uses no remote value"),
         (QUERY, {"arrivals": "all"}, "a key may have several objects"),
         (
             GROUPS.replace("COUNT(*)", "COUNT(?user)").replace(
@@ -211,7 +211,7 @@ def test_with_several_remote_variables_another_policy_elects_and_explain_names_i
     )
     told = explained(text, policy)
     assert "policy   WSJ-LRU: keys of the window" in told
-    assert f"in place of {policy}: on the general path no remote value moves a score" in told
+    assert f"in place of {policy}: the general path has no score to predict" in told
 
 
 def test_a_score_that_falls_with_the_remote_value_can_be_foreseen():

@@ -167,7 +167,7 @@ def test_a_port_in_use_is_reported_in_two_lines(tmp_path, monkeypatch):
     assert done.exit_code == 2
     assert done.stderr.splitlines() == [
         f"error: metrics cannot be served on port {port}: Address already in use",
-        "  = hint: take another port; 0 takes any that is free",
+        "  = hint: choose another port; 0 picks a free one",
     ]
 
 

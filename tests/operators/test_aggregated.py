@@ -242,7 +242,7 @@ COUNTED = "SELECT ?s (COUNT(*) AS ?n)"
         (COUNTED, PLAIN, "GROUP BY ?s ORDER BY ?s LIMIT 1", "not depend on the aggregate"),
         (COUNTED, PLAIN, "GROUP BY ?s ORDER BY (?n + ?s) LIMIT 1", "depends on the key"),
         (COUNTED, PLAIN, "GROUP BY ?s ORDER BY IF(?n > 1, 1, 2) LIMIT 1", "more than arithmetic"),
-        (COUNTED, PLAIN, "GROUP BY ?s ?x ORDER BY ?n LIMIT 1", r"does not have the key \?x"),
+        (COUNTED, PLAIN, "GROUP BY ?s ?x ORDER BY ?n LIMIT 1", r"does not bind the key \?x"),
         ("SELECT (COUNT(*) AS ?n)", PLAIN, "GROUP BY (?v + 1) ORDER BY ?n LIMIT 1", "expression"),
         (f"{COUNTED} (SUM(?v) AS ?m)", PLAIN, BY, "exactly one"),
         ("SELECT ?s", PLAIN, "GROUP BY ?s ORDER BY ?s LIMIT 1", "exactly one"),

@@ -69,7 +69,7 @@ def test_text_and_json_explain_every_option():
     made = plan(check(text), text, "q", QueryOptions(bounds="[)", t0=250, report="every"))
     text = explain(made)
     assert "[open, close) from 250" in text
-    assert "windows from the first to the last with content" in text
+    assert "windows from the first to the last non-empty one" in text
     data = explain_json(made)["physical"]
     assert data["report"] == "every"
     assert data["bounds"] == "[)"

@@ -121,7 +121,7 @@ def test_a_service_does_not_see_the_variables_of_another():
         ({"P_TOKEN": SECRET, "P_USER": "me"}, "both set"),
         ({"P_TOKEN": f"{SECRET}\r\nX-More: 1"}, "characters that no token has"),
         ({"P_TOKEN": ""}, "characters that no token has"),
-        ({"P_USER": f"a:{SECRET}", "P_PASSWORD": "x"}, "must not hold a colon"),
+        ({"P_USER": f"a:{SECRET}", "P_PASSWORD": "x"}, "must not contain a colon"),
     ],
 )
 def test_bad_credentials_are_refused_with_the_reason_and_not_shown(environment, reason):

@@ -156,6 +156,6 @@ def test_an_endpoint_that_cannot_tell_is_refused():
 
     opened = connect(Mute())
     assert opened(PATTERN) is not None
-    with pytest.raises(ServiceError, match="Mute cannot tell what has changed"):
+    with pytest.raises(ServiceError, match="Mute cannot report changes"):
         opened(modified_pattern(PATTERN, MODIFIED))
     assert isinstance(modified_pattern(PATTERN, MODIFIED), ModifiedPattern)

@@ -217,7 +217,7 @@ def test_a_server_that_is_not_there_has_its_name():
 
 
 def test_a_wrapper_that_names_a_password_in_its_address_is_refused():
-    with pytest.raises(ServiceError, match="must not hold a user name or a password"):
+    with pytest.raises(ServiceError, match="must not contain a user name or a password"):
         SparqlWrapperEndpoint(SPARQLWrapper("http://ann:secret@127.0.0.1/"), FOLLOWERS)
 
 

@@ -1,8 +1,8 @@
 """The reduction of a split: from its elements to segments, with the content that queries need.
 
-Splits are reduced where they are read, many at once, and each without knowledge of the others. What
-one split alone cannot decide is left to the split merger: whether an element is late, and whether
-an equal one came before.
+Splits are reduced in parallel where they are read, each without knowledge of the others. The split
+merger decides what one split alone cannot: whether an element is late, and whether an equal one
+came before.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ def _in_order(
 
 
 def panes_of(frame: TimeFrame, times: Integers) -> tuple[Integers, Integers]:
-    """Return the first and the last window that hold each instant; if first > last, there is none.
+    """Return the first and the last window of each instant; if first > last, there is none.
 
     This is `TimeFrame.pane` for arrays.
     """

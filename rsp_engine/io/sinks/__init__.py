@@ -158,6 +158,6 @@ def open_sink(
     chosen = FORMATS[format]
     chosen.check(form)
     if keep and not chosen.can_go_back:
-        message = f"{format} cannot be written on after a crash, as a checkpoint asks for"
-        raise SinkError(message, "take nquads, or leave the checkpoint out")
+        message = f"{format} cannot be resumed after a crash, as a checkpoint requires"
+        raise SinkError(message, "use nquads, or run without a checkpoint")
     return _FormattedSink(format, chosen.writer(), destination_of(output, chosen.suffix, keep=keep))

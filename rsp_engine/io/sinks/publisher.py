@@ -35,6 +35,7 @@ _LOG = logging.getLogger("rsp")
 _IN_FLIGHT = 1_000
 """Maximum number of unacknowledged messages."""
 _CONNECT_S = 10.0
+"""Seconds to wait for the broker to accept the connection."""
 _ACK_TIMEOUT_S = 60.0
 """Seconds without any acknowledgement after which sending fails."""
 
@@ -121,7 +122,7 @@ class Publisher:
     ) -> None:
         self._failure = refusal(self._address, code) if code.is_failure else None
         if self._is_connected.is_set() and self._failure is None:
-            _LOG.warning("%s: it is back", self._address.name)
+            _LOG.warning("%s: connected again", self._address.name)
         self._is_connected.set()
 
     def _on_disconnect(

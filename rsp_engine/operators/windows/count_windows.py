@@ -1,6 +1,6 @@
 """Scans of windows over a number of elements or triples, in the order of their timestamps.
 
-Window i of `[ELEMENTS n STEP m]` holds the items numbered i*m to i*m + n - 1. Items are numbered by
+Window i of `[ELEMENTS n STEP m]` has the items numbered i*m to i*m + n - 1. Items are numbered by
 timestamp, and by term order where timestamps are equal. An element waits until no other element can
 precede it; then it is settled, and numbered.
 """
@@ -221,7 +221,7 @@ class CountedScan(CountScan):
         self._panes: deque[_CountedPane] = deque()
 
     def fresh(self, matcher: Matcher, now: int) -> Iterator[tuple[Pane, Matched]]:
-        """Yield the solutions of the panes that the last closed window is the first to hold.
+        """Yield the solutions of the panes whose first window is the last closed one.
 
         The time of a solution is the number of its item. The triples of the panes are dropped.
         """

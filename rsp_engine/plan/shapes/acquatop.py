@@ -1,6 +1,6 @@
 """The shape of ranked queries with SERVICE that AcquaTop evaluates, under a refresh budget.
 
-The query is ranked as in `topk`, with one SERVICE clause beside the window. The clause has a
+The query is ranked as in `topk`, with one SERVICE clause next to the window. The clause has a
 constant IRI and shares variables with the pattern: the join key. The score is arithmetic over at
 most one variable of the window and one of the remote side, whose terms may be of any kind. A key
 with several remote solutions has a row for each.
@@ -113,11 +113,11 @@ def sides_of(query: tree.QueryUnit, match: MatchRule = "window") -> Sides | WhyN
         return WhyNot("only a SELECT can rank")
     services = [e for e in select.where.elements if isinstance(e, tree.ServicePattern)]
     if len(services) != 1 or len(list(tree.find(query, tree.ServicePattern))) != 1:
-        return WhyNot("a top-k operator needs exactly one SERVICE clause, beside the window")
+        return WhyNot("a top-k operator needs exactly one SERVICE clause next to the window")
     if not isinstance(services[0].name, tree.Iri):
-        return WhyNot("SERVICE with a variable may ask several services")
+        return WhyNot("SERVICE with a variable may call several services")
     if any(isinstance(window.frame, tree.CountWindow) for window in query.windows):
-        return WhyNot("remote values age with time, and the window counts elements")
+        return WhyNot("remote values age with time, but the window counts elements")
     others = tuple(e for e in select.where.elements if e is not services[0])
     alone = replace(query, form=replace(select, where=tree.GroupPattern(others)))
     stream = stream_side(alone, match)
@@ -135,26 +135,26 @@ def _unjoinable(sides: Sides) -> WhyNot | None:
         return WhyNot("SERVICE shares no variable with the window")
     shared = visible_variables(sides.service.group) & set(sides.stream.names)
     if unsure := sorted(shared - set(keys)):
-        return WhyNot(f"?{unsure[0]} is not in every remote solution, so it is no join key")
+        return WhyNot(f"?{unsure[0]} is unbound in some remote solutions, so it is not a join key")
     filters = tree.find(tree.GroupPattern(sides.select.where.elements), tree.FilterClause)
     inside = {id(f) for f in tree.find(sides.service, tree.FilterClause)}
     for each in filters:
         if id(each) not in inside and named_variables(each) & set(sides.remote):
-            return WhyNot("a FILTER looks at remote values, which change")
+            return WhyNot("a FILTER uses remote values, which change")
     return None
 
 
 def _score(sides: Sides, options: QueryOptions) -> ScoredSides | WhyNot:
     scoring = scoring_of(order_expression(sides.select), options.functions, quotients=True)
     if scoring is None:
-        return WhyNot("the score is more than arithmetic")
+        return WhyNot("the score uses more than arithmetic")
     names = variables(scoring)
     streaming = [name for name in names if name in sides.stream.names]
     remote = [name for name in names if name in sides.remote]
     if len(streaming) + len(remote) < len(names):
-        return WhyNot("the score needs a variable that neither the window nor SERVICE has")
+        return WhyNot("the score uses a variable that neither the window nor SERVICE binds")
     if len(streaming) > 1 or len(remote) > 1:
-        return WhyNot("the score needs more than one value of the window or of the remote side")
+        return WhyNot("the score uses more than one value of the window or of SERVICE")
     return ScoredSides(scoring, *streaming or (None,), *remote or (None,))
 
 
@@ -177,7 +177,7 @@ def _proof(score: ScoredSides, options: QueryOptions, variable: str | None) -> P
     try:
         return prove(score.scoring, variable, declared=options.monotone)
     except ValueError as reason:
-        raise BindingError(f"the score cannot be as it is declared: {reason}") from None
+        raise BindingError(f"the declared directions of the score are wrong: {reason}") from None
 
 
 def service_of(
@@ -196,7 +196,7 @@ def service_of(
 def _no_outlook(score: ScoredSides, options: QueryOptions, *, one_of_key: bool) -> str | None:
     """Return why VOI cannot predict scores for other remote values; None if it can."""
     if score.remote is None:
-        return "the score needs no remote value"
+        return "the score uses no remote value"
     if not one_of_key:
         return "a key may have several objects"
     proof = _proof(score, options, score.remote)

@@ -134,7 +134,7 @@ def _joined_path(
     if missing := sorted(set(sides.remote) - _group_keys(sides.select)):
         return WhyNot(f"a group may join several remote solutions: GROUP BY lacks ?{missing[0]}")
     if not _gives_a_set(sides.service.group):
-        return WhyNot("a group may join a remote solution that SERVICE gives several times")
+        return WhyNot("a group may join a remote solution that SERVICE returns several times")
     score = _score(grouped, sides.remote, options)
     if isinstance(score, WhyNot):
         return score
@@ -188,14 +188,14 @@ def _grouped(
     if not modifiers.group_by:
         return WhyNot("without GROUP BY all solutions are one group")
     if modifiers.having:
-        return WhyNot("HAVING leaves groups out")
+        return WhyNot("HAVING removes groups")
     names = _keys(modifiers, side, remote)
     if isinstance(names, WhyNot):
         return names
     parts = (*select.clause.items, *modifiers.order_by)
     distinct = list(dict.fromkeys(a for part in parts for a in aggregates(part)))
     if len(distinct) != 1 or not isinstance(aggregate := distinct[0], tree.Aggregate):
-        return WhyNot(f"groups are ranked by exactly one aggregate, and here are {len(distinct)}")
+        return WhyNot(f"a ranking of groups needs exactly one aggregate, not {len(distinct)}")
     value = _value(aggregate, side)
     if isinstance(value, WhyNot):
         return value
@@ -203,7 +203,7 @@ def _grouped(
     if aggregate.distinct and aggregate.function not in {"MIN", "MAX"} and value is not None:
         others = set(side.names) - {*keys, value}
         if others:
-            return WhyNot(f"DISTINCT leaves solutions out that differ in ?{min(others)} only")
+            return WhyNot(f"DISTINCT drops solutions that differ only in ?{min(others)}")
     variable = free_variable(query, "aggregate")
     renamed = _renamed(query, select, aggregate, variable)
     return _Grouped(aggregate, keys, value, variable, renamed)
@@ -215,26 +215,26 @@ def _keys(
     names = set()
     for key in modifiers.group_by:
         if not isinstance(key.expression, tree.Var) or key.variable is not None:
-            return WhyNot("GROUP BY makes a key of an expression")
+            return WhyNot("a key of GROUP BY is an expression")
         names.add(key.expression.name)
     if others := sorted(names - {*side.names, *remote}):
-        return WhyNot(f"the window does not have the key ?{others[0]}")
+        return WhyNot(f"the window does not bind the key ?{others[0]}")
     if not names & set(side.names):
-        return WhyNot("GROUP BY has no key of the window")
+        return WhyNot("GROUP BY has no key from the window")
     return names
 
 
 def _value(aggregate: tree.Aggregate, side: StreamSide) -> str | WhyNot | None:
     """Return the aggregated variable; None for COUNT(*)."""
     if aggregate.function not in _FUNCTIONS:
-        return WhyNot(f"{aggregate.function} is no number")
+        return WhyNot(f"{aggregate.function} does not return a number")
     match aggregate.argument:
         case None:
             return None
         case tree.Var(name) if name in side.names:
             return name
         case _:
-            return WhyNot("the aggregate is of more than a variable of the window")
+            return WhyNot("the argument of the aggregate is not a variable of the window")
 
 
 def _renamed(
@@ -255,7 +255,7 @@ def _score(
 ) -> ScoredSides | WhyNot:
     scoring = scoring_of(order_expression(grouped.select), options.functions, quotients=True)
     if scoring is None:
-        return WhyNot("the score is more than arithmetic")
+        return WhyNot("the score uses more than arithmetic")
     names = variables(scoring)
     if grouped.variable not in names:
         return WhyNot("the score does not depend on the aggregate")
@@ -263,7 +263,7 @@ def _score(
     if keys := [name for name in others if name not in remote]:
         return WhyNot(f"the score depends on the key ?{keys[0]}")
     if len(others) > 1:
-        return WhyNot("the score needs more than one value of the remote side")
+        return WhyNot("the score uses more than one value of SERVICE")
     return ScoredSides(scoring, grouped.variable, *others or (None,))
 
 

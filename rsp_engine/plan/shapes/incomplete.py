@@ -126,12 +126,12 @@ def has_optional_windows(query: tree.QueryUnit) -> bool:
 def refuse_undeclared(options: QueryOptions, chosen: Iterable[SparqlConfig]) -> None:
     """Raise if the user sets a range or a bound that no query uses."""
     configs = [config for config in chosen if isinstance(config, IncompleteConfig)]
-    what = "ranked queries that collect attributes from several streams; `explain` tells which are"
+    hint = "only ranked queries that collect attributes from several streams use this option"
     if options.max_instances is not None and not any(c.is_approximate for c in configs):
-        raise BindingError("no query keeps instances that could be bounded", f"it is for {what}")
+        raise BindingError("no query has instances to bound", hint)
     read = {stream for config in configs for stream in config.streams}
     for stream in sorted(set(options.ranges) - read):
-        raise BindingError(f"no query collects attributes from stream <{stream}>", f"for {what}")
+        raise BindingError(f"no query collects attributes from stream <{stream}>", hint)
 
 
 def _config(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig:
@@ -144,15 +144,15 @@ def _config(query: tree.QueryUnit, options: QueryOptions) -> IncompleteConfig:
     _check_windows(query)
     modifiers = select.modifiers
     if not modifiers.order_by[0].descending:
-        raise _NotIncompleteError("smaller is better, and what is missing counts as zero")
+        raise _NotIncompleteError("lower scores rank first, but a missing value counts as zero")
     is_union = isinstance(select.where.elements[0], tree.UnionPattern)
     ranking = (_grouped if is_union else _added)(query, select, blocks, options)
     base = sparql_path(query, options.functions)
     k, _ = cutoff(select)
     if options.max_instances is not None and options.max_instances < k:
         raise BindingError(
-            f"{options.max_instances} instances have no room for the {k} best objects",
-            "keep more of them, or ask for fewer",
+            f"{options.max_instances} instances are too few for the {k} best objects",
+            "allow more instances, or lower LIMIT",
         )
     return IncompleteConfig(
         **{field.name: getattr(base, field.name) for field in fields(base)},
@@ -176,9 +176,9 @@ def _attribute_blocks(
     """Return the blocks of a query: the branches of a UNION, or a WINDOW and those in OPTIONAL."""
     elements = select.where.elements
     if any(True for _ in tree.find(select.where, tree.Exists)):
-        raise _NotIncompleteError("EXISTS in a filter looks beyond the object")
+        raise _NotIncompleteError("EXISTS in a filter reads more than the object")
     if query.values is not None:
-        raise _NotIncompleteError("VALUES after the query joins what is not in the stream")
+        raise _NotIncompleteError("VALUES after the query joins data that is not in the stream")
     match elements:
         case (tree.UnionPattern(groups),):
             return tuple(_block(query, g.elements, match, is_optional=False) for g in groups)
@@ -193,12 +193,12 @@ def _attribute_blocks(
                 is_optional = isinstance(element, tree.OptionalPattern)
                 blocks.append(_block(query, inside, match, is_optional=is_optional))
             if not any(block.is_optional for block in blocks):
-                raise _NotIncompleteError("no attribute may be missing: there is no OPTIONAL")
+                raise _NotIncompleteError("no attribute can be missing, since there is no OPTIONAL")
             return tuple(blocks)
         case _:
             raise _NotIncompleteError(
-                "attributes come from a UNION of WINDOW blocks alone, or from one WINDOW and others"
-                " in OPTIONAL"
+                "attributes must come from a UNION of WINDOW blocks alone, or from one WINDOW and"
+                " others in OPTIONAL"
             )
 
 
@@ -209,7 +209,7 @@ def _block(
         case (tree.WindowPattern(tree.Iri(name), group) as clause,):
             pass
         case _:
-            raise _NotIncompleteError("a block of an attribute is more than one WINDOW")
+            raise _NotIncompleteError("the block of an attribute has more than one WINDOW")
     numbers = [n for n, window in enumerate(query.windows) if window.window.value == name]
     if not numbers:
         raise _NotIncompleteError(f"there is no window <{name}>")
@@ -229,8 +229,8 @@ def _check_match(window: tree.FromWindow, match: MatchRule) -> None:
         raise _NotIncompleteError("the window may cut through the triples of an attribute")
     if match == "window":
         raise _NotIncompleteError(
-            "the triples of an attribute may come in several elements (--match element says that"
-            " they do not)"
+            "the triples of an attribute may arrive in several elements"
+            " (--match element rules this out)"
         )
 
 
@@ -245,7 +245,7 @@ def _check_windows(query: tree.QueryUnit) -> None:
     counted = [w for w in query.windows if isinstance(w.frame, tree.CountWindow)]
     if counted and len(query.windows) > 1:
         raise _NotIncompleteError(
-            "a window counts, beside another one: which observation expires first is not known"
+            "one of several windows counts elements, so the order of expiry is not known"
         )
 
 
@@ -258,25 +258,25 @@ def _grouped(
     """Return the ranking of the groups of a UNION."""
     modifiers = select.modifiers
     if not modifiers.group_by:
-        raise _NotIncompleteError("a UNION without GROUP BY does not put attributes together")
+        raise _NotIncompleteError("a UNION without GROUP BY does not combine attributes")
     if modifiers.having:
-        raise _NotIncompleteError("HAVING leaves groups out")
+        raise _NotIncompleteError("HAVING removes groups")
     keys = []
     for key in modifiers.group_by:
         if not isinstance(key.expression, tree.Var) or key.variable is not None:
-            raise _NotIncompleteError("GROUP BY makes a key of an expression")
+            raise _NotIncompleteError("a key of GROUP BY is an expression")
         keys.append(key.expression.name)
     expression = order_expression(select)
     match list(dict.fromkeys(aggregates(expression))):
         case [tree.Aggregate("SUM" | "MAX" as name, tree.Var(value), is_distinct) as aggregate]:
             pass
         case _:
-            raise _NotIncompleteError("attributes are put together by one SUM or MAX of a variable")
+            raise _NotIncompleteError("attributes must be combined by one SUM or MAX of a variable")
     if is_distinct and name == "SUM":
-        raise _NotIncompleteError("DISTINCT leaves values out that are equal")
+        raise _NotIncompleteError("DISTINCT drops equal values")
     for block in blocks:
         if missing := [each for each in (*keys, value) if each not in block.names]:
-            raise _NotIncompleteError(f"a block of the UNION does not have ?{missing[0]}")
+            raise _NotIncompleteError(f"a block of the UNION does not bind ?{missing[0]}")
     variable = free_variable(query, "aggregate")
 
     def renamed(node: tree.Node) -> tree.Node:
@@ -298,7 +298,7 @@ def _added(
 ) -> _Ranking:
     """Return the ranking by a weighted sum of the values of OPTIONAL blocks."""
     if select.modifiers.group_by or any(True for _ in aggregates(select.clause)):
-        raise _NotIncompleteError("groups of what OPTIONAL puts together have several values")
+        raise _NotIncompleteError("a group over OPTIONAL blocks has several values")
     common = set.intersection(*(set(block.names) for block in blocks))
     if not common:
         raise _NotIncompleteError("the blocks have no variable in common")
@@ -315,7 +315,7 @@ def _added(
         own = set(block.names) - common
         own_weights = [(name, weight) for name, weight in weights.items() if name in own]
         if len(own_weights) != 1:
-            raise _NotIncompleteError("the score needs exactly one value of each block")
+            raise _NotIncompleteError("the score must use exactly one value of each block")
         values.append(own_weights[0])
     if others := sorted(set(weights) - {name for name, _ in values}):
         raise _NotIncompleteError(f"the score depends on the key ?{others[0]}")
@@ -344,7 +344,7 @@ def _without_coalesce(expression: tree.Expression, optional: set[str]) -> tree.E
     for variable in tree.find(changed, tree.Var):
         if variable.name in optional:
             raise _NotIncompleteError(
-                f"the score needs ?{variable.name}, which may be missing: say"
+                f"the score needs ?{variable.name}, which may be missing: write"
                 f" COALESCE(?{variable.name}, 0)"
             )
     back = {f"{name} or 0": name for name in coalesced}
@@ -363,7 +363,7 @@ def _weights(expression: tree.Expression, options: QueryOptions) -> Mapping[str,
     score = scoring_of(expression, options.functions)
     weights = None if score is None else linear(score)
     if weights is None:
-        raise _NotIncompleteError("the score is more than a sum with weights")
+        raise _NotIncompleteError("the score is not a weighted sum")
     weights = {name: weight for name, weight in weights.items() if name}
     if wrong := [name for name, weight in weights.items() if not weight > 0]:
         raise _NotIncompleteError(f"the score does not rise with ?{wrong[0]}")

@@ -43,13 +43,13 @@ class PairPattern:
         if not isinstance(select, tree.SelectForm):
             raise NotPairsError("only a SELECT can rank")
         if len(query.windows) != 1:
-            raise NotPairsError("pairs are of exactly one window")
+            raise NotPairsError("pairs need exactly one window")
         elements = [e for e in select.where.elements if not isinstance(e, tree.FilterClause)]
         if query.values is not None or len(elements) != 1:
-            raise NotPairsError("only filters may stand beside the WINDOW of pairs")
+            raise NotPairsError("only filters are allowed next to the WINDOW of pairs")
         [window] = elements
         if not isinstance(window, tree.WindowPattern) or not isinstance(window.name, tree.Iri):
-            raise NotPairsError("pairs are of exactly one WINDOW clause")
+            raise NotPairsError("pairs need exactly one WINDOW clause")
         inside = [e for e in window.group.elements if not isinstance(e, tree.FilterClause)]
         one, other = _components(plain_terms(inside))
         names = _renamed(one, other)
@@ -178,7 +178,7 @@ def _components(triples: Sequence[PlainTerms]) -> tuple[Object, Object]:
     """Return the patterns of the two objects; raise if there are not two components."""
     parts = _connected(triples)
     if len(parts) != 2:
-        raise NotPairsError("the window has not two patterns without a variable in common")
+        raise NotPairsError("the window does not have two patterns that share no variable")
     return parts[0], parts[1]
 
 

@@ -142,12 +142,10 @@ def _why(proof: Global | NotGlobal, score: Scoring) -> str:
     if isinstance(proof, Global):
         count = len(proof.local)
         parts = "its only local score" if count == 1 else f"each of its {count} local scores"
-        return (
-            f"{text} goes one way with {parts}: large windows are read by the threshold algorithm"
-        )
+        return f"{text} is monotone in {parts}: the threshold algorithm reads large windows"
     return (
-        f"{text} is not known to be one ({proof.reason}):"
-        " each object is scored with the whole window"
+        f"{text} is not known to be global ({proof.reason}):"
+        " each object is scored against the whole window"
     )
 
 
@@ -159,8 +157,8 @@ def _check_match(clause: tree.FromWindow, pattern: PairPattern, options: QueryOp
         raise NotPairsError("the window may cut through the triples of an object")
     if options.match == "window":
         raise NotPairsError(
-            "the triples of an object may come in several elements (--match element says that they"
-            " do not)"
+            "the triples of an object may arrive in several elements"
+            " (--match element rules this out)"
         )
 
 
@@ -181,9 +179,9 @@ class _Conditions:
         for condition in _conjuncts(select, pattern):
             names = {variable.name for variable in tree.find(condition, tree.Var)}
             if not names <= {*pattern.first, *pattern.second} or not names:
-                raise NotPairsError("a filter is not about the objects of the pair")
+                raise NotPairsError("a filter does not concern the objects of the pair")
             if any(True for _ in tree.find(condition, tree.Exists)):
-                raise NotPairsError("EXISTS in a filter looks beyond the pair")
+                raise NotPairsError("EXISTS in a filter reads more than the pair")
             side = pattern.side(names)
             if side is not None:
                 sides[side].append(pattern.first_of(condition))
@@ -192,13 +190,13 @@ class _Conditions:
             elif isinstance(condition, tree.Comparison):
                 on_both.append(condition)
             else:
-                raise NotPairsError("a filter on both objects is more than comparisons")
+                raise NotPairsError("a filter on both objects has more than comparisons")
         if key is None:
             raise NotPairsError(
-                "no filter orders the pair, so that it appears once: FILTER (STR(?a) < STR(?b))"
+                "no filter orders the pair, so it appears twice: add FILTER (STR(?a) < STR(?b))"
             )
         if len(sides["a"]) != len(sides["b"]) or any(c not in sides["b"] for c in sides["a"]):
-            raise NotPairsError("a filter is on one of the two objects only")
+            raise NotPairsError("a filter concerns only one of the two objects")
         of_each: Any = tuple(sides["a"])
         return cls(of_each, *key, tuple(on_both))
 
@@ -260,13 +258,13 @@ def _order(condition: tree.Expression, pattern: PairPattern) -> tuple[str, bool]
 def _score(expression: tree.Expression, pattern: PairPattern, options: QueryOptions) -> Scoring:
     score = scoring_of(expression, options.functions, quotients=True)
     if score is None:
-        raise NotPairsError("the score is more than arithmetic and registered functions")
+        raise NotPairsError("the score uses more than arithmetic and registered functions")
     names = set(variables(score))
     if not names <= {*pattern.first, *pattern.second} or pattern.side(names) is not None:
-        raise NotPairsError("the score is not over both objects")
+        raise NotPairsError("the score does not depend on both objects")
     doubles = (n for n in tree.find(expression, tree.Literal) if n.datatype == XSD + "double")
     if has_quotient(score) and any(True for _ in doubles):
-        raise NotPairsError("what it means to divide by zero depends on the types of the values")
+        raise NotPairsError("the result of a division by zero depends on the types of the values")
     return score
 
 

@@ -169,7 +169,7 @@ def stream_side(query: tree.QueryUnit, match: MatchRule = "window") -> StreamSid
     if len(query.windows) != 1:
         return WhyNot("a top-k operator needs exactly one window")
     if query.values is not None:
-        return WhyNot("VALUES after the query joins what is not in the stream")
+        return WhyNot("VALUES after the query joins data that is not in the stream")
     others = [
         e
         for e in select.where.elements
@@ -177,7 +177,7 @@ def stream_side(query: tree.QueryUnit, match: MatchRule = "window") -> StreamSid
     ]
     windows = [e for e in select.where.elements if isinstance(e, tree.WindowPattern)]
     if others:
-        return WhyNot(f"a {_word(others[0])} beside WINDOW may give several solutions or none")
+        return WhyNot(f"a {_word(others[0])} next to WINDOW may give several solutions or none")
     if len(windows) != 1 or not isinstance(windows[0].name, tree.Iri):
         return WhyNot("a top-k operator needs exactly one WINDOW clause")
     inside = windows[0].group.elements
@@ -189,7 +189,7 @@ def stream_side(query: tree.QueryUnit, match: MatchRule = "window") -> StreamSid
     if len(triples) > 1 and counts_triples(query.windows[0]):
         return WhyNot("solutions may span panes: the window may cut through an element")
     if len(triples) > 1 and objects_of(triples) is not None:
-        return WhyNot("a solution is a pair of objects, which may come in two elements")
+        return WhyNot("a solution is a pair of objects, which may arrive in two elements")
     filters = tree.find(select.where, tree.FilterClause)
     side = StreamSide(windows[0].name, triples, any(True for _ in filters))
     return side if side.names else WhyNot("the triple pattern has no variable")
@@ -207,21 +207,21 @@ def topk_refusals(select: tree.SelectForm) -> Iterator[WhyNot]:
         yield WhyNot("only ORDER BY with LIMIT ranks")
         return
     if len(modifiers.order_by) > 1:
-        yield WhyNot("ORDER BY has more than one condition, and a score is one number")
+        yield WhyNot("ORDER BY has more than one condition, but a score is one number")
     if modifiers.limit.value < 1:
         yield WhyNot("LIMIT 0 ranks nothing")
     if select.clause.modifier is not None:
-        yield WhyNot(f"{select.clause.modifier} may make one row of several objects")
+        yield WhyNot(f"{select.clause.modifier} may merge several objects into one row")
     called = {call.name for call in tree.find(select, tree.BuiltInCall)} & VOLATILE_FUNCTIONS
     if called:
-        yield WhyNot(f"{min(called)}() may give another value in each window")
+        yield WhyNot(f"{min(called)}() may return a different value in each window")
     windows = tree.find(select.where, tree.WindowPattern)
     inside = (exists for window in windows for exists in tree.find(window, tree.Exists))
     beside = tree.find(select.where, tree.Exists)
     if any(map(_reads_here, inside)) or any(any(tree.find(e, tree.WindowPattern)) for e in beside):
-        yield WhyNot("EXISTS looks at the whole window")
+        yield WhyNot("EXISTS reads the whole window")
     if any(True for part in (select.clause, modifiers) for _ in tree.find(part, tree.Exists)):
-        yield WhyNot("EXISTS outside FILTER is asked of whole graphs")
+        yield WhyNot("EXISTS outside FILTER is evaluated over whole graphs")
 
 
 def _reads_here(node: tree.Node) -> bool:

@@ -36,7 +36,7 @@ UNLIMITED = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The result of a call. `answers` holds complete answers only.
+    """The result of a call. `answers` contains only complete answers.
 
     A key in `answers` without solutions has none at the remote side; a key not in `answers` was not
     answered. `requests` is the number of requests sent, and `faults` counts failures by cause.

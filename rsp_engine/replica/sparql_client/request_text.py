@@ -75,7 +75,7 @@ def write_term(term: Term) -> str:
         case Literal():
             return _write_literal(term)
         case BlankNode():
-            raise ValueError("a blank node has no name outside of its document")
+            raise ValueError("a blank node has no name outside its document")
 
 
 def _write_literal(literal: Literal) -> str:

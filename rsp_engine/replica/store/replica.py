@@ -318,5 +318,5 @@ def _refuse_other(config: ReplicaConfig, state: Mapping[str, Any]) -> None:
         if known[name] != value:
             raise StateError(
                 f"the saved replica has another {name}: {known[name]!r}, not {value!r}",
-                "start without the saved state, or run the query that it was saved from",
+                "start without the saved state, or run the query that saved it",
             )

@@ -147,7 +147,7 @@ def test_a_run_without_java_says_what_to_install(tmp_path):
         check=False,
     )
     assert done.returncode == 3
-    assert "Spark needs Java 17 or later, and there is none" in done.stderr
+    assert "Spark needs Java 17 or later, but none is installed" in done.stderr
     assert "--runner local" in done.stderr
     assert not (tmp_path / "answers").exists()
 

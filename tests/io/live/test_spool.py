@@ -158,7 +158,7 @@ def test_a_tail_of_zeros_is_truncated_and_reported(tmp_path, caplog):
     [file] = tmp_path.glob("*.spool")
     file.write_bytes(file.read_bytes() + bytes(5_000))
     assert opened(tmp_path).next_number == 4
-    assert "its last 5000 bytes were not finished, and are cut off" in caplog.text
+    assert "its last 5000 bytes are incomplete, and are cut off" in caplog.text
 
 
 @examples(30)

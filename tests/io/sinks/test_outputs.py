@@ -184,7 +184,7 @@ def test_standard_output_gets_the_bytes_and_stays_open(output, capfdbinary):
 
 def test_a_standard_output_without_bytes_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    with pytest.raises(SinkError, match="standard output takes no bytes here"):
+    with pytest.raises(SinkError, match="standard output does not accept bytes here"):
         open_sink("jsonl", None, "SELECT")
 
 

@@ -67,7 +67,7 @@ def test_every_format_has_a_line_of_help():
     ("spec", "message", "hint"),
     [
         ("", "no source is named", "name a file"),
-        ("-", "has no name that tells its format", "jsonl, nquads, trig, turtle-files, csv, tsv"),
+        ("-", "has no name that shows its format", "jsonl, nquads, trig, turtle-files, csv, tsv"),
         ("missing.nq", "there is no such file", "check the path"),
         ("missing", "there is no such file", "check the path"),
         ("missing.nq?format=nquads", "there is no such file", "check the path"),
@@ -85,7 +85,7 @@ def test_every_format_has_a_line_of_help():
         ("ftp://example.org/a", "not read from ftp: addresses", "file:, http:, https:"),
         ("file://other.example/a.nq", "on another computer", "write file:///a.nq"),
         ("http://example.org/a.nq?room=7", "there is no option room", "ends in a question mark"),
-        ("http://example.org/a", "does not tell the format", "format=NAME"),
+        ("http://example.org/a", "does not show the format", "format=NAME"),
         ("http://[::1/a.nq", "it is not a URL", "check the address"),
         ("http://localhost:99999/a.nq", "it cannot be reached", ""),
         ("http://user:secret@localhost:1/a.nq", "user name or a password", "leave out"),

@@ -108,7 +108,7 @@ class GraphTimes:
         """Add a triple of the default graph; yield the elements that were waiting for it."""
         name = triple.subject
         if triple.predicate != GENERATED_AT or not isinstance(name, NamedNode | BlankNode):
-            reason = "it is in no graph, and not about the time of one"
+            reason = "it is in no graph, and does not state the time of one"
             yield DeadLetter(self._source, position, raw, reason)
         elif self._by != "iri":
             try:
@@ -172,7 +172,7 @@ class GraphTimes:
         return reason if self._by == "prov" else f"{reason}, and the name does not end in a time"
 
     def _unused(self, stated: _StatedTime) -> DeadLetter:
-        reason = "no graph of this name follows that could take its time from it"
+        reason = "no graph of this name follows"
         return DeadLetter(self._source, stated.position, stated.raw, reason)
 
     def _element(self, time: int, piece: Piece) -> Element:

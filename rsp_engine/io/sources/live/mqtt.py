@@ -188,7 +188,7 @@ def _message(packet: mqtt.MQTTMessage) -> Message:
 
 
 def client_name(folder: Path) -> str:
-    """Return the client id of a spool; it is created once and stored beside the messages."""
+    """Return the client id of a spool; it is created once and stored next to the messages."""
     path = folder / "client"
     if not path.exists():
         path.write_text(f"rsp-{uuid4().hex[:16]}", encoding="utf-8")

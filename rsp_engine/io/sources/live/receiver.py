@@ -171,7 +171,7 @@ class Inbox:
     def is_well(self) -> None:
         """Log the recovery, if a failure was logged."""
         if self._trouble is not None:
-            _LOG.warning("%s: it is back", self.name)
+            _LOG.warning("%s: connected again", self.name)
             self._trouble = None
 
     def report(self, trouble: str) -> None:

@@ -31,7 +31,7 @@ OPTIONS = {
     "format": "the syntax of messages: jsonl, or one of RDF",
     "time": "payload or arrival: where the time of an element comes from",
     "dedup": "id, content or none: how duplicates are recognised",
-    "idle": "how long without messages until other streams do not wait for it: 10s",
+    "idle": "how long without messages until other streams stop waiting for it: 10s",
     "ahead": "how far ahead of its arrival a time can be: 10m",
     "largest": "how many bytes a message may have",
     "room": "how many bytes of messages can wait on disk",

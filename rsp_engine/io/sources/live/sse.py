@@ -91,7 +91,7 @@ class SseLink:
         if response.status_code == requests.codes.no_content:
             return
         if response.status_code != requests.codes.ok:
-            reason = f"the server answers {response.status_code} {response.reason}".rstrip()
+            reason = f"the server returns status {response.status_code} {response.reason}".rstrip()
             if response.status_code in (401, 403):
                 reason += f" (check {self._address.variables}_TOKEN, or ..._USER and ..._PASSWORD)"
         elif kind != "text/event-stream":
@@ -120,7 +120,7 @@ class _Reader(threading.Thread):
             while chunk := self._response.raw.read1(_BLOCK):
                 for message in self._events.feed(chunk):
                     if not self._arrivals.put(message):
-                        return Away("nobody listens any more")
+                        return Away("the receiver has stopped")
         except urllib3.exceptions.ReadTimeoutError:
             return Away(f"the server has been silent for {SILENCE_S:g} s")
         except urllib3.exceptions.ProtocolError:

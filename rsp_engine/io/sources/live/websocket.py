@@ -79,7 +79,7 @@ class WebSocketLink:
                 ping_timeout=None,  # a pong is not read while the spool is full
             )
         except InvalidStatus as error:
-            reason = f"the server answers {error.response.status_code}"
+            reason = f"the server returns status {error.response.status_code}"
             if error.response.status_code in (401, 403):
                 reason += f" (check {self._address.variables}_TOKEN, or ..._USER and ..._PASSWORD)"
             raise Away(reason) from None
@@ -91,7 +91,7 @@ class WebSocketLink:
             reason = getattr(error, "strerror", None) or str(error)
             raise Away(f"the server cannot be reached: {reason}") from None
         except (InvalidHandshake, WebSocketException) as error:
-            raise Away(f"the server does not speak WebSocket here: {error}") from None
+            raise Away(f"the server does not accept WebSocket here: {error}") from None
 
 
 def _with_parameter(url: str, parameter: str, value: str) -> str:
