@@ -70,13 +70,13 @@ def test_a_run_ends_after_the_time_it_is_given(here):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--for", "1s"], "--for is about live streams"),
+        (["--for", "1s"], "--for needs a live stream"),
         (["--for", "soon"], "--for soon: it is not of the form"),
         (["--speed", "2"], "a live stream has its own speed"),
     ],
 )
 def test_what_does_not_fit_is_refused(here, arguments, said):
-    is_live = said != "--for is about live streams"
+    is_live = said != "--for needs a live stream"
     source = f"mqtt://127.0.0.1:{free_port()}/a" if is_live else "stream.nq"
     done = called("run", "hot.rspql", "--stream", f":s={source}", *arguments)
     assert done.exit_code == 2

@@ -246,7 +246,7 @@ COUNTED = "SELECT ?s (COUNT(*) AS ?n)"
         ("SELECT (COUNT(*) AS ?n)", PLAIN, "GROUP BY (?v + 1) ORDER BY ?n LIMIT 1", "expression"),
         (f"{COUNTED} (SUM(?v) AS ?m)", PLAIN, BY, "exactly one"),
         ("SELECT ?s", PLAIN, "GROUP BY ?s ORDER BY ?s LIMIT 1", "exactly one"),
-        ("SELECT ?s (SUM(?v + 1) AS ?n)", PLAIN, BY, "more than a var"),
+        ("SELECT ?s (SUM(?v + 1) AS ?n)", PLAIN, BY, "not a variable"),
         ("SELECT ?s (SAMPLE(?v) AS ?n)", PLAIN, BY, "SAMPLE"),
         ("SELECT DISTINCT ?s (COUNT(*) AS ?n)", PLAIN, BY, "DISTINCT"),
         ("SELECT ?s (COUNT(DISTINCT ?v) AS ?n)", "WINDOW :w { ?s ?p ?v }",

@@ -108,5 +108,5 @@ def test_a_feed_is_an_endpoint_that_has_nothing_to_ask():
 
 
 def test_a_nested_service_is_refused():
-    with pytest.raises(ServiceError, match="holds another SERVICE"):
+    with pytest.raises(ServiceError, match="contains another SERVICE"):
         ChangeFeed(replace(PATTERN, body="{ SERVICE <http://127.0.0.1:9/> { ?user ?p ?n } }"))

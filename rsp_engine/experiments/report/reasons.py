@@ -77,10 +77,10 @@ def _large_k(v: ClaimVerdict, point: Point, rival: str) -> str | None:
     if v.claim.needs == ("WSJ-LRU",):
         return None
     return (
-        "AT-TSM and AT-BSM fetch keys that rank high in the replica; one that ranks too low "
-        "by an old value is not fetched, and is missing. That costs little among the users with mn = 2, "
-        "about 6 in a window, who rank before all others. A larger answer has users with mn = 1 "
-        "as well, whom dfc alone orders. This is what section 6.6 observes."
+        "AT-TSM and AT-BSM fetch keys that rank high in the replica; one that ranks too low by an "
+        "old value is not fetched, and is missing. That costs little among the users with mn = 2, "
+        "about 6 in a window, who rank before all others. A larger answer has users with mn = 1 as "
+        "well, whom dfc alone orders. This is what section 6.6 observes."
     )
 
 
