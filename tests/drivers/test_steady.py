@@ -151,7 +151,7 @@ def test_a_checkpoint_that_cannot_be_written_is_told_and_tried_again(tmp_path, m
     assert (tmp_path / "answers.jsonl").read_text(encoding="utf-8") == "".join(expected)
     said = [record.getMessage() for record in caplog.records if record.name == "rsp"]
     assert len(said) == 1
-    assert "No space left on device; the run goes on" in said[0]
+    assert "No space left on device; the run continues" in said[0]
 
 
 def test_a_checkpoint_of_spark_is_not_taken_up(tmp_path):

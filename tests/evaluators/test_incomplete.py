@@ -253,7 +253,7 @@ LAST = "ORDER BY DESC(?score) LIMIT 3"
 @pytest.mark.parametrize(
     ("windows", "select", "where", "tail", "reason"),
     [
-        (W2, SUM, UNION, TAIL.replace("DESC", "ASC"), "smaller is better"),
+        (W2, SUM, UNION, TAIL.replace("DESC", "ASC"), "lower scores rank first"),
         (W2, SUM, UNION, TAIL.replace("DESC(?score)", "DESC(?score) ?o"), "more than one cond"),
         (W2, SUM, UNION, TAIL.replace("ORDER", "HAVING (SUM(?v) > 1) ORDER"), "HAVING removes"),
         (W2, SUM.replace("?o", "?k"), UNION, TAIL.replace("?o", "(STR(?o) AS ?k)"), "expression"),
@@ -262,7 +262,7 @@ LAST = "ORDER BY DESC(?score) LIMIT 3"
         (W2, "?o (SUM(?v) * COUNT(*) AS ?score)", UNION, TAIL, "one SUM or MAX"),
         (W2, "?o (-SUM(?v) AS ?score)", UNION, TAIL, "does not rise"),
         (W2, "?o (ABS(SUM(?v)) AS ?score)", UNION, TAIL, "not a weighted sum"),
-        (W2, SUM, UNION.replace(":q ?v", ":q ?x"), TAIL, "does not have ?v"),
+        (W2, SUM, UNION.replace(":q ?v", ":q ?x"), TAIL, "does not bind ?v"),
         (W2, SUM, f"{UNION} FILTER (?v > 1)", TAIL, "UNION of WINDOW blocks alone"),
         (W2, SUM, UNION.replace("?o :p ?v", "?o :p ?v ; :r ?x"), TAIL, "--match element"),
         (W2, SUM, UNION.replace("?o :p ?v", "?o :p+ ?v"), TAIL, "more than plain triple"),

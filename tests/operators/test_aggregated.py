@@ -250,7 +250,7 @@ COUNTED = "SELECT ?s (COUNT(*) AS ?n)"
         ("SELECT ?s (SAMPLE(?v) AS ?n)", PLAIN, BY, "SAMPLE"),
         ("SELECT DISTINCT ?s (COUNT(*) AS ?n)", PLAIN, BY, "DISTINCT"),
         ("SELECT ?s (COUNT(DISTINCT ?v) AS ?n)", "WINDOW :w { ?s ?p ?v }",
-         BY, r"differ in \?p only"),
+         BY, r"differ only in \?p"),
         (COUNTED, "WINDOW :w { ?s :p ?v ; :q ?u }", BY, "span panes"),
     ],
 )  # fmt: skip

@@ -138,7 +138,7 @@ def test_the_signal_needs_one_join_key(join):
 
 
 def test_a_property_that_is_no_iri_is_refused():
-    with pytest.raises(BindingError, match="> } # is no IRI"):
+    with pytest.raises(BindingError, match="> } # is not an IRI"):
         modified_pattern(PATTERN, "> } #")
 
 

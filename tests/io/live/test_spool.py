@@ -187,7 +187,7 @@ def test_what_is_not_needed_is_removed_but_for_how_it_is_known_again(tmp_path):
         inbox.put([Message(b"payload", id=f"m{number}")])
     spool.release(spool.end)
     assert [record.number for record in spool] == [20]
-    with pytest.raises(SourceError, match="is gone"):
+    with pytest.raises(SourceError, match="are gone"):
         list(read_split(tmp_path, Split(0, 10)))
     spool.close()
     again = Spool(tmp_path, room=1 << 30, file_bytes=1, deduplicator=Deduplicator("id"))
