@@ -285,7 +285,7 @@ def test_a_full_disk_is_reported_once_and_nothing_is_lost(tmp_path, caplog):
     log_lines = [record.getMessage() for record in caplog.records]
     assert len(log_lines) == 2
     assert "No space left on device; they wait" in log_lines[0]
-    assert log_lines[1] == "source: it is back"
+    assert log_lines[1] == "source: connected again"
     spool.close()
     assert len(list(opened(tmp_path))) == 2
 
