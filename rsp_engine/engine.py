@@ -48,13 +48,13 @@ from rsp_engine.grammar.iris import absolute
 from rsp_engine.io.sources.extent import extent_of
 from rsp_engine.io.sources.live.lifecycle import live_sources
 from rsp_engine.io.sources.live.source import LiveSource
-from rsp_engine.monitor.run_monitor import Counts, Started
+from rsp_engine.monitor.run_monitor import Counts, StartedRun
 from rsp_engine.plan.explain.text import explain, query_info
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import QueryPlan, plan
-from rsp_engine.plan.services import refuse_unasked
+from rsp_engine.plan.services import refuse_unused_services
 from rsp_engine.plan.shapes.incomplete import refuse_undeclared
-from rsp_engine.plan.unsupported import refuse_unread
+from rsp_engine.plan.unsupported import refuse_unused_graphs
 from rsp_engine.policies.registry import register as add_policy
 from rsp_engine.replica.endpoints.endpoint import Limits
 from rsp_engine.replica.store.estimator import DeclaredIntervals, LearnedIntervals
@@ -604,10 +604,10 @@ class Engine:
         steps: list[Step],
         driver: LocalDriver | SparkDriver | MicroBatchDriver,
         sources: Mapping[str, Sequence[ElementSource]],
-    ) -> Started:
+    ) -> StartedRun:
         """Return what a monitor needs to know about a run."""
         opened = [source for bound in sources.values() for source in bound]
-        return Started(
+        return StartedRun(
             [query_info(planned) for planned in self._plans],
             steps,
             driver,
@@ -640,6 +640,6 @@ class Engine:
         plans = [planned.physical for planned in self._plans]
         check_bound_streams(plans, self._sources)
         services = (service for physical in plans for service in physical.services)
-        refuse_unasked(self._options.bound_services, services)
-        refuse_unread(self._options, (planned.query for planned in self._plans))
+        refuse_unused_services(self._options.bound_services, services)
+        refuse_unused_graphs(self._options, (planned.query for planned in self._plans))
         refuse_undeclared(self._options, (physical.operator for physical in plans))

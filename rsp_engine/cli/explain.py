@@ -113,7 +113,7 @@ def explain_file(
         from rsp_engine.plan.explain.text import explain, explain_json
         from rsp_engine.plan.options import QueryOptions
         from rsp_engine.plan.planner import plan
-        from rsp_engine.plan.services import refuse_unasked
+        from rsp_engine.plan.services import refuse_unused_services
         from rsp_engine.plan.shapes.incomplete import refuse_undeclared
 
         [file, *_] = configured_queries(context, [file] if file else None, config)
@@ -142,7 +142,7 @@ def explain_file(
             max_instances=max_instances,
         )
         planned = plan(query, text, file, options)
-        refuse_unasked(options.bound_services, planned.physical.services)
+        refuse_unused_services(options.bound_services, planned.physical.services)
         refuse_undeclared(options, [planned.physical.operator])
         for warning in planned.warnings:
             typer.echo(render(warning, text, file, "warning"), err=True)

@@ -31,7 +31,7 @@ from rich.table import Table
 from rsp_engine.errors import RspError, SourceError
 from rsp_engine.experiments.datasets.recording import RecordedReplay, read_recording, recorded_rows
 from rsp_engine.experiments.simulated_replica import CandidateList, SimulatedReplica, variant
-from rsp_engine.operators.scoring.ranking_measures import Cumulated, Measures, measure
+from rsp_engine.operators.scoring.ranking_measures import CumulatedMeasures, Measures, measure
 from rsp_engine.policies import POLICIES
 from rsp_engine.replica.store.estimator import LearnedIntervals
 
@@ -149,7 +149,7 @@ class Total:
 
 def total(outcomes: Iterable[ReplayOutcome]) -> Total:
     """Return the sums over the windows of a run."""
-    sums, fetched, true_windows = Cumulated(), 0, 0
+    sums, fetched, true_windows = CumulatedMeasures(), 0, 0
     for one in outcomes:
         sums = sums.add(one.measures)
         fetched += one.fetched

@@ -148,7 +148,7 @@ class SimulatedReplica:
         self._note(keys[~changed], changed[~changed], now)
         self._facts.doubt(keys[changed], now)
         if self.learner is not None:
-            self.learner.told(keys, changed)
+            self.learner.observe_signal(keys, changed)
         return ~changed
 
     def _fetch(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rsp_engine.operators.windows.element_solutions import ElementBlock
     from rsp_engine.plan.options import QueryOptions
 
-__all__ = ["graph_path", "refuse_unread", "refused_by_oxigraph", "unsupported_features"]
+__all__ = ["graph_path", "refuse_unused_graphs", "refused_by_oxigraph", "unsupported_features"]
 
 _CASTS = {
     XSD + name
@@ -118,7 +118,7 @@ def refused_by_oxigraph(config: SparqlConfig, blocks: Iterable[ElementBlock] = (
     """Return why Oxigraph rejects a query, by evaluating it over an empty store; None if not."""
     clauses = config.clauses if isinstance(config, ServiceConfig) else ()
     configs = [config, *(clause.keys for clause in clauses if clause.keys is not None)]
-    configs += (block.asked.alone for block in blocks)
+    configs += (block.store_query.alone for block in blocks)
     try:
         for each in configs:
             SparqlQuery(each).ask(ox.Store(), now=0)
@@ -152,7 +152,7 @@ def graph_path(iri: str, options: QueryOptions) -> Path | None:
     return options.folder / unquote(parts.path) if parts.scheme == "file" else None
 
 
-def refuse_unread(options: QueryOptions, queries: Iterable[tree.QueryUnit]) -> None:
+def refuse_unused_graphs(options: QueryOptions, queries: Iterable[tree.QueryUnit]) -> None:
     """Raise if a graph is bound to a file and no query reads it."""
     clauses = (clause for query in queries for clause in query.form.dataset)
     read = {c.graph.value for c in clauses if isinstance(c, tree.From | tree.FromNamed)}

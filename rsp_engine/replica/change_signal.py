@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rsp_engine.model.arrays import Booleans, Integers
-    from rsp_engine.replica.endpoints.endpoint import Endpoint, Fetched, Limits
+    from rsp_engine.replica.endpoints.endpoint import Endpoint, FetchResult, Limits
     from rsp_engine.replica.pattern import RemoteSolution
     from rsp_engine.replica.store.keys import Keys
 
@@ -88,11 +88,11 @@ class ChangeSignal:
         self._received: dict[int, str] = {}
         self._blocks = RowBlocks()
 
-    def snapshot(self, now: int) -> Fetched:
+    def snapshot(self, now: int) -> FetchResult:
         """Return the stamps of all keys. Call it before the snapshot of the values."""
         return self._endpoint.snapshot(UNLIMITED, now)
 
-    def load(self, snapshot: Fetched) -> None:
+    def load(self, snapshot: FetchResult) -> None:
         """Record the stamps of a snapshot for the keys that it loaded."""
         self._receive(snapshot)
         self.record_fetched(self._received)
@@ -108,7 +108,7 @@ class ChangeSignal:
             is_covered, np.array(differ, dtype=bool) & is_covered, fetched.requests, fetched.faults
         )
 
-    def _receive(self, fetched: Fetched) -> None:
+    def _receive(self, fetched: FetchResult) -> None:
         stamps = ((key, _stamp(solutions)) for key, solutions in fetched.answers.items())
         self._received = {
             self._keys.number(key): stamp for key, stamp in stamps if stamp and key in self._keys

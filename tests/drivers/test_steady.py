@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rsp_engine.engine import Engine
-    from rsp_engine.replica.endpoints.endpoint import Fetched
+    from rsp_engine.replica.endpoints.endpoint import FetchResult
     from rsp_engine.replica.pattern import Key
 
 
@@ -123,7 +123,7 @@ def test_a_replay_that_breaks_off_asks_nothing_twice_either(tmp_path, monkeypatc
     asked: list[object] = []
     told = Restless._told
 
-    def noting(self: Restless, keys: Iterable[Key], now: int) -> Fetched:
+    def noting(self: Restless, keys: Iterable[Key], now: int) -> FetchResult:
         keys = list(keys)
         asked.append((self._variable, now, keys))
         return told(self, keys, now)
@@ -169,7 +169,7 @@ def test_commits_come_by_time_also_within_a_long_batch(tmp_path, monkeypatch):
     told, written = Restless._told, Checkpoint.write_state
     commits: list[int] = []
 
-    def slow(self: Restless, keys: Iterable[Key], now: int) -> Fetched:
+    def slow(self: Restless, keys: Iterable[Key], now: int) -> FetchResult:
         time.sleep(0.01)
         return told(self, keys, now)
 

@@ -19,7 +19,7 @@ from rsp_engine.io.sources.memory import MemorySource
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from rsp_engine.policies.registry import POLICIES
-from rsp_engine.replica.endpoints.endpoint import Fetched, Limits
+from rsp_engine.replica.endpoints.endpoint import FetchResult, Limits
 from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from tests.replica.servers import OxigraphServer
 
@@ -68,13 +68,13 @@ class Told:
         self._source = source
         [self._name] = pattern.variables
 
-    def fetch(self, keys: Any, limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Any, limits: Limits, now: int) -> FetchResult:
         self._source.asked.append((self._name, len(keys), limits))
-        return Fetched({key: self._told(key, now) for key in keys}, 1)
+        return FetchResult({key: self._told(key, now) for key in keys}, 1)
 
-    def snapshot(self, _limits: Limits, now: int) -> Fetched:
+    def snapshot(self, _limits: Limits, now: int) -> FetchResult:
         keys = [(ox.NamedNode(EX + user),) for user in USERS]
-        return Fetched({key: self._told(key, now) for key in keys}, 1)
+        return FetchResult({key: self._told(key, now) for key in keys}, 1)
 
     def _told(self, key: Any, now: int) -> Any:
         asked = self._source.value if self._name == "f" else self._source.stamp

@@ -12,7 +12,7 @@ from rsp_engine.grammar import check
 from rsp_engine.plan.explain.text import explain, explain_json
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import QueryPlan, plan
-from rsp_engine.plan.services import refuse_unasked
+from rsp_engine.plan.services import refuse_unused_services
 from rsp_engine.replica.endpoints.endpoint import Limits
 from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from rsp_engine.replica.sparql_client.request_text import batch_of, whole_text
@@ -127,9 +127,9 @@ def test_a_policy_that_does_not_exist_is_refused_whatever_the_query():
 
 def test_a_service_that_no_query_asks_is_refused():
     made = planned(JOINED)
-    refuse_unasked([SERVICE], made.physical.services)
+    refuse_unused_services([SERVICE], made.physical.services)
     with pytest.raises(BindingError, match=f"no query calls service <{OTHER}>"):
-        refuse_unasked([SERVICE, OTHER], made.physical.services)
+        refuse_unused_services([SERVICE, OTHER], made.physical.services)
 
 
 def test_text_and_json_explain_a_clause():

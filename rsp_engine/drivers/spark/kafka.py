@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rsp_engine.drivers.spark.session import start_session
 from rsp_engine.errors import SourceError
-from rsp_engine.io.sources.live.receiver import Away
+from rsp_engine.io.sources.live.receiver import SenderUnreachable
 from rsp_engine.io.sources.live.records import Message
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class KafkaLink:
                 inbox.pause(_POLL_S)
             if not inbox.is_closed:
                 lines = str(query.exception() or "it reports no cause").strip().splitlines()
-                raise Away(f"Spark no longer reads the topic: {lines[0]}")
+                raise SenderUnreachable(f"Spark no longer reads the topic: {lines[0]}")
         finally:
             query.stop()
 

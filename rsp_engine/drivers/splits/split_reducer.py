@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.splits import SplitPart
     from rsp_engine.model.arrays import Booleans, Integers
     from rsp_engine.model.windows import TimeFrame
-    from rsp_engine.operators.sparql.pane_matcher import Matched
+    from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 
 __all__ = ["ReducedSplit", "SplitReducer"]
 
@@ -240,7 +240,7 @@ class _Content:
 
 def _content_pack(
     pushdown: Pushdown,
-    reduce: Callable[[_Content], Sequence[Triple] | Matched],
+    reduce: Callable[[_Content], Sequence[Triple] | PaneSolutions],
     elements: _Elements,
     starts: Integers,
     times: Integers,
@@ -256,7 +256,7 @@ def _content_pack(
 
 def _reduction(
     wanted: MatchedSolutions | DescribedElements | None,
-) -> Callable[[_Content], Sequence[Triple] | Matched]:
+) -> Callable[[_Content], Sequence[Triple] | PaneSolutions]:
     """Return the function that reduces the elements of a pane to what a pushdown needs."""
     if wanted is None:
         return _Content.distinct
@@ -270,7 +270,7 @@ def _reduction(
         return describe
     matcher, keep = wanted.matcher(), wanted.keep
 
-    def match(content: _Content) -> Matched:
+    def match(content: _Content) -> PaneSolutions:
         matched = matcher.match(content.triples(), content.times(), 0, content.sizes())
         return keep.keep(matched)
 

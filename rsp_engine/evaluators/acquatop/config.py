@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats
     from rsp_engine.operators.aggregates.groups import Grouping
     from rsp_engine.operators.scoring.monotonicity import Proof
-    from rsp_engine.operators.sparql.pane_matcher import Matching
+    from rsp_engine.operators.sparql.pane_matcher import MatcherConfig
 
 __all__ = ["AcquaTopConfig", "ArrivalRule"]
 
@@ -34,7 +34,7 @@ class AcquaTopConfig(SparqlConfig):
 
     tag: ClassVar[str] = "Joined"
 
-    matching: Matching | None = None
+    matching: MatcherConfig | None = None
     projected: SparqlConfig | None = None
     grouping: Grouping | None = None
     key: tuple[int, ...] = ()

@@ -126,7 +126,7 @@ class AcquaTopEvaluator:
     def restore(self, state: StateData) -> None:
         """Restore a saved state. The replica must be restored before."""
         self._scores.restore(state["scores"])
-        self._values.renew(self._refresh.replica.held())
+        self._values.renew(self._refresh.replica.known_keys())
         self._objects.restore(state["objects"])
         self.may_give_blank_nodes = state["may_give_blank_nodes"]
         judged = state["judged"]

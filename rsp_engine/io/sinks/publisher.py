@@ -18,7 +18,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from rsp_engine.errors import DriverError, SourceError
 from rsp_engine.io.sources.live.address import address_of
 from rsp_engine.io.sources.live.mqtt import open_connection, refusal, set_credentials
-from rsp_engine.io.sources.live.receiver import Away
+from rsp_engine.io.sources.live.receiver import SenderUnreachable
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -56,7 +56,7 @@ class Publisher:
     def __enter__(self) -> Self:
         try:
             open_connection(self._client, self._address, self._version, is_kept=False)
-        except Away as away:
+        except SenderUnreachable as away:
             raise DriverError(f"{self._address.name}: {away}", "check the address") from None
         self._client.loop_start()
         if not self._is_connected.wait(_CONNECT_S) or self._failure is not None:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from rsp_engine.model.state import StateData
     from rsp_engine.model.streams import Lane
     from rsp_engine.model.windows import CountFrame
-    from rsp_engine.operators.sparql.pane_matcher import Matched, Matcher
-    from rsp_engine.operators.windows.element_solutions import Describing
+    from rsp_engine.operators.sparql.pane_matcher import Matcher, PaneSolutions
+    from rsp_engine.operators.windows.element_solutions import SolutionDescriber
 
     _Waiting = tuple[int, str, int, Sequence[Triple]]
     """An element that others may still precede: timestamp, text and number, and its triples."""
@@ -171,7 +171,7 @@ class DescribedCountScan(CountScan):
     """The scan of a window over elements whose content is the solutions of each, as triples."""
 
     def __init__(
-        self, frame: CountFrame, describing: Describing, *, closes_partial: bool = True
+        self, frame: CountFrame, describing: SolutionDescriber, *, closes_partial: bool = True
     ) -> None:
         super().__init__(frame, closes_partial=closes_partial)
         self._describing = describing
@@ -220,7 +220,7 @@ class CountedScan(CountScan):
         self._edges: dict[int, int] = {}
         self._panes: deque[_CountedPane] = deque()
 
-    def fresh(self, matcher: Matcher, now: int) -> Iterator[tuple[Pane, Matched]]:
+    def fresh(self, matcher: Matcher, now: int) -> Iterator[tuple[Pane, PaneSolutions]]:
         """Yield the solutions of the panes whose first window is the last closed one.
 
         The time of a solution is the number of its item. The triples of the panes are dropped.

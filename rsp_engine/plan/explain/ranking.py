@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
     from rsp_engine.operators.aggregates.groups import Grouping
     from rsp_engine.operators.pairs.shared_skyband import PairShape
-    from rsp_engine.operators.sparql.pane_matcher import Matching
+    from rsp_engine.operators.sparql.pane_matcher import MatcherConfig
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
 
 __all__ = ["RankingExplanation", "explain_order", "explain_ranking"]
@@ -118,7 +118,7 @@ def _pairs(config: PairsConfig, shape: PairShape) -> RankingExplanation:
 
 
 def _acquatop(
-    config: AcquaTopConfig, matching: Matching, physical: PhysicalPlan
+    config: AcquaTopConfig, matching: MatcherConfig, physical: PhysicalPlan
 ) -> RankingExplanation:
     [service] = physical.services
     facts = {
@@ -143,7 +143,7 @@ def _acquatop(
     return RankingExplanation("Topk+N", f"{best}, and the next {config.n}", facts)
 
 
-def _object(config: AcquaTopConfig, matching: Matching) -> str:
+def _object(config: AcquaTopConfig, matching: MatcherConfig) -> str:
     key = " ".join(f"?{matching.names[place]}" for place in config.key)
     if config.grouping is not None:
         return f"{_group(config.grouping, matching)}, joined by {key}"
@@ -156,16 +156,16 @@ def _partials(grouping: Grouping) -> str:
     return f"pane partials ({grouping.function.upper()})"
 
 
-def _group(grouping: Grouping, matching: Matching) -> str:
+def _group(grouping: Grouping, matching: MatcherConfig) -> str:
     keys = " ".join(f"?{matching.names[place]}" for place in grouping.keys)
     return f"the solutions with the same {keys}; a repeated solution counts once"
 
 
-def _names(matching: Matching) -> str:
+def _names(matching: MatcherConfig) -> str:
     return " ".join(f"?{name}" for name in matching.names)
 
 
-def _match(matching: Matching) -> str:
+def _match(matching: MatcherConfig) -> str:
     if matching.is_plain:
         return "triple by triple"
     if len(matching.patterns) > 1:

@@ -32,7 +32,7 @@ from rsp_engine.operators.scoring.scoring_function import (
     Variable,
 )
 from rsp_engine.operators.scoring.term_scores import number
-from rsp_engine.operators.sparql.pane_matcher import Matching
+from rsp_engine.operators.sparql.pane_matcher import MatcherConfig
 from rsp_engine.plan.scoring import scoring_of
 from rsp_engine.plan.shapes.topk import (
     StreamSide,
@@ -421,7 +421,7 @@ def _attribute(
         tree.SelectAs(tree.Var(name), tree.Var(free_variable(query, "number"))),
     )
     where, functions, side = tree.GroupPattern((block.clause,)), options.functions, block.side
-    matching = Matching(
+    matching = MatcherConfig(
         side.window.value,
         names,
         side.patterns,

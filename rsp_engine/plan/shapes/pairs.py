@@ -26,7 +26,7 @@ from rsp_engine.operators.scoring.scoring_function import (
     over_parts,
     variables,
 )
-from rsp_engine.operators.sparql.pane_matcher import Matching
+from rsp_engine.operators.sparql.pane_matcher import MatcherConfig
 from rsp_engine.plan.arrivals import ties
 from rsp_engine.plan.monotone import scoring_text
 from rsp_engine.plan.scoring import scoring_of
@@ -289,7 +289,7 @@ def _matching(
     pattern: PairPattern,
     filters: tuple[tree.Expression, ...],
     options: QueryOptions,
-) -> Matching:
+) -> MatcherConfig:
     """Return how to match objects, in names that are equal for equivalent queries."""
     names = {name: f"x{place}" for place, name in enumerate(pattern.first)}
     triples: Any = tuple(tuple(with_names(term, names) for term in t) for t in pattern.triples)
@@ -305,7 +305,7 @@ def _matching(
     plain = replace(query, prologue=(), register=None)
     functions = options.functions if filters else {}
     items: tuple[tree.Var | tree.SelectAs, ...] = (*map(tree.Var, side.names), number)
-    return Matching(
+    return MatcherConfig(
         side.window.value,
         side.names,
         side.patterns,

@@ -21,7 +21,7 @@ from rsp_engine.grammar.scope import is_grouped
 from rsp_engine.grammar.triples import plain_terms
 from rsp_engine.operators.scoring.scoring_function import variables
 from rsp_engine.operators.sparql.one_pattern import OnePattern
-from rsp_engine.operators.sparql.pane_matcher import Matching
+from rsp_engine.operators.sparql.pane_matcher import MatcherConfig
 from rsp_engine.operators.sparql.projector import OBJECTS, variable_iri
 from rsp_engine.plan.scoring import scoring_of
 from rsp_engine.plan.shapes.pair_pattern import objects_of
@@ -247,7 +247,7 @@ def order_expression(select: tree.SelectForm) -> tree.Expression:
 
 def matching_of(
     query: tree.QueryUnit, side: StreamSide, number: tree.Expression, functions: Functions
-) -> Matching:
+) -> MatcherConfig:
     """Return how to match the solutions of a pane, and to compute a number for each of them."""
     select = query.form
     assert isinstance(select, tree.SelectForm), "only a SELECT ranks"  # noqa: S101
@@ -256,7 +256,7 @@ def matching_of(
     scored = scoring_of(number, functions)
     if scored is not None and not set(variables(scored)) <= set(side.names):
         scored = None  # Oxigraph handles an unbound variable
-    return Matching(
+    return MatcherConfig(
         side.window.value,
         side.names,
         side.patterns,

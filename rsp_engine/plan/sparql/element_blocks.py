@@ -237,7 +237,7 @@ class _Rewriting:
     def by_window(self) -> ElementBlocks:
         grouped: dict[str, tuple[ElementBlock, ...]] = {}
         for block in self.blocks.values():
-            grouped[block.asked.window] = (*grouped.get(block.asked.window, ()), block)
+            grouped[block.store_query.window] = (*grouped.get(block.store_query.window, ()), block)
         return grouped
 
     def window(self, window: tree.WindowPattern) -> tree.Node:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.live.deduplicator import Deduplicator
-from rsp_engine.io.sources.live.receiver import Closed, Inbox
+from rsp_engine.io.sources.live.receiver import Inbox, InboxClosed
 from rsp_engine.io.sources.live.records import Message, SpoolRecord, record_bytes, records_in
 from rsp_engine.io.sources.live.spool import Spool, read_split
 from rsp_engine.io.sources.splits import Split
@@ -294,7 +294,7 @@ def test_who_waits_for_room_is_let_go_when_the_run_ends(tmp_path):
     inbox = Inbox("source", Spool(tmp_path, room=1), Deduplicator("none"))
     inbox.put([Message(b"x")])
     threading.Timer(0.3, inbox.close).start()
-    with pytest.raises(Closed):
+    with pytest.raises(InboxClosed):
         inbox.put([Message(b"y")])
 
 

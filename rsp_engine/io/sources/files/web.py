@@ -13,7 +13,7 @@ import requests
 import urllib3
 
 from rsp_engine.errors import SourceError
-from rsp_engine.io.sources.inputs import Broken, chunks_of, unzipped
+from rsp_engine.io.sources.inputs import InputBroken, chunks_of, unzipped
 from rsp_engine.monitor.redaction import without_secrets
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ class WebInput:
                 yield from unzipped(chunks_of(response.raw.read1))
         except urllib3.exceptions.ReadTimeoutError:
             reason = f"the server has been silent for {SILENCE_SECONDS:g} s"
-            raise Broken(reason) from None
+            raise InputBroken(reason) from None
         except (OSError, urllib3.exceptions.HTTPError) as error:
-            raise Broken(f"the connection broke: {_reason(error)}") from None
+            raise InputBroken(f"the connection broke: {_reason(error)}") from None
 
 
 def _request(url: str) -> requests.Response:

@@ -18,7 +18,7 @@ from rsp_engine.model.durations import parse_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rsp_engine.io.sources.live.deduplicator import By
+    from rsp_engine.io.sources.live.deduplicator import DuplicateRule
     from rsp_engine.io.sources.live.payloads import TimeFrom
     from rsp_engine.io.sources.live.receiver import Link
     from rsp_engine.io.sources.spec import Spec
@@ -166,7 +166,7 @@ def open_live(spec: Spec) -> LiveSource:
     ahead = _duration(spec, "ahead", "10m")
     payloads = Payloads(spec.name, _NAMES.get(name, name), time, ahead)
     settings = Settings(
-        cast("By", spec.choice("dedup", ("id", "content", "none"))),
+        cast("DuplicateRule", spec.choice("dedup", ("id", "content", "none"))),
         _duration(spec, "idle", "10s"),
         _bytes(spec, "largest", scheme.largest),
         _bytes(spec, "room", ROOM),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rsp_engine.io.sources.live.deduplicator import By
+    from rsp_engine.io.sources.live.deduplicator import DuplicateRule
     from rsp_engine.io.sources.live.payloads import Payloads
     from rsp_engine.io.sources.live.receiver import Link
     from rsp_engine.io.sources.source import BlankNodeScope
@@ -33,7 +33,7 @@ _SPLIT_BYTES = 1 << 20
 class Settings(NamedTuple):
     """The options of receiving messages."""
 
-    dedup: By = "id"
+    dedup: DuplicateRule = "id"
     idle: int = 10_000
     """Idle timeout in milliseconds, after which the source no longer holds back the watermark."""
     largest: int = LARGEST_MESSAGE
