@@ -297,7 +297,7 @@ def test_rsp_run_asks_a_real_server(tmp_path, flags):
     [
         (":other=dct:modified", "that service is not bound"),
         (":BKG", "is not of the form IRI=VALUE"),
-        (":BKG=not an iri", "not an iri is no IRI"),
+        (":BKG=not an iri", "not an iri is not an IRI"),
     ],
 )
 @pytest.mark.parametrize("word", ["run", "explain"])

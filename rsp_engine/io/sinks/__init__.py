@@ -151,7 +151,7 @@ def open_sink(
     >>> open_sink("csv", "answers.csv", "CONSTRUCT")
     Traceback (most recent call last):
     rsp_engine.errors.SinkError: csv cannot hold the graphs that a CONSTRUCT answers
-      hint: take nquads or jsonl
+      hint: use nquads or jsonl
     """
     if format not in FORMATS:
         raise SinkError(f"there is no format `{format}`", f"the formats are {', '.join(FORMATS)}")
