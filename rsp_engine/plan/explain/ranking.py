@@ -194,16 +194,18 @@ def explain_order(config: SparqlConfig) -> str | None:
         return None
     match config:
         case TopkConfig(ranker=ranker):
-            by = f"{ranker} ranks values that float64 orders alike, MinTopk ranks other terms"
+            by = f"{ranker} ranks numbers whose order float64 preserves, MinTopk other terms"
             return f"{_TERMS}: {by}; ties by {_SOLUTION}"
         case AcquaTopConfig(grouping=None):
-            by = "numbers that float64 orders alike are ranked as float64, others by their terms"
+            by = "numbers whose order float64 preserves are ranked as such, others by their terms"
             return f"{_TERMS}: {by}; ties by {_SOLUTION}"
         case GroupTopkConfig() | AcquaTopConfig():
-            by = "sums are exact, and values that float64 may order differently are ranked as terms"
+            by = "sums are exact, and values whose order float64 may change are ranked as terms"
             return f"{_TERMS}: {by}; ties by {_GROUP}"
         case PairsConfig():
-            by = "scores are float64 where it orders alike, otherwise Oxigraph sorts the window"
+            by = (
+                "scores are float64 if it preserves this order, otherwise Oxigraph sorts the window"
+            )
             return f"{_TERMS}: {by}; ties by {_PAIR}"
         case IncompleteConfig():
             by = "float64 finds the best objects, and Oxigraph sorts them by their terms"
