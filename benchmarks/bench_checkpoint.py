@@ -33,7 +33,7 @@ from rsp_engine import Engine
 from rsp_engine.drivers import local
 from rsp_engine.drivers.checkpoint.commits import Commits
 from rsp_engine.drivers.checkpoint.state_log import StateLog
-from rsp_engine.replica.endpoints.endpoint import Fetched
+from rsp_engine.replica.endpoints.endpoint import FetchResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -68,15 +68,15 @@ class Far:
     def __init__(self, pattern: RemotePattern) -> None:
         [self._variable] = pattern.variables
 
-    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> FetchResult:
         return self._answer(keys, now)
 
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
         return self._answer(((NamedNode(f"{EX}{n}"),) for n in range(self.count)), now)
 
-    def _answer(self, keys: Iterable[Key], now: int) -> Fetched:
+    def _answer(self, keys: Iterable[Key], now: int) -> FetchResult:
         value = Literal(now // 10_000 % 7)
-        return Fetched({key: ({self._variable: value},) for key in keys}, 1)
+        return FetchResult({key: ({self._variable: value},) for key in keys}, 1)
 
     def close(self) -> None:
         pass

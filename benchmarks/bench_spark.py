@@ -25,7 +25,7 @@ from rsp_engine.drivers.spark.split_source import NextBatch
 from rsp_engine.engine import Engine
 from rsp_engine.io.sources import open_source
 from rsp_engine.io.sources.splits import Splittable
-from rsp_engine.replica.endpoints.endpoint import Fetched
+from rsp_engine.replica.endpoints.endpoint import FetchResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -62,12 +62,12 @@ class Remote:
     def __init__(self, pattern: RemotePattern) -> None:
         [self._variable] = pattern.variables
 
-    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> FetchResult:
         """Answer for some keys."""
         values = {key: ({self._variable: Literal((hash(key) + now) % 1_000_000)},) for key in keys}
-        return Fetched(values, 1)
+        return FetchResult(values, 1)
 
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
         """Answer for all."""
         return self.fetch([(NamedNode(f"{EX}u{n}"),) for n in range(SUBJECTS)], limits, now)
 

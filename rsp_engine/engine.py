@@ -47,15 +47,15 @@ from rsp_engine.io.sources.extent import extent_of
 from rsp_engine.io.sources.live.lifecycle import live_sources
 from rsp_engine.io.sources.live.source import LiveSource
 from rsp_engine.model.option import described, milliseconds, takes_options
-from rsp_engine.monitor.run_monitor import Counts, Started
+from rsp_engine.monitor.run_monitor import Counts, StartedRun
 from rsp_engine.operators.pairs.shared_skyband import Skybands
 from rsp_engine.options import EngineOptions, RankingOptions, ServiceOptions, WindowOptions
 from rsp_engine.plan.explain.text import explain, query_info
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import QueryPlan, plan
-from rsp_engine.plan.services import refuse_unasked
+from rsp_engine.plan.services import refuse_unused_services
 from rsp_engine.plan.shapes.incomplete import refuse_undeclared
-from rsp_engine.plan.unsupported import refuse_unread
+from rsp_engine.plan.unsupported import refuse_unused_graphs
 from rsp_engine.policies.registry import register as add_policy
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Engine:
         """
         definitions = {n: known for n, known in self._options.definitions.items() if n != name}
         if self._options.definitions.get(name) not in (None, USUAL.get(name)):
-            raise BindingError(f"{name} is defined already", "take another name")
+            raise BindingError(f"{name} is defined already", "choose another name")
         functions = {**self._options.functions, name: as_sparql(call)}
         declared = dict(self._options.monotone)
         if monotone is not None:
@@ -190,7 +190,7 @@ class Engine:
         known = self._known_prefixes() if prefixes is None else prefixes
         definitions = defined([text], known, self._options.definitions)
         if both := definitions.keys() & self._options.functions.keys():
-            raise BindingError(f"{min(both)} is registered already", "take another name")
+            raise BindingError(f"{min(both)} is registered already", "choose another name")
         self._options = replace(self._options, definitions=definitions)
 
     def graph(self, iri: str, path: str | Path) -> None:
@@ -330,11 +330,11 @@ class Engine:
 
     def _snapshot(self, name: str, k: int | None, size: int | None) -> Solutions | Graph:
         if name not in self._steps:
-            raise BindingError(f"{name} has no snapshots yet", "ask while the engine runs")
+            raise BindingError(f"{name} has no snapshots yet", "call this while the engine runs")
         return self._steps[name].now(k, size)
 
     def register_file(self, path: str) -> Query:
-        """Register the query of a file; relative IRIs in FROM are looked up beside it.
+        """Register the query of a file; relative IRIs in FROM are files next to it.
 
         Args:
             path: An RSP-QL file, at most 2 MB, in UTF-8; `-` is the standard input.
@@ -555,10 +555,10 @@ class Engine:
         steps: list[Step],
         driver: LocalDriver | SparkDriver,
         sources: Mapping[str, Sequence[ElementSource]],
-    ) -> Started:
+    ) -> StartedRun:
         """Return what a monitor needs to know about a run."""
         opened = [source for bound in sources.values() for source in bound]
-        return Started(
+        return StartedRun(
             [query_info(planned) for planned in self._plans],
             steps,
             driver,
@@ -595,8 +595,8 @@ class Engine:
         if sources:
             check_bound_streams(plans, self._sources)
         services = (service for physical in plans for service in physical.services)
-        refuse_unasked(self._options.bound_services, services)
-        refuse_unread(self._options, (planned.query for planned in self._plans))
+        refuse_unused_services(self._options.bound_services, services)
+        refuse_unused_graphs(self._options, (planned.query for planned in self._plans))
         refuse_undeclared(self._options, (physical.operator for physical in plans))
 
 

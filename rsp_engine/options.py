@@ -37,7 +37,7 @@ ReportKind = Literal["nonempty", "every"]
 """The windows that are evaluated: those with content, or all."""
 
 MatchRule = Literal["window", "element"]
-"""The scope in which a WINDOW block is matched: the whole window, or each element by itself."""
+"""The scope in which a WINDOW block is matched: the whole window, or each element separately."""
 
 ArrivalRule = Literal["latest", "all"]
 """The arrivals of a join key that count within a window."""

@@ -36,12 +36,12 @@ def bound_once(
     Traceback (most recent call last):
     ...
     rsp_engine.errors.BindingError: --graph binds <http://e/g> twice
-      hint: leave one of them out
+      hint: remove one of them
     """
     bound: dict[str, str] = {}
     for iri, value in bindings(texts, known, prefixes, flag):
         if iri in bound:
-            raise BindingError(f"{flag} binds <{iri}> twice", "leave one of them out")
+            raise BindingError(f"{flag} binds <{iri}> twice", "remove one of them")
         bound[iri] = value
     return list(bound.items())
 
@@ -58,7 +58,7 @@ def _binding(
     if not equals or not name or not value:
         hint = f"name it as the query does: {flag} :name={value or name or 'VALUE'}"
         if equals and name:
-            hint = f"say what it is: {flag} {name}=VALUE"
+            hint = f"give its value: {flag} {name}=VALUE"
         raise BindingError(f"{flag} {text} is not of the form IRI=VALUE", hint)
     return full_iri(name, prefixes) or name, value
 
@@ -97,6 +97,6 @@ def _range(stream: str, text: str) -> tuple[float, float]:
         low, high = map(float, text.split(","))
     except ValueError:
         raise BindingError(
-            f"--range {stream}={text}: this is no range", "say LOW,HIGH: 0,250"
+            f"--range {stream}={text}: this is not a range", "write LOW,HIGH, such as 0,250"
         ) from None
     return low, high

@@ -214,8 +214,8 @@ def refuse_writing_elsewhere(context: typer.Context) -> None:
         if not isinstance(value, str) or value == "-":
             continue
         if (target := _outside(folder, Path(value))) is not None:
-            message = f"{USUAL}: {key} = {value!r} would write to {target}, outside of its folder"
-            hint = f"say so yourself: --{key} {value}, or --config {USUAL}"
+            message = f"{USUAL}: {key} = {value!r} would write to {target}, outside its folder"
+            hint = f"allow it explicitly: --{key} {value}, or --config {USUAL}"
             raise BindingError(message, hint)
 
 

@@ -49,7 +49,7 @@ class Check:
 def doctor(
     service: Annotated[
         list[str] | None,
-        typer.Option(metavar="IRI=URL", help="An endpoint to probe, beside those of rsp.toml."),
+        typer.Option(metavar="IRI=URL", help="An endpoint to probe, as well as those of rsp.toml."),
     ] = None,
     output: Annotated[
         OutputFormat, typer.Option("--format", help="text for people, json for programs.")
@@ -109,7 +109,7 @@ def _memory() -> Check:
         return Check("memory", True, "not known here", needed=False)
     cores = os.cpu_count() or 1
     text = f"{free / (1 << 30):.1f} GB free, {cores} cores"
-    hint = "Spark takes 2 GB and some for each core: close something, or run with --runner local"
+    hint = "Spark needs 2 GB, and more for each core: free some memory, or run with --runner local"
     return Check("memory", free >= _LEAST_MEMORY, text, hint, needed=False)
 
 

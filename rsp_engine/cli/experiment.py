@@ -93,7 +93,7 @@ def run_suites(
             with _progress_bar(suite.name) as show, suppress(KeyboardInterrupt):
                 path = run_suite(suite, results, spread, show)
             if path is None:
-                again = "what is done is kept, and the same command goes on with it"
+                again = "finished runs are kept, and the same command resumes"
                 typer.echo(f"{suite.name} was stopped; {again}", err=True)
                 raise typer.Exit(EXIT_FAILURE)
             typer.echo(path)

@@ -133,4 +133,4 @@ def _options(kind: type[_Made], values: dict[str, Any], own: dict[str, Parameter
     try:
         return kind(**given)
     except ValueError as reason:
-        raise BindingError(f"these options cannot be: {reason}") from None
+        raise BindingError(f"these options are invalid: {reason}") from None

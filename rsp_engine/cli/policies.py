@@ -29,4 +29,4 @@ def list_policies(
     width = max(len(policy.name) for policy in known)
     for policy in known:
         typer.echo(f"{policy.name:{width}}  {policy.summary} ({policy.section})")
-    typer.echo("\nA run takes one with --policy NAME, and --budget says how many keys it elects.")
+    typer.echo("\nChoose one with --policy NAME; --budget limits how many keys it elects.")

@@ -38,7 +38,7 @@ def replay_file(
 
     with exit_on_error():
         if speed == 0:
-            raise BindingError("--speed 0: nothing would ever come", "take more than 0")
+            raise BindingError("--speed 0: nothing would ever arrive", "use a speed above 0")
         if is_live_url(source):
             raise BindingError(f"{source} is live, not recorded", "name a file")
         need(target, "mqtt", "paho")
@@ -56,5 +56,5 @@ def replay_file(
                     clock.wait(item.timestamp)
                 publisher.send(item)
                 sent += 1
-    left_out = f", {dead} left out that cannot be read" if dead else ""
+    left_out = f", {dead} unreadable ones skipped" if dead else ""
     typer.echo(f"{sent} elements sent to {target}{left_out}", err=True)

@@ -56,7 +56,7 @@ def run_files(
     with ExitStack() as opened, exit_on_error():
         refuse_writing_elsewhere(context)
         if flags.run.speed == 0:
-            raise BindingError("--speed 0: nothing would ever come", "take more than 0")
+            raise BindingError("--speed 0: nothing would ever arrive", "use a speed above 0")
         letters: list[DeadLetterFile] = []
         verdict, faults = RunVerdict(), FaultReporter()
         write_dead = lambda letter: letters[0].write(letter) if letters else None  # noqa: E731
@@ -65,7 +65,7 @@ def run_files(
         read = register_queries(engine, queries, flags.bindings).read
         forms = engine.forms
         if len(forms) > 1 and out.output_format in _ONE_TABLE:
-            hint = "take jsonl, or run each query by itself"
+            hint = "use jsonl, or run each query separately"
             raise BindingError(f"{out.output_format} holds the answers of one query", hint)
         for form in forms:
             if out.output_format in FORMATS:
@@ -121,7 +121,7 @@ def _stop_on_signals(engine: Engine) -> Iterator[None]:
         for each in _SIGNALS:
             signal.signal(each, _exit)
         with suppress(RuntimeError):  # the signal interrupted a write to the same stream
-            typer.echo("stopping after the batch in hand; once more to stop at once", err=True)
+            typer.echo("stopping after this batch; interrupt again to stop at once", err=True)
         engine.stop()
 
     if threading.current_thread() is not threading.main_thread():
@@ -148,7 +148,7 @@ def _stop_after(engine: Engine, live_for: DurationLike | None) -> Iterator[None]
         yield
         return
     if not engine.is_live:
-        raise BindingError("--for is about live streams, and none is bound", "leave it out")
+        raise BindingError("--for needs a live stream, but none is bound", "remove it")
     timer = threading.Timer(milliseconds(live_for) / 1000, engine.stop)
     timer.start()
     try:

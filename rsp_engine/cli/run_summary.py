@@ -26,8 +26,8 @@ class FaultReporter:
         """Add the faults of an answer, and warn of new kinds."""
         for cause, number in stats.get("faults", {}).items():
             if cause not in self._seen:
-                warning = f"warning: a service could not be asked: {cause}"
-                hint = "answers go on with what is known; rsp doctor tries endpoints"
+                warning = f"warning: a request to a service failed: {cause}"
+                hint = "answers use the values in the replica; rsp doctor probes endpoints"
                 typer.echo(f"{warning}\n  = hint: {hint}", err=True)
             self._seen[cause] += number
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rsp_engine.model.answers import Answer, Row
-    from rsp_engine.monitor.run_monitor import Extent, QuerySeen, RunMonitor
+    from rsp_engine.monitor.run_monitor import Extent, QueryStatistics, RunMonitor
 
 __all__ = ["Moment", "frame"]
 
@@ -38,7 +38,7 @@ _AROUND = 7
 
 
 class Moment(NamedTuple):
-    """What a frame needs beside the monitor: the time, the throughput and the terminal."""
+    """What a frame needs in addition to the monitor: the time, the throughput and the terminal."""
 
     seconds: float
     """Since the run began."""
@@ -62,7 +62,7 @@ def frame(watch: RunMonitor, moment: Moment, hide: Callable[[str], str] = str) -
     return Group(*panels, *_input(watch, moment))
 
 
-def _panel(seen: QuerySeen, name: str, watermark: float, room: int, moment: Moment) -> Panel:
+def _panel(seen: QueryStatistics, name: str, watermark: float, room: int, moment: Moment) -> Panel:
     terms = TermFormatter(seen.info.prefixes)
     title = Text(terms.iri(name), style="bold bright_white")
     parts: list[RenderableType]
@@ -196,7 +196,7 @@ def _age(row: Row) -> Text:
     return Text(format_age(row.age), style="green" if row.age <= 0 else "yellow")
 
 
-def _remote(seen: QuerySeen, answer: Answer) -> RenderableType:
+def _remote(seen: QueryStatistics, answer: Answer) -> RenderableType:
     """Draw the budget that an answer took, its staleness and its quality."""
     info, stats = seen.info, answer.stats
     spent = stats.get("budget_spent", 0)

@@ -33,7 +33,7 @@ def wants_live_view(wanted: bool | None, context: typer.Context) -> bool:
         return False
     if wanted:
         if not sys.stderr.isatty():
-            raise BindingError("--live needs a terminal on standard error", "leave it out")
+            raise BindingError("--live needs a terminal on standard error", "remove it")
         return True
     has_output = context.params.get("output") is not None or is_set(context, "output_format")
     is_smart = os.environ.get("TERM", "") not in ("", "dumb")
@@ -74,9 +74,9 @@ class RunView:
     def begin(self) -> ExitStack:
         """Serve the metrics and write the first manifest; close the result after the run."""
         if self.monitor is not None and self._port is not None:
-            from rsp_engine.monitor.metrics import served
+            from rsp_engine.monitor.metrics import serve_metrics
 
-            port = self._open.enter_context(served(self._port, self.monitor, self._hide))
+            port = self._open.enter_context(serve_metrics(self._port, self.monitor, self._hide))
             typer.echo(f"metrics: http://127.0.0.1:{port}/metrics", err=True)
         if self._manifest is not None:
             self._manifest.begin()

@@ -93,7 +93,7 @@ class LocalDriver(SplitDriver):
             if is_last:
                 raise
             if not self._is_failing:
-                _LOG.warning("%s; the run goes on, and tries again", error.message)
+                _LOG.warning("%s; the run continues, and retries", error.message)
             self._is_failing = True
         else:
             self._is_failing = self._is_dirty = False

@@ -73,7 +73,7 @@ def _endpoint_for(endpoint: Endpoint, pattern: RemotePattern) -> Endpoint:
     modified = getattr(endpoint, "modified", None)
     if modified is None:
         raise ServiceError(
-            f"{type(endpoint).__name__} cannot tell what has changed",
+            f"{type(endpoint).__name__} cannot report changes",
             "give it a function `modified`, which returns the endpoint of the stamps of keys",
         )
     return cast("Endpoint", modified())

@@ -68,7 +68,7 @@ def check_repeatable(
     """Raise if a source cannot be replayed from a checkpoint, or cannot be paced."""
     opened = [source for bound in sources.values() for source in bound]
     if has_checkpoint and any(source.name == "-" for source in opened):
-        hint = "save it to a file first, or leave the checkpoint out"
+        hint = "save it to a file first, or run without a checkpoint"
         raise BindingError("the standard input cannot be read again after a crash", hint)
     if is_paced and any(isinstance(source, LiveSource) for source in opened):
         raise BindingError("a live stream has its own speed", "leave out the other")

@@ -46,7 +46,7 @@ def as_sparql(call: Callable[..., Any]) -> Callable[..., Any]:
             result = call(*map(_value, terms))
         except Exception as error:
             if not failed:
-                _LOG.warning("a registered function failed, and gives no value: %r", error)
+                _LOG.warning("a registered function failed, and returns no value: %r", error)
                 failed.append(error)
             return None
         if result is None or isinstance(result, ox.NamedNode | ox.BlankNode | ox.Literal):

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from rsp_engine.operators.aggregates.groups import Grouping
     from rsp_engine.operators.aggregates.pane_partials import Totals
     from rsp_engine.operators.scoring.scoring_function import Scoring
-    from rsp_engine.operators.sparql.pane_matcher import Matching
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
 
@@ -49,7 +48,7 @@ class GroupTopkConfig:
     scan_kind: ClassVar[ScanKind] = "solutions"
 
     query: SparqlConfig
-    matching: Matching
+    matching: MatcherConfig
     grouping: Grouping
     projected: SparqlConfig | None
     scoring: Scoring

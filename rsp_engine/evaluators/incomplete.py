@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.answers import Boolean, Graph, Solutions
     from rsp_engine.model.state import StateData
     from rsp_engine.operators.incomplete.observations import IncompleteOperator, ScoreAggregate
-    from rsp_engine.operators.sparql.pane_matcher import Matching, SolutionTuple
+    from rsp_engine.operators.sparql.pane_matcher import MatcherConfig, SolutionTuple
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
 
@@ -70,7 +70,7 @@ class Attribute:
     """
 
     scan: int
-    matching: Matching
+    matching: MatcherConfig
     keys: tuple[int, ...]
     value: int
     weight: float = 1.0

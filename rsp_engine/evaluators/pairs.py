@@ -25,7 +25,7 @@ from rsp_engine.operators.pairs.continuous import ContinuousAnswer
 from rsp_engine.operators.sparql.pane_matcher import Matcher
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
 from rsp_engine.operators.sparql.sparql_query import answer_content
-from rsp_engine.operators.windows.element_solutions import Describing
+from rsp_engine.operators.windows.element_solutions import SolutionDescriber
 from rsp_engine.operators.windows.time_windows import TimedScan
 
 if TYPE_CHECKING:
@@ -87,7 +87,9 @@ class PairsEvaluator:
         self._projector = Projector(config.query, config.projected)
         self._answer = ContinuousAnswer(config.k)
         self._general: SparqlEvaluator | None = None
-        self._described = _Described(Describing(config.blocks, store)) if config.blocks else None
+        self._described = (
+            _Described(SolutionDescriber(config.blocks, store)) if config.blocks else None
+        )
         self._taken: set[object] = set()
         self._now = 0
 
@@ -185,7 +187,7 @@ class PairsEvaluator:
 class _Described:
     """A window as the solutions of its elements. Memory: the solutions of the last window."""
 
-    def __init__(self, describing: Describing) -> None:
+    def __init__(self, describing: SolutionDescriber) -> None:
         self._describing = describing
         self._known: dict[Hashable, Sequence[ox.Triple]] = {}
 

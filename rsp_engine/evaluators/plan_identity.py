@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_identity"]
 
-_TEXTS = ("sparql", "asked")  # fields with generated text, which is no option
+_TEXTS = ("sparql", "store_query")  # fields with generated text, which is no option
 
 
 def plan_identity(plan: PhysicalPlan) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def plan_identity(plan: PhysicalPlan) -> dict[str, Any]:
 
 def _window(scan: WindowScan) -> list[Any]:
     """Return the stream and frame of a window, and the queries of its blocks, if any."""
-    texts = [block.asked.alone.sparql for block in scan.blocks]
+    texts = [block.store_query.alone.sparql for block in scan.blocks]
     return [scan.window, scan.stream, asdict(scan.frame), *([texts] if texts else [])]
 
 

@@ -23,9 +23,9 @@ from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Solutions
 from rsp_engine.model.state import check_header, damage_guard, with_header
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.operators.pairs.shared_skyband import Skybands
-from rsp_engine.operators.sparql.pane_matcher import Matched
+from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 from rsp_engine.operators.windows.count_windows import CountedScan, CountScan, DescribedCountScan
-from rsp_engine.operators.windows.element_solutions import Describing
+from rsp_engine.operators.windows.element_solutions import SolutionDescriber
 from rsp_engine.operators.windows.r2s import StreamOperator
 from rsp_engine.operators.windows.report import Report
 from rsp_engine.operators.windows.time_windows import (
@@ -98,10 +98,10 @@ class Step:
             return None
         return next((r for r in refusals if r is not None and r.is_fault), refusals[0])
 
-    def put(self, scan: int, pane: Pane, content: Sequence[ox.Triple] | Matched) -> None:
+    def put(self, scan: int, pane: Pane, content: Sequence[ox.Triple] | PaneSolutions) -> None:
         """Put content that a driver has read into a pane, all of whose windows are open."""
         into = self._scans[scan]
-        if isinstance(content, Matched):
+        if isinstance(content, PaneSolutions):
             assert isinstance(into, TimedScan), "only time windows take solutions"  # noqa: S101
             if self.plan.operator.scan_kind == "solutions":
                 into.put_matched(pane, content)
@@ -135,7 +135,7 @@ class Step:
         if not isinstance(self._evaluator, Snapshots):
             raise BindingError(
                 f"{self.plan.name} has no snapshots: its answers are not those of a skyband",
-                "snapshots are for ranked queries of pairs; `explain` tells whether it is one",
+                "only ranked queries of pairs have snapshots; `explain` shows the operator",
             )
         return self._evaluator.now(k, size)
 
@@ -274,7 +274,7 @@ def _scan(plan: PhysicalPlan, scan: WindowScan) -> Scan:
     """Return the kind of scan that the operator of a plan needs."""
     frame, kind, is_alone = scan.frame, plan.operator.scan_kind, len(plan.scans) == 1
     if scan.blocks:
-        describing = Describing(scan.blocks, block_graphs(scan.blocks, plan.graphs))
+        describing = SolutionDescriber(scan.blocks, block_graphs(scan.blocks, plan.graphs))
         if isinstance(frame, TimeFrame):
             return DescribedScan(frame, describing)
         return DescribedCountScan(frame, describing, closes_partial=is_alone)

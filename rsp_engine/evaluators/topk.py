@@ -21,7 +21,7 @@ from rsp_engine.model.terms.ntriples import read_rows, row_text
 from rsp_engine.model.terms.term_order import number_key
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.scoring.positions import LatestPositions, Positions
-from rsp_engine.operators.sparql.pane_matcher import Matched, Matcher, SolutionTuple
+from rsp_engine.operators.sparql.pane_matcher import Matcher, PaneSolutions, SolutionTuple
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
 from rsp_engine.operators.sparql.sparql_query import answer_content
 from rsp_engine.operators.topk.keyed_topk import KeyedTopk, best_of
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from rsp_engine.model.answers import Graph, Row, Solutions
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.state import StateData
-    from rsp_engine.operators.sparql.pane_matcher import Matching
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.topk.contract import TopkOperator, TopkOperatorConfig
     from rsp_engine.operators.topk.keyed_topk import KeyedPlace
@@ -61,7 +60,7 @@ class TopkConfig:
     scan_kind: ClassVar[ScanKind] = "solutions"
 
     query: SparqlConfig
-    matching: Matching
+    matching: MatcherConfig
     projected: SparqlConfig | None
     descending: bool
     k: int
@@ -110,7 +109,7 @@ class TopkEvaluator:
         """Return the statistics of the last answer."""
         return {"exact": True}
 
-    def _take(self, pane: Pane, matched: Matched, window: int) -> None:
+    def _take(self, pane: Pane, matched: PaneSolutions, window: int) -> None:
         """Pass the best objects of a pane to the ranker."""
         if matched.keys is not None and self._keyed is None:
             self._keyed = self._keyed_topk(window)
@@ -140,11 +139,13 @@ class TopkEvaluator:
                 keyed.arrive(Pane(window, end), window, keys, list(map(self._objects.place, keys)))
         return keyed
 
-    def _take_keyed(self, pane: Pane, matched: Matched, window: int, keyed: KeyedTopk) -> None:
+    def _take_keyed(
+        self, pane: Pane, matched: PaneSolutions, window: int, keyed: KeyedTopk
+    ) -> None:
         best, places = best_of(matched, self.config.k, descending=self.config.descending)
         keyed.arrive(pane, window, self._objects.numbers(pane.last, best).tolist(), places)
 
-    def _near(self, matched: Matched, scores: Floats) -> list[int]:
+    def _near(self, matched: PaneSolutions, scores: Floats) -> list[int]:
         """Return the indices of solutions that include the top k objects of a pane."""
         above = self._border.above(scores)
         if above is None:
@@ -199,13 +200,13 @@ class Objects:
     def __getitem__(self, number: int) -> SolutionTuple:
         return self._solutions[number]
 
-    def numbers(self, end: int, matched: Matched) -> Integers:
+    def numbers(self, end: int, matched: PaneSolutions) -> Integers:
         """Return the numbers of solutions that live until window `end`; assign missing ones.
 
         >>> objects = Objects()
         >>> def arrive(end, *solutions):
         ...     times = np.zeros(len(solutions), dtype=np.int64)
-        ...     return objects.numbers(end, Matched(solutions, times, times / 1))
+        ...     return objects.numbers(end, PaneSolutions(solutions, times, times / 1))
         >>> arrive(1, "a", "b"), arrive(2, "b")
         (array([0, 1]), array([1]))
         >>> objects.expire(2)
@@ -239,7 +240,7 @@ class Objects:
         return number_key(score), time, row_text(self._solutions[number])
 
     def by_end(self) -> dict[int, list[int]]:
-        """Return the objects by the last window that holds them."""
+        """Return the objects by the last window that contains them."""
         numbers: dict[int, list[int]] = {}
         for number, end in self._numbers.values():
             numbers.setdefault(end, []).append(number)

@@ -36,7 +36,7 @@ from rsp_engine.experiments.datasets.recording import RecordedReplay, read_recor
 from rsp_engine.experiments.policy_run import RunSetting, answers
 from rsp_engine.experiments.workload import Mentions, ScoreBounds, make_workload
 from rsp_engine.model.windows import TimeFrame
-from rsp_engine.operators.scoring.ranking_measures import Cumulated, Measures, measure
+from rsp_engine.operators.scoring.ranking_measures import CumulatedMeasures, Measures, measure
 from rsp_engine.policies import POLICIES
 from rsp_engine.replica.endpoints.recorded import RecordedEndpoint, Value
 
@@ -178,7 +178,7 @@ class Total:
 
 def total(outcomes: Iterable[ReplayOutcome]) -> Total:
     """Return the sums over the windows of a run."""
-    sums, fetched, true_windows = Cumulated(), 0, 0
+    sums, fetched, true_windows = CumulatedMeasures(), 0, 0
     for one in outcomes:
         sums = sums.add(one.measures)
         fetched += one.fetched

@@ -245,7 +245,7 @@ def read_result_folder(path: Path) -> Results:
     manifest = _manifest(path)
     if manifest.get("parts") is None:
         done = len(list((path / _ROWS).glob("*.csv")))
-        hint = f"`rsp experiment run {manifest.get('suite')}` goes on with it"
+        hint = f"`rsp experiment run {manifest.get('suite')}` resumes it"
         raise StateError(f"{path} is half-written: parts: {done} are there, not all of them", hint)
     _check_parts(path, manifest)
     return Results(path, manifest)

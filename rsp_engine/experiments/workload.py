@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.model.arrays import Integers
     from rsp_engine.model.windows import Pane
-    from rsp_engine.operators.sparql.pane_matcher import Matched
+    from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 
 __all__ = [
     "SERVICE",
@@ -97,7 +97,7 @@ class Workload:
     bounds: ScoreBounds
     frame: TimeFrame
     windows: int
-    contents: tuple[tuple[Pane, Matched], ...]
+    contents: tuple[tuple[Pane, PaneSolutions], ...]
     users: tuple[NamedNode, ...]
     endpoint: RecordedEndpoint
 

@@ -68,11 +68,11 @@ def read_definition(text: str, prefixes: Mapping[str, str] | None = None) -> Def
     for node in (*aggregates(body), *(e for e in parts(body) if isinstance(e, tree.Exists))):
         kind = "EXISTS" if isinstance(node, tree.Exists) else "an aggregate"
         hint = "a function is an expression over its parameters"
-        raise _wrong(text, f"{kind} cannot stand in a definition", node.span, hint)
+        raise _wrong(text, f"{kind} is not allowed in a definition", node.span, hint)
     for variable in tree.find(body, tree.Var):
         if variable.name not in parameters:
             hint = f"it has {', '.join(f'?{p}' for p in parameters) or 'none'}"
-            message = f"?{variable.name} is no parameter of {head['name'].strip()}"
+            message = f"?{variable.name} is not a parameter of {head['name'].strip()}"
             raise _wrong(text, message, variable.span, hint)
     return Definition(name, parameters, body)
 
@@ -82,17 +82,17 @@ def _name(text: str, head: re.Match[str], prefixes: Mapping[str, str]) -> str:
     span = Span(*head.span("name"))
     of_sparql = f"{head['name']} is a function of SPARQL"
     if head["name"].upper() in (*BUILTINS, *tree.AGGREGATE_NAMES):
-        raise _wrong(text, of_sparql, span, "take another name")
+        raise _wrong(text, of_sparql, span, "choose another name")
     match _expression(text, span, prefixes, after="()"):
         case tree.NamedCall(name, ()):
             return name
         case tree.FunctionCall(tree.Iri(iri), (), False) if iri.startswith(XSD):
-            raise _wrong(text, of_sparql, span, "take another name")
+            raise _wrong(text, of_sparql, span, "choose another name")
         case tree.FunctionCall(tree.Iri(iri), (), False):
             return iri
         case _:
             raise _wrong(
-                text, f"{head['name']} is not a name", span, "take a word, or an IRI in < >"
+                text, f"{head['name']} is not a name", span, "use a word, or an IRI in < >"
             )
 
 
@@ -105,9 +105,9 @@ def _parameters(text: str, head: re.Match[str]) -> Iterator[str]:
         start = span.end + 1
         match = _PARAMETER.fullmatch(piece.strip())
         if match is None:
-            raise _wrong(text, f"{piece.strip() or 'nothing'} is no parameter", span, _HINT)
+            raise _wrong(text, f"{piece.strip() or 'nothing'} is not a parameter", span, _HINT)
         if match[1] in seen:
-            raise _wrong(text, f"?{match[1]} is a parameter already", span, "take another name")
+            raise _wrong(text, f"?{match[1]} is already a parameter", span, "choose another name")
         seen.add(match[1])
         yield match[1]
 
@@ -173,7 +173,7 @@ def defined(
         definition = read_definition(text, prefixes)
         name = definition.name
         if definitions.get(name) not in (None, USUAL.get(name)):
-            raise BindingError(f"{name} is defined twice", "leave one of them out")
+            raise BindingError(f"{name} is defined twice", "remove one of them")
         definitions[name] = definition
     return definitions
 
@@ -185,7 +185,7 @@ def expand(
     errors: list[Diagnostic] = []
 
     def too_large(name: str) -> str:
-        return f"what {name} stands for here is too large, or nested too deep"
+        return f"the expansion of {name} is too large or nested too deep"
 
     def expand_call(node: tree.Node, callers: tuple[str, ...]) -> tree.Node:
         name = _called(node)
@@ -195,11 +195,11 @@ def expand(
         parameters = definition.parameters
         message = None
         if name in callers:
-            message = f"{name} is defined by itself: {' -> '.join((*callers, name))}"
+            message = f"{name} is defined in terms of itself: {' -> '.join((*callers, name))}"
         elif len(arguments) != len(parameters):
             has, given = _counted(parameters, "parameter"), _counted(arguments, "argument")
             verb = "is" if len(arguments) == 1 else "are"
-            message = f"{name} has {has}, and {given} {verb} given"
+            message = f"{name} has {has}, but {given} {verb} given"
         elif len(callers) >= _DEEPEST:
             message = too_large(name)
         if message is None:

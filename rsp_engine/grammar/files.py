@@ -32,7 +32,7 @@ def read_query(path: str) -> str:
     except UnicodeDecodeError as error:
         text = data.decode(errors="replace")
         place = len(data[: error.start].decode())
-        message = f"the text is not UTF-8: byte 0x{data[error.start]:02x} cannot stand here"
+        message = f"the text is not UTF-8: byte 0x{data[error.start]:02x} is not valid here"
         hint = "save the file as UTF-8"
         wrong = Diagnostic("syntax", message, Span(place, place + 1), hint)
         raise QuerySyntaxError([wrong], text, path) from None

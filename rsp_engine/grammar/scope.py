@@ -201,15 +201,15 @@ class Scopes:
             for below in children(aggregate):
                 if inner := next(aggregates(below), None):
                     hint = "compute the inner one in a sub-query"
-                    self._refuse("an aggregate cannot stand inside another", inner, hint)
+                    self._refuse("an aggregate is not allowed inside another", inner, hint)
 
     def _forbid_aggregates(self, expression: Expression, clause: str) -> None:
         for part in parts(expression):
             if is_aggregate(part):
                 self._refuse(
-                    f"an aggregate cannot stand in {clause}",
+                    f"an aggregate is not allowed in {clause}",
                     part,
-                    "aggregates belong in SELECT, HAVING or ORDER BY; a sub-query can hold one",
+                    "use aggregates in SELECT, HAVING or ORDER BY, or in a sub-query",
                 )
 
     def _check_labels(self, block: TriplesBlock, basic_pattern: object) -> None:

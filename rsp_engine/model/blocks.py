@@ -110,5 +110,5 @@ def rows_of(state: Mapping[str, Sequence[Any]], count: int) -> list[Any]:
     """
     rows = [row for block in sorted(state, key=int) for row in state[block]]
     if len(rows) != count:
-        raise ValueError(f"{count} rows were saved, and {len(rows)} are there")
+        raise ValueError(f"{count} rows were saved, but {len(rows)} are there")
     return rows

@@ -36,7 +36,7 @@ def check_header(state: StateData, operator: str, config: dict[str, Any]) -> Sta
         raise StateError(
             f"this state belongs to another configuration: "
             f"{name} was {old.get(name)!r}, and is {config.get(name)!r}",
-            "go on with the configuration that it was saved with, or start without the state",
+            "use the configuration that it was saved with, or start without the state",
         )
     return state
 
@@ -49,5 +49,5 @@ def damage_guard(what: str) -> Iterator[None]:
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise StateError(
             f"the saved state of {what} is damaged: {type(error).__name__}: {error}",
-            "go on from an earlier state, or start without one",
+            "resume from an earlier state, or start without one",
         ) from None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.monitor.histogram import Histogram
     from rsp_engine.monitor.redaction import Redactor
-    from rsp_engine.monitor.run_monitor import QuerySeen, RunMonitor
+    from rsp_engine.monitor.run_monitor import QueryStatistics, RunMonitor
 
 __all__ = ["Manifest", "RunState"]
 
@@ -88,7 +88,7 @@ class Manifest:
             "seconds": None if now is None else round((now - self.started).total_seconds(), 3),
         }
 
-    def _query(self, name: str, seen: QuerySeen) -> dict[str, Any]:
+    def _query(self, name: str, seen: QueryStatistics) -> dict[str, Any]:
         info = seen.info
         refreshed = {
             service: dict(outcomes)

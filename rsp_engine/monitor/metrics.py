@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
     from rsp_engine.monitor.histogram import Histogram
-    from rsp_engine.monitor.run_monitor import QuerySeen, RunMonitor
+    from rsp_engine.monitor.run_monitor import QueryStatistics, RunMonitor
 
-__all__ = ["COUNTERS", "GAUGES", "HISTOGRAMS", "Counted", "families", "served"]
+__all__ = ["COUNTERS", "GAUGES", "HISTOGRAMS", "LabelledValues", "metric_families", "serve_metrics"]
 
-Counted = dict[tuple[str, ...], float]
+LabelledValues = dict[tuple[str, ...], float]
 """Values by their labels."""
 
 
@@ -31,29 +31,29 @@ class Number(NamedTuple):
 
     help: str
     labels: tuple[str, ...]
-    read: Callable[[RunMonitor], Counted]
+    read: Callable[[RunMonitor], LabelledValues]
 
 
 class Spread(NamedTuple):
     """A histogram per query."""
 
     help: str
-    read: Callable[[QuerySeen], Histogram]
+    read: Callable[[QueryStatistics], Histogram]
 
 
-def _total(read: Callable[[RunMonitor], float]) -> Callable[[RunMonitor], Counted]:
+def _total(read: Callable[[RunMonitor], float]) -> Callable[[RunMonitor], LabelledValues]:
     return lambda monitor: {(): read(monitor)}
 
 
-def _per_query(read: Callable[[QuerySeen], float]) -> Callable[[RunMonitor], Counted]:
+def _per_query(read: Callable[[QueryStatistics], float]) -> Callable[[RunMonitor], LabelledValues]:
     return lambda monitor: {(name,): read(seen) for name, seen in monitor.queries.items()}
 
 
-def _dead(monitor: RunMonitor) -> Counted:
+def _dead(monitor: RunMonitor) -> LabelledValues:
     return {(kind,): number for kind, number in monitor.dead.items()}
 
 
-def _faults(monitor: RunMonitor) -> Counted:
+def _faults(monitor: RunMonitor) -> LabelledValues:
     return {
         (name, cause): number
         for name, seen in monitor.queries.items()
@@ -61,7 +61,7 @@ def _faults(monitor: RunMonitor) -> Counted:
     }
 
 
-def _refreshed(monitor: RunMonitor) -> Counted:
+def _refreshed(monitor: RunMonitor) -> LabelledValues:
     return {
         (*where, outcome): number
         for where, outcomes in monitor.refreshed().items()
@@ -69,13 +69,13 @@ def _refreshed(monitor: RunMonitor) -> Counted:
     }
 
 
-def _watermarks(monitor: RunMonitor) -> Counted:
+def _watermarks(monitor: RunMonitor) -> LabelledValues:
     marks = monitor.watermarks().items()
     return {(name,): mark / 1000 for name, mark in marks if abs(mark) < inf}
 
 
-def _input(place: int) -> Callable[[RunMonitor], Counted]:
-    def read(monitor: RunMonitor) -> Counted:
+def _input(place: int) -> Callable[[RunMonitor], LabelledValues]:
+    def read(monitor: RunMonitor) -> LabelledValues:
         extent = monitor.extent()
         return {} if extent is None else {(extent.unit,): cast("int", extent[place])}
 
@@ -135,7 +135,7 @@ HISTOGRAMS = {
 }
 
 
-def families(monitor: RunMonitor, hide: Callable[[str], str]) -> Iterator[Metric]:
+def metric_families(monitor: RunMonitor, hide: Callable[[str], str]) -> Iterator[Metric]:
     """Yield the current values of all metrics; `hide` redacts the labels."""
     from prometheus_client.core import (
         CounterMetricFamily,
@@ -174,11 +174,11 @@ class _Collector:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the current values of all metrics."""
-        return families(self._monitor, self._hide)
+        return metric_families(self._monitor, self._hide)
 
 
 @contextmanager
-def served(port: int, monitor: RunMonitor, hide: Callable[[str], str]) -> Iterator[int]:
+def serve_metrics(port: int, monitor: RunMonitor, hide: Callable[[str], str]) -> Iterator[int]:
     """Serve the metrics on a port of the loopback interface, and yield the port.
 
     0 selects a free port. Raise `BindingError` if the extra `metrics` is not installed, or the port
@@ -195,7 +195,7 @@ def served(port: int, monitor: RunMonitor, hide: Callable[[str], str]) -> Iterat
         server, thread = start_http_server(port, "127.0.0.1", registry)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        hint = "take another port; 0 takes any that is free"
+        hint = "choose another port; 0 picks a free one"
         raise BindingError(f"metrics cannot be served on port {port}: {reason}", hint) from None
     try:
         yield server.server_port

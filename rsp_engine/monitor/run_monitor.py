@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Answer
 
-__all__ = ["Counts", "Extent", "QueryInfo", "QuerySeen", "RunMonitor", "Running", "Started"]
+__all__ = [
+    "Counts",
+    "Extent",
+    "MonitoredDriver",
+    "QueryInfo",
+    "QueryStatistics",
+    "RunMonitor",
+    "StartedRun",
+]
 
 _LATE = "late"
 _KINDS = (_LATE, "before t0", "unsupported")
@@ -48,7 +56,7 @@ class Extent(NamedTuple):
     unit: Literal["bytes", "files", "thousandths"] = "bytes"
 
 
-class Running(Protocol):
+class MonitoredDriver(Protocol):
     """A driver, as far as it can be monitored."""
 
     @property
@@ -92,7 +100,7 @@ class QueryInfo:
     budget: int | None = None
 
 
-class Started(NamedTuple):
+class StartedRun(NamedTuple):
     """A run that has started.
 
     `sources` has the names of the sources of each stream; `extent` returns how much was read.
@@ -100,13 +108,13 @@ class Started(NamedTuple):
 
     queries: Sequence[QueryInfo]
     steps: Sequence[Refreshing]
-    driver: Running
+    driver: MonitoredDriver
     sources: Mapping[str, Sequence[str]]
     extent: Callable[[], Extent | None]
 
 
 @dataclass(slots=True)
-class QuerySeen:
+class QueryStatistics:
     """Statistics of the answers of one query."""
 
     info: QueryInfo
@@ -148,12 +156,12 @@ class RunMonitor:
     """The status of a run; empty until the run starts."""
 
     def __init__(self) -> None:
-        self.queries: dict[str, QuerySeen] = {}
-        self._started: Started | None = None
+        self.queries: dict[str, QueryStatistics] = {}
+        self._started: StartedRun | None = None
 
-    def begin(self, started: Started) -> None:
+    def begin(self, started: StartedRun) -> None:
         """Start to monitor a run."""
-        self.queries = {info.name: QuerySeen(info) for info in started.queries}
+        self.queries = {info.name: QueryStatistics(info) for info in started.queries}
         self._started = started
 
     def evaluated(self, answer: Answer, seconds: float) -> None:

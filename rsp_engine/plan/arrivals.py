@@ -67,7 +67,7 @@ def refused_arrivals(query: LogicalQuery, options: QueryOptions) -> Iterator[Dia
             "arrivals `latest` is for ranked queries whose window has plain triple patterns and is"
             " joined with one SERVICE by a key"
         )
-        hint = "leave it out: every solution of the window counts here"
+        hint = "remove it: every solution of the window counts in this query"
         yield Diagnostic("semantic", message, query.span, hint)
 
 

@@ -69,10 +69,10 @@ def prove(
     """
     for name, (low, high) in (ranges or {}).items():
         if not low <= high or low == inf or high == -inf:
-            raise ValueError(f"the range of ?{name} goes from {low} to {high}, which holds nothing")
+            raise ValueError(f"the range of ?{name} from {low} to {high} is empty")
     text = scoring_text(expression)
     if variable is None:
-        return Proof("constant", f"{text} needs nothing that could rise")
+        return Proof("constant", f"{text} uses no value that could rise")
     direction, why = _Prover(variable, ranges or {}, declared or {}).prove(expression)
     if direction is None:
         return Proof(None, f"{text} may rise or fall with ?{variable}: {why}")
@@ -100,10 +100,10 @@ class _Prover:
     def prove(self, expression: Scoring) -> _Reasoned:
         """Return the direction of an expression when the variable rises."""
         if self._variable not in variables(expression):
-            return "constant", f"?{self._variable} is not in it"
+            return "constant", f"it does not contain ?{self._variable}"
         match expression:
             case Number() | Variable():
-                return "rises", "it is that"
+                return "rises", "it is the variable itself"
             case Add(left, right):
                 return self._sum(expression, (self.prove(left), self.prove(right)))
             case Subtract(left, right):
@@ -119,7 +119,7 @@ class _Prover:
                     return None, f"{scoring_text(right)} may be zero"
                 return self._product(expression, (left, Quotient(Number(1), right)))
             case Negate(operand):
-                return _flipped(self._of(operand, "the sign turns it"))
+                return _flipped(self._of(operand, "the minus sign reverses it"))
             case Absolute(operand):
                 return self._absolute(operand)
             case ScoringCall():
@@ -195,7 +195,7 @@ class _Prover:
             if step[0] == "constant" or declared == "constant":
                 moves.append(("constant", ""))
             elif declared is None:
-                return None, f"{call.name} declares nothing of {scoring_text(argument)}"
+                return None, f"{call.name} declares no direction for {scoring_text(argument)}"
             else:
                 moves.append(step if declared == "rises" else _flipped(step))
         direction, why = self._sum(call, moves)
@@ -223,9 +223,9 @@ def _declared_directions(
         return None
     count, arity = len(directions), len(call.arguments)
     if count != arity:
-        raise ValueError(f"{call.name} declares {count} directions, and has {arity} arguments")
+        raise ValueError(f"{call.name} declares {count} directions for {arity} arguments")
     if wrong := [each for each in directions if each not in (*_FLIPPED, None)]:
-        raise ValueError(f"{call.name} declares {wrong[0]!r}: say rises, falls or constant")
+        raise ValueError(f"{call.name} declares {wrong[0]!r}: use rises, falls or constant")
     return tuple(directions)
 
 

@@ -1,4 +1,4 @@
-"""The options of a query: what the user sets beside the query text."""
+"""The options of a query: what the user sets in addition to the query text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class QueryOptions:
     def __post_init__(self) -> None:
         for stream, (low, high) in self.ranges.items():
             if not 0 <= low <= high < inf:
-                hint = "what is missing counts as zero, so that no value can be less"
+                hint = "give 0 <= LOW <= HIGH: a missing value counts as zero"
                 raise BindingError(f"the range of <{stream}> cannot be from {low} to {high}", hint)
 
     @property

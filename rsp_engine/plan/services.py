@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "chosen_policy",
-    "refuse_unasked",
+    "refuse_unused_services",
     "service_plan",
 ]
 
@@ -58,10 +58,10 @@ def service_plan(
     return ServicePlan(pattern, connect, policy, service_options, is_pushed, modified, instead)
 
 
-def refuse_unasked(bound: Collection[str], plans: Iterable[ServicePlan]) -> None:
+def refuse_unused_services(bound: Collection[str], plans: Iterable[ServicePlan]) -> None:
     """Raise if a service is bound that no query has a SERVICE clause for."""
     used = {plan.pattern.service for plan in plans}
     for iri in sorted(set(bound) - used):
         named = ", ".join(f"<{name}>" for name in sorted(used))
-        hint = f"the queries ask {named}" if used else "no query has a SERVICE clause"
-        raise BindingError(f"no query asks service <{iri}>", hint)
+        hint = f"the queries call {named}" if used else "no query has a SERVICE clause"
+        raise BindingError(f"no query calls service <{iri}>", hint)

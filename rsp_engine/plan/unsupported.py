@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rsp_engine.operators.windows.element_solutions import ElementBlock
     from rsp_engine.plan.options import QueryOptions
 
-__all__ = ["graph_path", "refuse_unread", "refused_by_oxigraph", "unsupported_features"]
+__all__ = ["graph_path", "refuse_unused_graphs", "refused_by_oxigraph", "unsupported_features"]
 
 _CASTS = {
     XSD + name
@@ -42,7 +42,7 @@ def unsupported_features(query: tree.QueryUnit, options: QueryOptions) -> Iterat
         hint = "declare a window: FROM NAMED WINDOW :w ON STREAM :s [RANGE 9m STEP 3m]"
         yield Diagnostic("semantic", "the query reads no stream", query.form.span, hint)
     for clause, name in correlated_services(query):
-        message = f"EXISTS would put ?{name} into the conditions of this SERVICE"
+        message = f"EXISTS would pass ?{name} into the conditions of this SERVICE"
         hint = f"move the condition on ?{name} out of the SERVICE, into the EXISTS"
         yield Diagnostic("semantic", message, clause.span, hint)
     # The remote service evaluates the content of a SERVICE clause, and decides what it supports.
@@ -53,8 +53,8 @@ def unsupported_features(query: tree.QueryUnit, options: QueryOptions) -> Iterat
             case tree.ServicePattern() if id(node) not in remote:
                 yield from filter(None, [unbound_service(node, options)])
             case tree.NamedCall(name, _) if id(node) in remote:
-                message = f"{name} is a function of this engine, and SERVICE is evaluated elsewhere"
-                hint = "call it outside of the SERVICE, on the variables that come from there"
+                message = f"{name} is a function of this engine, but SERVICE is evaluated remotely"
+                hint = "call it outside the SERVICE, on the variables that SERVICE returns"
                 yield Diagnostic("semantic", message, node.span, hint)
             case tree.NamedCall(name, _) if name not in options.functions:
                 message = f"the function {name} is not registered"
@@ -103,11 +103,11 @@ def _refused_graph(graph: tree.Iri, options: QueryOptions) -> Iterator[Diagnosti
     shown = graph.value.removeprefix("file:") if by_path else graph.value
     if path is None:
         message = f"graph <{graph.value}> has no file"
-        hint = f"say where it is: --graph {graph.value}=FILE"
+        hint = f"name its file: --graph {graph.value}=FILE"
         yield Diagnostic("semantic", message, graph.span, hint)
     elif not _may_be_read(graph.value, path, options):
         message = f"graph <{shown}> is a file that is not in the folder of the query"
-        hint = f"a query reads no other files by itself; name this one: --graph {shown}=FILE"
+        hint = f"other files must be named: --graph {shown}=FILE"
         yield Diagnostic("semantic", message, graph.span, hint)
     elif not path.is_file():
         message = f"graph <{shown}> should be in {path}, but there is no such file"
@@ -118,7 +118,7 @@ def refused_by_oxigraph(config: EvaluatorConfig, blocks: Iterable[ElementBlock])
     """Return why Oxigraph rejects a query, by evaluating it over an empty store; None if not."""
     clauses = config.clauses if isinstance(config, ServiceConfig) else ()
     configs = [config.query, *(clause.keys for clause in clauses if clause.keys is not None)]
-    configs += (block.asked.alone for block in blocks)
+    configs += (block.store_query.alone for block in blocks)
     try:
         for each in configs:
             SparqlQuery(each).ask(ox.Store(), now=0)
@@ -152,7 +152,7 @@ def graph_path(iri: str, options: QueryOptions) -> Path | None:
     return options.folder / unquote(parts.path) if parts.scheme == "file" else None
 
 
-def refuse_unread(options: QueryOptions, queries: Iterable[tree.QueryUnit]) -> None:
+def refuse_unused_graphs(options: QueryOptions, queries: Iterable[tree.QueryUnit]) -> None:
     """Raise if a graph is bound to a file and no query reads it."""
     clauses = (clause for query in queries for clause in query.form.dataset)
     read = {c.graph.value for c in clauses if isinstance(c, tree.From | tree.FromNamed)}

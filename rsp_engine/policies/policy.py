@@ -124,7 +124,7 @@ def elected_set(  # noqa: PLR0913, PLR0917 - the policy and its arguments
     if len(np.unique(keys)) < len(keys):
         raise RspError(f"the policy {policy.name} elected a key twice")
     if not np.isin(keys, candidates.keys).all():
-        raise RspError(f"the policy {policy.name} elected a key that is no candidate")
+        raise RspError(f"the policy {policy.name} elected a key that is not a candidate")
     return keys.astype(np.int64)
 
 

@@ -25,5 +25,5 @@ def rnd(candidates: Candidates, _entries: Entries, now: int, seed: int) -> Candi
     return generator.permutation(np.lexsort((candidates.keys, candidates.scores)))
 
 
-WSJ_RND = RankedPolicy("WSJ-RND", "keys of the window, by chance", "AcquaTop 3.2", "window", rnd)
-AT_RND = RankedPolicy("AT-RND", "keys of the list, by chance", "AcquaTop 3.2, 5.2", "list", rnd)
+WSJ_RND = RankedPolicy("WSJ-RND", "keys of the window, at random", "AcquaTop 3.2", "window", rnd)
+AT_RND = RankedPolicy("AT-RND", "keys of the list, at random", "AcquaTop 3.2, 5.2", "list", rnd)

@@ -21,11 +21,11 @@ import numpy as np
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
-__all__ = ["Absent", "Shares", "shares"]
+__all__ = ["AbsentKeys", "Shares", "shares"]
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class AbsentKeys:
     """Distinct keys without a value, with their stream scores.
 
     `tried` is when each was last fetched without success. `urgent` keys have a share of the budget;
@@ -67,15 +67,15 @@ class Shares:
     rest: int | None
 
 
-def shares(budget: int | None, absent: Absent) -> Shares:
+def shares(budget: int | None, absent: AbsentKeys) -> Shares:
     """Split a budget between absent keys and the keys that a policy elects.
 
     Absent keys get half, rounded down, but at least 1. The policy gets what they do not use.
 
     >>> keys, scores, urgent = np.array([7, 8, 9]), np.array([0.2, 0.9, 0.5]), np.full(3, True)
-    >>> shares(5, Absent(keys, scores, np.array([0, 0, 0]), urgent, keys))
+    >>> shares(5, AbsentKeys(keys, scores, np.array([0, 0, 0]), urgent, keys))
     Shares(fetched=array([8, 9]), missed=array([7]), rest=3)
-    >>> shares(5, Absent(keys, scores, np.array([0, 60, 0]), urgent, keys))
+    >>> shares(5, AbsentKeys(keys, scores, np.array([0, 60, 0]), urgent, keys))
     Shares(fetched=array([9, 7]), missed=array([8]), rest=3)
     """
     if budget is not None and budget < 0:

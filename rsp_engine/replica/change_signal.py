@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rsp_engine.model.arrays import Booleans, Integers
-    from rsp_engine.replica.endpoints.endpoint import Endpoint, Fetched, Limits
+    from rsp_engine.replica.endpoints.endpoint import Endpoint, FetchResult, Limits
     from rsp_engine.replica.pattern import RemoteSolution
     from rsp_engine.replica.store.keys import Keys
 
@@ -49,12 +49,12 @@ def modified_pattern(pattern: RemotePattern, modified: str) -> ModifiedPattern:
     try:
         verb = NamedNode(modified)
     except ValueError:
-        raise BindingError(f"{modified} is no IRI, so it is no property") from None
+        raise BindingError(f"{modified} is not an IRI, so it cannot be a property") from None
     if len(pattern.keys) != 1:
         count = len(pattern.keys)
         raise BindingError(
             f"<{pattern.service}> tells when a key was modified, and the clause has {count} keys",
-            "leave the property out, or join on one variable",
+            "remove the property, or join on one variable",
         )
     name = "modified"
     while name in pattern.keys:
@@ -88,11 +88,11 @@ class ChangeSignal:
         self._received: dict[int, str] = {}
         self._blocks = RowBlocks()
 
-    def snapshot(self, now: int) -> Fetched:
+    def snapshot(self, now: int) -> FetchResult:
         """Return the stamps of all keys. Call it before the snapshot of the values."""
         return self._endpoint.snapshot(UNLIMITED, now)
 
-    def load(self, snapshot: Fetched) -> None:
+    def load(self, snapshot: FetchResult) -> None:
         """Record the stamps of a snapshot for the keys that it loaded."""
         self._receive(snapshot)
         self.record_fetched(self._received)
@@ -108,7 +108,7 @@ class ChangeSignal:
             is_covered, np.array(differ, dtype=bool) & is_covered, fetched.requests, fetched.faults
         )
 
-    def _receive(self, fetched: Fetched) -> None:
+    def _receive(self, fetched: FetchResult) -> None:
         stamps = ((key, _stamp(solutions)) for key, solutions in fetched.answers.items())
         self._received = {
             self._keys.number(key): stamp for key, stamp in stamps if stamp and key in self._keys

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyoxigraph as ox
 
 from rsp_engine.model.terms.ntriples import read_triples
-from rsp_engine.replica.endpoints.endpoint import Fetched
+from rsp_engine.replica.endpoints.endpoint import FetchResult
 from rsp_engine.replica.endpoints.in_process import EVALUATION, ask, refuse_unreadable
 from rsp_engine.replica.sparql_client.nested import refuse_nested
 from rsp_engine.replica.sparql_client.request_text import whole_text
@@ -39,7 +39,7 @@ class PushedChange(NamedTuple):
     """The answers in an element of the feed, and the time from which they hold."""
 
     time: int
-    fetched: Fetched
+    fetched: FetchResult
 
 
 class ChangeFeed:
@@ -68,14 +68,14 @@ class ChangeFeed:
         self._waiting.append((time, tuple(map(str, ordered)), change))
         return change
 
-    def _fetched(self, graph: ox.Dataset) -> Fetched:
+    def _fetched(self, graph: ox.Dataset) -> FetchResult:
         rows = ask(graph, self._text)
         if rows is None:
-            return Fetched(faults={EVALUATION: 1})
+            return FetchResult(faults={EVALUATION: 1})
         if not rows:
-            return Fetched()
+            return FetchResult()
         answers, faults = answers_of_whole(self._pattern, rows)
-        return Fetched(answers, 0, faults)
+        return FetchResult(answers, 0, faults)
 
     def due(self, now: int) -> list[PushedChange]:
         """Remove and return the changes up to `now`, in time order."""
@@ -96,13 +96,13 @@ class ChangeFeed:
         for time, text in state:
             self.push(time, read_triples(text))
 
-    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> FetchResult:
         """Return no answers: keys change only by what is pushed."""
-        return Fetched()
+        return FetchResult()
 
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
         """Return no answers, with a fault, since this is not the whole dataset."""
-        return Fetched(faults={NOTHING_TO_ASK: 1})
+        return FetchResult(faults={NOTHING_TO_ASK: 1})
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""

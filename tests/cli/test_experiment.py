@@ -143,7 +143,7 @@ def test_a_run_that_is_stopped_keeps_what_is_done_and_says_so(here, monkeypatch)
     monkeypatch.setattr("rsp_engine.experiments.results.work", stopped)
     done = rsp("run", "mine.toml", "--workers", "1")
     assert done.exit_code == 3
-    assert "mine was stopped; what is done is kept" in done.stderr
+    assert "mine was stopped; finished runs are kept" in done.stderr
     refused = rsp("report")
     assert refused.exit_code == 2
     assert "results/mine is half-written: parts: 2 are there" in refused.stderr

@@ -128,17 +128,17 @@ def test_the_plan_says_what_is_ranked_and_how():
     assert "up to 5000 of <http://example.org/net/router1>, 1 of <http" in said
     said = explained(stations, "--operator", "approximate")
     assert "operator approximate, the best 5" in said
-    assert "but not of <http://example.org/weather/temperatures>" in said
+    assert "but <http://example.org/weather/temperatures> is required" in said
     assert "exact    no" in said
 
 
 @pytest.mark.parametrize(
     ("options", "wrong"),
     [
-        (("--range", ":router1=5"), "this is no range"),
+        (("--range", ":router1=5"), "this is not a range"),
         (("--range", ":router1=-1,5"), "cannot be from -1.0 to 5.0"),
         (("--range", ":router7=0,5"), "no query collects attributes from stream"),
-        (("--operator", "general", "--max-instances", "50"), "no query keeps instances"),
+        (("--operator", "general", "--max-instances", "50"), "no query has instances to bound"),
         (("--operator", "mintopk"), "the operator mintopk cannot run this query"),
     ],
 )

@@ -49,7 +49,7 @@ def test_a_recorded_stream_is_replayed_to_a_broker_and_ranked_from_there(here):
         done = called("replay", "stream.nq", f"{broker.url}/rooms/a", "--speed", "4")
         assert done.exit_code == 0, done.output
         assert done.stderr.startswith("40 elements sent to mqtt://")
-        assert "1 left out that cannot be read" in done.stderr
+        assert "1 unreadable ones skipped" in done.stderr
         running.send_signal(signal.SIGINT)
         output, told = running.communicate(timeout=60)
     assert running.returncode == 0, told
@@ -70,13 +70,13 @@ def test_a_run_ends_after_the_time_it_is_given(here):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--for", "1s"], "--for is about live streams"),
+        (["--for", "1s"], "--for needs a live stream"),
         (["--for", "soon"], "--for soon: it is not of the form"),
         (["--speed", "2"], "a live stream has its own speed"),
     ],
 )
 def test_what_does_not_fit_is_refused(here, arguments, said):
-    is_live = said != "--for is about live streams"
+    is_live = said != "--for needs a live stream"
     source = f"mqtt://127.0.0.1:{free_port()}/a" if is_live else "stream.nq"
     done = called("run", "hot.rspql", "--stream", f":s={source}", *arguments)
     assert done.exit_code == 2
@@ -91,7 +91,7 @@ def test_what_does_not_fit_is_refused(here, arguments, said):
         ("stream.nq", "mqtt://localhost/a/#", 2, "it names no topic to send to"),
         ("stream.nq", "mqtt://localhost/a?speed=1", 2, "there is no option speed"),
         ("mqtt://localhost/a", "mqtt://localhost/b", 2, "is live, not recorded"),
-        ("stream.nq", "mqtt://u:secret@localhost/b", 2, "must not hold a user or a password"),
+        ("stream.nq", "mqtt://u:secret@localhost/b", 2, "must not contain a user or a password"),
         ("stream.nq", "mqtt://127.0.0.1:{port}/b", 3, "cannot be reached: Connection refused"),
     ],
 )

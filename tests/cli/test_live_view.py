@@ -133,7 +133,7 @@ def test_a_view_without_a_terminal_is_refused(here):
     done = off_a_terminal(*RUN, "--live")
     assert done.returncode == 2
     assert done.stderr.decode() == (
-        "error: --live needs a terminal on standard error\n  = hint: leave it out\n"
+        "error: --live needs a terminal on standard error\n  = hint: remove it\n"
     )
 
 

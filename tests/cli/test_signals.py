@@ -108,7 +108,7 @@ def test_a_run_that_waits_for_a_live_source_stops_and_goes_on_later(here, number
         process.send_signal(number)
         process.wait(timeout=300)
     assert process.returncode == 0, said(here)
-    assert "stopping after the batch in hand" in said(here)
+    assert "stopping after this batch" in said(here)
     assert (manifest(here)["state"], manifest(here)["exit_code"]) == ("stopped", 0)
     if runner == "spark":
         return

@@ -116,7 +116,7 @@ def test_a_token_in_the_address_of_a_stream_is_written_nowhere(here, scheme, cap
         assert again.exit_code == 0, "a new token goes on with the checkpoint"
         other = rsp(*run, "--stream", address(scheme, port, OTHER, "8"))
     assert other.exit_code in (2, 3)
-    assert "is the checkpoint of another run: its sources is another" in other.stderr
+    assert "is the checkpoint of another run: its sources differs" in other.stderr
     texts = written(here)
     assert "?token=***&room=***" in texts["dead.jsonl"]
     assert "?token=***&room=~" in texts["state/run.json"]

@@ -11,7 +11,7 @@ from rsp_engine.drivers.checkpoint.commits import BatchPlan, CheckpointSpec, Com
 from rsp_engine.drivers.checkpoint.store import Checkpoint
 from rsp_engine.errors import DriverError, StateError
 from rsp_engine.io.sources.splits import Split
-from rsp_engine.replica.endpoints.endpoint import Fetched, Limits
+from rsp_engine.replica.endpoints.endpoint import FetchResult, Limits
 from rsp_engine.replica.endpoints.recording import RecordingEndpoint
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ class Counting:
     def __init__(self) -> None:
         self.asked = 0
 
-    def fetch(self, keys: Any, limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Any, limits: Limits, now: int) -> FetchResult:
         self.asked += 1
-        return Fetched({key: ({"f": Literal(self.asked)},) for key in keys}, 1)
+        return FetchResult({key: ({"f": Literal(self.asked)},) for key in keys}, 1)
 
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
         raise NotImplementedError
 
     def close(self) -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     import pyoxigraph as ox
 
-    from rsp_engine.replica.endpoints.endpoint import Fetched, Limits
+    from rsp_engine.replica.endpoints.endpoint import FetchResult, Limits
     from rsp_engine.replica.pattern import Key, RemotePattern
 
 cuts = st.sampled_from((ALWAYS, ())) | st.sets(st.integers(0, 20), min_size=1, max_size=3)
@@ -173,10 +173,10 @@ class Evolving:
     def _at(self, now: int) -> InProcessEndpoint:
         return self._endpoints[max((s for s in self._endpoints if s <= now), default=0)]
 
-    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> FetchResult:
         return self._at(now).fetch(keys, limits, now)
 
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
         return self._at(now).snapshot(limits, now)
 
     def close(self) -> None:

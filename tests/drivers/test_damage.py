@@ -50,7 +50,7 @@ def test_a_checkpoint_without_its_log_is_refused(whole, name):
     put_back(folder)
     for path in (folder / "checkpoint").glob(name):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    assert "holds no state" in outcome(lambda: kept(folder), folder, 10)
+    assert "contains no state" in outcome(lambda: kept(folder), folder, 10)
 
 
 def test_a_run_that_broke_off_goes_on(whole):

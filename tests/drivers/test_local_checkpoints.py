@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rsp_engine.engine import Engine
-    from rsp_engine.replica.endpoints.endpoint import Fetched
+    from rsp_engine.replica.endpoints.endpoint import FetchResult
     from rsp_engine.replica.pattern import Key
 
 
@@ -81,7 +81,7 @@ def broken_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_of_answers_that_is_gone_is_not_filled_with_nothing(tmp_path, monkeypatch, damage):
     path = broken_off(tmp_path, monkeypatch)
     damage(path)
-    with pytest.raises(SinkError, match="has 0 bytes, and had"):
+    with pytest.raises(SinkError, match="has 0 bytes, but had"):
         run(tmp_path, 13)
     assert path.read_bytes() == b""
 
@@ -123,7 +123,7 @@ def test_a_replay_that_breaks_off_asks_nothing_twice_either(tmp_path, monkeypatc
     asked: list[object] = []
     told = Restless._told
 
-    def noting(self: Restless, keys: Iterable[Key], now: int) -> Fetched:
+    def noting(self: Restless, keys: Iterable[Key], now: int) -> FetchResult:
         keys = list(keys)
         asked.append((self._variable, now, keys))
         return told(self, keys, now)
@@ -151,13 +151,13 @@ def test_a_checkpoint_that_cannot_be_written_is_told_and_tried_again(tmp_path, m
     assert (tmp_path / "answers.jsonl").read_text(encoding="utf-8") == "".join(expected)
     said = [record.getMessage() for record in caplog.records if record.name == "rsp"]
     assert len(said) == 1
-    assert "No space left on device; the run goes on" in said[0]
+    assert "No space left on device; the run continues" in said[0]
 
 
 def test_a_checkpoint_of_spark_is_not_taken_up(tmp_path):
     write_stream(tmp_path / "stream.nq")
     run(tmp_path, 3)
-    with pytest.raises(StateError, match="its runner is another"):
+    with pytest.raises(StateError, match="its runner differs"):
         next(made(tmp_path, tmp_path / "checkpoint").run())
 
 
@@ -169,7 +169,7 @@ def test_commits_come_by_time_also_within_a_long_batch(tmp_path, monkeypatch):
     told, written = Restless._told, Checkpoint.write_state
     commits: list[int] = []
 
-    def slow(self: Restless, keys: Iterable[Key], now: int) -> Fetched:
+    def slow(self: Restless, keys: Iterable[Key], now: int) -> FetchResult:
         time.sleep(0.01)
         return told(self, keys, now)
 

@@ -320,12 +320,20 @@ def test_pairs_with_values_that_no_skyband_can_calculate_with_are_asked_by_eleme
     [
         ("[TRIPLES 5]", "WINDOW :w { ?s :p ?v ; :q ?u }", "cut through an element"),
         ("[TRIPLES 5]", "WINDOW ?w { ?s :p ?v ; :q ?u }", "cut through an element"),
-        ("[RANGE 5s]", "WINDOW :w { ?s :p ?v ; :q ?u BIND (NOW() AS ?t) }", "NOW() stands in"),
-        ("[RANGE 5s]", "WINDOW :w { ?s :p ?v ; :q ?u . WINDOW :w { ?s :r ?x } }", "WINDOW stands"),
+        (
+            "[RANGE 5s]",
+            "WINDOW :w { ?s :p ?v ; :q ?u BIND (NOW() AS ?t) }",
+            "NOW() is not allowed in",
+        ),
+        (
+            "[RANGE 5s]",
+            "WINDOW :w { ?s :p ?v ; :q ?u . WINDOW :w { ?s :r ?x } }",
+            "WINDOW is not allowed",
+        ),
         (
             "[RANGE 5s]",
             "WINDOW :w { ?s :r ?z } FILTER EXISTS { WINDOW :w { ?s :p 1, 2 BIND (?z AS ?k) } }",
-            "EXISTS would put ?z",
+            "EXISTS would pass ?z",
         ),
     ],
 )
@@ -404,7 +412,7 @@ def test_explain_says_how_blocks_are_matched():
     text = f"SELECT ?s {W} WHERE {{ WINDOW :w {{ {BOTH} }} }}"
     said = explained(text)
     assert "general path" in said
-    assert "each WINDOW block is matched in one element at a time" in said
+    assert "each WINDOW block is matched within one element" in said
     assert "the solutions of each element" in said
     assert "GRAPH :w" in said
     assert "block" not in explained(f"SELECT ?s {W} WHERE {{ WINDOW :w {{ ?s :free ?f }} }}")
@@ -412,7 +420,7 @@ def test_explain_says_how_blocks_are_matched():
     ?a :free ?x ; :rain ?p . ?b :free ?y ; :rain ?q }} }} ORDER BY ABS(?x - ?y) LIMIT 1"""
     assert "no filter orders the pair" in explained(pairs)
     shared = pairs.replace("?b", "?a")
-    assert "a pair of objects, which may come in two elements" in explained(shared)
+    assert "a pair of objects, which may arrive in two elements" in explained(shared)
 
 
 CAPACITY = {"b": 30, "h": 20}
@@ -488,7 +496,7 @@ def explained_with_service(text: str) -> str:
 
 def test_a_service_inside_of_a_block_is_refused_unless_the_block_has_one_triple():
     where = "WINDOW :w {{ {} SERVICE :svc {{ ?s :capacity ?c }} }}"
-    with pytest.raises(PlanError, match="SERVICE stands in a WINDOW"):
+    with pytest.raises(PlanError, match="SERVICE is not allowed in a WINDOW"):
         explained_with_service(f"SELECT * {W} WHERE {{ {where.format(BOTH)} }}")
     rows = with_service(f"SELECT * {W} WHERE {{ {where.format('?s :free ?f')} }}", policy="WST")
     assert {(f, c) for f, _, c in rows} == {(f, c) for f, _, c in ALL}

@@ -21,7 +21,7 @@ from rsp_engine.engine import Engine
 from rsp_engine.evaluators.service.refresh import Refresh
 from rsp_engine.model.answers import Solutions
 from rsp_engine.policies.registry import POLICIES
-from rsp_engine.replica.endpoints.endpoint import Fetched, Limits
+from rsp_engine.replica.endpoints.endpoint import FetchResult, Limits
 from rsp_engine.replica.store.keys import Keys
 from tests.drivers.cut import cut, texts
 from tests.thoroughness import examples
@@ -54,8 +54,8 @@ class Remote:
     def __init__(self, name: str = "f") -> None:
         self._name = name
 
-    def fetch(self, keys: Any, limits: Limits, now: int) -> Fetched:
-        return Fetched({key: self._solutions(key, now) for key in keys}, 1, {})
+    def fetch(self, keys: Any, limits: Limits, now: int) -> FetchResult:
+        return FetchResult({key: self._solutions(key, now) for key in keys}, 1, {})
 
     def _solutions(self, key: Any, now: int) -> Any:
         number = crc32(str(key).encode())
@@ -66,8 +66,8 @@ class Remote:
         found = ox.Literal(str(value) if self._name == "text" else value)
         return ({self._name: found},) if number % 5 else ()
 
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
-        return Fetched({}, 1, {})
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
+        return FetchResult({}, 1, {})
 
     def close(self) -> None:
         pass

@@ -205,9 +205,9 @@ def test_a_bound_of_instances_makes_the_answer_approximate():
     answers = run(text, found, max_instances=3)
     assert rows_of(answers) == rows_of(run(text, found, operator="general"))  # which rise
     assert {answer.stats["exact"] for answer in answers} == {False}
-    with pytest.raises(BindingError, match="no room for the 1 best"):
+    with pytest.raises(BindingError, match="too few for the 1 best"):
         run(text, found, max_instances=0)
-    with pytest.raises(BindingError, match="no query keeps instances"):
+    with pytest.raises(BindingError, match="no query has instances to bound"):
         run(text, found, max_instances=3, operator="general")
 
 
@@ -259,24 +259,24 @@ LAST = "ORDER BY DESC(?score) LIMIT 3"
 @pytest.mark.parametrize(
     ("windows", "select", "where", "tail", "reason"),
     [
-        (W2, SUM, UNION, TAIL.replace("DESC", "ASC"), "smaller is better"),
+        (W2, SUM, UNION, TAIL.replace("DESC", "ASC"), "lower scores rank first"),
         (W2, SUM, UNION, TAIL.replace("DESC(?score)", "DESC(?score) ?o"), "more than one cond"),
-        (W2, SUM, UNION, TAIL.replace("ORDER", "HAVING (SUM(?v) > 1) ORDER"), "HAVING leaves"),
+        (W2, SUM, UNION, TAIL.replace("ORDER", "HAVING (SUM(?v) > 1) ORDER"), "HAVING removes"),
         (W2, SUM.replace("?o", "?k"), UNION, TAIL.replace("?o", "(STR(?o) AS ?k)"), "expression"),
         (W2, "?o (AVG(?v) AS ?score)", UNION, TAIL, "one SUM or MAX"),
-        (W2, "?o (SUM(DISTINCT ?v) AS ?score)", UNION, TAIL, "DISTINCT leaves values out"),
+        (W2, "?o (SUM(DISTINCT ?v) AS ?score)", UNION, TAIL, "DISTINCT drops equal values"),
         (W2, "?o (SUM(?v) * COUNT(*) AS ?score)", UNION, TAIL, "one SUM or MAX"),
         (W2, "?o (-SUM(?v) AS ?score)", UNION, TAIL, "does not rise"),
-        (W2, "?o (ABS(SUM(?v)) AS ?score)", UNION, TAIL, "more than a sum with weights"),
-        (W2, SUM, UNION.replace(":q ?v", ":q ?x"), TAIL, "does not have ?v"),
+        (W2, "?o (ABS(SUM(?v)) AS ?score)", UNION, TAIL, "not a weighted sum"),
+        (W2, SUM, UNION.replace(":q ?v", ":q ?x"), TAIL, "does not bind ?v"),
         (W2, SUM, f"{UNION} FILTER (?v > 1)", TAIL, "UNION of WINDOW blocks alone"),
         (W2, SUM, UNION.replace("?o :p ?v", "?o :p ?v ; :r ?x"), TAIL, "--match element"),
         (W2, SUM, UNION.replace("?o :p ?v", "?o :p+ ?v"), TAIL, "more than plain triple"),
-        (("ELEMENTS 5", "RANGE 5s"), SUM, UNION, TAIL, "which observation expires first"),
-        (W2, "?o (?v + ?u AS ?score)", OPTIONAL, LAST, "may be missing: say COALESCE(?u, 0)"),
+        (("ELEMENTS 5", "RANGE 5s"), SUM, UNION, TAIL, "the order of expiry is not known"),
+        (W2, "?o (?v + ?u AS ?score)", OPTIONAL, LAST, "may be missing: write COALESCE(?u, 0)"),
         (W2, "?o (?v - COALESCE(?u, 0) AS ?score)", OPTIONAL, LAST, "does not rise with ?u"),
         (W2, "?o (?v + COALESCE(?u, 1) AS ?score)", OPTIONAL, LAST, "may be missing"),
-        (W2, "?o (?v * COALESCE(?u, 0) AS ?score)", OPTIONAL, LAST, "a sum with weights"),
+        (W2, "?o (?v * COALESCE(?u, 0) AS ?score)", OPTIONAL, LAST, "not a weighted sum"),
         (W2, "?o (?v AS ?score)", OPTIONAL, LAST, "exactly one value of each block"),
         (W2, ADDED, OPTIONAL.replace("?o :q", "?x :q"), LAST, "no variable in common"),
         (W2, ADDED, f"{OPTIONAL} FILTER (?v > 1)", LAST, "more than one WINDOW"),

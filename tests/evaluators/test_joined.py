@@ -13,7 +13,7 @@ from rsp_engine.engine import Engine
 from rsp_engine.model.answers import Answer, Solutions
 from rsp_engine.policies.registry import POLICIES
 from rsp_engine.replica.changes import ChangeFeed
-from rsp_engine.replica.endpoints.endpoint import Fetched, Limits
+from rsp_engine.replica.endpoints.endpoint import FetchResult, Limits
 from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 from tests.replica.servers import OxigraphServer
 from tests.thoroughness import examples
@@ -139,7 +139,7 @@ class Counting(RecordedEndpoint):
         super().__init__(told)
         self.asked: list[Any] = []
 
-    def fetch(self, keys: Any, limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Any, limits: Limits, now: int) -> FetchResult:
         self.asked += keys
         return super().fetch(keys, limits, now)
 
@@ -168,9 +168,9 @@ def test_after_a_change_that_could_not_be_read_no_answer_is_sure(monkeypatch):
     """Any key may have changed, so no later answer is exact either."""
     read = ChangeFeed._fetched
 
-    def fails_once(self: ChangeFeed, graph: Any) -> Fetched:
+    def fails_once(self: ChangeFeed, graph: Any) -> FetchResult:
         monkeypatch.setattr(ChangeFeed, "_fetched", read)
-        return Fetched(faults={"evaluation": 1})
+        return FetchResult(faults={"evaluation": 1})
 
     monkeypatch.setattr(ChangeFeed, "_fetched", fails_once)
     changes = [(11_500, f"<{EX}E> <{EX}hasFollowers> 3 ."), (11_600, f"<{EX}A> <{EX}p> 3 .")]
@@ -279,9 +279,9 @@ def test_a_value_that_comes_or_comes_back_is_found(policy, replica):
 class Poisoned(Counting):
     """One key is never answered."""
 
-    def fetch(self, keys: Any, limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Any, limits: Limits, now: int) -> FetchResult:
         fetched = super().fetch([asked for asked in keys if asked != key("A")], limits, now)
-        return Fetched(fetched.answers, 1, {"bad term": 1} if key("A") in keys else {})
+        return FetchResult(fetched.answers, 1, {"bad term": 1} if key("A") in keys else {})
 
 
 def test_a_key_that_is_never_answered_does_not_hold_up_the_others():
@@ -299,10 +299,10 @@ class Failing:
     def __init__(self) -> None:
         self._inner = history()
 
-    def fetch(self, keys: Any, limits: Limits, now: int) -> Fetched:
-        return Fetched({}, 1, {"time-out": 1})
+    def fetch(self, keys: Any, limits: Limits, now: int) -> FetchResult:
+        return FetchResult({}, 1, {"time-out": 1})
 
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
         return self._inner.snapshot(limits, now)
 
     def close(self) -> None:

@@ -30,7 +30,7 @@ from tests.thoroughness import examples
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rsp_engine.replica.endpoints.endpoint import Fetched, Limits
+    from rsp_engine.replica.endpoints.endpoint import FetchResult, Limits
     from rsp_engine.replica.pattern import Key
 
 PEOPLE = ["a", "b", "c", "d", "e"]
@@ -159,7 +159,7 @@ class _Counting(InProcessEndpoint):
         super().__init__(pattern, data)
         self._asked = asked
 
-    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> FetchResult:
         self._asked.append(len(keys))
         return super().fetch(keys, limits, now)
 

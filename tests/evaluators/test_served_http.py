@@ -153,14 +153,14 @@ def test_a_server_that_never_answers_leaves_an_answer_without_remote_data():
     [
         (["--service", ":other=http://localhost:1/"], "SERVICE needs a service binding"),
         (["--service", ":users=ftp://localhost/"], "must begin with http:// or https://"),
-        (["--service", ":users=http://me:secret@localhost/"], "must not hold a user name"),
-        (["--budget", "3"], "--budget is about remote data, and no service is bound"),
+        (["--service", ":users=http://me:secret@localhost/"], "must not contain a user name"),
+        (["--budget", "3"], "--budget needs a service, but none is bound"),
         (["--service", ":users=http://localhost:1/", "--policy", "BEST"], "no policy BEST"),
         (["--service", ":users=http://localhost:1/", "--budget", "-1"], "must not be negative"),
         (["--service", ":users=http://localhost:1/", "--deadline", "soon"], "--deadline soon"),
         (
             ["--service", ":users=http://localhost:1/", "--service", ":x=http://localhost:1/"],
-            "no query asks service <http://example.org/x>",
+            "no query calls service <http://example.org/x>",
         ),
     ],
 )

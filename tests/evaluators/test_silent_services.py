@@ -18,7 +18,7 @@ PREFIX = f"PREFIX : <{EX}> "
 TURTLE = f"@prefix : <{EX}> . "
 WINDOW = "FROM NAMED WINDOW :w ON :s [RANGE 10s]"
 NONE = "SERVICE SILENT :none { ?s :followers ?f }"
-WARNING = "this SERVICE is not bound: it is SILENT, so it adds nothing"
+WARNING = "this SERVICE is not bound and is SILENT, so it adds nothing"
 
 
 def engine_of(text: str) -> Engine:
@@ -103,7 +103,7 @@ def test_the_user_is_warned_at_the_place(caplog):
     query = Engine().register(text)
     [warning] = query.warnings
     assert warning.message == WARNING
-    assert warning.hint == "say where it is: --service http://example.org/none=URL"
+    assert warning.hint == "give its URL: --service http://example.org/none=URL"
     assert text[warning.span.start : warning.span.end] == NONE
     assert [record.getMessage().splitlines()[0] for record in caplog.records] == [
         f"<query>:1:{text.index(NONE) + 1}: warning: {WARNING}"

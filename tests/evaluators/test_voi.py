@@ -19,7 +19,7 @@ from rsp_engine.options import ServiceOptions
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
 from rsp_engine.policies.registry import POLICIES
-from rsp_engine.replica.endpoints.endpoint import Fetched, Limits
+from rsp_engine.replica.endpoints.endpoint import FetchResult, Limits
 from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from tests.replica.servers import OxigraphServer
 
@@ -68,13 +68,13 @@ class Told:
         self._source = source
         [self._name] = pattern.variables
 
-    def fetch(self, keys: Any, limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Any, limits: Limits, now: int) -> FetchResult:
         self._source.asked.append((self._name, len(keys), limits))
-        return Fetched({key: self._told(key, now) for key in keys}, 1)
+        return FetchResult({key: self._told(key, now) for key in keys}, 1)
 
-    def snapshot(self, _limits: Limits, now: int) -> Fetched:
+    def snapshot(self, _limits: Limits, now: int) -> FetchResult:
         keys = [(ox.NamedNode(EX + user),) for user in USERS]
-        return Fetched({key: self._told(key, now) for key in keys}, 1)
+        return FetchResult({key: self._told(key, now) for key in keys}, 1)
 
     def _told(self, key: Any, now: int) -> Any:
         asked = self._source.value if self._name == "f" else self._source.stamp
@@ -173,7 +173,7 @@ def explained(text: str, policy: str = "AT-VOI", **options: Any) -> str:
 def test_explain_tells_the_policy_and_the_signal():
     told = explained(QUERY)
     assert "policy   AT-VOI: keys of the list that the answer depends on\n" in told
-    assert f"signal   <{MODIFIED}> tells what has changed; the unchanged are skipped\n" in told
+    assert f"signal   <{MODIFIED}> marks changed keys; unchanged keys are not fetched\n" in told
     assert "in place of" not in told
     assert "policy   WSJ-VOI+wp=4:" in explained(QUERY, "WSJ-VOI+wp=4")
 
@@ -185,7 +185,7 @@ def test_explain_tells_the_policy_and_the_signal():
     ("text", "options", "why"),
     [
         (QUERY.replace("?n + ?f", "?n * ?f"), {}, "?n * ?f may rise or fall with ?f"),
-        (QUERY.replace("?n + ?f", "?n + 1"), {}, "the score needs no remote value"),
+        (QUERY.replace("?n + ?f", "?n + 1"), {}, "the score uses no remote value"),
         (QUERY, {"arrivals": "all"}, "a key may have several objects"),
         (
             GROUPS.replace("COUNT(*)", "COUNT(?user)").replace(
@@ -211,7 +211,7 @@ def test_with_several_remote_variables_another_policy_elects_and_explain_names_i
     )
     told = explained(text, policy)
     assert "policy   WSJ-LRU: keys of the window" in told
-    assert f"in place of {policy}: on the general path no remote value moves a score" in told
+    assert f"in place of {policy}: the general path has no score to predict" in told
 
 
 def test_a_score_that_falls_with_the_remote_value_can_be_foreseen():
@@ -297,7 +297,7 @@ def test_rsp_run_asks_a_real_server(tmp_path, flags):
     [
         (":other=dct:modified", "that service is not bound"),
         (":BKG", "is not of the form IRI=VALUE"),
-        (":BKG=not an iri", "not an iri is no IRI"),
+        (":BKG=not an iri", "not an iri is not an IRI"),
     ],
 )
 @pytest.mark.parametrize("word", ["run", "explain"])

@@ -167,7 +167,7 @@ def test_a_reason_tells_what_was_found_at_the_place():
     ("point", "rival", "counting", "begins"),
     [
         (Point(10, 15, 5, 10), "WSJ-LRU", "slides", "From B = 2K on"),
-        (Point(10, 8, 10, 10), "WSJ-LRU", "slides", "AT-TSM and AT-BSM fetch what stands high"),
+        (Point(10, 8, 10, 10), "WSJ-LRU", "slides", "AT-TSM and AT-BSM fetch keys that rank high"),
         (Point(10, 7, 5, 10), "WSJ-LRU", "mentions", "Every mention is counted here"),
         (Point(10, 7, 5, 10), "AT-TSM", "slides", "The other policy that the paper proposes"),
         (Point(10, 1, 5, 10), "WSJ-LRU", "slides", "Likely: the budget does not reach"),

@@ -100,7 +100,7 @@ def test_the_query_is_ranked_by_the_engine_and_not_by_the_general_path():
     engine.service(SERVICE, dataset.endpoint())
     engine.register(query_text(workload.bounds, workload.frame, 5))
     plan = engine.explain()
-    assert "operator pane partials (COUNT), the best 5; and 10 that stand by" in plan
+    assert "operator pane partials (COUNT), the best 5; and the next 10" in plan
     assert "policy   AT-BSM" in plan
 
 

@@ -146,7 +146,7 @@ def test_a_report_needs_finished_results(tmp_path):
         run_suite(SUITE, tmp_path, stops_after(2, []))
     with pytest.raises(StateError, match="half-written: parts: 2 are there") as found:
         read_result_folder(tmp_path / "small")
-    assert found.value.hint == "`rsp experiment run small` goes on with it"
+    assert found.value.hint == "`rsp experiment run small` resumes it"
     with pytest.raises(StateError, match="is not there"):
         read_result_folder(tmp_path / "none")
 

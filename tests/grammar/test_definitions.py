@@ -93,14 +93,14 @@ def test_a_comment_ends_with_the_definition():
         ('"F"(?a) = ?a', "expected `)`, found `(`", 4),
         ("sum(?a) = 1", "sum is a function of SPARQL", 1),
         (f"<{XSD}double>(?a) = ?a", f"<{XSD}double> is a function of SPARQL", 1),
-        ("F(?a, ?a) = 1", "?a is a parameter already", 6),
-        ("F(a) = 1", "a is no parameter", 3),
-        ("F(?a,) = 1", "nothing is no parameter", 6),
-        ("F(?a) = ?b", "?b is no parameter of F", 9),
+        ("F(?a, ?a) = 1", "?a is already a parameter", 6),
+        ("F(a) = 1", "a is not a parameter", 3),
+        ("F(?a,) = 1", "nothing is not a parameter", 6),
+        ("F(?a) = ?b", "?b is not a parameter of F", 9),
         ("F(?a) = (?a +", "expected an expression, found `)`", 14),
         ("F(?a) = ?a) AS ?b) ((1", "this is more than one expression", 8),
-        ("F(?a) = 1 + MAX(?a)", "an aggregate cannot stand in a definition", 13),
-        ("F(?a) = EXISTS { }", "EXISTS cannot stand in a definition", 9),
+        ("F(?a) = 1 + MAX(?a)", "an aggregate is not allowed in a definition", 13),
+        ("F(?a) = EXISTS { }", "EXISTS is not allowed in a definition", 9),
         ("F(?a) = no:f(?a)", "prefix `no:` is not declared", 9),
     ],
 )
@@ -113,8 +113,8 @@ def test_a_malformed_definition_is_refused_with_its_place(text, message, column)
 @pytest.mark.parametrize(
     ("definition", "message"),
     [
-        ("F(?a) = ?a", "F has 1 parameter, and 2 arguments are given"),
-        ("F(?a, ?b) = F(?b, ?a)", "F is defined by itself: F -> F"),
+        ("F(?a) = ?a", "F has 1 parameter, but 2 arguments are given"),
+        ("F(?a, ?b) = F(?b, ?a)", "F is defined in terms of itself: F -> F"),
         ("F(?a, ?b) = ?a + :g(?b)", "the function <http://example.org/g> is not registered"),
     ],
 )
@@ -138,7 +138,7 @@ def test_a_call_that_expands_to_too_much_is_refused(definitions):
     engine = Engine()
     for text in definitions:
         engine.define(text)
-    with pytest.raises(PlanError, match="stands for here is too large, or nested too deep"):
+    with pytest.raises(PlanError, match="is too large or nested too deep"):
         engine.register(query(f"F{len(definitions) - 1}(?y)"))
 
 

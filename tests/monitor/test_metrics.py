@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from rsp_engine import Engine
 from rsp_engine.cli import app
 from rsp_engine.errors import BindingError
-from rsp_engine.monitor.metrics import COUNTERS, GAUGES, HISTOGRAMS, served
+from rsp_engine.monitor.metrics import COUNTERS, GAUGES, HISTOGRAMS, serve_metrics
 from rsp_engine.monitor.run_monitor import RunMonitor
-from rsp_engine.replica.endpoints.endpoint import Fetched
+from rsp_engine.replica.endpoints.endpoint import FetchResult
 from tests.data import PROJECT
 
 pytestmark = pytest.mark.outside
@@ -44,11 +44,11 @@ LABELS = ("query", "service", "outcome", "cause", "reason", "le")
 class Failing:
     """An endpoint whose snapshot has only `a`, and whose fetches time out."""
 
-    def fetch(self, keys: object, limits: object, now: int) -> Fetched:
-        return Fetched({}, 1, {"time-out": 1})
+    def fetch(self, keys: object, limits: object, now: int) -> FetchResult:
+        return FetchResult({}, 1, {"time-out": 1})
 
-    def snapshot(self, limits: object, now: int) -> Fetched:
-        return Fetched({(NamedNode(ROOM.format("a")),): ({"floor": Literal(1)},)}, 1)
+    def snapshot(self, limits: object, now: int) -> FetchResult:
+        return FetchResult({(NamedNode(ROOM.format("a")),): ({"floor": Literal(1)},)}, 1)
 
     def close(self) -> None:
         pass
@@ -77,7 +77,7 @@ def rooms() -> Store:
 
 def read(watch: RunMonitor) -> dict[str, dict[tuple[str, ...], float]]:
     """Return the samples of a scrape, by name and labels."""
-    with served(0, watch, str) as port:
+    with serve_metrics(0, watch, str) as port:
         text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=30).text
     found: dict[str, dict[tuple[str, ...], float]] = {}
     for family in text_string_to_metric_families(text):
@@ -122,7 +122,7 @@ def test_what_fails_is_counted_by_its_cause_and_values_grow_old():
 
 
 def test_the_port_is_on_this_computer_only_and_closed_after_the_run():
-    with served(0, RunMonitor(), str) as port:
+    with serve_metrics(0, RunMonitor(), str) as port:
         listening = [line.split() for line in open_ports()]
         assert [a for a, *_ in listening if a.endswith(f":{port:04X}")] == [f"0100007F:{port:04X}"]
     with pytest.raises(requests.ConnectionError):
@@ -150,7 +150,7 @@ def test_before_a_run_there_is_nothing_to_count():
 
 def test_the_extra_that_is_missing_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(BindingError) as refused, served(0, RunMonitor(), str):
+    with pytest.raises(BindingError) as refused, serve_metrics(0, RunMonitor(), str):
         pass
     assert refused.value.message == "--metrics-port needs the extra metrics"
     assert refused.value.hint == "install it: pip install 'rsp-engine[metrics]'"
@@ -169,7 +169,7 @@ def test_a_port_in_use_is_reported_in_two_lines(tmp_path, monkeypatch):
     assert done.exit_code == 2
     assert done.stderr.splitlines() == [
         f"error: metrics cannot be served on port {port}: Address already in use",
-        "  = hint: take another port; 0 takes any that is free",
+        "  = hint: choose another port; 0 picks a free one",
     ]
 
 

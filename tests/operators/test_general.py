@@ -106,6 +106,6 @@ def test_the_meaning_of_a_query_is_written_without_functions_of_the_engine():
     text = f"PREFIX : <{EX}> SELECT (SUM(?v) AS ?n) {window} WHERE {{ WINDOW :w {{ ?s :p ?v }} }}"
     config = sparql_path(check(text), {})
     assert "SUM(?v)" in config.sparql
-    assert config.asked is not None
-    assert "<urn:rsp-engine:builtin:SUM>(?v)" in config.asked
+    assert config.store_query is not None
+    assert "<urn:rsp-engine:builtin:SUM>(?v)" in config.store_query
     assert not config.needs_order

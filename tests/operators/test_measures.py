@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.operators.scoring.ranking_measures import (
-    Cumulated,
+    CumulatedMeasures,
     Measures,
     accuracy,
     measure,
@@ -139,7 +139,7 @@ def test_a_depth_below_k_is_refused():
 @given(st.lists(st.tuples(objects, objects), max_size=5), sizes)
 def test_measures_are_cumulated_window_by_window(windows, k):
     found = [measure(answer, oracle, k, k) for answer, oracle in windows]
-    total = Cumulated()
+    total = CumulatedMeasures()
     for one in found:
         total = total.add(one)
     assert total.windows == len(windows)
@@ -154,4 +154,4 @@ def test_measures_are_cumulated_window_by_window(windows, k):
 
 
 def test_before_the_first_window_everything_is_0():
-    assert Cumulated().means == Measures()
+    assert CumulatedMeasures().means == Measures()

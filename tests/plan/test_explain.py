@@ -71,7 +71,7 @@ def test_text_and_json_explain_every_option():
     made = plan(check(text), text, "q", QueryOptions(windows=windows))
     text = explain(made)
     assert "[open, close) from 250" in text
-    assert "windows from the first to the last with content" in text
+    assert "windows from the first to the last non-empty one" in text
     data = explain_json(made)["physical"]
     assert data["report"] == "every"
     assert data["bounds"] == "[)"

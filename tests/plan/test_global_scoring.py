@@ -64,11 +64,11 @@ PROVEN = (
     ScoringCall("most", max, (ONE, TWO)),
 )
 REFUSED = (
-    (Quotient(ONE, Add(TWO, Number(1))), "divided by may be zero"),
-    (Subtract(Variable("a1"), Variable("b1")), "objects exchanged"),
+    (Quotient(ONE, Add(TWO, Number(1))), "its divisor may be zero"),
+    (Subtract(Variable("a1"), Variable("b1")), "objects are exchanged"),
     (Multiply(both(1), TWO), "may rise or fall"),
-    (Add(Multiply(Variable("a1"), Variable("b1")), ONE), "one of the two objects only"),
-    (ScoringCall("F", apart, (Variable("a1"), Variable("b1"))), "objects exchanged"),
+    (Add(Multiply(Variable("a1"), Variable("b1")), ONE), "only one of the two objects"),
+    (ScoringCall("F", apart, (Variable("a1"), Variable("b1"))), "objects are exchanged"),
     (ScoringCall("F", apart, (ONE, TWO)), "may rise or fall"),
 )
 rows = st.lists(

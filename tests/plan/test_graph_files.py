@@ -51,7 +51,7 @@ def test_a_query_reads_no_file_outside_its_folder(folder, graph, form):
     with pytest.raises(QueryError) as refused:
         engine.register(text, "q.rspql", folder / "inner")
     assert "is a file that is not in the folder of the query" in str(refused.value)
-    assert "name this one: --graph " in str(refused.value)
+    assert "other files must be named: --graph " in str(refused.value)
 
 
 def test_a_base_does_not_lead_out_either(folder):

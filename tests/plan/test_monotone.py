@@ -49,9 +49,9 @@ def wrapped(a: float, b: float) -> float:
 @pytest.mark.parametrize(
     ("expression", "ranges", "direction", "why"),
     [
-        (A, {}, "rises", "?a rises with ?a, since it is that"),
-        (B, {}, "constant", "?b does not change with ?a, since ?a is not in it"),
-        (Number(2), {}, "constant", "2 does not change with ?a, since ?a is not in it"),
+        (A, {}, "rises", "?a rises with ?a, since it is the variable itself"),
+        (B, {}, "constant", "?b does not change with ?a, since it does not contain ?a"),
+        (Number(2), {}, "constant", "2 does not change with ?a, since it does not contain ?a"),
         (
             Add(Divide(A, 100), B),
             {},
@@ -68,7 +68,12 @@ def wrapped(a: float, b: float) -> float:
         (Subtract(A, Subtract(B, A)), {}, "rises", "no part of the sum falls"),
         (Divide(A, -2), {}, "falls", "?a / -2 falls with ?a, since ?a rises and -2 is negative"),
         (Divide(Negate(A), 2), {}, "falls", "since -?a falls and 2 is positive"),
-        (Negate(A), {}, "falls", "-?a falls with ?a, since ?a rises and the sign turns it"),
+        (
+            Negate(A),
+            {},
+            "falls",
+            "-?a falls with ?a, since ?a rises and the minus sign reverses it",
+        ),
         (Multiply(A, Number(0.3)), {}, "rises", "since 0.3 is never negative"),
         (Multiply(Number(-3), A), {}, "falls", "since -3 is never positive"),
         (Multiply(Number(0), A), {}, "constant", "since a factor is always 0"),
@@ -143,9 +148,9 @@ def test_an_empty_range_is_refused(bad):
 
 def test_an_invalid_declaration_is_refused():
     call = ScoringCall("F", f, (A, B))
-    with pytest.raises(ValueError, match="1 directions, and has 2 arguments"):
+    with pytest.raises(ValueError, match="1 directions for 2 arguments"):
         prove(call, "a", declared={"F": ("rises",)})
-    with pytest.raises(ValueError, match="say rises, falls or constant"):
+    with pytest.raises(ValueError, match="use rises, falls or constant"):
         prove(call, "a", declared={"F": "up"})  # type: ignore[dict-item]
 
 

@@ -12,7 +12,7 @@ from rsp_engine.options import RankingOptions, ServiceOptions
 from rsp_engine.plan.explain.text import explain, explain_json
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import QueryPlan, plan
-from rsp_engine.plan.services import refuse_unasked
+from rsp_engine.plan.services import refuse_unused_services
 from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from rsp_engine.replica.sparql_client.request_text import batch_of, whole_text
 from tests.evaluators.served_shapes import EX, OTHER, SERVICE, SHAPES
@@ -89,10 +89,10 @@ def test_a_service_without_a_binding_is_refused_with_a_way_out():
     with pytest.raises(PlanError) as refused:
         planned(JOINED, endpoints={})
     assert refused.value.message == "SERVICE needs a service binding"
-    assert refused.value.hint == f"say where it is: --service {SERVICE}=URL"
+    assert refused.value.hint == f"give its URL: --service {SERVICE}=URL"
     with pytest.raises(PlanError, match="needs a service binding") as refused:
         planned(JOINED.replace(":svc", "?x"), endpoints={})
-    assert "every service that is bound" in str(refused.value)
+    assert "every bound service" in str(refused.value)
 
 
 def test_a_service_inside_of_another_is_not_for_this_engine_to_bind():
@@ -127,9 +127,9 @@ def test_a_policy_that_does_not_exist_is_refused_whatever_the_query():
 
 def test_a_service_that_no_query_asks_is_refused():
     made = planned(JOINED)
-    refuse_unasked([SERVICE], made.physical.services)
-    with pytest.raises(BindingError, match=f"no query asks service <{OTHER}>"):
-        refuse_unasked([SERVICE, OTHER], made.physical.services)
+    refuse_unused_services([SERVICE], made.physical.services)
+    with pytest.raises(BindingError, match=f"no query calls service <{OTHER}>"):
+        refuse_unused_services([SERVICE, OTHER], made.physical.services)
 
 
 def test_text_and_json_explain_a_clause():
@@ -138,10 +138,10 @@ def test_text_and_json_explain_a_clause():
     made = planned(JOINED, services=options, feeds=frozenset({SERVICE}))
     text = explain(made)
     for line in (
-        f"service  <{SERVICE}>, joined on ?u; it gives ?f",
+        f"service  <{SERVICE}>, joined on ?u; returns ?f",
         "policy   WSJ-LRU: keys of the window, least recently fetched first",
-        "budget   at most 7 keys an evaluation, 2 requests, 300 ms",
-        "replica  filled by what is missed; at most 50 keys are held",
+        "budget   at most 7 keys per evaluation, 2 requests, 300 ms",
+        "replica  filled on demand; at most 50 keys are kept",
         "changes  are pushed",
         "(0 <urn:key:0>)",
         "SERVICE is answered from a replica",
@@ -161,7 +161,7 @@ def test_a_clause_without_keys_is_explained_as_fetched_as_a_whole():
     text = explain(
         planned(f"SELECT * {W} WHERE {{ {where} }}", services=ServiceOptions(policy="EXACT"))
     )
-    assert "asked for as a whole" in text
+    assert "fetched as a whole" in text
     assert "none: all keys of the window are fetched" in text
     assert "VALUES" not in text
 
@@ -173,4 +173,4 @@ def test_a_ranking_of_a_count_window_with_service_takes_the_general_path(grouped
     where = "WINDOW :w { ?u :m ?n } SERVICE :svc { ?u :f ?f }"
     text = f"SELECT ?u ({score} AS ?x) {window} WHERE {{ {where} }} {grouped}"
     made = planned(f"{text} ORDER BY DESC(?x) LIMIT 3", ranking=RankingOptions())
-    assert "remote values age with time, and the window counts elements" in made.physical.why
+    assert "remote values age with time, but the window counts elements" in made.physical.why

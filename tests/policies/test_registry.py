@@ -99,7 +99,7 @@ def test_an_answer_within_the_promise_is_taken(answer):
     [
         ([1, 2, 3], "FIXED elected 3 keys, the budget is 2"),
         ([1, 1], "FIXED elected a key twice"),
-        ([4], "FIXED elected a key that is no candidate"),
+        ([4], "FIXED elected a key that is not a candidate"),
         ([1.0], "FIXED must elect keys"),
         ([[1, 2]], "FIXED must elect keys"),
         (["1"], "FIXED must elect keys"),

@@ -90,7 +90,7 @@ def test_a_change_signal_makes_a_value_certainly_changed_or_certainly_unchanged(
     learner = Learner()
     keys = numbers([1, 2, 3])
     learner.begin(keys, floats(10, 20, 30))
-    learner.told(numbers([1, 2]), np.array([True, False]))
+    learner.observe_signal(numbers([1, 2]), np.array([True, False]))
     found = learner.outlook(keys, floats(10, 20, 30), keys, lambda v: np.stack([v] * 3))
     assert found.chances[0, 0] == 0
     assert found.chances[1].tolist() == [1, 0, 0, 0]
@@ -101,16 +101,16 @@ def test_a_change_signal_makes_a_value_certainly_changed_or_certainly_unchanged(
 def test_a_signalled_change_counts_once_until_the_value_is_fetched():
     learner = Learner()
     learner.begin(numbers([1]), floats(10))
-    learner.told(numbers([1]), np.array([True]))
+    learner.observe_signal(numbers([1]), np.array([True]))
     once = learner.rate.state()
     learner.begin(numbers([1]), floats(10))
-    learner.told(numbers([1]), np.array([True]))
+    learner.observe_signal(numbers([1]), np.array([True]))
     assert learner.rate.state() == once
     learner.fetched(numbers([1]), floats(10))  # a change back to what it was
     assert learner.rate.state() == once
     assert learner.marginal.state()["weights"] == [1.25]
     learner.begin(numbers([1]), floats(10))
-    learner.told(numbers([1]), np.array([False]))
+    learner.observe_signal(numbers([1]), np.array([False]))
     assert learner.rate.state() != once
 
 
@@ -139,7 +139,7 @@ def live(learner, story):
     held = dict.fromkeys(range(10), 2.0)
     for keys, values, fetched, changed in story:
         learner.begin(numbers(keys), floats(*(held[key] for key in keys)))
-        learner.told(numbers(keys[:3]), np.array(changed[:3]))
+        learner.observe_signal(numbers(keys[:3]), np.array(changed[:3]))
         held |= {key: v for key, v in zip(keys, values, strict=True) if key in fetched}
         learner.fetched(numbers(fetched), floats(*(held[key] for key in fetched)))
 

@@ -14,7 +14,7 @@ from tests.replica.patterns import FOLLOWERS, count, insert, user
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rsp_engine.replica.endpoints.endpoint import Fetched
+    from rsp_engine.replica.endpoints.endpoint import FetchResult
     from rsp_engine.replica.pattern import RemotePattern
 
 TOLERANCE = 0.2
@@ -100,6 +100,6 @@ def serving(behave: Callable[[Exchange], None] = Exchange.answer) -> FaultServer
     return server
 
 
-def timed(act: Callable[[], Fetched]) -> tuple[Fetched, float]:
+def timed(act: Callable[[], FetchResult]) -> tuple[FetchResult, float]:
     with stopwatch() as seconds:
         return act(), seconds()

@@ -14,9 +14,9 @@ from rsp_engine.replica.pattern import Key, RemotePattern
 from rsp_engine.replica.sparql_client.request_text import (
     batch_of,
     batches,
+    key_fault,
     page_text,
     place_variable,
-    unaskable,
     whole_text,
     write_term,
 )
@@ -152,22 +152,22 @@ def test_a_hostile_term_of_a_lenient_reader_is_never_asked_for(text):
     is_iri_hostile = "e.org" in str(quad.subject)
     term = quad.subject if is_iri_hostile else quad.object
     assert isinstance(term, ox.NamedNode | ox.Literal)
-    assert unaskable((term,)) == "key that cannot be written"
+    assert key_fault((term,)) == "key that cannot be written"
     with pytest.raises(ValueError, match=r"."):
         write_term(term)
 
 
 def test_what_cannot_be_asked_for_has_its_cause():
-    assert unaskable((ox.NamedNode(E), ox.BlankNode("b"))) == "blank node key"
-    assert unaskable((ox.Literal("x" * 70_000),)) == "key too long"
+    assert key_fault((ox.NamedNode(E), ox.BlankNode("b"))) == "blank node key"
+    assert key_fault((ox.Literal("x" * 70_000),)) == "key too long"
     directed = ox.Literal("x", language="ar", direction=ox.BaseDirection.RTL)
-    assert unaskable((directed,)) == "key that cannot be written"
-    assert unaskable((ox.Literal("x" * 60_000),)) is None
+    assert key_fault((directed,)) == "key that cannot be written"
+    assert key_fault((ox.Literal("x" * 60_000),)) is None
 
 
 @given(st.lists(literals.map(lambda term: (term,)), max_size=30), st.integers(1, 5))
 def test_batches_hold_every_key_once_within_both_bounds(drawn, most_keys):
-    askable = [key for key in drawn if unaskable(key, 100) is None]
+    askable = [key for key in drawn if key_fault(key, 100) is None]
     cut = list(batches(PATTERN, askable, most_keys, 100))
     assert [key for batch in cut for key in batch.keys] == list(dict.fromkeys(askable))
     for batch in cut:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import ServiceError
 from rsp_engine.replica.changes import ChangeFeed
-from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, FetchResult
 from rsp_engine.replica.pattern import RemotePattern
 from rsp_engine.replica.store.estimator import DeclaredIntervals
 from rsp_engine.replica.store.replica import Replica, ReplicaConfig
@@ -30,7 +30,7 @@ def test_an_element_says_the_new_values_of_the_keys_that_it_names():
     changes.push(5, [says(1, 10), says(2, 20), says(2, 21), other])
     (change,) = changes.due(5)
     assert change.time == 5
-    assert change.fetched == Fetched({user(1): (value(10),), user(2): (value(20), value(21))})
+    assert change.fetched == FetchResult({user(1): (value(10),), user(2): (value(20), value(21))})
 
 
 def test_a_change_waits_until_it_is_due_and_is_given_once():
@@ -67,7 +67,7 @@ def replica_after(pushed):
 
 def test_a_late_change_does_not_overwrite_what_was_fetched_since():
     replica = Replica(ReplicaConfig(PATTERN))
-    replica.apply(Fetched({user(1): (value(7),)}), 100)
+    replica.apply(FetchResult({user(1): (value(7),)}), 100)
     changes = ChangeFeed(PATTERN)
     changes.push(50, [says(1, 6)])
     for change in changes.due(100):
@@ -85,28 +85,28 @@ def test_a_group_of_several_triples_with_an_option_needs_all_of_them_in_one_elem
     )
     place = ox.Triple(person(1), ox.NamedNode("http://example.org/in"), ox.Literal("Rome"))
     changes = ChangeFeed(pattern)
-    assert changes.push(0, [says(1, 10)]).fetched == Fetched()
-    assert changes.push(0, [says(1, 5), place]).fetched == Fetched()
+    assert changes.push(0, [says(1, 10)]).fetched == FetchResult()
+    assert changes.push(0, [says(1, 5), place]).fetched == FetchResult()
     whole = changes.push(0, [says(1, 10), place]).fetched
     assert whole.answers == {user(1): ({**value(10), "where": ox.Literal("Rome")},)}
 
 
 def test_an_element_without_news_says_nothing_of_a_clause_without_keys():
     whole = replace(PATTERN, keys=(), variables=("user", "n"))
-    assert ChangeFeed(whole).push(0, []).fetched == Fetched()
+    assert ChangeFeed(whole).push(0, []).fetched == FetchResult()
 
 
 def test_a_feed_is_an_endpoint_that_has_nothing_to_ask():
     changes = ChangeFeed(PATTERN)
     changes.push(0, [says(1, 10)])
-    assert changes.fetch([user(1)], UNLIMITED, 5) == Fetched()
+    assert changes.fetch([user(1)], UNLIMITED, 5) == FetchResult()
     replica = Replica(ReplicaConfig(PATTERN))
-    replica.apply(Fetched({user(1): (value(7),)}), 0)
+    replica.apply(FetchResult({user(1): (value(7),)}), 0)
     replica.load(changes.snapshot(UNLIMITED, 5), 5)
     assert replica.values([0]) == [(value(7),)]
     changes.close()
 
 
 def test_a_nested_service_is_refused():
-    with pytest.raises(ServiceError, match="holds another SERVICE"):
+    with pytest.raises(ServiceError, match="contains another SERVICE"):
         ChangeFeed(replace(PATTERN, body="{ SERVICE <http://127.0.0.1:9/> { ?user ?p ?n } }"))

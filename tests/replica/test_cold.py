@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.replica.budget_shares import Absent, shares
+from rsp_engine.replica.budget_shares import AbsentKeys, shares
 from rsp_engine.replica.store.freshness_table import NEVER
 
 scored = st.dictionaries(
@@ -19,7 +19,7 @@ def share(budget, cold, tried=None):
     keys = np.array([*cold], dtype=np.int64)
     never = np.full(len(keys), NEVER) if tried is None else tried
     scores, urgent = np.array([*cold.values()], float), np.full(len(keys), fill_value=True)
-    return shares(budget, Absent(keys, scores, never, urgent, keys))
+    return shares(budget, AbsentKeys(keys, scores, never, urgent, keys))
 
 
 @given(st.integers(0, 20), scored)
@@ -61,7 +61,7 @@ def test_a_key_whose_fetch_failed_comes_after_the_others():
 
 def test_a_key_that_is_not_urgent_has_no_share_of_the_budget_and_comes_last():
     urgent = np.array([True, False, False, True])
-    absent = Absent(
+    absent = AbsentKeys(
         np.arange(4), np.array([1.0, 9.0, 5.0, 2.0]), np.full(4, NEVER), urgent, np.arange(4)
     )
     split = shares(6, absent)
@@ -74,4 +74,4 @@ def test_bad_parameters_are_refused():
         share(-1, {})
     none = np.array([], dtype=np.int64)
     with pytest.raises(ValueError, match="of equal length"):
-        Absent(np.array([1]), np.array([]), none, none == 0, none)
+        AbsentKeys(np.array([1]), np.array([]), none, none == 0, none)

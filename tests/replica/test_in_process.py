@@ -101,7 +101,7 @@ def test_limits_of_nothing_are_kept():
 
 def test_a_nested_service_is_refused_before_anything_is_called():
     nested = replace(PATTERN, body="{ SERVICE <http://127.0.0.1:9/> { ?user ?p ?n } }")
-    with pytest.raises(ServiceError, match="holds another SERVICE"):
+    with pytest.raises(ServiceError, match="contains another SERVICE"):
         InProcessEndpoint(nested, ox.Store())
 
 

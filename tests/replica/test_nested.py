@@ -32,7 +32,7 @@ from tests.replica.drawn import PATTERN
 )
 def test_a_nested_service_is_found_and_refused(body):
     assert holds_service(body)
-    with pytest.raises(ServiceError, match="holds another SERVICE"):
+    with pytest.raises(ServiceError, match="contains another SERVICE"):
         refuse_nested(replace(PATTERN, body=body))
 
 

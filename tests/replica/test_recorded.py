@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import SourceError
-from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, FetchResult, Limits
 from rsp_engine.replica.endpoints.recorded import RecordedEndpoint, read_csv, read_jsonl
 from tests.replica.drawn import PATTERN, bags, terms, user, users, value
 
@@ -32,8 +32,8 @@ def test_each_key_has_the_last_value_up_to_now(history, now):
     endpoint = recorded(history)
     everyone = [user(n) for n in range(6)]
     at = {key: naive(history, key, now) for key in everyone}
-    assert endpoint.fetch(everyone, UNLIMITED, now) == Fetched(at, 1)
-    assert endpoint.snapshot(UNLIMITED, now) == Fetched({k: s for k, s in at.items() if s}, 1)
+    assert endpoint.fetch(everyone, UNLIMITED, now) == FetchResult(at, 1)
+    assert endpoint.snapshot(UNLIMITED, now) == FetchResult({k: s for k, s in at.items() if s}, 1)
 
 
 @given(histories)
@@ -86,7 +86,7 @@ def test_limits_of_nothing_are_kept():
     endpoint = recorded({user(1): {0: (value(1),)}})
     assert endpoint.fetch([user(1)], Limits(max_requests=0), 0).faults == {"no requests left": 1}
     assert endpoint.snapshot(Limits(deadline_ms=0), 0).faults == {"no time left": 1}
-    assert endpoint.fetch([], UNLIMITED, 0) == Fetched()
+    assert endpoint.fetch([], UNLIMITED, 0) == FetchResult()
     endpoint.close()
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
-from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, FetchResult, Limits
 from rsp_engine.replica.endpoints.recording import RecordingEndpoint, fetched_from, fetched_state
 from tests.replica.drawn import terms, user, users, value
 from tests.thoroughness import examples
@@ -24,7 +24,7 @@ class Counting:
 
     def fetch(self, keys, limits, now):
         self.calls += 1
-        return Fetched({key: (value(self.calls),) for key in keys}, 1, {"time-out": self.calls})
+        return FetchResult({key: (value(self.calls),) for key in keys}, 1, {"time-out": self.calls})
 
     def snapshot(self, limits, now):
         return self.fetch([user(1), user(2)], limits, now)
@@ -61,7 +61,7 @@ def test_a_replay_sends_nothing_until_it_comes_to_what_is_new(before, after):
 @examples(40)
 @given(
     st.builds(
-        Fetched,
+        FetchResult,
         st.dictionaries(
             st.lists(terms, max_size=2).map(tuple),
             st.lists(st.dictionaries(st.sampled_from("nm"), terms), max_size=2).map(tuple),

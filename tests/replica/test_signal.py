@@ -11,7 +11,7 @@ import pytest
 from rsp_engine.drivers.service_binding import connect
 from rsp_engine.errors import BindingError, ServiceError
 from rsp_engine.replica.change_signal import ChangeSignal, ModifiedPattern, modified_pattern
-from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, FetchResult, Limits
 from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 from rsp_engine.replica.pattern import RemotePattern
@@ -118,7 +118,7 @@ def test_a_recorded_history_has_the_time_of_the_last_change_as_stamp():
 
 def test_a_confirmed_key_counts_as_refreshed_and_no_other_key_is_touched():
     replica = Replica(ReplicaConfig(PATTERN))
-    replica.apply(Fetched({key: ({"v": ox.Literal(1)},) for key in (ANN, BOB)}), 10)
+    replica.apply(FetchResult({key: ({"v": ox.Literal(1)},) for key in (ANN, BOB)}), 10)
     numbers = replica.keys.numbers([ANN, BOB, CAT])
     replica.confirm(numbers[[0, 2]], 30)
     assert replica.entries(numbers[:2]).last_refresh.tolist() == [30, 10]
@@ -138,7 +138,7 @@ def test_the_signal_needs_one_join_key(join):
 
 
 def test_a_property_that_is_no_iri_is_refused():
-    with pytest.raises(BindingError, match="> } # is no IRI"):
+    with pytest.raises(BindingError, match="> } # is not an IRI"):
         modified_pattern(PATTERN, "> } #")
 
 
@@ -150,12 +150,12 @@ def test_a_key_that_is_called_modified_is_no_trouble():
 def test_an_endpoint_that_cannot_tell_is_refused():
     class Mute:
         def fetch(self, *_):
-            return Fetched()
+            return FetchResult()
 
         snapshot = close = fetch
 
     opened = connect(Mute())
     assert opened(PATTERN) is not None
-    with pytest.raises(ServiceError, match="Mute cannot tell what has changed"):
+    with pytest.raises(ServiceError, match="Mute cannot report changes"):
         opened(modified_pattern(PATTERN, MODIFIED))
     assert isinstance(modified_pattern(PATTERN, MODIFIED), ModifiedPattern)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
-from rsp_engine.replica.endpoints.endpoint import Fetched
+from rsp_engine.replica.endpoints.endpoint import FetchResult
 from rsp_engine.replica.store.estimator import DeclaredIntervals, LearnedIntervals
 from rsp_engine.replica.store.replica import Replica, ReplicaConfig
 from tests.replica.drawn import PATTERN, bags, terms, user, users, value
@@ -90,7 +90,7 @@ def test_a_replica_holds_what_a_naive_one_holds(history, capacity):
         before = [naive.known(key) for key in everyone]
         naive.apply(drawn, now)
         changed = [n for n, key in enumerate(everyone) if naive.known(key) != before[n]]
-        assert replica.apply(Fetched(drawn), now).tolist() == changed
+        assert replica.apply(FetchResult(drawn), now).tolist() == changed
         assert replica.is_known(numbers).tolist() == [key in naive.held for key in everyone]
         assert len(replica) == len(naive.held)
         known = [n for n, key in enumerate(everyone) if key in naive.held]
@@ -127,7 +127,7 @@ def run(replica, history, now):
     for act, drawn, later in history:
         now += later
         if act == "apply":
-            seen.append(replica.apply(Fetched(drawn), now).tolist())
+            seen.append(replica.apply(FetchResult(drawn), now).tolist())
         else:
             seen.append(replica.values(replica.keys.numbers(drawn)))
     return now, seen
@@ -136,7 +136,7 @@ def run(replica, history, now):
 @given(st.dictionaries(st.tuples(terms), st.lists(st.fixed_dictionaries({"n": terms})).map(tuple)))
 def test_any_terms_can_be_saved(answers):
     replica = Replica(STATIC)
-    replica.apply(Fetched(answers), 0)
+    replica.apply(FetchResult(answers), 0)
     again = Replica.restored(STATIC, json.loads(json.dumps(replica.state())))
     numbers = again.keys.numbers(answers)
     assert again.values(numbers) == list(answers.values())
@@ -146,10 +146,10 @@ def test_facts_about_a_key_that_is_refreshed_without_and_with_a_change():
     #  time        0    100       250
     #  fetched     5      5         6
     replica = Replica(STATIC)
-    assert replica.apply(Fetched({user(1): (value(5),)}), 0).tolist() == [0]
-    assert replica.apply(Fetched({user(1): (value(5),)}), 100).tolist() == []
+    assert replica.apply(FetchResult({user(1): (value(5),)}), 0).tolist() == [0]
+    assert replica.apply(FetchResult({user(1): (value(5),)}), 100).tolist() == []
     assert facts(replica, 0) == (100, 0, 110, 10)
-    assert replica.apply(Fetched({user(1): (value(6),)}), 250).tolist() == [0]
+    assert replica.apply(FetchResult({user(1): (value(6),)}), 250).tolist() == [0]
     assert facts(replica, 0) == (250, 250, 260, 10)
 
 
@@ -163,8 +163,8 @@ def facts(replica, number):
 
 def test_what_a_refresh_does_not_answer_stays_as_it_is():
     replica = Replica(STATIC)
-    replica.apply(Fetched({user(1): (value(5),), user(2): (value(6),)}), 0)
-    replica.apply(Fetched({user(2): (value(6),)}, faults={"timeout": 1}), 9)
+    replica.apply(FetchResult({user(1): (value(5),), user(2): (value(6),)}), 0)
+    replica.apply(FetchResult({user(2): (value(6),)}, faults={"timeout": 1}), 9)
     assert replica.values([0, 1]) == [(value(5),), (value(6),)]
     assert facts(replica, 0)[0] == 0
 
@@ -172,18 +172,18 @@ def test_what_a_refresh_does_not_answer_stays_as_it_is():
 def test_a_key_that_is_absent_remotely_is_known():
     replica = Replica(STATIC)
     numbers = replica.keys.numbers([user(1), user(2)])
-    assert replica.apply(Fetched({user(1): ()}), 0).tolist() == [0], "it was not known before"
+    assert replica.apply(FetchResult({user(1): ()}), 0).tolist() == [0], "it was not known before"
     assert replica.is_known(numbers).tolist() == [True, False]
     assert replica.values(numbers) == [(), ()]
-    assert replica.apply(Fetched({user(1): ()}), 1).tolist() == [], "and is as it was"
+    assert replica.apply(FetchResult({user(1): ()}), 1).tolist() == [], "and is as it was"
 
 
 def test_the_order_of_solutions_is_no_change_but_their_number_is():
     replica = Replica(STATIC)
-    replica.apply(Fetched({user(1): (value(1), value(2))}), 0)
-    assert replica.apply(Fetched({user(1): (value(2), value(1))}), 1).tolist() == []
+    replica.apply(FetchResult({user(1): (value(1), value(2))}), 0)
+    assert replica.apply(FetchResult({user(1): (value(2), value(1))}), 1).tolist() == []
     assert replica.values([0]) == [(value(1), value(2))]
-    assert replica.apply(Fetched({user(1): (value(2), value(1), value(1))}), 2).tolist() == [0]
+    assert replica.apply(FetchResult({user(1): (value(2), value(1), value(1))}), 2).tolist() == [0]
 
 
 def test_a_key_that_nobody_fetched_is_stale_and_safe_to_reckon_with():
@@ -197,38 +197,40 @@ def test_a_key_that_nobody_fetched_is_stale_and_safe_to_reckon_with():
 def test_keys_numbered_by_the_stream_are_cold_until_they_are_fetched():
     replica = Replica(STATIC)
     replica.keys.numbers([user(n) for n in range(100)])
-    replica.apply(Fetched({user(70): (value(1),)}), 0)
+    replica.apply(FetchResult({user(70): (value(1),)}), 0)
     assert np.flatnonzero(replica.is_known(np.arange(100))).tolist() == [70]
 
 
 def test_a_whole_snapshot_says_what_is_not_there_any_more():
     replica = Replica(STATIC)
-    replica.load(Fetched({user(1): (value(1),), user(2): (value(2),)}), 0)
-    assert replica.load(Fetched({user(1): (value(1),)}), 5).tolist() == [1]
+    replica.load(FetchResult({user(1): (value(1),), user(2): (value(2),)}), 0)
+    assert replica.load(FetchResult({user(1): (value(1),)}), 5).tolist() == [1]
     assert replica.values([0, 1]) == [(value(1),), ()]
     assert facts(replica, 1)[:2] == (5, 5)
 
 
 def test_a_snapshot_with_faults_says_nothing_of_what_it_lacks():
     replica = Replica(STATIC)
-    replica.load(Fetched({user(1): (value(1),), user(2): (value(2),)}), 0)
-    assert replica.load(Fetched({user(1): (value(3),)}, faults={"row cap": 1}), 5).tolist() == [0]
+    replica.load(FetchResult({user(1): (value(1),), user(2): (value(2),)}), 0)
+    assert replica.load(FetchResult({user(1): (value(3),)}, faults={"row cap": 1}), 5).tolist() == [
+        0
+    ]
     assert replica.values([0, 1]) == [(value(3),), (value(2),)]
 
 
 def test_a_dropped_key_becomes_a_cold_miss_and_is_told_as_changed():
     replica = Replica(replace(STATIC, capacity=2))
-    replica.apply(Fetched({user(0): (value(0),), user(1): (value(1),)}), 0)
+    replica.apply(FetchResult({user(0): (value(0),), user(1): (value(1),)}), 0)
     replica.values([0])  # used: so 1 is the one to go
-    assert replica.apply(Fetched({user(2): (value(2),)}), 5).tolist() == [1, 2]
+    assert replica.apply(FetchResult({user(2): (value(2),)}), 5).tolist() == [1, 2]
     assert replica.is_known(np.arange(3)).tolist() == [True, False, True]
 
 
 def test_more_answers_than_there_is_room_for_leave_the_last():
     replica = Replica(replace(STATIC, capacity=2))
-    replica.apply(Fetched({user(0): (value(0),), user(1): (value(1),)}), 0)
+    replica.apply(FetchResult({user(0): (value(0),), user(1): (value(1),)}), 0)
     answers = {user(n): (value(n),) for n in (2, 3, 1, 0)}
-    assert replica.apply(Fetched(answers), 5).tolist() == []
+    assert replica.apply(FetchResult(answers), 5).tolist() == []
     assert replica.is_known(replica.keys.numbers([user(n) for n in range(4)])).tolist() == [
         True,
         True,
@@ -242,7 +244,7 @@ def test_intervals_are_learned_from_what_refreshes_show():
     replica = Replica(ReplicaConfig(PATTERN, LearnedIntervals(initial=1000)))
     for now in range(0, 50_000, 1000):
         rare, often = now // 20_000, now // 1000
-        replica.apply(Fetched({user(0): (value(rare),), user(1): (value(often),)}), now)
+        replica.apply(FetchResult({user(0): (value(rare),), user(1): (value(often),)}), now)
     intervals = replica.entries(np.array([0, 1])).interval.tolist()
     assert intervals[0] > 10 * intervals[1]
     assert 10_000 < intervals[0] < 40_000
@@ -302,16 +304,16 @@ def test_a_state_of_another_version_is_refused():
 def test_a_damaged_state_is_refused(damage):
     config = ReplicaConfig(PATTERN)
     replica = Replica(config)
-    replica.apply(Fetched({user(1): (value(1),)}), 0)
+    replica.apply(FetchResult({user(1): (value(1),)}), 0)
     with pytest.raises(StateError, match="the saved replica is damaged"):
         Replica.restored(config, {**replica.state(), **damage})
 
 
 def test_what_is_not_touched_stays_the_same_in_a_state():
     replica = Replica(STATIC)
-    replica.load(Fetched({user(n): (value(n),) for n in range(1000)}), 0)
+    replica.load(FetchResult({user(n): (value(n),) for n in range(1000)}), 0)
     before = replica.state()
-    replica.apply(Fetched({user(3): (value(7),)}), 5)
+    replica.apply(FetchResult({user(3): (value(7),)}), 5)
     replica.confirm(np.array([500]), 6)
     after = replica.state()
     others = [block for block in after["rows"] if after["rows"][block] is not before["rows"][block]]

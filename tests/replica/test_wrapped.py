@@ -12,7 +12,7 @@ from requests.utils import parse_dict_header
 from SPARQLWrapper import DIGEST, JSON, POST, POSTDIRECTLY, SPARQLWrapper, SPARQLWrapper2
 
 from rsp_engine.errors import ServiceError
-from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, FetchResult, Limits
 from rsp_engine.replica.endpoints.http import HttpConfig
 from rsp_engine.replica.endpoints.sparqlwrapper_endpoint import SparqlWrapperEndpoint
 from rsp_engine.replica.store.replica import Replica, ReplicaConfig
@@ -163,14 +163,14 @@ def test_a_digest_costs_the_requests_that_it_takes(failing):
 def test_a_digest_stays_within_the_requests_that_are_allowed(failing):
     failing.behave = digests
     found = fetched(digesting(failing.url), limits=Limits(max_requests=1))
-    assert found == Fetched({}, 1, {"no requests left": 1})
+    assert found == FetchResult({}, 1, {"no requests left": 1})
     assert len(failing.queries) == 1
 
 
 def test_a_wrong_password_is_a_fault(failing):
     failing.behave = digests
     found = fetched(digesting(failing.url, "wrong"))
-    assert found == Fetched({}, 2, {"status 401": 1})
+    assert found == FetchResult({}, 2, {"status 401": 1})
 
 
 def test_the_time_of_the_wrapper_is_kept_for_a_whole_answer(failing):
@@ -180,7 +180,7 @@ def test_the_time_of_the_wrapper_is_kept_for_a_whole_answer(failing):
     start = time.monotonic()
     found = fetched(wrapper)
     assert 0.9 < time.monotonic() - start < 1.2
-    assert found == Fetched({}, 1, {"time-out": 1})
+    assert found == FetchResult({}, 1, {"time-out": 1})
 
 
 def test_the_deadline_of_an_evaluation_is_kept_whatever_the_wrapper_allows(failing):
@@ -197,7 +197,7 @@ def test_a_redirect_is_not_followed_and_takes_no_credentials_along(failing):
         failing.behave = lambda exchange: exchange.answer(b"", 302, {"Location": elsewhere.url})
         wrapper = SPARQLWrapper(failing.url)
         wrapper.setCredentials("ann", "secret")
-        assert fetched(wrapper) == Fetched({}, 1, {"redirect": 1})
+        assert fetched(wrapper) == FetchResult({}, 1, {"redirect": 1})
         assert elsewhere.connections == 0
 
 
@@ -207,7 +207,7 @@ def test_a_redirect_is_not_followed_and_takes_no_credentials_along(failing):
 def test_what_is_no_answer_has_its_name(failing, body, cause):
     failing.behave = lambda exchange: exchange.answer(body)
     found = fetched(SPARQLWrapper(failing.url), retries=0)
-    assert found == Fetched({}, 1, {cause: 1})
+    assert found == FetchResult({}, 1, {cause: 1})
 
 
 def test_a_server_that_is_not_there_has_its_name():
@@ -217,7 +217,7 @@ def test_a_server_that_is_not_there_has_its_name():
 
 
 def test_a_wrapper_that_names_a_password_in_its_address_is_refused():
-    with pytest.raises(ServiceError, match="must not hold a user name or a password"):
+    with pytest.raises(ServiceError, match="must not contain a user name or a password"):
         SparqlWrapperEndpoint(SPARQLWrapper("http://ann:secret@127.0.0.1/"), FOLLOWERS)
 
 

@@ -56,7 +56,7 @@ class RecordLog:
             checksum, _, record = line.partition(b" ")
             if checksum != b"%08x" % zlib.crc32(record, log._checksum):
                 if torn or number < len(lines) - 1:
-                    raise StateError(f"{path} is damaged: a checksum does not fit", HINT)
+                    raise StateError(f"{path} is damaged: a checksum does not match", HINT)
                 break
             log._line(record)
             records.append(record)

@@ -133,7 +133,7 @@ class StateLog:
         """Return the last commit and the notes since then, and append from there on."""
         numbers = self._numbers()
         if not numbers:
-            raise StateError(f"{self._folder} holds no state", HINT)
+            raise StateError(f"{self._folder} contains no state", HINT)
         path = self._path(numbers[-1])
         self._log, records = RecordLog.opened(path)
         try:

@@ -64,13 +64,13 @@ class Checkpoint:
             raise StateError(
                 f"{self.folder} is a checkpoint of version {saved.get('version')}, and this engine "
                 f"goes on from version {_VERSION}",
-                "let the engine that began it end the run, or start with an empty folder",
+                "finish the run with the engine that started it, or start with an empty folder",
             )
         for name in (*self._identity, *saved):
             if saved.get(name) != self._identity.get(name):
                 raise StateError(
-                    f"{self.folder} is the checkpoint of another run: its {name} is another",
-                    "name another folder, or run what it was made for",
+                    f"{self.folder} is the checkpoint of another run: its {name} differs",
+                    "name another folder, or run the queries that it belongs to",
                 )
 
     def _begin(self, path: Path) -> None:
@@ -122,8 +122,8 @@ def _lock(folder: Path) -> int:
         if not isinstance(error, BlockingIOError):
             raise
         raise DriverError(
-            f"{folder} is the checkpoint of a run that is still going on",
-            "wait for its end, stop it, or name another folder",
+            f"{folder} is the checkpoint of a run that is still active",
+            "wait for it to end, stop it, or name another folder",
         ) from None
     return lock
 

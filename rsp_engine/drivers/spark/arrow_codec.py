@@ -24,7 +24,7 @@ from rsp_engine.model.terms.lazy_text import WrittenRows, WrittenTriples
 from rsp_engine.model.terms.ntriples import triples_text
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.scoring.exact_scores import NumberKind
-from rsp_engine.operators.sparql.pane_matcher import Matched
+from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -107,7 +107,7 @@ def _pane_row(pane_content: PaneContent) -> Row:
     content = pane_content.content
     if isinstance(content, WrittenTriples):
         return {**row, "text": content.text}
-    if not isinstance(content, Matched):
+    if not isinstance(content, PaneSolutions):
         return {**row, "text": triples_text(content)}
     kind = None if content.kind is None else " ".join(map(str, content.kind)).encode()
     columns: Row = {"times": content.times, "numbers": content.numbers, "texts": content.keys}
@@ -159,7 +159,7 @@ def _reduced(batch: pa.RecordBatch) -> ReducedSplit:
     return ReducedSplit(items, names, trouble, lasts)
 
 
-def _content(batch: pa.RecordBatch, index: int, row: Row) -> Sequence[Triple] | Matched:
+def _content(batch: pa.RecordBatch, index: int, row: Row) -> Sequence[Triple] | PaneSolutions:
     if row["time"] is None:
         return WrittenTriples(row["text"])
     times = batch.column("times")[index].values.to_numpy().astype(np.int64)
@@ -167,7 +167,7 @@ def _content(batch: pa.RecordBatch, index: int, row: Row) -> Sequence[Triple] | 
     texts = row["text"].split("\n") if len(times) else []
     keys = batch.column("texts")[index].as_py()
     kind = _kind(batch.column("data")[index].as_py())
-    return Matched(WrittenRows(row["time"], texts), times, numbers, keys, kind)
+    return PaneSolutions(WrittenRows(row["time"], texts), times, numbers, keys, kind)
 
 
 def _kind(data: bytes | None) -> NumberKind | None:

@@ -215,14 +215,14 @@ class SparkDriver(SplitDriver):
         """Return the error of a run that Spark ended, by the trace of its failure."""
         kept = "the state before this batch is kept"
         if self._commits.folder is not None:
-            kept += ": run the same again to go on"
+            kept += ": run the same command again to resume"
         if (how := lost_java()) is not None:
-            hint = f"{kept}; a process that is killed was often out of memory"
+            hint = f"{kept}; a killed process was often out of memory"
             return DriverError(f"Spark stopped: its Java process {how}", hint)
         if _RUNNER in trace and self._error is None:
             if "connect back" in trace:
                 return _RunnerError("Spark stopped: its Python process did not start in time", kept)
-            hint = f"{kept}; a process that is killed was often out of memory"
+            hint = f"{kept}; a killed process was often out of memory"
             return DriverError("Spark stopped: the Python process that plans batches died", hint)
         return DriverError(f"Spark stopped: {_cause(trace)}", kept)
 
@@ -230,7 +230,7 @@ class SparkDriver(SplitDriver):
         """Run a micro-batch: merge its splits, hand over the answers, and commit."""
         try:
             if self._first + number != self._commits.last + 1:
-                raise DriverError(f"Spark runs batch {number} out of its order")
+                raise DriverError(f"Spark runs batch {number} out of order")
             self._answer(batch)
         except _Stopped:
             raise

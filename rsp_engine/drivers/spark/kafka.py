@@ -2,7 +2,7 @@
 
     kafka://host:9092/topic    with  --packages org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION
 
-Spark commits its offsets, beside the spool, after a micro-batch is on disk there. Messages that it
+Spark commits its offsets, next to the spool, after a micro-batch is on disk there. Messages that it
 reads again after a crash are recognized by their partition and offset.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rsp_engine.drivers.spark.session import start_session
 from rsp_engine.errors import SourceError
-from rsp_engine.io.sources.live.receiver import Away
+from rsp_engine.io.sources.live.receiver import SenderUnreachable
 from rsp_engine.io.sources.live.records import Message
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class KafkaLink:
                 inbox.pause(_POLL_S)
             if not inbox.is_closed:
                 lines = str(query.exception() or "it reports no cause").strip().splitlines()
-                raise Away(f"Spark does not read the topic any more: {lines[0]}")
+                raise SenderUnreachable(f"Spark no longer reads the topic: {lines[0]}")
         finally:
             query.stop()
 
@@ -102,7 +102,7 @@ def _open_topic(address: Address) -> DataFrame:
         return start_session().readStream.format("kafka").options(**options).load()
     except Exception as error:
         if "kafka" in str(error).lower() and "find" in str(error).lower():
-            hint = f"give it to Spark: --packages {package()}"
-            message = f"{address.name}: Spark lacks its package for Kafka"
+            hint = f"add it: --packages {package()}"
+            message = f"{address.name}: Spark lacks the package for Kafka"
             raise SourceError(message, hint) from None
         raise

@@ -87,9 +87,9 @@ def check_java() -> None:
         return
     version = java_version()
     if version is None:
-        raise DriverError(f"Spark needs Java {OLDEST_JAVA} or later, and there is none", _HINT)
+        raise DriverError(f"Spark needs Java {OLDEST_JAVA} or later, but none is installed", _HINT)
     if version < OLDEST_JAVA:
-        message = f"Spark needs Java {OLDEST_JAVA} or later, and this is Java {version}"
+        message = f"Spark needs Java {OLDEST_JAVA} or later, but this is Java {version}"
         raise DriverError(message, _HINT)
 
 
@@ -109,7 +109,7 @@ def lost_java() -> str | None:
     SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
     if code is None:
-        return "does not answer any more"
+        return "no longer responds"
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
 
@@ -155,7 +155,7 @@ def start_session(master: str = "local[*]", packages: str | None = None) -> Spar
             started = builder.getOrCreate()
     except Exception as error:
         why = str(error).strip().partition("\n")[0]
-        hint = f"{log} says more; or run without Spark: --runner local"
+        hint = f"{log} has the details; or run without Spark: --runner local"
         raise DriverError(f"Spark does not start: {why}", hint) from error
     atexit.register(shutil.rmtree, log.parent, ignore_errors=True)
     _silence(started.sparkContext)

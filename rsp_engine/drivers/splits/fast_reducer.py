@@ -24,7 +24,7 @@ from rsp_engine.model.terms.lazy_text import WrittenRows, WrittenTriples
 from rsp_engine.model.terms.numerals import SURE
 from rsp_engine.operators.scoring.exact_scores import Column, NumberKind, exact_scores
 from rsp_engine.operators.scoring.scoring_function import Variable, evaluate, variables
-from rsp_engine.operators.sparql.pane_matcher import Matched
+from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 from rsp_engine.operators.sparql.template import Hole
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class _Solutions:
         else:
             kept = indices[self._latest(lines, indices)]
         rows = WrittenRows(2, lines.rows(kept))
-        matched = Matched(rows, lines.times[kept], numbers[kept], kind=kind)
+        matched = PaneSolutions(rows, lines.times[kept], numbers[kept], kind=kind)
         return PaneContent(self.pushdown.step, self.pushdown.scan, pane, matched)
 
     def _best(self, lines: PlainLines, indices: Integers, numbers: Floats) -> Integers:

@@ -20,17 +20,17 @@ from rsp_engine.model.terms.ntriples import row_text
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.scoring.scoring_function import Number
 from rsp_engine.operators.sparql.one_pattern import OnePattern
-from rsp_engine.operators.sparql.pane_matcher import Matcher, Matching
+from rsp_engine.operators.sparql.pane_matcher import Matcher, MatcherConfig
 from rsp_engine.operators.sparql.projector import OBJECTS
 from rsp_engine.operators.sparql.template import Hole
 from rsp_engine.operators.topk.keyed_topk import best_of
-from rsp_engine.operators.windows.element_solutions import Describing
+from rsp_engine.operators.windows.element_solutions import SolutionDescriber
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
-    from rsp_engine.operators.sparql.pane_matcher import Matched, SolutionTuple
+    from rsp_engine.operators.sparql.pane_matcher import PaneSolutions, SolutionTuple
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.element_solutions import ElementBlock
 
@@ -52,7 +52,7 @@ class KeepBest:
     k: int
     descending: bool
 
-    def keep(self, matched: Matched) -> Matched:
+    def keep(self, matched: PaneSolutions) -> PaneSolutions:
         """Return the k best by score, then by the later arrival, then by the larger text."""
         best, _ = best_of(matched, self.k, descending=self.descending)
         return best
@@ -64,7 +64,7 @@ class KeepLatest:
 
     key: tuple[int, ...]
 
-    def keep(self, matched: Matched) -> Matched:
+    def keep(self, matched: PaneSolutions) -> PaneSolutions:
         """Return one solution for each join key."""
         latest: dict[SolutionTuple, int] = {}
         times, solutions = matched.times.tolist(), matched.solutions
@@ -85,7 +85,7 @@ class KeepLatest:
 class KeepDistinct:
     """Keeps each distinct solution of a pane once, with its latest arrival."""
 
-    def keep(self, matched: Matched) -> Matched:
+    def keep(self, matched: PaneSolutions) -> PaneSolutions:
         """Return the latest arrival of each solution."""
         latest: dict[SolutionTuple, int] = {}
         times = matched.times
@@ -100,7 +100,7 @@ class KeepDistinct:
 class MatchedSolutions:
     """The solutions of patterns over a window and the static graphs, and which of them to keep."""
 
-    matching: Matching
+    matching: MatcherConfig
     graphs: bytes
     """The static graphs, as N-Quads."""
     names: tuple[str, ...]
@@ -120,9 +120,9 @@ class DescribedElements:
     graphs: bytes
     names: tuple[str, ...]
 
-    def describing(self) -> Describing:
+    def describing(self) -> SolutionDescriber:
         """Return the matcher of the blocks, which writes solutions as triples."""
-        return Describing(self.blocks, _load(self.graphs, self.names))
+        return SolutionDescriber(self.blocks, _load(self.graphs, self.names))
 
 
 def _load(graphs: bytes, names: Sequence[str]) -> ox.Store:
@@ -157,10 +157,12 @@ def pushdowns(plans: Sequence[PhysicalPlan], stream: str) -> Iterator[Pushdown]:
                 yield Pushdown(step, number, scan.frame, _wanted(plan, scan))
 
 
-def _every_triple(config: SparqlConfig) -> Matching:
+def _every_triple(config: SparqlConfig) -> MatcherConfig:
     """Return a matching whose solutions are the triples, for queries that need arrival times."""
     names = ("s", "p", "o")
-    return Matching(OBJECTS, names, (OnePattern(*map(Hole, names)),), config, False, Number(1.0))
+    return MatcherConfig(
+        OBJECTS, names, (OnePattern(*map(Hole, names)),), config, False, Number(1.0)
+    )
 
 
 def _wanted(plan: PhysicalPlan, scan: WindowScan) -> MatchedSolutions | DescribedElements | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.streams import DeadLetter
     from rsp_engine.model.windows import Pane
-    from rsp_engine.operators.sparql.pane_matcher import Matched
+    from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 
 __all__ = ["PaneContent", "Segment", "SplitLetter"]
 
@@ -46,7 +46,7 @@ class PaneContent:
     scan: int
     """The number of the scan within the query."""
     pane: Pane
-    content: Sequence[Triple] | Matched
+    content: Sequence[Triple] | PaneSolutions
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The reduction of a split: from its elements to segments, with the content that queries need.
 
-Splits are reduced where they are read, many at once, and each without knowledge of the others. What
-one split alone cannot decide is left to the split merger: whether an element is late, and whether
-an equal one came before.
+Splits are reduced in parallel where they are read, each without knowledge of the others. The split
+merger decides what one split alone cannot: whether an element is late, and whether an equal one
+came before.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.splits import SplitPart
     from rsp_engine.model.arrays import Booleans, Integers
     from rsp_engine.model.windows import TimeFrame
-    from rsp_engine.operators.sparql.pane_matcher import Matched
+    from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 
 __all__ = ["ReducedSplit", "SplitReducer"]
 
@@ -254,7 +254,7 @@ class _Content:
 
 def _content_pack(
     pushdown: Pushdown,
-    reduce: Callable[[_Content], Sequence[Triple] | Matched],
+    reduce: Callable[[_Content], Sequence[Triple] | PaneSolutions],
     elements: _Elements,
     starts: Integers,
     times: Integers,
@@ -270,7 +270,7 @@ def _content_pack(
 
 def _reduction(
     wanted: MatchedSolutions | DescribedElements | None,
-) -> Callable[[_Content], Sequence[Triple] | Matched]:
+) -> Callable[[_Content], Sequence[Triple] | PaneSolutions]:
     """Return the function that reduces the elements of a pane to what a pushdown needs."""
     if wanted is None:
         return _Content.distinct
@@ -284,7 +284,7 @@ def _reduction(
         return describe
     matcher, keep = wanted.matcher(), wanted.keep
 
-    def match(content: _Content) -> Matched:
+    def match(content: _Content) -> PaneSolutions:
         matched = matcher.match(content.triples(), content.times(), 0, content.sizes())
         return keep.keep(matched)
 
@@ -330,7 +330,7 @@ def _in_order(
 
 
 def panes_of(frame: TimeFrame, times: Integers) -> tuple[Integers, Integers]:
-    """Return the first and the last window that hold each instant; if first > last, there is none.
+    """Return the first and the last window of each instant; if first > last, there is none.
 
     This is `TimeFrame.pane` for arrays.
     """

@@ -70,7 +70,7 @@ class UnreadSplit:
     """A reducer that leaves splits unread: the merger reads their elements one by one."""
 
     def reduce(self, part: SplitPart) -> ReducedSplit:
-        """Return that the split is not reduced."""
+        """Return a result that leaves the split unreduced."""
         return ReducedSplit(trouble=f"every element of {part.name} is needed")
 
 
@@ -179,7 +179,7 @@ class SplitRun:
             self._live[number].release(until)
 
     def needed(self, planned: Mapping[int, Split]) -> dict[int, int]:
-        """Return the position from which on live sources are needed to resume from this state."""
+        """Return the first position of each live source that a resumed run needs."""
         positions = {}
         for number in self._live:
             oldest, split = self._merger.oldest(number), planned.get(number)
@@ -214,7 +214,7 @@ class SplitRun:
         return [number for number in self.tasks if self._merger.has_ended(number)]
 
     def end(self, numbers: Iterable[int]) -> None:
-        """Mark sources as ended, as they were when the micro-batch that broke off was planned."""
+        """Mark sources as ended, as they were when the interrupted micro-batch was planned."""
         for number in numbers:
             self._merger.end(number)
 

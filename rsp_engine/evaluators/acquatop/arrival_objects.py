@@ -20,7 +20,7 @@ from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
 from rsp_engine.operators.acquatop.whole_window import WholeWindow
 from rsp_engine.operators.scoring.positions import Positions
 from rsp_engine.operators.topk.contract import TopkAnswer, TopkOperatorConfig
-from rsp_engine.replica.sparql_client.request_text import unaskable
+from rsp_engine.replica.sparql_client.request_text import key_fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.state import StateData
     from rsp_engine.model.terms.term import Term
     from rsp_engine.model.windows import Pane
-    from rsp_engine.operators.sparql.pane_matcher import Matched
+    from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
     from rsp_engine.options import ArrivalRule
     from rsp_engine.replica.pattern import Key
     from rsp_engine.replica.store.keys import Keys
@@ -76,7 +76,7 @@ class ArrivalObjects:
     def ends(self) -> Integers:
         return self._operator.ends
 
-    def take(self, pane: Pane, matched: Matched) -> None:
+    def take(self, pane: Pane, matched: PaneSolutions) -> None:
         keys, places = self._keys.arrivals(matched)
         if not len(places):
             return
@@ -180,7 +180,7 @@ class JoinKeys:
         self._of_text: dict[str, int] = {}
         self._texts: defaultdict[int, list[str]] = defaultdict(list)
 
-    def arrivals(self, matched: Matched) -> tuple[Integers, Integers]:
+    def arrivals(self, matched: PaneSolutions) -> tuple[Integers, Integers]:
         """Return the key and the index of each arrival that counts, in time order.
 
         Solutions that nothing remote can join are left out.
@@ -226,4 +226,4 @@ class JoinKeys:
 
     def _number(self, key: Key) -> int:
         # A blank node equals no term but itself, so nothing remote joins it.
-        return self._keys.number(key) if key in self._keys or unaskable(key) is None else _NO_KEY
+        return self._keys.number(key) if key in self._keys or key_fault(key) is None else _NO_KEY

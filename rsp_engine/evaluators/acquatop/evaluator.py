@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from rsp_engine.operators.aggregates.groups import Grouping
     from rsp_engine.operators.scoring.monotonicity import Proof
     from rsp_engine.operators.scoring.scoring_function import Scoring
-    from rsp_engine.operators.sparql.pane_matcher import Matching
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
     from rsp_engine.options import ArrivalRule
@@ -73,7 +72,7 @@ class AcquaTopConfig:
     scan_kind: ClassVar[ScanKind] = "solutions"
 
     query: SparqlConfig
-    matching: Matching
+    matching: MatcherConfig
     key: tuple[int, ...]
     scoring: Scoring
     streaming: str | None
@@ -177,7 +176,7 @@ class AcquaTopEvaluator:
     def restore(self, state: StateData) -> None:
         """Restore a saved state. The replica must be restored before."""
         self._scores.restore(state["scores"])
-        self._values.renew(self._refresh.replica.held())
+        self._values.renew(self._refresh.replica.known_keys())
         self._objects.restore(state["objects"])
         self.may_give_blank_nodes = state["may_give_blank_nodes"]
         judged = state["judged"]

@@ -16,7 +16,7 @@ import numpy as np
 from rsp_engine.evaluators.acquatop.ranked_objects import Members
 from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk, AggregateTopkConfig
 from rsp_engine.operators.aggregates.groups import Groups
-from rsp_engine.replica.sparql_client.request_text import unaskable
+from rsp_engine.replica.sparql_client.request_text import key_fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.aggregates.groups import Grouping
     from rsp_engine.operators.aggregates.pane_partials import Totals
-    from rsp_engine.operators.sparql.pane_matcher import Matched
+    from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
     from rsp_engine.operators.topk.contract import TopkAnswer
 
 __all__ = ["GroupObjects"]
@@ -78,7 +78,7 @@ class GroupObjects:
     def ends(self) -> Integers:
         return self._aggregates.ends
 
-    def take(self, pane: Pane, matched: Matched) -> None:
+    def take(self, pane: Pane, matched: PaneSolutions) -> None:
         self._join(self._groups.take(pane, matched.read()))
 
     def _exact(self, totals: Totals) -> Floats:
@@ -93,7 +93,7 @@ class GroupObjects:
         """Assign join keys to new groups, and pass on their remote values."""
         for group in groups:
             key = self._join_key(group)
-            if key in self._replica.keys or unaskable(key) is None:
+            if key in self._replica.keys or key_fault(key) is None:
                 number = self._replica.keys.number(key)
                 self._key_of[group] = number
                 self._of_key[number].append(group)

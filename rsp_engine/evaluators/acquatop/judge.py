@@ -13,7 +13,7 @@ import numpy as np
 
 from rsp_engine.evaluators.acquatop.plain_scores import RemoteValues
 from rsp_engine.evaluators.acquatop.term_ranking import ByTerms
-from rsp_engine.operators.scoring.ranking_measures import Cumulated, Measures, measure
+from rsp_engine.operators.scoring.ranking_measures import CumulatedMeasures, Measures, measure
 from rsp_engine.operators.topk.contract import Arrivals, rank_order
 from rsp_engine.replica.store.replica import Replica, ReplicaConfig
 
@@ -36,7 +36,7 @@ class OracleJudge:
         self._refresh = refresh
         self._scores = scores
         self._by_terms = ByTerms(config)
-        self.cumulated = Cumulated()
+        self.cumulated = CumulatedMeasures()
 
     def judge(self, answer: Integers, objects: RankedObjects, now: int) -> dict[str, float]:
         """Return the measures of an answer; empty if a key could not be fetched."""
@@ -60,7 +60,7 @@ class OracleJudge:
     def restore(self, state: StateData) -> None:
         """Restore a saved state."""
         sums = Measures(*(state["sums"][field.name] for field in fields(Measures)))
-        self.cumulated = Cumulated(state["windows"], sums)
+        self.cumulated = CumulatedMeasures(state["windows"], sums)
 
     def _exact_order(self, objects: RankedObjects, truth: Replica, now: int) -> Integers:
         """Return all objects of the window that have a remote value, best first."""

@@ -53,7 +53,7 @@ class ObjectTable:
         self._key = np.empty(0, dtype=np.int64)
         self._streaming = np.empty(0)
         self._position = np.empty(0, dtype=np.int64)
-        self._end = np.empty(0, dtype=np.int64)  # the last window that holds it, or `_GONE`
+        self._end = np.empty(0, dtype=np.int64)  # the last window that contains it, or `_GONE`
         self._solution: NDArray[Any] = np.empty(0, dtype=object)
         self._free: list[int] = []  # a heap
         self._next = 0
@@ -162,7 +162,7 @@ class ObjectTable:
             yield as_text(self._solution[number]), int(self._position[number])
 
     def ends(self, numbers: Integers) -> Integers:
-        """Return the last window that holds each object."""
+        """Return the last window that contains each object."""
         return self._end[numbers]
 
     def solutions(self, numbers: Sequence[int], width: int) -> list[SolutionTuple]:

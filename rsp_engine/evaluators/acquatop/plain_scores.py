@@ -149,7 +149,7 @@ class RemoteValues:
         self._values: Floats = np.empty(0)
         self._kinds = np.empty(0, dtype=np.int8)
         self._are_several: Booleans = np.empty(0, dtype=np.bool_)
-        self.renew(replica.held())
+        self.renew(replica.known_keys())
 
     def renew(self, keys: Integers) -> None:
         """Read the values of changed keys again."""

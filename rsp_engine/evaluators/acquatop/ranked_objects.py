@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.state import StateData
     from rsp_engine.model.terms.term import Term
     from rsp_engine.model.windows import Pane
-    from rsp_engine.operators.sparql.pane_matcher import Matched
+    from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
     from rsp_engine.operators.topk.contract import TopkAnswer
 
 __all__ = ["Members", "RankedObjects"]
@@ -48,7 +48,7 @@ class RankedObjects(Protocol):
     def ends(self) -> Integers:
         """The last window that holds each of them."""
 
-    def take(self, pane: Pane, matched: Matched) -> None:
+    def take(self, pane: Pane, matched: PaneSolutions) -> None:
         """Add the solutions of a pane."""
 
     def settle(self, window: int) -> None:

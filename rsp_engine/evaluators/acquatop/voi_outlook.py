@@ -50,7 +50,7 @@ class VoiOutlook:
 
     def learn_signal(self, keys: Integers, changed: Booleans) -> None:
         """Learn from the change signal which keys have changed since their last refresh."""
-        self._learner.told(keys, changed)
+        self._learner.observe_signal(keys, changed)
 
     def learn_fetched(self, keys: Integers, changed: Integers) -> None:
         """Learn from fetched keys, and update the objects of the changed ones."""

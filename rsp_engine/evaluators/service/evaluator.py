@@ -259,7 +259,7 @@ class _Clause:
         required = self._keys.at(self._general.store, now)
         if not required.is_all:
             return required
-        numbers = replica.keys.in_order(np.union1d(required.numbers, replica.held()))
+        numbers = replica.keys.in_order(np.union1d(required.numbers, replica.known_keys()))
         return RequiredKeys(numbers, is_all=True, unaskable=required.unaskable)
 
     def _fetch(

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rsp_engine.policies.policy import elected_set
-from rsp_engine.replica.budget_shares import Absent, shares
+from rsp_engine.replica.budget_shares import AbsentKeys, shares
 from rsp_engine.replica.change_signal import ChangeSignal, modified_pattern
 from rsp_engine.replica.changes import ChangeFeed
-from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Fetched, Limits
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED, FetchResult, Limits
 from rsp_engine.replica.store.freshness_table import NEVER
 from rsp_engine.replica.store.replica import Replica, ReplicaConfig
 
@@ -112,7 +112,7 @@ class Refresh:
             return np.empty(0, dtype=np.int64)
         self._has_begun = True
         now = now if self._first_push is None else min(now, self._first_push)
-        stamps = Fetched() if self._signal is None else self._signal.snapshot(now)
+        stamps = FetchResult() if self._signal is None else self._signal.snapshot(now)
         snapshot = self._endpoint.snapshot(UNLIMITED, now)
         self._faults.update({**stamps.faults, **snapshot.faults})
         self.is_whole = not snapshot.faults and self.plan.options.capacity is None
@@ -193,13 +193,13 @@ class Refresh:
             changed, call.fetched, call.unanswered, call.requests, len(missed), call.faults
         )
 
-    def _absent(self, keys: Integers, scores: Floats, now: int) -> Absent:
+    def _absent(self, keys: Integers, scores: Floats, now: int) -> AbsentKeys:
         """Return the absent keys with what orders them; stale and cold ones are urgent."""
         entries = self.replica.entries(keys)
         tried = np.array([self._tried.get(key, NEVER) for key in keys.tolist()], dtype=np.int64)
         tried = np.maximum(tried, entries.last_refresh)
         ranks = self.replica.keys.precedence(keys, scores)
-        return Absent(keys, scores, tried, entries.is_stale(now), ranks)
+        return AbsentKeys(keys, scores, tried, entries.is_stale(now), ranks)
 
     def _elected(
         self, candidates: Candidates, budget: int, now: int, fresh: Booleans | None
@@ -277,7 +277,7 @@ class Refresh:
         self.replica.keys.forget(gone.tolist())
         return gone
 
-    def ask(self, keys: Sequence[Key], now: int) -> Fetched:
+    def ask(self, keys: Sequence[Key], now: int) -> FetchResult:
         """Fetch keys without limits, and without a change of the replica: for the oracle."""
         return self._endpoint.fetch(keys, UNLIMITED, now)
 

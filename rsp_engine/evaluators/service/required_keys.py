@@ -9,7 +9,7 @@ import numpy as np
 import pyoxigraph as ox
 
 from rsp_engine.operators.sparql.sparql_query import SparqlQuery, read_lines, solution_lines
-from rsp_engine.replica.sparql_client.request_text import BLANK_NODE_KEY, unaskable
+from rsp_engine.replica.sparql_client.request_text import BLANK_NODE_KEY, key_fault
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Integers
@@ -58,7 +58,7 @@ class RequiredKeysQuery:
 
     def _number(self, terms: tuple[Term | None, ...]) -> int:
         key = tuple(term for term in terms if term is not None)
-        cause = unaskable(key)
+        cause = key_fault(key)
         if cause == BLANK_NODE_KEY:
             return _NO_KEY  # a blank node equals no remote term, so nothing remote joins it
         if len(key) < len(terms):

@@ -35,8 +35,8 @@ __all__ = [
 PARAMETER_LABELS: Mapping[Parameter, str] = {
     "ch": "changes per invocation, CH",
     "budget": "refresh budget, B",
-    "k": "results asked for, K",
-    "n": "objects that stand by, N",
+    "k": "size of the answer, K",
+    "n": "objects in reserve, N",
 }
 MEASURE_LABELS: Mapping[Measure, str] = {
     "ndcg": "nDCG@k",

@@ -129,7 +129,7 @@ def _top(content: PageContent, of_paper: Sequence[ClaimVerdict]) -> Iterator[str
         yield f'<div class="cards">{cards}</div>'
         yield (
             "<p>Table 7 of the paper, its hypotheses, and the shapes that its text describes, each "
-            "held against the medians over the datasets. A policy leads where no other that keeps "
+            "compared with the medians over the datasets. A policy leads where no other that keeps "
             f"to the budget is ahead by more than {100 * MARGIN:g} % of the windows. The numbers "
             "say at how many settings a claim holds: at all of them it is confirmed, at half or "
             "more in part, and below that it differs.</p>"
@@ -250,7 +250,7 @@ def _rest(content: PageContent) -> Iterator[str]:
     if content.replay:
         yield (
             "<h2 id='replay'>The authors' run, replayed</h2><p>The input of one of their runs (CH "
-            "20, K 5, N 10), with our policies, beside the measures of their stored answers. nDCG "
+            "20, K 5, N 10), with our policies, next to the measures of their stored answers. nDCG "
             "looks k deep here, as theirs does. <i>AT-TSM, B-1</i> fetches one key less, as their "
             "program does; their AT-BSM is an older version, and our WBM does better than theirs. "
             "RND: means of 20 seeds.</p>"
@@ -282,7 +282,7 @@ def _how(content: PageContent) -> str:
         "starts with all values. Before a window is ranked, the policy elects at most B users "
         "whose dfc is fetched.</p><p><b>nDCG@k</b> tells whether the right users stand at the "
         "right places: the relevance of a user is by the oracle's rank, down to 2k. "
-        "<b>precision@k</b> tells which part of the k right users is in the answer. Both are "
+        "<b>precision@k</b> measures which part of the k right users is in the answer. Both are "
         "summed over the windows. <b>mn</b>, where it counts <i>slides</i>, is 1 or 2: in how many "
         "parts of the window (the slide, and the rest) a user is mentioned, as in the program of "
         "the authors; else it is how often.</p>" + html_table(heads, rows)

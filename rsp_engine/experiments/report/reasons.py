@@ -66,7 +66,7 @@ def _both_elect_the_top(v: ClaimVerdict, point: Point, rival: str) -> str | None
         return None
     return (
         "From B = 2K on, the places around the border reach up to the first: AT-BSM elects the "
-        "first B of the list, as AT-TSM does, and what stands below is not fetched. Likely, LRU is "
+        "first B of the list, as AT-TSM does, and keys below are not fetched. Likely, LRU is "
         "ahead because it goes round them all, and comes round soon with such a budget."
     )
 
@@ -77,10 +77,10 @@ def _large_k(v: ClaimVerdict, point: Point, rival: str) -> str | None:
     if v.claim.needs == ("WSJ-LRU",):
         return None
     return (
-        "AT-TSM and AT-BSM fetch what stands high by what is known; what stands too low by an old "
-        "value is not looked at, and is missing. That costs little among the users with mn = 2, "
-        "about 6 in a window, who stand before all others. A larger answer holds users with mn = 1 "
-        "as well, whom dfc alone puts in order. This is what section 6.6 observes."
+        "AT-TSM and AT-BSM fetch keys that rank high in the replica; one that ranks too low by an "
+        "old value is not fetched, and is missing. That costs little among the users with mn = 2, "
+        "about 6 in a window, who rank before all others. A larger answer has users with mn = 1 as "
+        "well, whom dfc alone orders. This is what section 6.6 observes."
     )
 
 
@@ -98,7 +98,7 @@ def _most_values_stale(v: ClaimVerdict, point: Point, _rival: str) -> str | None
         return None
     return (
         "Likely: nearly every value changes between two windows, so the order below the first "
-        "places is mostly chance, and so is who stands at the border. Section 6.5 sees AT-BSM fall "
+        "places is mostly chance, and so is the set at the border. Section 6.5 sees AT-BSM fall "
         "for high CH, too."
     )
 

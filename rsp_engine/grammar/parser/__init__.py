@@ -87,7 +87,7 @@ def _message(failure: Failure) -> str:
     if failure.found is not None:
         return f"expected {expected}, found `{_short(failure.value)}`"
     if failure.value in ("'", '"'):
-        return "this string has no end, or holds an escape that does not exist"
+        return "this string is not closed, or it contains an unknown escape"
     return f"unexpected character {_character(failure.value)}"
 
 

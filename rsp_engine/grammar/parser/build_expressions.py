@@ -112,7 +112,7 @@ class BuildExpressions(BuildTerms):
             self.refuse(
                 f"`{written}` is not an aggregate: it cannot take DISTINCT",
                 span,
-                "an aggregate of your own is called by its IRI",
+                "call a custom aggregate by its IRI",
             )
         if name not in BUILTINS:
             return NamedCall(written, arguments, span=span)

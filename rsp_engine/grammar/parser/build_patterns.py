@@ -108,7 +108,7 @@ class BuildPatterns(BuildExpressions):
             if len(row) != len(variables):
                 values = f"{len(row)} value{'s' * (len(row) != 1)}"
                 expected = f"{len(variables)} variable{'s' * (len(variables) != 1)}"
-                undef = "UNDEF stands for a value that is not given"
+                undef = "write UNDEF for a missing value"
                 hint = undef if len(row) < len(variables) else None
                 self.refuse(f"this row of VALUES has {values} for {expected}", row_span, hint)
         return InlineData(variables, tuple(tuple(row) for _, row in rows), span=span)

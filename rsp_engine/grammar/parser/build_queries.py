@@ -93,7 +93,7 @@ class BuildQueries(BuildPatterns):
     def _refuse_paths(self, template: TriplesBlock | None) -> None:
         for node in walk(template) if template else ():
             if isinstance(node, Property) and not isinstance(node.verb, Var | Iri):
-                self.refuse("a CONSTRUCT template cannot hold a property path", node.verb.span)
+                self.refuse("a CONSTRUCT template cannot contain a property path", node.verb.span)
 
     def describe_query(self, span: Span, c: Children) -> DescribeForm:
         return DescribeForm(*c, span=span)

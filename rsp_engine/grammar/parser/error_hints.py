@@ -78,7 +78,7 @@ def foreign_character(f: Failure) -> str | None:
         "–—−": "use the plain hyphen: -",
         "&": "write `&&` for and",
         "%": "SPARQL has no remainder operator",
-        "\\": "a backslash can stand only in strings, prefixed names and \\u0041 escapes",
+        "\\": "a backslash is allowed only in strings, prefixed names and \\u0041 escapes",
     }
     if f.found is None:
         return next((hint for signs, hint in hints.items() if f.value in signs), None)
@@ -91,14 +91,14 @@ def turtle_prefix(f: Failure) -> str | None:
         word = f.value[1:].upper()
         return f"in a query write {word} without `@` and without a dot at the end"
     if f.found == "DOT" and f.previous().endswith(">") and f.previous(3) == "PREFIX":
-        return "no dot stands after a PREFIX in a query"
+        return "remove the dot after the PREFIX declaration"
     return None
 
 
 def update(f: Failure) -> str | None:
     """A request of SPARQL Update."""
     if f.value.upper() in _UPDATE and "SELECT" in f.expected:
-        return "this is SPARQL Update, which changes data: RSP-QL only asks"
+        return "this is SPARQL Update, which changes data: RSP-QL has only queries"
     return None
 
 
@@ -114,7 +114,7 @@ def other_stream_languages(f: Failure) -> str | None:
     if word in ("RSTREAM", "ISTREAM", "DSTREAM"):
         return f"write REGISTER {word} name AS before the query"
     if word == "COMPUTED":
-        return "how often a query is evaluated is the STEP of its window"
+        return "the STEP of its window sets how often a query is evaluated"
     return None
 
 
@@ -136,22 +136,22 @@ def window_size(f: Failure) -> str | None:
         if f.found == "NAME":
             return "the units are ms, s, m, h and d"
     if f.found == "NAME" and inside and "STEP" in f.expected:
-        return "how far the window moves is its STEP: [RANGE 9m STEP 3m]"
+        return "STEP sets how far the window moves: [RANGE 9m STEP 3m]"
     if f.found == "COMMA" and inside and {"STEP"} <= f.expected:
-        return "no comma stands between RANGE and STEP"
+        return "remove the comma between RANGE and STEP"
     if inside and "DURATION" in f.expected:
         return "a duration is a number with a unit (500ms, 10s, 9m, 2h, 1d) or PT9M"
     if f.found == "DURATION" and f.expected >= {"INTEGER"} and inside:
-        return "a window over elements has a number of elements; RANGE has a duration"
+        return "a window over elements takes a number of elements; RANGE takes a duration"
     return None
 
 
 def window_brackets(f: Failure) -> str | None:
     """`ON :s RANGE 9m` and `[STEP 3m RANGE 9m]`."""
     if f.expected == {"LSQB"} and f.found != "SLASH":
-        return "the size of the window follows in brackets: [RANGE 9m STEP 3m]"
+        return "put the size of the window in brackets: [RANGE 9m STEP 3m]"
     if f.found in ("STEP", "SLIDE") and "RANGE" in f.expected:
-        return "RANGE comes first: [RANGE 9m STEP 3m]"
+        return "put RANGE first: [RANGE 9m STEP 3m]"
     return None
 
 
@@ -165,9 +165,9 @@ def aggregate_without_brackets(f: Failure) -> str | None:
 def select_list(f: Failure) -> str | None:
     """Commas, missing brackets and missing names in SELECT, and a missing AS after REGISTER."""
     if f.found == "COMMA" and _in_select(f):
-        return "no commas stand between the variables of SELECT"
+        return "separate the variables of SELECT by blanks, not by commas"
     if f.found == "RPAR" and "AS" in f.expected and _distinct_of_a_variable(f):
-        return f"write DISTINCT and no brackets: DISTINCT {f.before[-1]}"
+        return f"write DISTINCT without brackets: DISTINCT {f.before[-1]}"
     if f.found in ("RPAR", "VAR") and "AS" in f.expected and f.opened:
         return "give the expression a name: (... AS ?name)"
     if f.found == "AS" and _in_select(f):
@@ -175,7 +175,7 @@ def select_list(f: Failure) -> str | None:
     if f.expected == {"AS"} and _in_select(f):
         return "give it a name: ... AS ?name"
     if f.expected == {"AS"} and "REGISTER" in (f.previous(2), f.previous(3)):
-        return "AS stands between the name and the query: REGISTER RSTREAM :name AS SELECT ..."
+        return "put AS between the name and the query: REGISTER RSTREAM :name AS SELECT ..."
     return None
 
 
@@ -191,14 +191,14 @@ def _in_select(f: Failure) -> bool:
 def order_direction(f: Failure) -> str | None:
     """`ORDER BY ?x DESC`, `ORDER BY DESC ?x`, `ORDER BY ?x, ?y` and `LIMIT 10, 20`."""
     if f.expected == {"LPAR"} and f.previous() in ("ASC", "DESC") and f.before[-2].type == "VAR":
-        return f"the direction comes first: {f.previous()}({f.before[-2]})"
+        return f"put the direction first: {f.previous()}({f.before[-2]})"
     if f.expected == {"LPAR"} and f.previous() in ("ASC", "DESC"):
         shown = f.value if f.found == "VAR" else "..."
         return f"put brackets around it: {f.previous()}({shown})"
     if f.found == "COMMA" and f.previous(2) == "LIMIT":
         return "write LIMIT and OFFSET apart: LIMIT 10 OFFSET 20"
     if f.found == "COMMA" and any(t.type in ("ORDER", "GROUP") for t in f.before) and not f.opened:
-        return "no commas stand between the conditions of ORDER BY and GROUP BY"
+        return "separate the conditions of ORDER BY and GROUP BY by blanks, not by commas"
     return None
 
 
@@ -209,9 +209,9 @@ def order_of_clauses(f: Failure) -> str | None:
     if f.found in ("GROUP", "HAVING", "ORDER", "LIMIT"):
         return "the order is WHERE { ... } GROUP BY, HAVING, ORDER BY, LIMIT"
     if f.found == "FROM":
-        return "FROM stands before WHERE"
+        return "put FROM before WHERE"
     if f.found in ("FILTER", "BIND", "OPTIONAL", "MINUS", "UNION", "WINDOW", "SERVICE", "GRAPH"):
-        return f"{f.found} stands inside the braces of WHERE"
+        return f"put {f.found} inside the braces of WHERE"
     return None
 
 
@@ -229,7 +229,7 @@ def sql_words(f: Failure) -> str | None:
     if f.found == "IRIREF" and f.value == "<>":
         return "write `!=` for not equal"
     if f.found == "SEMICOLON" and END in f.expected:
-        return "no semicolon stands at the end of a query"
+        return "remove the semicolon at the end of the query"
     return None
 
 
@@ -252,7 +252,7 @@ def broken_iri(f: Failure) -> str | None:
     if f.found == "SLASH" and f.previous().endswith(":"):
         return "put the IRI in `<` and `>`"
     if f.found == "LESSTHAN" and "IRIREF" in f.expected:
-        return 'an IRI ends with `>` and holds no blanks, nor any of < " { } | ^ ` \\'
+        return 'an IRI ends with `>` and contains no blanks and none of < " { } | ^ ` \\'
     return None
 
 
@@ -262,7 +262,7 @@ def brackets(f: Failure) -> str | None:
     if f.found == END and f.opened:
         return f"the {_opener(f)} is not closed"
     if f.found in closing and closing[f.found] not in f.opened:
-        return f"nothing is open that this `{f.value}` could close"
+        return f"this `{f.value}` closes nothing"
     if f.found in closing and f.opened[-1] != closing[f.found]:
         return f"the {_opener(f)} is not closed"
     after = {"FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"}
@@ -281,23 +281,23 @@ def missing_brace(f: Failure) -> str | None:
     if f.expected != {"LBRACE"}:
         return None
     if "VALUES" in (f.previous(2), f.previous(3)) or f.previous() == ")":
-        return "the values follow in braces: VALUES ?x { 1 2 }, VALUES (?x ?y) { (1 2) (3 4) }"
+        return "put the values in braces: VALUES ?x { 1 2 }, VALUES (?x ?y) { (1 2) (3 4) }"
     words = " ".join(str(t) for t in f.before[-2:] if t.type != "LBRACE")
     shown = words if f.previous(2) in ("WINDOW", "GRAPH", "SERVICE", "SILENT") else f.before[-1]
-    return f"a pattern in braces follows: {shown} {{ ... }}"
+    return f"put a pattern in braces after it: {shown} {{ ... }}"
 
 
 def union_of_groups(f: Failure) -> str | None:
     """`WINDOW :a { ... } UNION WINDOW :b { ... }`."""
     if f.found == "UNION" or f.previous() == "UNION":
-        return "UNION stands between groups in braces: { ... } UNION { ... }"
+        return "put UNION between groups in braces: { ... } UNION { ... }"
     return None
 
 
 def datatype(f: Failure) -> str | None:
     """`"5"^xsd:integer`."""
     if f.found == "CIRCUMFLEX" and f.before and f.before[-1].type.startswith("STRING"):
-        return 'the datatype of a literal follows `^^`: "5"^^xsd:integer'
+        return 'put the datatype of a literal after `^^`: "5"^^xsd:integer'
     return None
 
 
@@ -334,7 +334,7 @@ def _word_alone(f: Failure) -> str:
 def second_query(f: Failure) -> str | None:
     """Two queries in one text."""
     if f.found in ("SELECT", "CONSTRUCT", "ASK", "REGISTER", "PREFIX") and END in f.expected:
-        return "a text holds one query; put the next one into a file of its own"
+        return "write one query per file; put the next one into its own file"
     return None
 
 

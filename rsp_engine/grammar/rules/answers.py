@@ -60,9 +60,9 @@ def limit_ranks(query: QueryUnit) -> Iterator[Finding]:
         if (limit := node.modifiers.limit) is not None:
             if not node.modifiers.order_by:
                 hint = "rank them: ORDER BY DESC(?score)"
-                yield warning("LIMIT without ORDER BY keeps any rows", limit, hint)
+                yield warning("LIMIT without ORDER BY keeps arbitrary rows", limit, hint)
             if limit.value == 0:
-                yield warning("LIMIT 0 leaves no row at all", limit)
+                yield warning("LIMIT 0 returns no rows", limit)
 
 
 def variables_are_bound(query: QueryUnit) -> Iterator[Finding]:
@@ -93,7 +93,7 @@ def modifiers_are_bound(query: QueryUnit) -> Iterator[Finding]:
         aggregated = [part for call in calls for part in parts(call) if isinstance(part, Var)]
         yield from _unbound_among((v for v in aggregated if v.name not in named), inside)
         for variable in (v for v in aggregated if v.name in named):
-            message = f"?{variable.name} has no value inside an aggregate, which comes before it"
+            message = f"?{variable.name} has no value inside an aggregate, which is computed first"
             yield warning(message, variable, "compute it in a sub-query")
 
 

@@ -32,7 +32,7 @@ def default_graph_has_content(query: QueryUnit) -> Iterator[Finding]:
         return
     for block in _blocks_of_default_graph(query):
         hint = "put it into WINDOW :w { ... }, or name a static graph with FROM"
-        yield warning("this pattern reads no window, and no graph is given by FROM", block, hint)
+        yield warning("this pattern reads no window, and the query has no FROM graph", block, hint)
 
 
 def _blocks_of_default_graph(query: QueryUnit) -> Iterator[TriplesBlock]:
@@ -74,9 +74,7 @@ def graph_is_read(query: QueryUnit) -> Iterator[Finding]:
     for clause in query.form.dataset:
         match clause:
             case From(graph) if not is_default_read:
-                hint = (
-                    "patterns outside of WINDOW, GRAPH and SERVICE read it; write one, or remove it"
-                )
+                hint = "read it with a pattern outside WINDOW, GRAPH and SERVICE, or remove it"
             case FromNamed(graph) if not any(isinstance(n, Var) or n == graph for n in names):
                 hint = f"read it with GRAPH {short(query, graph)} {{ ... }}, or remove it"
             case _:

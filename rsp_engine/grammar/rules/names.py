@@ -83,7 +83,7 @@ def prefix_is_declared_once(query: QueryUnit) -> Iterator[Finding]:
         earlier = seen.setdefault(declaration.prefix, declaration.iri.value)
         if earlier != declaration.iri.value:
             message = f"prefix `{declaration.prefix}:` is declared again with another IRI"
-            yield warning(message, declaration, "this one holds for the whole query")
+            yield warning(message, declaration, "this declaration applies to the whole query")
 
 
 def functions_are_spelt(query: QueryUnit) -> Iterator[Finding]:
@@ -107,8 +107,8 @@ def iris_are_absolute(query: QueryUnit) -> Iterator[Finding]:
     }
     for iri in find(query, Iri):
         if id(iri) not in files and not is_absolute(iri.value):
-            hint = "write the whole IRI, or BASE <http://...> on top"
+            hint = "write the full IRI, or add BASE <http://...> at the top"
             message = (
-                f"<{iri.value}> is relative, and there is no BASE: it is <{absolute(iri.value)}>"
+                f"<{iri.value}> is relative without a BASE: it resolves to <{absolute(iri.value)}>"
             )
             yield warning(message, iri, hint)

@@ -118,7 +118,7 @@ def window_leaves_no_gap(query: QueryUnit) -> Iterator[Finding]:
                         f"{word} {size} has no unit, so it means {size} milliseconds, "
                         f"less than STEP {format_duration(step)}",
                         size_node,
-                        f"write {word} {size}{unit}, or {word} {size}ms if it is meant",
+                        f"write {word} {size}{unit}, or {word} {size}ms if you mean that",
                     )
                 else:
                     yield warning(
@@ -130,16 +130,16 @@ def window_leaves_no_gap(query: QueryUnit) -> Iterator[Finding]:
 
 
 def window_has_units(query: QueryUnit) -> Iterator[Finding]:
-    """A bare number beside one with a unit is rarely meant as milliseconds."""
+    """A bare number next to one with a unit is rarely meant as milliseconds."""
     for clause in query.windows:
         match list(_sizes(clause)):
             case [(_, size_node, size), (_, step_node, step)]:
                 if _is_bare(step_node) and not _is_bare(size_node) and step > 0:
                     unit = format_duration(size).lstrip("0123456789")
-                    hint = f"write STEP {step}{unit}, or STEP {step}ms if it is meant"
+                    hint = f"write STEP {step}{unit}, or STEP {step}ms if you mean that"
                     yield warning(f"STEP {step} has no unit: it is {step} ms", step_node, hint)
                 elif _is_bare(size_node) and not _is_bare(step_node) and size >= step:
-                    hint = f"write RANGE {size}ms, or with the unit that you mean"
+                    hint = f"write RANGE {size}ms, or another unit"
                     yield warning(f"RANGE {size} has no unit: it is {size} ms", size_node, hint)
             case _:
                 continue
@@ -154,4 +154,4 @@ def window_is_not_remote(query: QueryUnit) -> Iterator[Finding]:
     for service in find(query, ServicePattern):
         for window in find(service, WindowPattern):
             hint = "close the SERVICE first; the two are joined by the variables they share"
-            yield error("WINDOW cannot stand inside SERVICE", window, hint)
+            yield error("WINDOW is not allowed inside SERVICE", window, hint)

@@ -151,13 +151,13 @@ def open_sink(
     >>> open_sink("csv", "answers.csv", "CONSTRUCT")
     Traceback (most recent call last):
     rsp_engine.errors.SinkError: csv cannot hold the graphs that a CONSTRUCT answers
-      hint: take nquads or jsonl
+      hint: use nquads or jsonl
     """
     if format not in FORMATS:
         raise SinkError(f"there is no format `{format}`", f"the formats are {', '.join(FORMATS)}")
     chosen = FORMATS[format]
     chosen.check(form)
     if keep and not chosen.can_go_back:
-        message = f"{format} cannot be written on after a crash, as a checkpoint asks for"
-        raise SinkError(message, "take nquads, or leave the checkpoint out")
+        message = f"{format} cannot be resumed after a crash, as a checkpoint requires"
+        raise SinkError(message, "use nquads, or run without a checkpoint")
     return _FormattedSink(format, chosen.writer(), destination_of(output, chosen.suffix, keep=keep))

@@ -102,8 +102,8 @@ class File(Destination):
             size = os.fstat(self._stream.fileno()).st_size
             if position is not None and size < position:
                 raise SinkError(
-                    f"{self._path} has {size} bytes, and had {position} when the run broke off",
-                    "put it back as it was, or start with an empty folder for the checkpoint",
+                    f"{self._path} has {size} bytes, but had {position} when the run stopped",
+                    "restore it, or start with an empty folder for the checkpoint",
                 )
             self._stream.seek(position or 0)
             self._stream.truncate()
@@ -172,7 +172,7 @@ class StandardOutput(Destination):
     def __init__(self) -> None:
         stream: BinaryIO | None = getattr(sys.stdout, "buffer", None)
         if stream is None:
-            raise SinkError("standard output takes no bytes here", "name a file")
+            raise SinkError("standard output does not accept bytes here", "name a file")
         sys.stdout.flush()
         self._stream = stream
 

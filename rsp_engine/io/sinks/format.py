@@ -23,9 +23,9 @@ _ANSWERS: dict[ContentForm, str] = {
     "ASK": "the truth values that an ASK answers",
 }
 _HINTS: dict[ContentForm, str] = {
-    "SELECT": "take jsonl, csv, tsv, sparql-json or sparql-xml",
-    "CONSTRUCT": "take nquads or jsonl",
-    "ASK": "take sparql-json, sparql-xml, jsonl, csv or tsv",
+    "SELECT": "use jsonl, csv, tsv, sparql-json or sparql-xml",
+    "CONSTRUCT": "use nquads or jsonl",
+    "ASK": "use sparql-json, sparql-xml, jsonl, csv or tsv",
 }
 _FORMS: dict[type, ContentForm] = {Solutions: "SELECT", Graph: "CONSTRUCT", Boolean: "ASK"}
 

@@ -60,7 +60,7 @@ class _OxigraphEncoder(TermEncoder):  # type: ignore[misc]
                 return ()
             case ox.Literal():
                 if term.direction is not None:
-                    raise SinkError("jelly cannot hold the direction of a text", "take nquads")
+                    raise SinkError("jelly cannot represent the direction of a text", "use nquads")
                 return self.encode_literal(
                     lex=term.value,
                     language=term.language,

@@ -18,7 +18,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from rsp_engine.errors import DriverError, SourceError
 from rsp_engine.io.sources.live.address import address_of
 from rsp_engine.io.sources.live.mqtt import open_connection, refusal, set_credentials
-from rsp_engine.io.sources.live.receiver import Away
+from rsp_engine.io.sources.live.receiver import SenderUnreachable
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -35,6 +35,7 @@ _LOG = logging.getLogger("rsp")
 _IN_FLIGHT = 1_000
 """Maximum number of unacknowledged messages."""
 _CONNECT_S = 10.0
+"""Seconds to wait for the broker to accept the connection."""
 _ACK_TIMEOUT_S = 60.0
 """Seconds without any acknowledgement after which sending fails."""
 
@@ -55,7 +56,7 @@ class Publisher:
     def __enter__(self) -> Self:
         try:
             open_connection(self._client, self._address, self._version, is_kept=False)
-        except Away as away:
+        except SenderUnreachable as away:
             raise DriverError(f"{self._address.name}: {away}", "check the address") from None
         self._client.loop_start()
         if not self._is_connected.wait(_CONNECT_S) or self._failure is not None:
@@ -121,7 +122,7 @@ class Publisher:
     ) -> None:
         self._failure = refusal(self._address, code) if code.is_failure else None
         if self._is_connected.is_set() and self._failure is None:
-            _LOG.warning("%s: it is back", self._address.name)
+            _LOG.warning("%s: connected again", self._address.name)
         self._is_connected.set()
 
     def _on_disconnect(

@@ -35,7 +35,7 @@ def _term(term: Term) -> str:
     try:
         return _text(term)
     except ValueError as error:
-        raise SinkError(f"tsv cannot hold a term of an answer: {error}", "take jsonl") from None
+        raise SinkError(f"tsv cannot hold a term of an answer: {error}", "use jsonl") from None
 
 
 def _text(term: Term) -> str:

@@ -75,7 +75,7 @@ def _references(match: re.Match[str]) -> str:
 def _reference(character: str) -> str:
     if character not in " \t\n\r":
         message = f"XML cannot hold the character U+{ord(character):04X} of an answer"
-        raise SinkError(message, "take sparql-json, which can")
+        raise SinkError(message, "use sparql-json, which can")
     return f"&#{ord(character)};"
 
 

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.source import ElementSource
     from rsp_engine.io.sources.splits import Split
 
-__all__ = ["Finite", "extent_of"]
+__all__ = ["SizedSource", "extent_of"]
 
 
 @runtime_checkable
-class Finite(Protocol):
+class SizedSource(Protocol):
     """A source that may know its size."""
 
     def extent(self) -> Extent | None:
@@ -31,7 +31,7 @@ def extent_of(sources: Sequence[ElementSource], read_to: Mapping[int, Split]) ->
     """
     extents: list[Extent] = []
     for number, source in enumerate(sources):
-        extent = source.extent() if isinstance(source, Finite) else None
+        extent = source.extent() if isinstance(source, SizedSource) else None
         if extent is None:
             return None
         if number in read_to:

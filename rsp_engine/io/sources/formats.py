@@ -107,7 +107,7 @@ def _format_name(spec: Spec) -> str:
     if explicit is not None:
         return _canonical_name(spec, explicit.lower())
     if spec.place == STANDARD_INPUT:
-        message = "the standard input has no name that tells its format"
+        message = "the standard input has no name that shows its format"
         raise SourceError(message, _choose("-"))
     path = local_path(spec.place)
     if path is not None and not path.exists():
@@ -119,7 +119,7 @@ def _format_name(spec: Spec) -> str:
         if extension in candidate.extensions:
             return name
     what = f"the extension {extension}" if extension else "the name"
-    raise SourceError(f"{spec.name}: {what} does not tell the format", _choose(spec.name))
+    raise SourceError(f"{spec.name}: {what} does not show the format", _choose(spec.name))
 
 
 def _canonical_name(spec: Spec, written: str) -> str:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BLOCK_SIZE",
-    "Broken",
     "FileInput",
     "Input",
+    "InputBroken",
     "chunks_of",
     "extent_of_input",
     "local_path",
@@ -43,7 +43,7 @@ _GZIP_WINDOW = 31  # zlib: 15 is the largest window, plus 16 for a gzip header a
 _SCHEMES = ("file", "http", "https")
 
 
-class Broken(Exception):  # noqa: N818 - it describes the input, and sources always catch it
+class InputBroken(Exception):  # noqa: N818 - it describes the input, and sources always catch it
     """The input ends early: what was read so far is valid, and the rest cannot be read."""
 
 
@@ -55,7 +55,7 @@ class Input(Protocol):
         """Return the name of the input, for messages."""
 
     def chunks(self) -> Iterator[bytes]:
-        """Read from the start, decompressed; raise `Broken` where the input breaks off."""
+        """Read from the start, decompressed; raise `InputBroken` where the input breaks off."""
 
 
 def open_input(place: str) -> Input:
@@ -135,7 +135,7 @@ class FileInput:
                 chunks = self._counted(chunks_of(stream.read1))
                 yield from unzipped(chunks, self.path.suffix == ".gz")
         except OSError as error:
-            raise Broken(f"the file cannot be read further: {_reason(error)}") from None
+            raise InputBroken(f"the file cannot be read further: {_reason(error)}") from None
 
     def extent(self) -> Extent | None:
         """Return how many bytes were read, before decompression; `None` for a pipe."""
@@ -180,7 +180,7 @@ class StandardInput:
             yield from unzipped(chunks_of(self._stream.read1))
         except OSError as error:
             reason = f"the standard input cannot be read further: {_reason(error)}"
-            raise Broken(reason) from None
+            raise InputBroken(reason) from None
 
 
 def chunks_of(read: Callable[[int], bytes]) -> Iterator[bytes]:
@@ -220,13 +220,13 @@ def _gunzip(chunks: Iterator[bytes]) -> Iterator[bytes]:
             try:
                 data = member.decompress(rest, BLOCK_SIZE)
             except zlib.error:
-                raise Broken("the gzip data are damaged here") from None
+                raise InputBroken("the gzip data are damaged here") from None
             rest = member.unconsumed_tail or member.unused_data
             if data:
                 yield data
     if not member.eof:
         yield from filter(None, (member.flush(),))
-        raise Broken("the gzip data end too early: the file was cut off")
+        raise InputBroken("the gzip data end too early: the file was cut off")
 
 
 def _check_readable(path: Path) -> None:

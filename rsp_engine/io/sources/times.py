@@ -115,19 +115,19 @@ def _days(year: str, month: str, day: str) -> int:
     try:
         return date(int(year), int(month), int(day)).toordinal() - _EPOCH
     except ValueError:
-        raise ValueError(f"is no day of the calendar: {year}-{month}-{day}") from None
+        raise ValueError(f"is not a calendar day: {year}-{month}-{day}") from None
 
 
 def _clock(text: str, hour: int, minute: int, second: int, has_fraction: bool) -> int:
     is_end_of_day = hour == 24 and not (minute or second or has_fraction)
     if (hour > 23 and not is_end_of_day) or minute > 59 or second > 59:
-        raise ValueError(f"is no time of a day: {_shown(text)}")
+        raise ValueError(f"is not a time of day: {_shown(text)}")
     return (hour * 60 + minute) * 60 + second
 
 
 def _offset(text: str, hours: int, minutes: int) -> int:
     if minutes > 59 or hours * 60 + minutes > 14 * 60:
-        raise ValueError(f"is in no time zone: {_shown(text)}")
+        raise ValueError(f"has no valid time zone: {_shown(text)}")
     return (hours * 60 + minutes) * 60
 
 

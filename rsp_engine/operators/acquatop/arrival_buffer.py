@@ -67,9 +67,8 @@ class JoinedArrivals:
         if is_last.all():
             return places
         positions = self.positions[places]
-        if not (
-            positions[1:] > positions[:-1]
-        ).all():  # otherwise the stable sort has them in order
+        is_rising = (positions[1:] > positions[:-1]).all()
+        if not is_rising:  # otherwise the stable sort has them in order
             order = np.lexsort((self.streaming[places], positions, keys))
         return places[order[is_last]]
 

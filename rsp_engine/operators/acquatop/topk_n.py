@@ -53,7 +53,7 @@ from rsp_engine.operators.topk.contract import (
     rank_order,
 )
 from rsp_engine.operators.topk.score_threshold import Border
-from rsp_engine.operators.topk.super_mtk_list import Candidate, Dropped, SuperMTKList
+from rsp_engine.operators.topk.super_mtk_list import Candidate, DroppedObjects, SuperMTKList
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -299,7 +299,7 @@ class TopkN:
         if len(ends):
             self._exactness.fall(int(ends.max()))
 
-    def _drop(self, dropped: Dropped | None) -> None:
+    def _drop(self, dropped: DroppedObjects | None) -> None:
         """Record objects that left the list; some may have only bounds of their scores."""
         if dropped is None:
             return

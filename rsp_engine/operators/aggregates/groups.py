@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk
     from rsp_engine.operators.aggregates.pane_partials import Function, Totals
     from rsp_engine.operators.scoring.exact_scores import Column
-    from rsp_engine.operators.sparql.pane_matcher import Matched, Matching, SolutionTuple
+    from rsp_engine.operators.sparql.pane_matcher import MatcherConfig, PaneSolutions, SolutionTuple
 
 __all__ = ["Grouping", "Groups"]
 
@@ -64,7 +64,9 @@ class Grouping:
 class Groups:
     """The groups of open windows, which feed an operator. Memory: the solutions of open windows."""
 
-    def __init__(self, config: Grouping, matching: Matching, aggregates: AggregateTopk) -> None:
+    def __init__(
+        self, config: Grouping, matching: MatcherConfig, aggregates: AggregateTopk
+    ) -> None:
         self.config = config
         self._names = matching.names
         self._aggregates = aggregates
@@ -97,7 +99,7 @@ class Groups:
         """Return the key of a group."""
         return self._keys[number]
 
-    def take(self, pane: Pane, matched: Matched) -> list[int]:
+    def take(self, pane: Pane, matched: PaneSolutions) -> list[int]:
         """Add the solutions of a pane, and return the numbers of new groups."""
         first_new = self._next
         solutions, times = matched.solutions, matched.times.tolist()

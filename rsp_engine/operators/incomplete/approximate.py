@@ -42,7 +42,7 @@ class Approximate(EAA):
     def __init__(self, config: IncompleteOperatorConfig, bound: int | None = None) -> None:
         super().__init__(config)
         if bound is not None and bound < config.k:
-            raise ValueError(f"a bound of {bound} instances has no room for the {config.k} best")
+            raise ValueError(f"a bound of {bound} instances is too small for the {config.k} best")
         self.bound = bound
         self._chances = ArrivalProbability(config.most)
         self._window = 0

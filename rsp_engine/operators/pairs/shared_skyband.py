@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from rsp_engine.operators.pairs.continuous import ContinuousAnswer
     from rsp_engine.operators.pairs.pairs import Pairs
     from rsp_engine.operators.pairs.scoring import PairScoring
-    from rsp_engine.operators.sparql.pane_matcher import Matching, SolutionTuple
+    from rsp_engine.operators.sparql.pane_matcher import MatcherConfig, SolutionTuple
 
 __all__ = ["PairShape", "SharedSkyband", "Skybands"]
 
@@ -65,7 +65,7 @@ class PairShape:
     """
 
     stream: str
-    matching: Matching
+    matching: MatcherConfig
     key: int
     is_text: bool
     columns: tuple[int, ...]

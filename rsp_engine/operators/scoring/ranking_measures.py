@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
 __all__ = [
-    "Cumulated",
+    "CumulatedMeasures",
     "Measures",
     "accuracy",
     "measure",
@@ -134,10 +134,11 @@ def measure(
 
 
 @dataclass(frozen=True, slots=True)
-class Cumulated:
+class CumulatedMeasures:
     """The measures of the windows so far, summed as in AcquaTop, section 6.2.
 
-    >>> found = Cumulated().add(measure("ADF", "ABCDEF", 3)).add(measure("ABC", "ABCDEF", 3))
+    >>> found = CumulatedMeasures().add(measure("ADF", "ABCDEF", 3))
+    >>> found = found.add(measure("ABC", "ABCDEF", 3))
     >>> found.windows, round(found.sums.precision, 3), round(found.means.precision, 3)
     (2, 1.333, 0.667)
     """
@@ -145,10 +146,10 @@ class Cumulated:
     windows: int = 0
     sums: Measures = Measures()
 
-    def add(self, window: Measures) -> Cumulated:
+    def add(self, window: Measures) -> CumulatedMeasures:
         """Return the sums with another window added."""
         pairs = zip(astuple(self.sums), astuple(window), strict=True)
-        return Cumulated(self.windows + 1, Measures(*(a + b for a, b in pairs)))
+        return CumulatedMeasures(self.windows + 1, Measures(*(a + b for a, b in pairs)))
 
     @property
     def means(self) -> Measures:

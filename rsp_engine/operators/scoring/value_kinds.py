@@ -3,7 +3,7 @@
 Partials are float64 sums, minima and maxima. They determine SPARQL's aggregates if all values are
 short integers and decimals, or all are doubles:
 
-    0.1 + 0.2    is 0.30000000000000004 in float64; with one fractional digit it stands for 0.3
+    0.1 + 0.2    is 0.30000000000000004 in float64; with one fractional digit it means 0.3
 
 They do not if a value is not a number, if the sum has 15 digits or more, or if the values are so
 many that their rounding errors could add up to half of the last digit.
@@ -85,7 +85,7 @@ def column_of(function: Function, values: ValueKind, totals: Totals) -> Column |
 
 
 def _are_sure(kind: NumberKind, largest: float, counts: Integers) -> bool:
-    """Return whether the error of reading decimals as float64 is small beside the last digit."""
+    """Return whether the error of reading decimals as float64 is small against the last digit."""
     error = float(counts.max(initial=0)) * largest * 2.0**-53
     return not kind.digits or error * 10.0**kind.digits < 0.25
 

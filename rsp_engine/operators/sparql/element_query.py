@@ -32,7 +32,7 @@ _MAX_REMOVED = 1000  # quads; removed quads still slow a store down
 class ElementText:
     """The query over each element, in two forms.
 
-    `alone` is evaluated over one element in the graph of the `window`, beside the static graphs.
+    `alone` is evaluated over one element in the graph of the `window`, next to the static graphs.
     `together` is an equivalent query over many elements, each in a graph of its own; its last
     column is the graph.
     """

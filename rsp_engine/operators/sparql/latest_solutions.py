@@ -25,12 +25,12 @@ __all__ = ["LatestConfig", "LatestSolutions"]
 class LatestConfig:
     """The query for the solutions of a window, and how to read them.
 
-    `asked` returns the variables `names` of the patterns; `key` are the indices of the join key
-    among them. The window is that of a `scan`. A solution arrives with the last of its triples.
+    `store_query` returns the variables `names` of the patterns; `key` are the indices of the join
+    key among them. The window is that of a `scan`. A solution arrives with the last of its triples.
     Without `patterns`, a solution is that of an element, and its node follows the names.
     """
 
-    asked: SparqlConfig
+    store_query: SparqlConfig
     names: tuple[str, ...]
     patterns: tuple[OnePattern, ...]
     key: tuple[int, ...]
@@ -43,7 +43,7 @@ class LatestSolutions:
     def __init__(self, config: LatestConfig, times: ArrivalTimes) -> None:
         self._config = config
         self._times = times
-        self._query = SparqlQuery(config.asked)
+        self._query = SparqlQuery(config.store_query)
         self._latest: set[str] = set()
 
     def move(self, store: ox.Store, now: int) -> None:

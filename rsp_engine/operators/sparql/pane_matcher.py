@@ -31,27 +31,27 @@ if TYPE_CHECKING:
     from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.sparql.one_pattern import OnePattern
 
-__all__ = ["Matched", "Matcher", "Matching", "SolutionTuple"]
+__all__ = ["Matcher", "MatcherConfig", "PaneSolutions", "SolutionTuple"]
 
 SolutionTuple = tuple["Term", ...]
 """The terms of the variables of the pattern. They identify the triple."""
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class MatcherConfig:
     """The configuration of a matcher.
 
-    `names` are the variables of the `patterns`. `asked` is the query over triples in the graph of
-    the `window`; it returns these variables, followed by the number. It is not needed where there
-    is one pattern without filters and `scoring` gives the number. Several patterns are matched
-    element by element, or in many elements at once by `together` (see `ElementText`). If solutions
-    are `ordered` by the number, it may be any term, and the order is that of SPARQL.
+    `names` are the variables of the `patterns`. `store_query` is the query over triples in the
+    graph of the `window`; it returns these variables, followed by the number. It is not needed if
+    there is one pattern without filters and `scoring` gives the number. Several patterns are
+    matched element by element, or in many elements at once by `together` (see `ElementText`). If
+    solutions are `ordered` by the number, it may be any term, and the order is that of SPARQL.
     """
 
     window: str
     names: tuple[str, ...]
     patterns: tuple[OnePattern, ...]
-    asked: SparqlConfig
+    store_query: SparqlConfig
     is_filtered: bool
     scoring: Scoring | None
     together: SparqlConfig | None = None
@@ -69,7 +69,7 @@ class Matching:
         return only
 
 
-class Matched(NamedTuple):
+class PaneSolutions(NamedTuple):
     """The solutions of a pane, with the arrival time and the number of each: NaN without a number.
 
     If solutions are ordered by terms that float64 does not order, the `keys` of their terms give
@@ -83,7 +83,7 @@ class Matched(NamedTuple):
     kind: NumberKind | None = None
 
     @classmethod
-    def joined(cls, parts: Sequence[Matched]) -> Matched:
+    def joined(cls, parts: Sequence[PaneSolutions]) -> PaneSolutions:
         """Return the solutions of parts of a pane as one."""
         parts = [part for part in parts if part.solutions]
         if len(parts) == 1:
@@ -98,13 +98,13 @@ class Matched(NamedTuple):
         kind = _kind_of_all([part.kind for part in parts])
         return cls(solutions, np.concatenate(times), np.concatenate(numbers), keys, kind)
 
-    def at(self, places: Sequence[int]) -> Matched:
+    def at(self, places: Sequence[int]) -> PaneSolutions:
         """Return the solutions at some indices."""
         chosen = np.array(places, dtype=np.int64)
         rows = self.solutions
         subset = rows.at(places) if isinstance(rows, WrittenRows) else [rows[p] for p in places]
         keys = None if self.keys is None else [self.keys[place] for place in places]
-        return Matched(subset, self.times[chosen], self.numbers[chosen], keys, self.kind)
+        return PaneSolutions(subset, self.times[chosen], self.numbers[chosen], keys, self.kind)
 
     def order_keys(self) -> Sequence[str]:
         """Return the sort keys of all solutions."""
@@ -118,7 +118,7 @@ class Matched(NamedTuple):
             return rows.width
         return len(rows[0]) if rows else 0
 
-    def read(self) -> Matched:
+    def read(self) -> PaneSolutions:
         """Return the same solutions, all parsed."""
         if isinstance(self.solutions, WrittenRows):
             return self._replace(solutions=list(self.solutions))
@@ -134,7 +134,7 @@ class Matched(NamedTuple):
         """Return indices in the order of arrival; simultaneous solutions are in term order.
 
         >>> a, b = (ox.NamedNode("urn:a"),), (ox.NamedNode("urn:b"),)
-        >>> Matched([b, a, a], np.array([5, 5, 3]), np.zeros(3)).in_order([0, 1, 2])
+        >>> PaneSolutions([b, a, a], np.array([5, 5, 3]), np.zeros(3)).in_order([0, 1, 2])
         [2, 1, 0]
         """
         chosen = np.asarray(places, dtype=np.int64)
@@ -188,14 +188,14 @@ def _concatenate(parts: Sequence[Sequence[SolutionTuple]]) -> Sequence[SolutionT
 class Matcher:
     """The matcher of panes. The store contains the static graphs, and a pane during its query."""
 
-    def __init__(self, config: Matching, store: ox.Store) -> None:
+    def __init__(self, config: MatcherConfig, store: ox.Store) -> None:
         self.config = config
         self._store = store
         self._graph = ox.NamedNode(config.window)
-        self._query = SparqlQuery(config.asked)
+        self._query = SparqlQuery(config.store_query)
         self._elements: ElementQuery | None = None
         if len(config.patterns) > 1:
-            text = ElementText(config.window, config.asked, config.together)
+            text = ElementText(config.window, config.store_query, config.together)
             self._elements = ElementQuery(text, store)
 
     def match(
@@ -204,7 +204,7 @@ class Matcher:
         times: Integers,
         now: int,
         sizes: Sequence[int] | None = None,
-    ) -> Matched:
+    ) -> PaneSolutions:
         """Return the solutions of a pane, one for each arrival.
 
         `sizes` are the numbers of triples of the elements, within which several patterns are
@@ -220,11 +220,11 @@ class Matcher:
             if config.ordered:
                 ranks = self._ranks(solutions, config.scoring)
                 if ranks is not None:
-                    return Matched(solutions, arrivals, *ranks)
+                    return PaneSolutions(solutions, arrivals, *ranks)
             else:
                 numbers = self._scores(solutions, config.scoring)
                 if numbers is not None:
-                    return Matched(solutions, arrivals, numbers[0], kind=numbers[1])
+                    return PaneSolutions(solutions, arrivals, numbers[0], kind=numbers[1])
         return self._match_in_store(triples, times, now)
 
     def _match_elements(
@@ -232,14 +232,16 @@ class Matcher:
         rows: Sequence[tuple[int, SolutionTuple]],
         times: Integers,
         sizes: Sequence[int] | None,
-    ) -> Matched:
+    ) -> PaneSolutions:
         """Return the rows of elements, which are given by index, with their arrival times."""
         starts = np.cumsum([0, *(sizes or ())])
         places = starts[np.array([place for place, _ in rows], dtype=np.int64)]
         solutions = [row[: len(self.config.names)] for _, row in rows]
         return self._matched(solutions, times[places], [row[-1] for _, row in rows])
 
-    def _match_in_store(self, triples: Sequence[ox.Triple], times: Integers, now: int) -> Matched:
+    def _match_in_store(
+        self, triples: Sequence[ox.Triple], times: Integers, now: int
+    ) -> PaneSolutions:
         """Let Oxigraph evaluate the only pattern, and the number of each solution."""
         config = self.config
         arrivals: dict[ox.Triple, set[int]] = {}
@@ -256,12 +258,12 @@ class Matcher:
 
     def _matched(
         self, solutions: Sequence[SolutionTuple], arrivals: Integers, terms: Sequence[Term | None]
-    ) -> Matched:
+    ) -> PaneSolutions:
         """Return solutions with their terms as numbers, or with the order of the terms."""
         if not self.config.ordered:
             values, kind = _numbers(terms)
-            return Matched(solutions, arrivals, values, kind=kind)
-        return Matched(solutions, arrivals, *_ranks(terms))
+            return PaneSolutions(solutions, arrivals, values, kind=kind)
+        return PaneSolutions(solutions, arrivals, *_ranks(terms))
 
     def _matching(
         self, triples: Sequence[ox.Triple], times: Integers

@@ -35,13 +35,13 @@ def variable_iri(name: str) -> str:
 class Projector:
     """The projection of objects to rows.
 
-    `asked` returns the object, followed by the columns of `answer`. It is None if SELECT only names
-    variables.
+    `store_query` returns the object, followed by the columns of `answer`. It is None if SELECT
+    only names variables.
     """
 
-    def __init__(self, answer: SparqlConfig, asked: SparqlConfig | None) -> None:
+    def __init__(self, answer: SparqlConfig, store_query: SparqlConfig | None) -> None:
         self._answer = answer
-        self._query = None if asked is None else SparqlQuery(asked)
+        self._query = None if store_query is None else SparqlQuery(store_query)
 
     def rows(self, objects: Sequence[Mapping[str, Term]], now: int) -> list[Row]:
         """Return the rows of objects, in the same order, without rank and age."""

@@ -59,7 +59,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class SparqlConfig:
     """SPARQL text over the windows as named graphs, and the form of the answer.
 
-    `sparql` defines the meaning of the query. If `asked` is set, Oxigraph evaluates that text
+    `sparql` defines the meaning of the query. If `store_query` is set, Oxigraph evaluates that text
     instead: an equivalent query with a total order of terms where SPARQL leaves the order open, and
     with aggregates that do not depend on the order of their input. `score` is the variable of the
     score of a ranking query. `is_ordered` says that the text orders its rows, `needs_order` that
@@ -80,7 +80,7 @@ class SparqlConfig:
     makes_nodes: bool = False
     cut: tuple[int, int | None] = (0, None)
     functions: Mapping[str, Callable[..., Term | None]] = field(default_factory=dict)
-    asked: str | None = None
+    store_query: str | None = None
     timed: int | None = None
     latest: LatestConfig | None = None
 
@@ -97,7 +97,7 @@ class SparqlQuery:
         self, config: SparqlConfig, extra: Mapping[str, Callable[..., Term | None]] | None = None
     ) -> None:
         """Prepare the query; `extra` adds to or replaces the engine's functions, by name."""
-        self._sparql = config.asked or config.sparql
+        self._sparql = config.store_query or config.sparql
         self._now = 0
         self._random = random.Random()  # noqa: S311 - repeatable on purpose
         registered = {ox.NamedNode(iri): call for iri, call in config.functions.items()}

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.state import StateData
     from rsp_engine.model.windows import Pane
-    from rsp_engine.operators.sparql.pane_matcher import Matched
+    from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 
 __all__ = ["KeyedPlace", "KeyedTopk", "best_of"]
 
@@ -53,7 +53,9 @@ def in_order(places: Sequence[KeyedPlace], *, descending: bool) -> list[int]:
     return order
 
 
-def best_of(matched: Matched, k: int, *, descending: bool) -> tuple[Matched, list[KeyedPlace]]:
+def best_of(
+    matched: PaneSolutions, k: int, *, descending: bool
+) -> tuple[PaneSolutions, list[KeyedPlace]]:
     """Return the latest arrivals of the k best solutions, and their places."""
     near = matched.at(_near(matched, k, descending=descending))
     texts = near.texts()
@@ -69,7 +71,7 @@ def best_of(matched: Matched, k: int, *, descending: bool) -> tuple[Matched, lis
     return near.at(best), [places[number] for number in best]
 
 
-def _near(matched: Matched, k: int, *, descending: bool) -> Sequence[int]:
+def _near(matched: PaneSolutions, k: int, *, descending: bool) -> Sequence[int]:
     """Return the indices of a superset of the k best solutions that includes all ties."""
     size, wanted = len(matched.solutions), 2 * k + 16
     if size <= 2 * wanted:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.operators.topk.contract import Arrivals
 
-__all__ = ["Candidate", "Dropped", "SuperMTKList"]
+__all__ = ["Candidate", "DroppedObjects", "SuperMTKList"]
 
 _FEW = 128  # up to this many removals, updating the dominance counts is faster than recounting
 _KEYS, _POSITIONS, _NEGATED, _END, _PAYLOAD = range(5)
@@ -51,7 +51,7 @@ class Candidate(NamedTuple):
     end: int
 
 
-class Dropped(NamedTuple):
+class DroppedObjects(NamedTuple):
     """Objects that left the list before they expired; `negated` are their scores, negated."""
 
     end: Integers
@@ -105,7 +105,7 @@ class SuperMTKList:
 
     def insert(
         self, end: int, new: Arrivals, payload: Floats | None = None, *, window: int
-    ) -> Dropped | None:
+    ) -> DroppedObjects | None:
         """Insert objects that share one end, best first; `window` is the current window.
 
         Their keys must not be in the list. Ties rank by later position, then by larger key. Objects
@@ -123,7 +123,7 @@ class SuperMTKList:
         both = zip(self._columns, columns, strict=True)
         return self._sort([np.concatenate(pair) for pair in both], window)
 
-    def _append(self, new: list[NDArray[Any]], window: int) -> Dropped | None:
+    def _append(self, new: list[NDArray[Any]], window: int) -> DroppedObjects | None:
         """Merge objects that are later than all others and live at least as long."""
         count = len(new[_KEYS])
         # New objects first: the merge is stable, and of a tie the later arrival ranks higher.
@@ -140,7 +140,7 @@ class SuperMTKList:
         self._latest, self._last = max(self._latest, int(new[_POSITIONS].max())), end
         return self._keep(columns, order, counts, window)
 
-    def _sort(self, columns: list[NDArray[Any]], window: int) -> Dropped | None:
+    def _sort(self, columns: list[NDArray[Any]], window: int) -> DroppedObjects | None:
         """Replace the list by objects in any order: sort them, and recount dominators."""
         order = np.lexsort((-columns[_KEYS], -columns[_POSITIONS], columns[_NEGATED]))
         ends = columns[_END][order]
@@ -151,7 +151,7 @@ class SuperMTKList:
 
     def _keep(
         self, columns: list[NDArray[Any]], order: NDArray[np.intp], counts: Integers, window: int
-    ) -> Dropped | None:
+    ) -> DroppedObjects | None:
         """Keep the objects that can still enter an answer; return live ones that cannot."""
         is_live = columns[_END].take(order) >= window
         kept = (counts < self.size) & is_live
@@ -161,7 +161,9 @@ class SuperMTKList:
         self._dominators = counts[kept]
         if len(columns) <= _PAYLOAD or not len(dropped):
             return None
-        return Dropped(*(columns[i].take(dropped, axis=0) for i in (_END, _NEGATED, _PAYLOAD)))
+        return DroppedObjects(
+            *(columns[i].take(dropped, axis=0) for i in (_END, _NEGATED, _PAYLOAD))
+        )
 
     def purge(self, window: int) -> None:
         """Remove objects that expire before a window."""
@@ -208,7 +210,7 @@ class SuperMTKList:
 
     def replace(
         self, arrivals: Arrivals, end: Integers, payload: Floats | None = None, *, window: int
-    ) -> Dropped | None:
+    ) -> DroppedObjects | None:
         """Replace the whole list by objects in any order."""
         columns: list[NDArray[Any]] = [arrivals.keys, arrivals.positions, -arrivals.scores, end]
         if payload is not None:

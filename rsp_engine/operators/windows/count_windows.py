@@ -1,6 +1,6 @@
 """Scans of windows over a number of elements or triples, in the order of their timestamps.
 
-Window i of `[ELEMENTS n STEP m]` holds the items numbered i*m to i*m + n - 1. Items are numbered by
+Window i of `[ELEMENTS n STEP m]` has the items numbered i*m to i*m + n - 1. Items are numbered by
 timestamp, and by term order where timestamps are equal. An element waits until no other element can
 precede it; then it is settled, and numbered.
 """
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.state import StateData
     from rsp_engine.model.windows import CountFrame
-    from rsp_engine.operators.sparql.pane_matcher import Matched, Matcher
-    from rsp_engine.operators.windows.element_solutions import Describing
+    from rsp_engine.operators.sparql.pane_matcher import Matcher, PaneSolutions
+    from rsp_engine.operators.windows.element_solutions import SolutionDescriber
 
     _Waiting = tuple[int, str, int, Sequence[Triple]]
     """An element that others may still precede: timestamp, text and number, and its triples."""
@@ -166,7 +166,7 @@ class DescribedCountScan(CountScan):
     """The scan of a window over elements whose content is the solutions of each, as triples."""
 
     def __init__(
-        self, frame: CountFrame, describing: Describing, *, closes_partial: bool = True
+        self, frame: CountFrame, describing: SolutionDescriber, *, closes_partial: bool = True
     ) -> None:
         super().__init__(frame, closes_partial=closes_partial)
         self._describing = describing
@@ -215,8 +215,8 @@ class CountedScan(CountScan):
         self._edges: dict[int, int] = {}
         self._panes: deque[_CountedPane] = deque()
 
-    def fresh(self, matcher: Matcher, now: int) -> Iterator[tuple[Pane, Matched]]:
-        """Yield the solutions of the panes that the last closed window is the first to hold.
+    def fresh(self, matcher: Matcher, now: int) -> Iterator[tuple[Pane, PaneSolutions]]:
+        """Yield the solutions of the panes whose first window is the last closed one.
 
         The time of a solution is the number of its item. The triples of the panes are dropped.
         """

@@ -27,7 +27,7 @@ from rsp_engine.operators.sparql.element_query import ElementQuery, ElementText
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["CAME_PREDICATE", "Describing", "ElementBlock"]
+__all__ = ["CAME_PREDICATE", "ElementBlock", "SolutionDescriber"]
 
 _SOLUTION = "urn:rsp-engine:solution:"
 _BLOCK = "urn:rsp-engine:block:"
@@ -46,7 +46,7 @@ class ElementBlock:
 
     number: int
     names: tuple[str, ...]
-    asked: ElementText
+    store_query: ElementText
     is_marked: bool = False
     reads_graphs: bool = False
     is_timed: bool = False
@@ -56,7 +56,7 @@ class ElementBlock:
         return f"{_BLOCK}{self.number}:{quote(name)}"
 
 
-class Describing:
+class SolutionDescriber:
     """The description of solutions of several blocks. The store contains the static graphs."""
 
     def __init__(self, blocks: Sequence[ElementBlock], store: ox.Store) -> None:
@@ -88,7 +88,7 @@ class Describing:
 class _BlockDescriber:
     def __init__(self, block: ElementBlock, store: ox.Store) -> None:
         self._number = block.number
-        self._query = ElementQuery(block.asked, store)
+        self._query = ElementQuery(block.store_query, store)
         self._width = len(block.names)
         self._properties = [f"<{block.iri(name)}>" for name in block.names]
         self._mark = f"<{block.iri('')}> {_TRUE}" if block.is_marked else None

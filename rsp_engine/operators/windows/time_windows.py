@@ -13,7 +13,7 @@ from rsp_engine.model.terms.lazy_text import WrittenTriples
 from rsp_engine.model.terms.ntriples import read_rows, read_triples, triples_text
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.scoring.exact_scores import NumberKind
-from rsp_engine.operators.sparql.pane_matcher import Matched
+from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 from rsp_engine.operators.windows.scan import BEFORE_T0, BETWEEN_WINDOWS, LATE, Refusal
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.state import StateData
     from rsp_engine.model.windows import TimeFrame
     from rsp_engine.operators.sparql.pane_matcher import Matcher
-    from rsp_engine.operators.windows.element_solutions import Describing
+    from rsp_engine.operators.windows.element_solutions import SolutionDescriber
 
 __all__ = ["DescribedScan", "ElementScan", "TimeScan", "TimedScan"]
 
@@ -221,7 +221,7 @@ class DescribedScan(ElementScan):
     has closed.
     """
 
-    def __init__(self, frame: TimeFrame, describing: Describing) -> None:
+    def __init__(self, frame: TimeFrame, describing: SolutionDescriber) -> None:
         super().__init__(frame)
         self._describing = describing
 
@@ -286,7 +286,7 @@ class TimedScan(ElementScan):
             _timed(self._target).times.extend([timestamp] * len(triples))
         return refusal
 
-    def put_matched(self, pane: Pane, matched: Matched) -> None:
+    def put_matched(self, pane: Pane, matched: PaneSolutions) -> None:
         """Put solutions that are already matched into a pane whose windows are all open."""
         _timed(self._pane(pane)).matched.append(matched)
 
@@ -301,7 +301,7 @@ class TimedScan(ElementScan):
         """Return the arrival times of the triples of a pane, in the order of the triples."""
         return np.array(_timed(self._panes[pane]).times, dtype=np.int64)
 
-    def fresh(self, matcher: Matcher, now: int) -> Iterator[tuple[Pane, Matched]]:
+    def fresh(self, matcher: Matcher, now: int) -> Iterator[tuple[Pane, PaneSolutions]]:
         """Yield the solutions of the panes up to the last closed window, each pane once.
 
         Solutions that arrived already matched are joined with those matched here. The triples of
@@ -312,7 +312,7 @@ class TimedScan(ElementScan):
         for pane, content in sorted(fresh, key=itemgetter(0)):
             times = self.times(pane)
             here = [matcher.match(content, times, now, content.sizes)] if content else []
-            matched = Matched.joined([*content.matched, *here])
+            matched = PaneSolutions.joined([*content.matched, *here])
             self.release(pane)
             yield pane, matched
 
@@ -340,7 +340,7 @@ class TimedScan(ElementScan):
             solutions: list[Any] = read_rows(texts, width)
             columns = np.array(times, dtype=np.int64), np.array(numbers, dtype=np.float64)
             kind = None if kind is None else NumberKind(*kind)
-            pane.matched.append(Matched(solutions, *columns, keys, kind))
+            pane.matched.append(PaneSolutions(solutions, *columns, keys, kind))
         return pane
 
 
@@ -405,7 +405,7 @@ class _TimedTriples(_PaneElements):
     def __init__(self, triples: Iterable[Triple] = ()) -> None:
         super().__init__(triples)
         self.times: list[int] = []
-        self.matched: list[Matched] = []
+        self.matched: list[PaneSolutions] = []
         self._columns: tuple[int, StateData] | None = None
 
     def clear(self) -> None:
@@ -417,7 +417,7 @@ class _TimedTriples(_PaneElements):
     def matched_state(self) -> StateData:
         """Return the solutions as columns of plain data, cached until more solutions arrive."""
         if self._columns is None or self._columns[0] != len(self.matched):
-            matched = Matched.joined(self.matched)
+            matched = PaneSolutions.joined(self.matched)
             columns = {
                 "width": matched.width,
                 "texts": tuple(matched.texts()),

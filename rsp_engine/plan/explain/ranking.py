@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
     from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.operators.aggregates.groups import Grouping
-    from rsp_engine.operators.sparql.pane_matcher import Matching
+    from rsp_engine.operators.sparql.pane_matcher import MatcherConfig
 
 __all__ = ["RankingExplanation", "explain_order", "explain_ranking"]
 
@@ -36,9 +36,9 @@ def explain_ranking(physical: PhysicalPlan) -> RankingExplanation | None:
         case TopkConfig(matching=matching) as config:
             names = _names(matching)
             facts = {
-                "object": f"a solution ({names}); one that arrives again lives on",
+                "object": f"a solution ({names}); a repeated arrival renews it",
                 "match": _match(matching),
-                "score": _score(descending=config.descending, is_asked=matching.scoring is None),
+                "score": _score(descending=config.descending, by_oxigraph=matching.scoring is None),
             }
             return RankingExplanation(
                 config.ranker, f"the best {config.k}{_without(config.offset)}", facts
@@ -47,7 +47,7 @@ def explain_ranking(physical: PhysicalPlan) -> RankingExplanation | None:
             facts = {
                 "object": _group(grouping, matching),
                 "match": _match(matching),
-                "score": _score(descending=config.descending, is_asked=False),
+                "score": _score(descending=config.descending, by_oxigraph=False),
             }
             return RankingExplanation(
                 _partials(grouping), f"the best {config.k}{_without(config.offset)}", facts
@@ -69,22 +69,22 @@ def _incomplete(config: IncompleteConfig) -> RankingExplanation:
     together = {
         ("sum", "sum"): "values are added up",
         ("max", "max"): "the largest value counts",
-        ("sum", "max"): "values are added up, of several from one stream the largest for a start",
+        ("sum", "max"): "the largest value of each stream counts, and these are added up",
     }[config.function, config.repeats]
     ranges = ", ".join(
         f"{each.high / each.weight:g} of <{stream}>" for stream, each in _streams(config)
     )
     facts = {
-        "object": f"the key {keys}; a value that arrives again counts once",
-        "missing": "counts as zero" + "".join(f", but not of <{stream}>" for stream in required),
+        "object": f"the key {keys}; a repeated value counts once",
+        "missing": "".join(["counts as zero", *(f", but <{s}> is required" for s in required)]),
         "score": f"larger is better: {together}",
-        "range": f"up to {ranges}; a larger value is a reason to look at the window anew",
-        "ties": "are told apart as on the general path, which is asked about the best objects",
+        "range": f"up to {ranges}; a larger value raises this bound",
+        "ties": "are broken as on the general path, which evaluates the best objects",
     }
     keeps = f"the best {config.k}"
     if config.is_approximate:
         bound = "" if config.bound is None else f", at most {config.bound} instances"
-        facts["exact"] = "no: an object that was not likely to be among the best may be missed"
+        facts["exact"] = "no: an object that was unlikely to rank among the best may be missing"
         return RankingExplanation("approximate", f"{keeps}{bound}", facts)
     return RankingExplanation(config.algorithm, keeps, facts)
 
@@ -100,14 +100,14 @@ def _pairs(config: PairsConfig) -> RankingExplanation:
         for names in (config.names[:half], config.names[half:])
     )
     key = config.names[shape.key], config.names[half + shape.key]
-    by = "their texts" if shape.is_text else "their values"
+    by = "text" if shape.is_text else "value"
     facts = {
-        "object": f"a solution ({first}) or ({second}); one that arrives again lives on",
-        "pair": f"two objects, ?{key[0]} before ?{key[1]} by {by}; it arrives with the later one",
+        "object": f"a solution ({first}) or ({second}); a repeated arrival renews it",
+        "pair": f"two objects, ?{key[0]} before ?{key[1]} by {by}; arrives with the later one",
         "match": _match(shape.matching),
-        "score": _score(descending=shape.scoring.descending, is_asked=False),
+        "score": _score(descending=shape.scoring.descending, by_oxigraph=False),
         "global": config.why,
-        "shared": "one skyband by all queries with the same objects and score",
+        "shared": "all queries with the same objects and score share one skyband",
     }
     return RankingExplanation(
         "K-skyband", f"the best {config.k} pairs{_without(config.offset)}", facts
@@ -120,64 +120,64 @@ def _acquatop(config: AcquaTopConfig, physical: PhysicalPlan) -> RankingExplanat
     facts = {
         "object": _object(config, matching),
         "match": _match(matching),
-        "score": _score(descending=config.descending, is_asked=False),
+        "score": _score(descending=config.descending, by_oxigraph=False),
     }
     best = f"the best {config.k}{_without(config.offset)}"
     if config.grouping is not None:
         facts["monotone"] = config.proof.why
-        by = f"and {config.n} that stand by, of each active window"
+        by = f"and the next {config.n}, for each active window"
         if service.policy.proposer != "list":
-            by = f"{service.policy.name} looks at all groups"
+            by = f"{service.policy.name} considers all groups"
         return RankingExplanation(_partials(config.grouping), f"{best}; {by}", facts)
     if service.policy.proposer != "list":
         return RankingExplanation(
-            "whole window", f"{best}; {service.policy.name} looks at all objects", facts
+            "whole window", f"{best}; {service.policy.name} considers all objects", facts
         )
     facts["monotone"] = config.proof.why
-    facts["outside"] = "a changed object that is not in the list is scored by what it streamed"
-    return RankingExplanation("Topk+N", f"{best}, and {config.n} that stand by", facts)
+    facts["outside"] = "a changed object outside the list is scored from its streamed value"
+    return RankingExplanation("Topk+N", f"{best}, and the next {config.n}", facts)
 
 
-def _object(config: AcquaTopConfig, matching: Matching) -> str:
+def _object(config: AcquaTopConfig, matching: MatcherConfig) -> str:
     key = " ".join(f"?{matching.names[place]}" for place in config.key)
     if config.grouping is not None:
         return f"{_group(config.grouping, matching)}, joined by {key}"
     if config.arrivals == "all":
-        return f"a solution ({_names(matching)}), joined by {key}; one that arrives again lives on"
-    return f"the join key {key}; of several arrivals in a window the latest counts"
+        return f"a solution ({_names(matching)}), joined by {key}; a repeated arrival renews it"
+    return f"the join key {key}; the latest arrival in a window counts"
 
 
 def _partials(grouping: Grouping) -> str:
     return f"pane partials ({grouping.function.upper()})"
 
 
-def _group(grouping: Grouping, matching: Matching) -> str:
+def _group(grouping: Grouping, matching: MatcherConfig) -> str:
     keys = " ".join(f"?{matching.names[place]}" for place in grouping.keys)
-    return f"the solutions with the same {keys}; one that arrives again counts once"
+    return f"the solutions with the same {keys}; a repeated solution counts once"
 
 
-def _names(matching: Matching) -> str:
+def _names(matching: MatcherConfig) -> str:
     return " ".join(f"?{name}" for name in matching.names)
 
 
-def _match(matching: Matching) -> str:
+def _match(matching: MatcherConfig) -> str:
     if matching.is_plain:
         return "triple by triple"
     if len(matching.patterns) > 1:
-        return "pane by pane, by Oxigraph: the triples of a solution come in one element"
-    return "pane by pane, by Oxigraph, with the filters"
+        return "pane by pane with Oxigraph: one element contains all triples of a solution"
+    return "pane by pane with Oxigraph, filters included"
 
 
-def _score(*, descending: bool, is_asked: bool) -> str:
-    how = "asked of Oxigraph" if is_asked else "by arithmetic"
+def _score(*, descending: bool, by_oxigraph: bool) -> str:
+    how = "computed by Oxigraph" if by_oxigraph else "computed as arithmetic"
     return f"{'larger' if descending else 'smaller'} is better, {how}"
 
 
 def _without(offset: int) -> str:
-    return f", the first {offset} left out" if offset else ""
+    return f", without the first {offset}" if offset else ""
 
 
-_TERMS = "SPARQL's, completed to one order of all terms"
+_TERMS = "SPARQL's, extended to a total order of all terms"
 _SOLUTION = "the later event time, then the larger solution"
 _PAIR = "the event time of the later object, then of the other one"
 _GROUP = "their latest event time, then the larger key"
@@ -189,21 +189,23 @@ def explain_order(config: EvaluatorConfig) -> str | None:
         return None
     match config:
         case TopkConfig(ranker=ranker):
-            by = f"{ranker} ranks what float64 has in this order, MinTopk the ranks of other terms"
-            return f"{_TERMS}: {by}; equal ones by {_SOLUTION}"
+            by = f"{ranker} ranks numbers whose order float64 preserves, MinTopk other terms"
+            return f"{_TERMS}: {by}; ties by {_SOLUTION}"
         case AcquaTopConfig(grouping=None):
-            by = "numbers that float64 has in this order are ranked as such, others by their terms"
-            return f"{_TERMS}: {by}; equal ones by {_SOLUTION}"
+            by = "numbers whose order float64 preserves are ranked as such, others by their terms"
+            return f"{_TERMS}: {by}; ties by {_SOLUTION}"
         case GroupTopkConfig() | AcquaTopConfig():
-            by = "sums are exact, and what float64 may order otherwise is ranked by its terms"
-            return f"{_TERMS}: {by}; equal groups by {_GROUP}"
+            by = "sums are exact, and values whose order float64 may change are ranked as terms"
+            return f"{_TERMS}: {by}; ties by {_GROUP}"
         case PairsConfig():
-            by = "scores are those of float64 where it has this order, else the window is asked"
-            return f"{_TERMS}: {by}; equal ones by {_PAIR}"
+            by = (
+                "scores are float64 if it preserves this order, otherwise Oxigraph sorts the window"
+            )
+            return f"{_TERMS}: {by}; ties by {_PAIR}"
         case IncompleteConfig():
-            by = "objects are found by float64, and the best are asked for their terms"
-            return f"{_TERMS}: {by}; equal ones by their terms"
+            by = "float64 finds the best objects, and Oxigraph sorts them by their terms"
+            return f"{_TERMS}: {by}; ties by their terms"
         case _ if config.query.is_timed:
-            return f"{_TERMS}: Oxigraph sorts by keys of the terms; equal ones by {_SOLUTION}"
+            return f"{_TERMS}: Oxigraph sorts by sort keys of the terms; ties by {_SOLUTION}"
         case _:
-            return f"{_TERMS}: Oxigraph sorts by keys of the terms; equal ones by their terms"
+            return f"{_TERMS}: Oxigraph sorts by sort keys of the terms; ties by their terms"

@@ -23,22 +23,22 @@ def services_as_text(physical: PhysicalPlan) -> Iterator[str]:
     """Yield the lines that explain each clause: its join, policy, budget, replica and request."""
     for plan, graph, keys in _served(physical):
         pattern = plan.pattern
-        yield f"service  <{pattern.service}>, {_join(pattern)}; it gives {_names(pattern)}"
+        yield f"service  <{pattern.service}>, {_join(pattern)}; returns {_names(pattern)}"
         yield f"policy   {plan.policy.name}: {plan.policy.summary}"
         if plan.instead is not None:
             yield f"         in place of {plan.instead}"
         yield f"budget   {_budget(plan)}{_limits(plan)}"
         yield f"replica  {_replica(plan)}"
         if plan.modified is not None:
-            yield f"signal   <{plan.modified}> tells what has changed; the unchanged are skipped"
+            yield f"signal   <{plan.modified}> marks changed keys; unchanged keys are not fetched"
         if plan.is_pushed:
-            yield "changes  are pushed: what is known is not asked for again"
+            yield "changes  are pushed; keys in the replica are not fetched again"
         if graph is not None:
             yield f"read as  graph <{graph}>"
         if keys is not None:
-            yield "keys     asked of the store"
+            yield "keys     selected from the store by this query"
             yield from (f"         {line}" for line in keys.splitlines())
-        yield f"request  {'with a key that is made up' if pattern.keys else 'for everything'}"
+        yield f"request  {'with an example key' if pattern.keys else 'for all solutions'}"
         yield from (f"         {line}" for line in _request(pattern).splitlines())
 
 
@@ -47,7 +47,7 @@ def service_summary(plan: ServicePlan) -> list[str]:
     pattern = plan.pattern
     pushed = ["changes are pushed"] if plan.is_pushed else []
     return [
-        f"{_join(pattern)}; it gives {_names(pattern)}",
+        f"{_join(pattern)}; returns {_names(pattern)}",
         f"policy {plan.policy.name}: {plan.policy.summary}",
         f"budget: {_budget(plan)}{_limits(plan)}",
         _replica(plan),
@@ -94,11 +94,11 @@ def _served(physical: PhysicalPlan) -> Iterator[tuple[ServicePlan, str | None, s
 def _join(pattern: RemotePattern) -> str:
     if pattern.keys:
         return f"joined on {_variables(pattern.keys)}"
-    return "asked for as a whole, since nothing beside it tells its keys"
+    return "fetched as a whole, since the rest of the query binds no join key"
 
 
 def _names(pattern: RemotePattern) -> str:
-    return _variables(pattern.variables) or "nothing more"
+    return _variables(pattern.variables) or "no other variable"
 
 
 def _variables(names: Iterable[str]) -> str:
@@ -108,7 +108,7 @@ def _variables(names: Iterable[str]) -> str:
 def _budget(plan: ServicePlan) -> str:
     if not plan.policy.is_bounded:
         return "none: all keys of the window are fetched"
-    return f"at most {plan.options.budget} keys an evaluation"
+    return f"at most {plan.options.budget} keys per evaluation"
 
 
 def _limits(plan: ServicePlan) -> str:
@@ -121,7 +121,7 @@ def _replica(plan: ServicePlan) -> str:
     is_loaded = plan.options.replica == "snapshot"
     begin = "all is loaded first" if is_loaded else "filled by what is missed"
     most = plan.options.capacity
-    return begin if most is None else f"{begin}; at most {most} keys are held"
+    return begin if most is None else f"{begin}; at most {most} keys are kept"
 
 
 def _request(pattern: RemotePattern) -> str:

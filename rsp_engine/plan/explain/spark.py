@@ -19,20 +19,20 @@ __all__ = ["sent_on_spark"]
 def sent_on_spark(physical: PhysicalPlan) -> str:
     """Return what executors send of each pane, in a sentence."""
     if any(isinstance(scan.frame, CountFrame) for scan in physical.scans):
-        return "nothing is pruned, and the driver reads: elements are counted in their order"
+        return "nothing is pruned; the driver reads the stream, since elements are counted in order"
     if any(scan.blocks for scan in physical.scans):
-        return "the solutions of each element, each once a pane; not pruned, since all may count"
+        return "the solutions of each element, once per pane; not pruned, since all may count"
     match physical.operator:
         case TopkConfig(k=k):
-            why = "others live no longer, and so many are better"
+            why = f"the others expire together with {k} better ones"
             return f"pruned to the {k} best of each pane: {why}"
         case AcquaTopConfig(grouping=None, arrivals="latest"):
-            return "the latest arrival of each key and pane; not pruned, since remote values change"
+            return "the latest arrival of each key per pane; not pruned, since remote values change"
         case AcquaTopConfig(grouping=None):
             return "every arrival; not pruned, since remote values change"
         case AcquaTopConfig() | GroupTopkConfig():
-            return "each solution of a pane once; not pruned, since it may come again in another"
+            return "each solution once per pane; not pruned, since it may recur in another pane"
         case PairsConfig():
-            return "nothing is pruned, and the driver reads: any two elements may be a pair"
+            return "nothing is pruned; the driver reads the stream, since any two elements may pair"
         case _:
-            return "the triples of each pane, each once; not pruned, since all may count"
+            return "the triples of each pane, once each; not pruned, since all may count"

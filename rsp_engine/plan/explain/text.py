@@ -106,11 +106,11 @@ def _physical(plan: QueryPlan) -> Iterator[str]:
     for scan in physical.scans:
         yield f"window   <{scan.window}> on stream <{scan.stream}>: {window_text(scan)}"
         if scan.blocks:
-            yield f"match    <{scan.window}> element by element: no solution spans two of them"
+            yield f"match    <{scan.window}> element by element: no solution spans two elements"
     for graph in physical.graphs:
         name = "the default graph" if graph.name is None else f"graph <{graph.name}>"
         yield f"static   {name}: {graph.path}, read once"
-    what = {"nonempty": "that hold something", "every": "from the first to the last with content"}
+    what = {"nonempty": "that are not empty", "every": "from the first to the last non-empty one"}
     yield f"report   when a window closes; windows {what[physical.report]}"
     yield f"operator {', '.join(operator_of(plan))}"
     yield f"why      {physical.why}"
@@ -119,11 +119,11 @@ def _physical(plan: QueryPlan) -> Iterator[str]:
     if (order := explain_order(physical.operator)) is not None:
         yield f"order    {order}"
     if ranked is not None:
-        yield "means    in SPARQL, with windows and services as graphs:"
+        yield "means    this SPARQL query, with windows and services as graphs:"
     query = physical.operator.query
     yield from (f"         {line}" for line in query.sparql.splitlines())
     if query.template is not None:
-        yield "then     the template is filled once per solution"
+        yield "then     the template is instantiated once per solution"
     if not query.is_ordered and query.form == "SELECT":
         yield f"then     rows are sorted by their terms{_cut(*query.cut)}"
     yield from services_as_text(physical)
@@ -135,7 +135,7 @@ def _physical(plan: QueryPlan) -> Iterator[str]:
 
 def _cut(offset: int, limit: int | None) -> str:
     words = [f"OFFSET {offset}"] * (offset > 0) + ([] if limit is None else [f"LIMIT {limit}"])
-    return f", and cut: {' '.join(words)}" if words else ""
+    return f", then cut by {' '.join(words)}" if words else ""
 
 
 def operator_of(plan: QueryPlan) -> tuple[str, str]:
@@ -165,8 +165,8 @@ def r2s_text(r2s: str) -> str:
     """Return a description of an R2S operator: what it outputs at each evaluation."""
     return {
         "RSTREAM": "RSTREAM: the whole answer",
-        "ISTREAM": "ISTREAM: what the answer before did not have",
-        "DSTREAM": "DSTREAM: what the answer before had and this one has not",
+        "ISTREAM": "ISTREAM: the part of the answer that the previous answer lacked",
+        "DSTREAM": "DSTREAM: the part of the previous answer that this answer lacks",
     }[r2s]
 
 

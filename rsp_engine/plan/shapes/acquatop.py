@@ -1,6 +1,6 @@
 """The shape of ranked queries with SERVICE that AcquaTop evaluates, under a refresh budget.
 
-The query is ranked as in `topk`, with one SERVICE clause beside the window. The clause has a
+The query is ranked as in `topk`, with one SERVICE clause next to the window. The clause has a
 constant IRI and shares variables with the pattern: the join key. The score is arithmetic over at
 most one variable of the window and one of the remote side, whose terms may be of any kind. A key
 with several remote solutions has a row for each.
@@ -193,7 +193,7 @@ def _proof(score: ScoredSides, options: QueryOptions, variable: str | None) -> P
     try:
         return prove(score.scoring, variable, declared=options.monotone)
     except ValueError as reason:
-        raise BindingError(f"the score cannot be as it is declared: {reason}") from None
+        raise BindingError(f"the declared directions of the score are wrong: {reason}") from None
 
 
 def service_of(
@@ -213,7 +213,7 @@ def service_of(
 def _no_outlook(score: ScoredSides, options: QueryOptions, *, one_of_key: bool) -> str | None:
     """Return why VOI cannot predict scores for other remote values; None if it can."""
     if score.remote is None:
-        return "the score needs no remote value"
+        return "the score uses no remote value"
     if not one_of_key:
         return "a key may have several objects"
     proof = _proof(score, options, score.remote)

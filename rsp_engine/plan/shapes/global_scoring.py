@@ -102,9 +102,9 @@ def global_scoring(
 ) -> Global | NotGlobal:
     """Return a score as a global scoring function, or why there is no proof."""
     if has_quotient(scoring.score):
-        return NotGlobal("what it is divided by may be zero")
+        return NotGlobal("its divisor may be zero")
     if not scoring.is_symmetric:
-        return NotGlobal("it may be another one with the objects exchanged")
+        return NotGlobal("it may change when the objects are exchanged")
     score = Negate(scoring.score) if scoring.descending else scoring.score
     local: list[Local] = []
     try:
@@ -150,7 +150,7 @@ class _Splitter:
                 self._local.append(local)
             return Variable(f"l{self._local.index(local)}")
         if isinstance(expression, Variable):
-            raise _NoProofError("one of its parts depends on one of the two objects only")
+            raise _NoProofError("one of its parts depends on only one of the two objects")
         return over_parts(expression, self.split)
 
     def _as_local(self, expression: Scoring, column: int) -> Local | None:

@@ -31,7 +31,7 @@ from rsp_engine.operators.scoring.scoring_function import (
     Variable,
 )
 from rsp_engine.operators.scoring.term_scores import number
-from rsp_engine.operators.sparql.pane_matcher import Matching
+from rsp_engine.operators.sparql.pane_matcher import MatcherConfig
 from rsp_engine.plan.logical.algebra import (
     LeftJoin,
     Union,
@@ -81,10 +81,10 @@ ALGORITHMS: dict[OperatorName, Algorithm] = {
     "oracle": "Oracle",
 }
 _WHY: dict[Algorithm, str] = {
-    "EAA": "only instances of objects that can still reach an answer are kept",
-    "SLA": "all is kept in sorted lists, and the threshold algorithm reads the best",
-    "approximate": "only instances of objects that are likely to reach an answer are kept",
-    "Oracle": "each window is added up anew",
+    "EAA": "it keeps only instances of objects that can still reach an answer",
+    "SLA": "it keeps all instances in sorted lists, which the threshold algorithm reads",
+    "approximate": "it keeps only instances of objects that are likely to reach an answer",
+    "Oracle": "it recomputes each window",
 }
 
 
@@ -123,7 +123,7 @@ def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
         raise NoMatchError("attributes are not joined with SERVICE", query.services[0])
     rewritten = by_element(query, options, opens_nodes=True)
     config = incomplete_config(logical_query(rewritten.query), options)
-    why = "attributes of the same key from several blocks, put together; what is missing is zero"
+    why = "attributes of one key, combined from several blocks, with zero for a missing one"
     text = sparql_path(query.unit, options.functions).sparql
     config = replace(config, query=replace(config.query, sparql=text))
     return Choice(config, f"{why}: {_WHY[config.algorithm]}", (), rewritten.blocks)
@@ -143,12 +143,12 @@ def has_optional_windows(query: LogicalQuery) -> bool:
 def refuse_undeclared(options: QueryOptions, chosen: Iterable[EvaluatorConfig]) -> None:
     """Raise if the user sets a range or a bound that no query uses."""
     configs = [config for config in chosen if isinstance(config, IncompleteConfig)]
-    what = "ranked queries that collect attributes from several streams; `explain` tells which are"
+    hint = "only ranked queries that collect attributes from several streams use this option"
     if options.ranking.max_instances is not None and not any(c.is_approximate for c in configs):
-        raise BindingError("no query keeps instances that could be bounded", f"it is for {what}")
+        raise BindingError("no query has instances to bound", hint)
     read = {stream for config in configs for stream in config.streams}
     for stream in sorted(set(options.ranges) - read):
-        raise BindingError(f"no query collects attributes from stream <{stream}>", f"for {what}")
+        raise BindingError(f"no query collects attributes from stream <{stream}>", hint)
 
 
 def incomplete_config(query: LogicalQuery, options: QueryOptions) -> IncompleteConfig:
@@ -167,7 +167,7 @@ def incomplete_config(query: LogicalQuery, options: QueryOptions) -> IncompleteC
     if options.ranking.max_instances is not None and options.ranking.max_instances < k:
         raise BindingError(
             f"{options.ranking.max_instances} instances have no room for the {k} best objects",
-            "keep more of them, or ask for fewer",
+            "allow more instances, or lower LIMIT",
         )
     return IncompleteConfig(
         query=base,
@@ -212,7 +212,7 @@ def _attribute_blocks(query: LogicalQuery, match: MatchRule) -> tuple[_Attribute
             return tuple(blocks)
         case _:
             reason = (
-                "attributes come from a UNION of WINDOW blocks alone, or from one WINDOW and others"
+                "attributes must come from a UNION of WINDOW blocks alone, or from one WINDOW and"
                 " in OPTIONAL"
             )
             raise NoMatchError(reason, query)
@@ -252,10 +252,7 @@ def _check_match(clause: tree.FromWindow, window: Window, match: MatchRule) -> N
     if counts_triples(clause):
         raise NoMatchError("the window may cut through the triples of an attribute", clause)
     if match == "window":
-        reason = (
-            "the triples of an attribute may come in several elements (--match element says that"
-            " they do not)"
-        )
+        reason = "the triples of an attribute may arrive in several elements they do not)"
         raise NoMatchError(reason, window)
 
 
@@ -435,7 +432,7 @@ def _attribute(
     )
     clause: Any = block.window.source
     where, functions, side = tree.GroupPattern((clause,)), options.functions, block.side
-    matching = Matching(
+    matching = MatcherConfig(
         side.window.value,
         names,
         side.patterns,

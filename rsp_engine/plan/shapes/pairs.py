@@ -26,7 +26,7 @@ from rsp_engine.operators.scoring.scoring_function import (
     over_parts,
     variables,
 )
-from rsp_engine.operators.sparql.pane_matcher import Matching
+from rsp_engine.operators.sparql.pane_matcher import MatcherConfig
 from rsp_engine.plan.arrivals import ties
 from rsp_engine.plan.monotone import scoring_text
 from rsp_engine.plan.scoring import scoring_of
@@ -71,7 +71,7 @@ def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
     check_choice(query, options)
     if query.services:
         raise NoMatchError("pairs are not joined with SERVICE", query.services[0])
-    why = "two patterns over one window without a variable in common, ranked by one score over both"
+    why = "two patterns over one window that share no variable, ranked by one score over both"
     why += ": only pairs that can still reach an answer are kept"
     return Choice(pairs_config(query, options), why)
 
@@ -134,12 +134,10 @@ def _why(proof: Global | NotGlobal, score: Scoring) -> str:
     if isinstance(proof, Global):
         count = len(proof.local)
         parts = "its only local score" if count == 1 else f"each of its {count} local scores"
-        return (
-            f"{text} goes one way with {parts}: large windows are read by the threshold algorithm"
-        )
+        return f"{text} is monotone in {parts}: the threshold algorithm reads large windows"
     return (
-        f"{text} is not known to be one ({proof.reason}):"
-        " each object is scored with the whole window"
+        f"{text} is not known to be global ({proof.reason}):"
+        " each object is scored against the whole window"
     )
 
 
@@ -150,10 +148,7 @@ def _check_match(clause: tree.FromWindow, pattern: PairPattern, options: QueryOp
     if counts_triples(clause):
         raise NoMatchError("the window may cut through the triples of an object", clause)
     if options.ranking.match == "window":
-        reason = (
-            "the triples of an object may come in several elements (--match element says that they"
-            " do not)"
-        )
+        reason = "the triples of an object may arrive in several elements do not)"
         raise NoMatchError(reason, pattern.window)
 
 
@@ -188,7 +183,7 @@ class _Conditions:
                 raise NoMatchError("a filter on both objects is more than comparisons", condition)
         if key is None:
             reason = (
-                "no filter orders the pair, so that it appears once: FILTER (STR(?a) < STR(?b))"
+                "no filter orders the pair, so it appears twice: add FILTER (STR(?a) < STR(?b))"
             )
             raise NoMatchError(reason, pattern.window)
         if len(sides["a"]) != len(sides["b"]) or any(c not in sides["b"] for c in sides["a"]):
@@ -284,7 +279,7 @@ def _matching(
     pattern: PairPattern,
     filters: tuple[tree.Expression, ...],
     options: QueryOptions,
-) -> Matching:
+) -> MatcherConfig:
     """Return how to match objects, in names that are equal for equivalent queries."""
     names = {name: f"x{place}" for place, name in enumerate(pattern.first)}
     triples: Any = tuple(tuple(with_names(term, names) for term in t) for t in pattern.triples)
@@ -300,7 +295,7 @@ def _matching(
     plain = replace(query, prologue=(), register=None)
     functions = options.functions if filters else {}
     items: tuple[tree.Var | tree.SelectAs, ...] = (*map(tree.Var, side.names), number)
-    return Matching(
+    return MatcherConfig(
         side.window.value,
         side.names,
         side.patterns,

@@ -19,7 +19,7 @@ from rsp_engine.plan.sparql.general import VOLATILE_FUNCTIONS, as_term
 
 if TYPE_CHECKING:
     from rsp_engine.grammar.triples import PlainTerms
-    from rsp_engine.operators.sparql.pane_matcher import Matching
+    from rsp_engine.operators.sparql.pane_matcher import MatcherConfig
     from rsp_engine.options import MatchRule
     from rsp_engine.plan.logical.query import LogicalQuery, SelectPlan
     from rsp_engine.plan.options import QueryOptions
@@ -56,7 +56,7 @@ class StreamSide:
         return tuple(OnePattern(*map(as_term, triple)) for triple in self.triples)
 
 
-def pattern_words(matching: Matching) -> str:
+def pattern_words(matching: MatcherConfig) -> str:
     """Return what matches a pane, in words."""
     is_one = len(matching.patterns) == 1
     return "one triple pattern" if is_one else "triple patterns that one element matches"

@@ -47,7 +47,7 @@ def refused_oracle(query: LogicalQuery, options: QueryOptions) -> Iterator[Diagn
     """Yield why an oracle cannot judge the answers of the query, if the user enables it."""
     if not options.ranking.oracle:
         return
-    message = "only a ranked query with one SERVICE can be judged by an oracle"
+    message = "--oracle needs a ranked query with one SERVICE"
     if not query.is_ranking or not query.services:
         yield Diagnostic("semantic", message, query.span, "leave --oracle out")
     elif (why_not := ranking_refusal(query, options)) is not None:

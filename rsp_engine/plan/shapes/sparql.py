@@ -34,19 +34,19 @@ def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
 
 def general_path(query: LogicalQuery, options: QueryOptions) -> tuple[ByElement, str]:
     """Return a query with its blocks matched by element, and why it takes the general path."""
-    why = "the content of the windows is asked in full SPARQL 1.1, window by window"
+    why = "full SPARQL 1.1 over the content of each window"
     if query.is_ranking:
         why += f"; no top-k operator, since {_why_not_ranked(query, options)}"
     is_timed = has_time(query)
     rewritten = by_element(query, options, opens_nodes=is_timed, is_timed=is_timed)
     if rewritten.blocks:
-        why += "; each WINDOW block is matched in one element at a time"
+        why += "; each WINDOW block is matched within one element"
     return rewritten, why
 
 
 def _why_not_ranked(query: LogicalQuery, options: QueryOptions) -> str:
     if options.ranking.operator == "general":
-        return "the general path was asked for"
+        return "the options select the general path"
     why_not = ranking_refusal(query, options)
     return "" if why_not is None else why_not.reason
 

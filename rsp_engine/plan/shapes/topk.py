@@ -43,16 +43,16 @@ RANKERS: dict[OperatorName, RankerName] = {
     "sma-ring": "SMA (ring buffer)",
     "oracle": "Oracle",
 }
-_PARTITIONS = "the best of each partition of the window are kept, others looked at only if needed"
-_SCANNED = "the best are kept, and the window is scanned when they run out"
+_PARTITIONS = "it keeps the best of each partition, and reads the rest only if needed"
+_SCANNED = "it keeps the best, and scans the window when they run out"
 _WHY: dict[RankerName, str] = {
-    "MinTopk": "only solutions that can still reach an answer are kept",
-    "PreTopk": "the best are predicted for each window to come",
-    "Oracle": "each window is sorted anew",
+    "MinTopk": "it keeps only solutions that can still reach an answer",
+    "PreTopk": "it predicts the best of each future window",
+    "Oracle": "it sorts each window from scratch",
     "SAP": _PARTITIONS,
     "SAP (dynamic)": _PARTITIONS,
     "SAP (equal)": _PARTITIONS,
-    "k-skyband": "solutions stay until k better ones have come after them",
+    "k-skyband": "it keeps a solution until k better ones have arrived after it",
     "SMA": _SCANNED,
     "SMA (ring buffer)": _SCANNED,
 }

@@ -1,6 +1,6 @@
 """Matching by element: the rewrite of a query for `--match element`.
 
-The pattern of a WINDOW block is evaluated over each element of the window by itself. The window
+The pattern of a WINDOW block is evaluated over each element of the window separately. The window
 then holds the solutions of its elements instead of their triples (see `solution_nodes`), and the
 block reads these solutions:
 
@@ -91,21 +91,21 @@ def refused_blocks(query: LogicalQuery, options: QueryOptions) -> Iterator[Diagn
         id(w) for e in tree.find(unit, tree.Exists) for w in tree.find(e, tree.WindowPattern)
     }
     if windows and (pair := _pair(query)) is not None and pair.looks_beyond:
-        message = "EXISTS in a filter on both objects of a pair does not say which element it sees"
-        hint = "write a WINDOW into the EXISTS, and the filter beside the block"
+        message = "EXISTS in a filter on both objects of a pair does not name the element it reads"
+        hint = "put a WINDOW inside the EXISTS, and the filter outside the block"
         yield Diagnostic("semantic", message, pair.window.span, hint)
     for window in tree.find(unit, tree.WindowPattern):
         names = _ranged_over(window, unit) & windows
         if not names:
             continue
         if names & cut:
-            message = "a window of TRIPLES may cut through an element, which is to be matched whole"
-            hint = "count ELEMENTS, or leave --match element out"
+            message = "a window of TRIPLES may cut through an element, which must be matched whole"
+            hint = "count ELEMENTS, or remove --match element"
             yield Diagnostic("semantic", message, window.span, hint)
         yield from _refused_inside(window)
         kept, _ = _without_lifted(window.group)
         for name in correlated_variables(kept, unit) if id(window) in in_exists else ():
-            message = f"EXISTS would put ?{name} into this block, which is asked of each element"
+            message = f"EXISTS would pass ?{name} into this block, which is evaluated per element"
             hint = f"move the condition on ?{name} out of the WINDOW, into the EXISTS"
             yield Diagnostic("semantic", message, window.span, hint)
 
@@ -120,8 +120,8 @@ def _refused_inside(window: tree.WindowPattern) -> Iterator[Diagnostic]:
                 what = f"{name}()"
             case _:
                 continue
-        message = f"{what} stands in a WINDOW that is matched element by element"
-        hint = "write it beside the WINDOW, or leave --match element out"
+        message = f"{what} is not allowed in a WINDOW that is matched element by element"
+        hint = "move it out of the WINDOW, or remove --match element"
         yield Diagnostic("semantic", message, node.span, hint)
 
 
@@ -234,7 +234,7 @@ class _Rewriting:
     def by_window(self) -> ElementBlocks:
         grouped: dict[str, tuple[ElementBlock, ...]] = {}
         for block in self.blocks.values():
-            grouped[block.asked.window] = (*grouped.get(block.asked.window, ()), block)
+            grouped[block.store_query.window] = (*grouped.get(block.store_query.window, ()), block)
         return grouped
 
     def window(self, window: tree.WindowPattern) -> tree.Node:

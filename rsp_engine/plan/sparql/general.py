@@ -75,8 +75,8 @@ def sparql_path(
         return config
     order_by = (*select.modifiers.order_by, *ties)
     tied = replace(select, modifiers=replace(select.modifiers, order_by=order_by))
-    asked = _general_path(replace(query, form=tied), functions).asked
-    return replace(config, asked=asked, timed=_timed(query))
+    store_query = _general_path(replace(query, form=tied), functions).store_query
+    return replace(config, store_query=store_query, timed=_timed(query))
 
 
 def _timed(query: tree.QueryUnit) -> int:
@@ -99,9 +99,9 @@ def _general_path(
         case tree.ConstructForm(template):
             config = _construct(plain, plain.form, template, called)
         case form:
-            asked_query, asked_form = _ask(plain, form)
-            text, asked = _texts(asked_query, asked_form, asked_form)
-            config = SparqlConfig(text, "ASK", asked=asked, functions=called)
+            ask_query, ask_form = _ask(plain, form)
+            text, store_query = _texts(ask_query, ask_form, ask_form)
+            config = SparqlConfig(text, "ASK", store_query=store_query, functions=called)
     aggregates = {aggregate.function for aggregate in tree.find(query, tree.Aggregate)}
     calls = {call.name for call in tree.find(query, tree.BuiltInCall)}
     needs_order = bool(aggregates & _ORDER_SENSITIVE or calls & ENGINE_FUNCTIONS)
@@ -112,10 +112,13 @@ def _function_iri(name: str) -> str:
     return name if ":" in name else FUNCTIONS + name
 
 
-def _texts(query: tree.QueryUnit, form: tree.QueryForm, asked: tree.QueryForm) -> tuple[str, str]:
+def _texts(
+    query: tree.QueryUnit, form: tree.QueryForm, ordered_form: tree.QueryForm
+) -> tuple[str, str]:
     """Return the text that explains a query, and the text to evaluate, whose orders are total."""
     plain, ordered = (
-        replace(query, register=None, form=replace(each, dataset=())) for each in (form, asked)
+        replace(query, register=None, form=replace(each, dataset=()))
+        for each in (form, ordered_form)
     )
     return store_text(plain), store_text(exactly_aggregated(totally_ordered(ordered)))
 
@@ -136,12 +139,12 @@ def _select(
     clause = replace(form.clause, items=tuple(items.values()) or (_one(form),))
     ordered, cut = _ordered(modifiers, names)
     plain = replace(form, clause=clause)
-    text, asked = _texts(query, plain, replace(plain, modifiers=ordered))
+    text, store_query = _texts(query, plain, replace(plain, modifiers=ordered))
     return SparqlConfig(
         text,
         "SELECT",
         names,
-        asked=asked,
+        store_query=store_query,
         is_ordered=bool(ordered.order_by),
         cut=cut,
         score=score,
@@ -215,12 +218,12 @@ def _construct(
     clause = tree.SelectClause(tuple(map(tree.Var, names)) or (_one(form),))
     modifiers, cut = _ordered(form.modifiers, names)
     plain = tree.SelectForm(clause, (), form.where, form.modifiers)
-    text, asked = _texts(query, plain, replace(plain, modifiers=modifiers))
+    text, store_query = _texts(query, plain, replace(plain, modifiers=modifiers))
     return SparqlConfig(
         text,
         "CONSTRUCT",
         names,
-        asked=asked,
+        store_query=store_query,
         is_ordered=bool(modifiers.order_by),
         cut=cut,
         template=TripleTemplate(tuple((as_term(s), as_term(p), as_term(o)) for s, p, o in triples)),
@@ -234,8 +237,8 @@ def _ask(query: tree.QueryUnit, form: tree.QueryForm) -> tuple[tree.QueryUnit, t
         return query, form
     clause = tree.SelectClause((_one(form),))
     select = tree.SubSelect(clause, form.where, form.modifiers, query.values)
-    asked = tree.AskForm(form.dataset, tree.GroupPattern((select,)), tree.Modifiers())
-    return replace(query, values=None), asked
+    ask = tree.AskForm(form.dataset, tree.GroupPattern((select,)), tree.Modifiers())
+    return replace(query, values=None), ask
 
 
 def as_term(node: tree.Node) -> TemplateTerm:

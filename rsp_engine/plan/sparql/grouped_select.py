@@ -33,14 +33,14 @@ def with_separate_groups(query: tree.QueryUnit) -> tree.QueryUnit:
     """Return a query in which no expression over groups uses the name of another expression."""
     taken = {variable.name for variable in tree.find(query, tree.Var)}
     names = (f"rsp_aggregate{n or ''}" for n in count())
-    free = (name for name in names if name not in taken)
+    fresh = (name for name in names if name not in taken)
 
     def change(node: tree.Node) -> tree.Node:
         if isinstance(node, tree.SubSelect):
-            return _separated(node, free)
+            return _separated(node, fresh)
         if isinstance(node, tree.QueryUnit) and isinstance(form := node.form, tree.SelectForm):
             whole = tree.SubSelect(form.clause, form.where, form.modifiers, node.values)
-            split = _separated(whole, free)
+            split = _separated(whole, fresh)
             select = tree.SelectForm(split.clause, form.dataset, split.where, split.modifiers)
             return replace(node, form=replace(select, span=form.span), values=split.values)
         return node
@@ -48,17 +48,18 @@ def with_separate_groups(query: tree.QueryUnit) -> tree.QueryUnit:
     return cast("tree.QueryUnit", tree.rewrite_tree(query, change))
 
 
-def _separated(select: tree.SubSelect, free: Iterator[str]) -> tree.SubSelect:
+def _separated(select: tree.SubSelect, fresh: Iterator[str]) -> tree.SubSelect:
+    """Return a SELECT whose groups are in a sub-query; the SELECT itself if Oxigraph accepts it."""
     modifiers = select.modifiers
     grouped = is_grouped(select.clause, modifiers)
     named = [item for item in select.clause.items if isinstance(item, tree.SelectAs)]
-    is_moved = bool(_free(modifiers.having) & _names(named))
-    if not is_moved and not (grouped and _uses_names(named, modifiers)):
+    moves_having = bool(_free_variables(modifiers.having) & _names(named))
+    if not moves_having and not (grouped and _uses_names(named, modifiers)):
         return select
-    conditions = modifiers.having if is_moved else ()
-    outside = (*named, *conditions, *modifiers.order_by)
-    distinct = dict.fromkeys(a for part in outside for a in aggregates(part))
-    variables = {aggregate: tree.Var(next(free)) for aggregate in distinct}
+    conditions = modifiers.having if moves_having else ()
+    outer_parts = (*named, *conditions, *modifiers.order_by)
+    distinct = dict.fromkeys(a for part in outer_parts for a in aggregates(part))
+    variables = {aggregate: tree.Var(next(fresh)) for aggregate in distinct}
 
     def renamed(node: tree.Node) -> tree.Node | None:
         return node if isinstance(node, tree.Exists) else variables.get(node)
@@ -66,8 +67,8 @@ def _separated(select: tree.SubSelect, free: Iterator[str]) -> tree.SubSelect:
     def outer(expression: tree.Expression) -> tree.Expression:
         return cast("tree.Expression", tree.rewrite_outermost(expression, renamed))
 
-    left = replace(modifiers, having=() if is_moved else modifiers.having)
-    groups = tree.GroupPattern((_groups(select.where, left, variables, tree.Var(next(free))),))
+    inner = replace(modifiers, having=() if moves_having else modifiers.having)
+    groups = tree.GroupPattern((_groups(select.where, inner, variables, tree.Var(next(fresh))),))
     values = () if select.values is None else (select.values,)
     binds = (tree.Bind(outer(item.expression), item.variable) for item in named)
     filters = (tree.FilterClause(outer(condition)) for condition in conditions)
@@ -99,19 +100,19 @@ def _uses_names(named: list[tree.SelectAs], modifiers: tree.Modifiers) -> bool:
 
     A condition of ORDER BY that is the name of an expression does not count: Oxigraph supports it.
     """
-    if any(_free([item]) & _names(named[:n]) for n, item in enumerate(named)):
+    if any(_free_variables([item]) & _names(named[:n]) for n, item in enumerate(named)):
         return True
     order = [condition.expression for condition in modifiers.order_by]
     alone = [e for e in order if isinstance(e, tree.Var) and e.name in _names(named)]
-    return bool(_free(e for e in order if e not in alone) - group_keys(modifiers))
+    return bool(_free_variables(e for e in order if e not in alone) - group_keys(modifiers))
 
 
 def _names(items: Iterable[tree.SelectAs]) -> set[str]:
     return {item.variable.name for item in items}
 
 
-def _free(expressions: Iterable[tree.Node]) -> set[str]:
-    """Return the variables outside of aggregates, including those in the patterns of EXISTS."""
+def _free_variables(expressions: Iterable[tree.Node]) -> set[str]:
+    """Return the variables outside aggregates, including those in the patterns of EXISTS."""
     names, waiting = set[str](), list(expressions)
     while waiting:
         node = waiting.pop()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rsp_engine.grammar import tree
 from rsp_engine.operators.scoring.scoring_function import variables
-from rsp_engine.operators.sparql.pane_matcher import Matching
+from rsp_engine.operators.sparql.pane_matcher import MatcherConfig
 from rsp_engine.operators.sparql.projector import OBJECTS, variable_iri
 from rsp_engine.plan.scoring import scoring_of
 from rsp_engine.plan.sparql.general import ElementGraph, sparql_path
@@ -34,7 +34,7 @@ Functions = Mapping[str, Callable[..., Any]]
 
 def matching_of(
     query: tree.QueryUnit, side: StreamSide, number: tree.Expression, functions: Functions
-) -> Matching:
+) -> MatcherConfig:
     """Return how to match the solutions of a pane, and to compute a number for each of them."""
     select = query.form
     assert isinstance(select, tree.SelectForm), "only a SELECT ranks"  # noqa: S101
@@ -43,7 +43,7 @@ def matching_of(
     scored = scoring_of(number, functions)
     if scored is not None and not set(variables(scored)) <= set(side.names):
         scored = None  # Oxigraph handles an unbound variable
-    return Matching(
+    return MatcherConfig(
         side.window.value,
         side.names,
         side.patterns,

@@ -6,7 +6,7 @@ contribute. The group may give more keys, but never fewer:
 
     joined to the clause             kept, in order
     OPTIONAL or BIND before it       kept, if it sees the same variables as in the query
-    FILTER beside it                 kept, if all its variables are bound by what is kept
+    FILTER next to it                kept, if all its variables are bound by what is kept
     MINUS, and OPTIONAL after it     left out
     around an OPTIONAL or a MINUS    only the elements before that, in the group that contains it
     around a sub-query               only projected variables, and none if the rows are cut

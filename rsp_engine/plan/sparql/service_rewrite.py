@@ -1,6 +1,6 @@
 """SERVICE on the general path: clauses rewritten to patterns over graphs of replica data.
 
-Oxigraph would send requests to the endpoint of a SERVICE by itself, so no text for Oxigraph has a
+Oxigraph would itself send requests to the endpoint of a SERVICE, so no text for Oxigraph has a
 SERVICE clause. The store has a graph for each clause, with a node for each remote solution, and the
 clause becomes a pattern over this graph.
 
@@ -103,7 +103,7 @@ def _policy(options: QueryOptions) -> tuple[Policy, str | None]:
     """
     policy = chosen_policy(options, DEFAULT_WINDOW_POLICY)
     if isinstance(policy, Voi):
-        return WSJ_LRU, f"{policy.name}: on the general path no remote value moves a score"
+        return WSJ_LRU, f"{policy.name}: the general path has no score to predict"
     if policy.proposer == "list":
         able = [name for name, other in options.policies.items() if other.proposer != "list"]
         message = f"the policy {policy.name} elects from the list of a top-k operator"

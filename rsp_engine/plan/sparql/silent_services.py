@@ -23,17 +23,17 @@ def unbound_service(service: tree.ServicePattern, options: QueryOptions) -> Diag
     """Return the diagnostic of a clause whose service is not bound; None if it is bound."""
     match service.name:
         case tree.Iri(iri):
-            hint = f"say where it is: --service {iri}=URL"
+            hint = f"give its URL: --service {iri}=URL"
             return None if iri in options.bound_services else _missing(service, hint)
         case tree.Var(name):
-            hint = f"SERVICE ?{name} asks every service that is bound: --service IRI=URL"
+            hint = f"SERVICE ?{name} calls every bound service: --service IRI=URL"
             return None if options.bound_services else _missing(service, hint)
 
 
 def _missing(service: tree.ServicePattern, hint: str) -> Diagnostic:
     message = "SERVICE needs a service binding"
     if service.silent:
-        message = "this SERVICE is not bound: it is SILENT, so it adds nothing"
+        message = "this SERVICE is not bound and is SILENT, so it adds nothing"
     return Diagnostic("semantic", message, service.span, hint)
 
 

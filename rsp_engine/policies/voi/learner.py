@@ -88,7 +88,7 @@ class Learner:
         self._values[keys, 1:] = self._values[keys, :-1]
         self._values[keys, 0] = values
 
-    def told(self, keys: Integers, changed: Booleans) -> None:
+    def observe_signal(self, keys: Integers, changed: Booleans) -> None:
         """Record which keys have changed since their last refresh; the others count as refreshed.
 
         A change is learned from once: the signal repeats it until the key is fetched.
@@ -122,7 +122,7 @@ class Learner:
         unchanged = (1 - self.rate.mean) ** ages
         back = (1 - unchanged) * coincidence
         weights = np.where(changed | is_signalled, 1.0, back / np.maximum(unchanged + back, 1e-300))
-        # The signal has been learned from already, see `told`.
+        # The signal has been learned from already, see `observe_signal`.
         self.rate.observe(ages[~is_signalled], changed[~is_signalled], coincidence[~is_signalled])
         drawn = (changed | is_signalled) & ~np.isnan(values)
         past = self.marginal.ranks(self._values[keys[drawn]])

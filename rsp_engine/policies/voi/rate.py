@@ -4,7 +4,7 @@ All keys share one p: the posterior mean over 40 points of logit(p) in [-5, 5], 
 A refresh after `a` evaluations finds
 
     a changed value      with probability 1 - q, where q = (1 - p)^a
-    an equal value       with probability q + (1 - q) F(value): it may have changed and come back
+    an equal value       with probability q + (1 - q) F(value): it may have changed back
 
 (Refresh by the value of information: docs/voi.md, "What it learns".)
 """

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.replica.pattern import Key, RemoteSolution
 
-__all__ = ["UNLIMITED", "Endpoint", "Fetched", "Limits"]
+__all__ = ["UNLIMITED", "Endpoint", "FetchResult", "Limits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ UNLIMITED = Limits()
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
-    """The result of a call. `answers` holds complete answers only.
+class FetchResult:
+    """The result of a call. `answers` contains only complete answers.
 
     A key in `answers` without solutions has none at the remote side; a key not in `answers` was not
     answered. `requests` is the number of requests sent, and `faults` counts failures by cause.
@@ -50,10 +50,10 @@ class Fetched:
 class Endpoint(Protocol):
     """Answers one `RemotePattern`. Remote failures are counted in `faults`, never raised."""
 
-    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> FetchResult:
         """Fetch the solutions of keys; `now` is event time, for endpoints that have a history."""
 
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
         """Fetch all keys. Without faults, the result is the whole dataset."""
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import ServiceError
-from rsp_engine.replica.endpoints.endpoint import Fetched, Limits
+from rsp_engine.replica.endpoints.endpoint import FetchResult, Limits
 from rsp_engine.replica.sparql_client import request_text
 from rsp_engine.replica.sparql_client.client import Client
 from rsp_engine.replica.sparql_client.credentials import credentials_of, variables_of
@@ -19,7 +19,7 @@ from rsp_engine.replica.sparql_client.faults import ROWS_CUT, FaultError
 from rsp_engine.replica.sparql_client.origins import allowed_origin
 from rsp_engine.replica.sparql_client.pages import Pages, Rows
 from rsp_engine.replica.sparql_client.request_meter import RequestMeter
-from rsp_engine.replica.sparql_client.request_text import batch_of, batches, unaskable, whole_text
+from rsp_engine.replica.sparql_client.request_text import batch_of, batches, key_fault, whole_text
 from rsp_engine.replica.sparql_client.results import read_results
 from rsp_engine.replica.sparql_client.retry_decision import Act, decide_retry
 from rsp_engine.replica.sparql_client.rows import answers_of_batch, answers_of_whole
@@ -90,23 +90,23 @@ class HttpEndpoint:
     def __repr__(self) -> str:
         return f"HttpEndpoint({self._origin})"
 
-    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> FetchResult:
         meter = RequestMeter(limits)
         if not self._pattern.keys:
-            return self._fetch_whole(meter) if keys else Fetched()
+            return self._fetch_whole(meter) if keys else FetchResult()
         askable = []
         for key in dict.fromkeys(keys):
             if len(key) != len(self._pattern.keys):
                 raise ValueError("a key has as many terms as the clause has join variables")
-            if cause := unaskable(key, self._config.batch_bytes):
+            if cause := key_fault(key, self._config.batch_bytes):
                 meter.faults[cause] += 1
             else:
                 askable.append(key)
         most = self._config.batch_keys, self._config.batch_bytes
         answers = self._ask_batches(batches(self._pattern, askable, *most), meter)
-        return Fetched(answers, meter.requests, dict(meter.faults))
+        return FetchResult(answers, meter.requests, dict(meter.faults))
 
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
         return self._read_pages(RequestMeter(limits))
 
     def close(self) -> None:
@@ -136,7 +136,7 @@ class HttpEndpoint:
                     break
         return answers
 
-    def _fetch_whole(self, meter: RequestMeter) -> Fetched:
+    def _fetch_whole(self, meter: RequestMeter) -> FetchResult:
         """Fetch a clause without keys: in one request, or in pages if that is too large."""
         reply = self._ask(whole_text(self._pattern), meter, is_divisible=True)
         if reply is Act.LESS:
@@ -144,7 +144,7 @@ class HttpEndpoint:
         rows = reply.rows if isinstance(reply, Rows) else []
         return self._whole(rows, meter, is_complete=isinstance(reply, Rows))
 
-    def _read_pages(self, meter: RequestMeter) -> Fetched:
+    def _read_pages(self, meter: RequestMeter) -> FetchResult:
         def ask(text: str) -> Rows | Act:
             return self._ask(text, meter, is_divisible=True, is_page=True)
 
@@ -154,10 +154,10 @@ class HttpEndpoint:
 
     def _whole(
         self, rows: Sequence[ResultRow], meter: RequestMeter, *, is_complete: bool
-    ) -> Fetched:
+    ) -> FetchResult:
         answers, faults = answers_of_whole(self._pattern, rows, is_all=is_complete)
         meter.faults.update(faults)
-        return Fetched(answers, meter.requests, dict(meter.faults))
+        return FetchResult(answers, meter.requests, dict(meter.faults))
 
     def _ask(
         self, text: str, meter: RequestMeter, *, is_divisible: bool, is_page: bool = False

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 
 from rsp_engine.errors import ServiceError
-from rsp_engine.replica.endpoints.endpoint import Fetched
+from rsp_engine.replica.endpoints.endpoint import FetchResult
 from rsp_engine.replica.sparql_client.faults import FaultError
 from rsp_engine.replica.sparql_client.nested import refuse_nested
 from rsp_engine.replica.sparql_client.request_meter import RequestMeter
-from rsp_engine.replica.sparql_client.request_text import batches, unaskable, whole_text
+from rsp_engine.replica.sparql_client.request_text import batches, key_fault, whole_text
 from rsp_engine.replica.sparql_client.rows import answers_of_batch, answers_of_whole
 
 if TYPE_CHECKING:
@@ -42,28 +42,28 @@ class InProcessEndpoint:
         self._pattern = pattern
         self._data = data
 
-    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> FetchResult:
         if (cause := spent(limits)) is not None:
-            return Fetched(faults={cause: 1})
+            return FetchResult(faults={cause: 1})
         answers: Answers = {}
-        causes = [cause for key in dict.fromkeys(keys) if (cause := unaskable(key)) is not None]
+        causes = [cause for key in dict.fromkeys(keys) if (cause := key_fault(key)) is not None]
         faults: RowFaults = {cause: causes.count(cause) for cause in causes}
-        askable = [key for key in keys if unaskable(key) is None]
+        askable = [key for key in keys if key_fault(key) is None]
         for batch in batches(self._pattern, askable):
             rows = ask(self._data, batch.text)
             new, counts = ({}, {EVALUATION: 1}) if rows is None else answers_of_batch(batch, rows)
             answers |= new
             faults |= {cause: faults.get(cause, 0) + count for cause, count in counts.items()}
-        return Fetched(answers, int(bool(askable)), faults)
+        return FetchResult(answers, int(bool(askable)), faults)
 
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
         if (cause := spent(limits)) is not None:
-            return Fetched(faults={cause: 1})
+            return FetchResult(faults={cause: 1})
         rows = ask(self._data, whole_text(self._pattern))
         if rows is None:
-            return Fetched(requests=1, faults={EVALUATION: 1})
+            return FetchResult(requests=1, faults={EVALUATION: 1})
         answers, faults = answers_of_whole(self._pattern, rows)
-        return Fetched(answers, 1, faults)
+        return FetchResult(answers, 1, faults)
 
     def close(self) -> None:
         """Do nothing: the store belongs to the caller."""

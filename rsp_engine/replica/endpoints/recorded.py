@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from pyoxigraph import Literal
 
 from rsp_engine.errors import SourceError
-from rsp_engine.replica.endpoints.endpoint import Fetched
+from rsp_engine.replica.endpoints.endpoint import FetchResult
 from rsp_engine.replica.endpoints.in_process import spent
 from rsp_engine.replica.store.terms import read_term
 
@@ -74,16 +74,16 @@ class RecordedEndpoint:
             if any(later <= time for time, later in pairwise(times)):
                 raise ValueError("the values of a key must be in the order of their times")
 
-    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> FetchResult:
         if (cause := spent(limits)) is not None:
-            return Fetched(faults={cause: 1})
-        return Fetched({key: self._at(key, now) for key in keys}, int(bool(keys)))
+            return FetchResult(faults={cause: 1})
+        return FetchResult({key: self._at(key, now) for key in keys}, int(bool(keys)))
 
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
         if (cause := spent(limits)) is not None:
-            return Fetched(faults={cause: 1})
+            return FetchResult(faults={cause: 1})
         values = ((key, self._at(key, now)) for key in self._history)
-        return Fetched({key: solutions for key, solutions in values if solutions}, 1)
+        return FetchResult({key: solutions for key, solutions in values if solutions}, 1)
 
     def modified(self) -> RecordedEndpoint:
         """Return an endpoint with the time of the last change of each key: a change signal."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rsp_engine.errors import StateError
 from rsp_engine.model.terms.ntriples import read_terms
-from rsp_engine.replica.endpoints.endpoint import Fetched
+from rsp_engine.replica.endpoints.endpoint import FetchResult
 from rsp_engine.replica.store.terms import key_text, solution_text
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from rsp_engine.replica.endpoints.endpoint import Endpoint, Limits
     from rsp_engine.replica.pattern import Key
 
-__all__ = ["RecordedCall", "RecordingEndpoint", "Taken", "fetched_from", "fetched_state"]
+__all__ = ["RecordedCall", "RecordedCalls", "RecordingEndpoint", "fetched_from", "fetched_state"]
 
 RecordedCall = dict[str, Any]
 """The arguments and the result of a call, as plain data."""
 
 
-class Taken(NamedTuple):
+class RecordedCalls(NamedTuple):
     """The calls since the last `take`: how many were replayed, and the new ones after them."""
 
     replayed: int
@@ -57,13 +57,13 @@ class RecordingEndpoint:
         self._log = deque(calls)
         self._is_strict = is_strict
 
-    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> FetchResult:
         call: RecordedCall = {"now": now, "keys": [key_text(key) for key in keys]}
         if self._is_logged(call):
             return self._replay_next(call)
         return self._record(call, self._endpoint.fetch(keys, limits, now))
 
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
         call: RecordedCall = {"now": now, "keys": None}
         if self._is_logged(call):
             return self._replay_next(call)
@@ -74,7 +74,7 @@ class RecordingEndpoint:
             self._log.clear()
         return bool(self._log)
 
-    def _replay_next(self, call: RecordedCall) -> Fetched:
+    def _replay_next(self, call: RecordedCall) -> FetchResult:
         """Return the next logged answer; raise `StateError` if the log is of another run."""
         logged = self._log.popleft()
         if not _matches(logged, call):
@@ -86,13 +86,13 @@ class RecordingEndpoint:
         self._replay_count += 1
         return fetched_from(logged)
 
-    def _record(self, call: RecordedCall, fetched: Fetched) -> Fetched:
+    def _record(self, call: RecordedCall, fetched: FetchResult) -> FetchResult:
         self._new.append({**call, **fetched_state(fetched)})
         return fetched
 
-    def take(self) -> Taken:
+    def take(self) -> RecordedCalls:
         """Return the calls since the last `take`; the new ones are to be logged."""
-        taken = Taken(self._replay_count, self._new)
+        taken = RecordedCalls(self._replay_count, self._new)
         self._replay_count, self._new = 0, []
         return taken
 
@@ -108,7 +108,7 @@ def _matches(logged: Mapping[str, Any], call: RecordedCall) -> bool:
     return all(logged.get(name) == value for name, value in call.items())
 
 
-def fetched_state(fetched: Fetched) -> dict[str, Any]:
+def fetched_state(fetched: FetchResult) -> dict[str, Any]:
     """Return a result as plain data."""
     return {
         "answers": [
@@ -120,7 +120,7 @@ def fetched_state(fetched: Fetched) -> dict[str, Any]:
     }
 
 
-def fetched_from(state: Mapping[str, Any]) -> Fetched:
+def fetched_from(state: Mapping[str, Any]) -> FetchResult:
     """Return the result from its plain data."""
     try:
         pairs = state["answers"]
@@ -132,7 +132,7 @@ def fetched_from(state: Mapping[str, Any]) -> Fetched:
             )
             for key, solutions in pairs
         }
-        return Fetched(answers, state["requests"], dict(state["faults"]))
+        return FetchResult(answers, state["requests"], dict(state["faults"]))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise StateError(f"a recorded answer is damaged: {error}") from None
 

@@ -70,13 +70,13 @@ def credentials_of(prefix: str, environment: Mapping[str, str]) -> Credentials:
             )
         # A header is one line of visible characters; the library would show others in its error.
         if not re.fullmatch(r"[!-~]+", token):
-            raise ServiceError(f"{prefix}_TOKEN holds characters that no token has")
+            raise ServiceError(f"{prefix}_TOKEN contains characters that no token has")
         return Credentials(f"Bearer {token}")
     if user is None and password is None:
         return Credentials()
     if user is None or password is None:
         raise ServiceError(f"{prefix}_USER and {prefix}_PASSWORD must be set together")
     if ":" in user:
-        raise ServiceError(f"{prefix}_USER must not hold a colon")
+        raise ServiceError(f"{prefix}_USER must not contain a colon")
     pair = f"{user}:{password}".encode("utf-8", "surrogateescape")
     return Credentials(f"Basic {base64.b64encode(pair).decode()}")

@@ -58,6 +58,6 @@ def refuse_nested(pattern: RemotePattern) -> None:
     """Raise `ServiceError` for a clause with a nested SERVICE."""
     if holds_service(pattern.body):
         raise ServiceError(
-            f"SERVICE <{pattern.service}> holds another SERVICE, which would be called unasked",
-            "bind it to the URL of an endpoint, or take the inner SERVICE out",
+            f"SERVICE <{pattern.service}> contains another SERVICE, which an endpoint must call",
+            "bind it to the URL of an endpoint, or remove the inner SERVICE",
         )

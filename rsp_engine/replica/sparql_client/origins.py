@@ -38,14 +38,14 @@ def origin_of(url: str) -> Origin:
     """
     parts = _split(url)
     if parts.username is not None or parts.password is not None:
-        hint = "leave out the part before the @, and give it in the environment"
-        raise ServiceError("the URL of a service must not hold a user name or a password", hint)
+        hint = "remove the part before the @, and set it in the environment"
+        raise ServiceError("the URL of a service must not contain a user name or a password", hint)
     if parts.scheme not in _PORTS:
         raise ServiceError("the URL of a service must begin with http:// or https://")
     try:
         port = parts.port
     except ValueError:
-        raise ServiceError("the port in the URL of a service is no port") from None
+        raise ServiceError("the port in the URL of a service is not valid") from None
     if not parts.hostname:
         raise ServiceError("the URL of a service must name a host")
     return Origin(parts.scheme, parts.hostname, _PORTS[parts.scheme] if port is None else port)
@@ -67,7 +67,7 @@ def allowed_origin(url: str, allowed: Iterable[str]) -> Origin:
 def _split(url: str) -> SplitResult:
     # URL parsers disagree on the host of a URL with forbidden characters.
     if any(c <= " " or c in '\\<>"{}|^`\x7f' or not c.isprintable() for c in url):
-        raise ServiceError("the URL of a service must not hold blanks, controls or brackets")
+        raise ServiceError("the URL of a service must not contain blanks, controls or brackets")
     try:
         return urlsplit(url)
     except ValueError:

@@ -29,9 +29,9 @@ __all__ = [
     "KeyBatch",
     "batch_of",
     "batches",
+    "key_fault",
     "page_text",
     "place_variable",
-    "unaskable",
     "whole_text",
     "write_term",
 ]
@@ -75,7 +75,7 @@ def write_term(term: Term) -> str:
         case Literal():
             return _write_literal(term)
         case BlankNode():
-            raise ValueError("a blank node has no name outside of its document")
+            raise ValueError("a blank node has no name outside its document")
 
 
 def _write_literal(literal: Literal) -> str:
@@ -93,10 +93,10 @@ def _escaped(match: re.Match[str]) -> str:
     return match[0] if letter is None else rf"\\\u00{ord(letter):02X}"
 
 
-def unaskable(key: Key, most_bytes: int = MOST_BYTES) -> str | None:
+def key_fault(key: Key, most_bytes: int = MOST_BYTES) -> str | None:
     """Return the fault of a key that no request can hold, else None.
 
-    >>> unaskable((NamedNode("http://example.org/a"), BlankNode("b")))
+    >>> key_fault((NamedNode("http://example.org/a"), BlankNode("b")))
     'blank node key'
     """
     if any(isinstance(term, BlankNode) for term in key):
@@ -116,7 +116,7 @@ def place_variable(pattern: RemotePattern) -> str:
 
 
 def batch_of(pattern: RemotePattern, keys: Sequence[Key]) -> KeyBatch:
-    """Return the request for keys, none of them `unaskable`.
+    """Return the request for keys, none of them `key_fault`.
 
     >>> from rsp_engine.replica.pattern import RemotePattern
     >>> pattern = RemotePattern("http://e.org/s", "{ ?k <http://e.org/p> ?v }", ("k",), ("v",))

@@ -18,7 +18,7 @@ from cachetools import Cache, LRUCache
 from rsp_engine.errors import StateError
 from rsp_engine.model.blocks import RowBlocks, rows_of
 from rsp_engine.model.terms.ntriples import read_terms
-from rsp_engine.replica.endpoints.endpoint import Fetched
+from rsp_engine.replica.endpoints.endpoint import FetchResult
 from rsp_engine.replica.store.estimator import Estimation, Estimator, LearnedIntervals, estimator
 from rsp_engine.replica.store.freshness_table import FreshnessTable
 from rsp_engine.replica.store.keys import Keys
@@ -95,12 +95,12 @@ class Replica:
         """Return whether a key is known, without counting it as use."""
         return number in self._values
 
-    def held(self) -> Integers:
+    def known_keys(self) -> Integers:
         """Return the known keys, most recently used last, without counting it as use."""
         numbers = self._in_order_of_use()
         return np.fromiter(numbers, dtype=np.int64, count=len(numbers))
 
-    def load(self, snapshot: Fetched, now: int) -> Integers:
+    def load(self, snapshot: FetchResult, now: int) -> Integers:
         """Apply a snapshot; return the keys whose solutions have changed.
 
         A snapshot without faults is the whole dataset: keys missing from it have no solutions.
@@ -108,9 +108,9 @@ class Replica:
         answers = dict(snapshot.answers)
         if not snapshot.faults:
             answers |= {key: () for key in self.keys.of(self._values) if key not in answers}
-        return self.apply(Fetched(answers), now)
+        return self.apply(FetchResult(answers), now)
 
-    def apply(self, fetched: Fetched, now: int) -> Integers:
+    def apply(self, fetched: FetchResult, now: int) -> Integers:
         """Apply fetched answers; return the changed keys, in order of their numbers.
 
         A cold key counts as changed, even if it turns out to have no solutions, and so does a
@@ -318,5 +318,5 @@ def _refuse_other(config: ReplicaConfig, state: Mapping[str, Any]) -> None:
         if known[name] != value:
             raise StateError(
                 f"the saved replica has another {name}: {known[name]!r}, not {value!r}",
-                "start without the saved state, or run the query that it was saved from",
+                "start without the saved state, or run the query that saved it",
             )

@@ -27,7 +27,7 @@ from pyoxigraph import Literal, NamedNode
 from rsp_engine.drivers.checkpoint.store import Checkpoint
 from rsp_engine.engine import Engine
 from rsp_engine.io.sinks import open_sink
-from rsp_engine.replica.endpoints.endpoint import Fetched
+from rsp_engine.replica.endpoints.endpoint import FetchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -52,15 +52,15 @@ class Restless:
     def __init__(self, pattern: RemotePattern) -> None:
         [self._variable] = pattern.variables
 
-    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> Fetched:
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> FetchResult:
         return self._told(keys, now)
 
-    def snapshot(self, limits: Limits, now: int) -> Fetched:
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
         return self._told([(NamedNode(user),) for user in USERS], now)
 
-    def _told(self, keys: Iterable[Key], now: int) -> Fetched:
+    def _told(self, keys: Iterable[Key], now: int) -> FetchResult:
         values = {key: self._value(str(key), now) for key in keys}
-        return Fetched({k: ({self._variable: Literal(v)},) for k, v in values.items()}, 1)
+        return FetchResult({k: ({self._variable: Literal(v)},) for k, v in values.items()}, 1)
 
     def _value(self, key: str, now: int) -> int:
         since = (now + zlib.crc32(key.encode()) % 9000) // 9000

@@ -50,7 +50,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, other):
 
 def test_a_checkpoint_is_used_by_one_run_at_a_time(tmp_path):
     first = Checkpoint(tmp_path, OF)
-    with pytest.raises(DriverError, match="still going on"):
+    with pytest.raises(DriverError, match="still active"):
         Checkpoint(tmp_path, OF)
     first.close()
     Checkpoint(tmp_path, OF)
@@ -147,7 +147,7 @@ def test_a_run_without_java_says_what_to_install(tmp_path):
         check=False,
     )
     assert done.returncode == 3
-    assert "Spark needs Java 17 or later, and there is none" in done.stderr
+    assert "Spark needs Java 17 or later, but none is installed" in done.stderr
     assert "--runner local" in done.stderr
     assert not (tmp_path / "answers").exists()
 

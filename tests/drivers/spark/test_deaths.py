@@ -147,7 +147,7 @@ def test_the_death_of_java_in_a_run_that_answers_is_one_error(run):
     [java, *_] = run.java()
     first, second = killed(run, java)
     assert first == "error: Spark stopped: its Java process was killed by SIGKILL"
-    assert "run the same again to go on" in second
+    assert "run the same command again to resume" in second
 
 
 @thorough
@@ -156,4 +156,4 @@ def test_the_death_of_who_plans_batches_is_one_error(run):
     [runner] = [n for n, each in run.below().items() if "streaming_source_runner" in each.command]
     first, second = killed(run, runner)
     assert first == "error: Spark stopped: the Python process that plans batches died"
-    assert "run the same again to go on" in second
+    assert "run the same command again to resume" in second

@@ -44,7 +44,7 @@ def test_a_broker_that_is_away_at_the_start_is_waited_for(tmp_path, caplog):
             until(lambda: run.values() == [[1]])
         finally:
             broker.stop()
-        assert log_lines(caplog)[1].endswith("it is back")
+        assert log_lines(caplog)[1].endswith("connected again")
     assert run.values() == [[1], [2]], "the end of the stream closes its windows"
 
 

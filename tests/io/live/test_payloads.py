@@ -89,7 +89,7 @@ def test_a_clock_that_is_far_ahead_is_set_aside_and_one_that_is_a_little_is_not(
         ("mqtt://host", "it names no topic"),
         ("mqtt:///topic", "it names no host"),
         ("mqtt://host:99999999/topic", "this address cannot be read"),
-        ("mqtt://user:secret@host/topic", "must not hold a user or a password"),
+        ("mqtt://user:secret@host/topic", "must not contain a user or a password"),
         ("mqtt://host/topic?fromat=jsonl", "there is no option fromat"),
         ("mqtt://host/topic?format=csv", "the option format cannot be 'csv'"),
         ("mqtt://host/topic?time=now", "the option time cannot be 'now'"),

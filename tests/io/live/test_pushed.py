@@ -57,4 +57,4 @@ def test_messages_come_once_through_three_kills_and_a_server_that_is_away(kind, 
     assert set(listed) == since(messages), "none is lost"
     assert max(listed.values()) == 1, "none is twice"
     assert "the server cannot be reached: Connection refused; trying again" in listener.log()
-    assert "it is back" in listener.log()
+    assert "connected again" in listener.log()

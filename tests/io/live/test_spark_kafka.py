@@ -74,9 +74,9 @@ def test_without_the_package_an_error_names_it(spark):
     engine = Engine(runner="spark")
     engine.register(QUERY)
     engine.bind(f"{EX}messages", URL)
-    with pytest.raises(SourceError, match="Spark lacks its package for Kafka") as refusal:
+    with pytest.raises(SourceError, match="Spark lacks the package for Kafka") as refusal:
         next(engine.run())
-    assert refusal.value.hint == f"give it to Spark: --packages {package()}"
+    assert refusal.value.hint == f"add it: --packages {package()}"
 
 
 def test_it_is_refused_without_spark():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.live.deduplicator import Deduplicator
-from rsp_engine.io.sources.live.receiver import Closed, Inbox
+from rsp_engine.io.sources.live.receiver import Inbox, InboxClosed
 from rsp_engine.io.sources.live.records import Message, SpoolRecord, record_bytes, records_in
 from rsp_engine.io.sources.live.spool import Spool, read_split
 from rsp_engine.io.sources.splits import Split
@@ -158,7 +158,7 @@ def test_a_tail_of_zeros_is_truncated_and_reported(tmp_path, caplog):
     [file] = tmp_path.glob("*.spool")
     file.write_bytes(file.read_bytes() + bytes(5_000))
     assert opened(tmp_path).next_number == 4
-    assert "its last 5000 bytes were not finished, and are cut off" in caplog.text
+    assert "its last 5000 bytes are incomplete, and are cut off" in caplog.text
 
 
 @examples(30)
@@ -187,7 +187,7 @@ def test_what_is_not_needed_is_removed_but_for_how_it_is_known_again(tmp_path):
         inbox.put([Message(b"payload", id=f"m{number}")])
     spool.release(spool.end)
     assert [record.number for record in spool] == [20]
-    with pytest.raises(SourceError, match="is gone"):
+    with pytest.raises(SourceError, match="are gone"):
         list(read_split(tmp_path, Split(0, 10)))
     spool.close()
     again = Spool(tmp_path, room=1 << 30, file_bytes=1, deduplicator=Deduplicator("id"))
@@ -285,7 +285,7 @@ def test_a_full_disk_is_reported_once_and_nothing_is_lost(tmp_path, caplog):
     log_lines = [record.getMessage() for record in caplog.records]
     assert len(log_lines) == 2
     assert "No space left on device; they wait" in log_lines[0]
-    assert log_lines[1] == "source: it is back"
+    assert log_lines[1] == "source: connected again"
     spool.close()
     assert len(list(opened(tmp_path))) == 2
 
@@ -294,7 +294,7 @@ def test_who_waits_for_room_is_let_go_when_the_run_ends(tmp_path):
     inbox = Inbox("source", Spool(tmp_path, room=1), Deduplicator("none"))
     inbox.put([Message(b"x")])
     threading.Timer(0.3, inbox.close).start()
-    with pytest.raises(Closed):
+    with pytest.raises(InboxClosed):
         inbox.put([Message(b"y")])
 
 

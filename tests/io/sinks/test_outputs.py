@@ -56,7 +56,7 @@ def test_a_form_that_a_format_cannot_hold_is_refused_before_the_output_is_touche
     path = tmp_path / "answers"
     with pytest.raises(SinkError, match=f"^{name} cannot hold the .* {form} answers") as refusal:
         open_sink(name, str(path), form)
-    advised = str(refusal.value.hint).removeprefix("take ").replace(" or ", ", ").split(", ")
+    advised = str(refusal.value.hint).removeprefix("use ").replace(" or ", ", ").split(", ")
     assert all(form in FORMATS[other].forms for other in advised)
     assert not path.exists()
 
@@ -184,7 +184,7 @@ def test_standard_output_gets_the_bytes_and_stays_open(output, capfdbinary):
 
 def test_a_standard_output_without_bytes_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    with pytest.raises(SinkError, match="standard output takes no bytes here"):
+    with pytest.raises(SinkError, match="standard output does not accept bytes here"):
         open_sink("jsonl", None, "SELECT")
 
 

@@ -12,7 +12,7 @@ from rsp_engine.io.sources.spec import read_spec
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
-        ("mqtt://user:hush@localhost/t?foo=1", "must not hold a user or a password"),
+        ("mqtt://user:hush@localhost/t?foo=1", "must not contain a user or a password"),
         ("mqtt://localhost/t?foo=1", "there is no option foo"),
         ("http://localhost/t?version=5", "streams are replayed to MQTT brokers"),
         ("mqtt://localhost/a/+?version=5", "it names no topic to send to"),

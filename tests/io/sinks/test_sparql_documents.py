@@ -76,7 +76,7 @@ def test_an_ask_with_nothing_to_say_has_no_document(name):
 def test_a_graph_is_refused(name):
     with pytest.raises(SinkError, match=f"{name} cannot hold the graphs") as refusal:
         written(name, answer(GRAPH))
-    assert refusal.value.hint == "take nquads or jsonl"
+    assert refusal.value.hint == "use nquads or jsonl"
 
 
 def test_a_document_of_json_is_a_line_that_tells_its_window():
@@ -113,7 +113,7 @@ def test_every_term_that_xml_can_hold_is_read_back_from_it(term):
 def test_a_character_that_xml_cannot_hold_is_refused_by_name(literal, character):
     with pytest.raises(SinkError, match=r"XML cannot hold the character U\+[0-9A-F]{4}") as refusal:
         written("sparql-xml", one(ox.Literal(literal.value + character)))
-    assert refusal.value.hint == "take sparql-json, which can"
+    assert refusal.value.hint == "use sparql-json, which can"
 
 
 def test_a_long_run_of_blanks_is_written_in_no_time():

@@ -109,7 +109,7 @@ def test_a_truth_value_is_a_row(name):
 def test_a_graph_is_refused(name):
     with pytest.raises(SinkError, match=f"{name} cannot hold the graphs") as refusal:
         written(name, answer(GRAPH))
-    assert refusal.value.hint == "take nquads or jsonl"
+    assert refusal.value.hint == "use nquads or jsonl"
 
 
 def test_a_blank_node_that_no_reader_of_tsv_takes_is_refused():

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from rsp_engine.io.sources import open_source
-from rsp_engine.io.sources.extent import Finite, extent_of
+from rsp_engine.io.sources.extent import SizedSource, extent_of
 from rsp_engine.io.sources.memory import MemorySource
 from rsp_engine.io.sources.splits import Split
 from rsp_engine.monitor.run_monitor import Extent
@@ -28,7 +28,7 @@ def test_of_a_file_bytes_are_counted_as_they_are_read(name, tmp_path):
     path = tmp_path / name
     path.write_bytes(FILES[name])
     size, source = len(FILES[name]), open_source(str(path))
-    assert isinstance(source, Finite)
+    assert isinstance(source, SizedSource)
     assert source.extent() == Extent(0, size)
     reading = iter(source)
     next(reading)
@@ -47,7 +47,7 @@ def test_of_a_folder_files_are_counted(tmp_path):
     for n in range(3):
         (tmp_path / f"data_{n}.ttl").write_text("<http://e/a> <http://e/p> 1 .")
     source = open_source(str(tmp_path))
-    assert isinstance(source, Finite)
+    assert isinstance(source, SizedSource)
     reading = iter(source)
     next(reading)
     next(reading)

@@ -104,7 +104,7 @@ def test_a_triple_of_the_default_graph_is_set_aside(tmp_path):
     elements, letters = at_every_size(path)
     assert shown(elements) == [(1, 'a p "x"'), (1, 'd p "x"')]
     assert places(letters) == [(2, quad("b").encode()), (3, quad("c").encode())]
-    assert letters[0].reason == "it is in no graph, and not about the time of one"
+    assert letters[0].reason == "it is in no graph, and does not state the time of one"
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_every_format_has_a_line_of_help():
     ("spec", "message", "hint"),
     [
         ("", "no source is named", "name a file"),
-        ("-", "has no name that tells its format", "jsonl, nquads, trig, turtle-files, csv, tsv"),
+        ("-", "has no name that shows its format", "jsonl, nquads, trig, turtle-files, csv, tsv"),
         ("missing.nq", "there is no such file", "check the path"),
         ("missing", "there is no such file", "check the path"),
         ("missing.nq?format=nquads", "there is no such file", "check the path"),
@@ -85,10 +85,10 @@ def test_every_format_has_a_line_of_help():
         ("ftp://example.org/a", "not read from ftp: addresses", "file:, http:, https:"),
         ("file://other.example/a.nq", "on another computer", "write file:///a.nq"),
         ("http://example.org/a.nq?room=7", "there is no option room", "ends in a question mark"),
-        ("http://example.org/a", "does not tell the format", "format=NAME"),
+        ("http://example.org/a", "does not show the format", "format=NAME"),
         ("http://[::1/a.nq", "it is not a URL", "check the address"),
         ("http://localhost:99999/a.nq", "it cannot be reached", ""),
-        ("http://user:secret@localhost:1/a.nq", "user name or a password", "leave out"),
+        ("http://user:secret@localhost:1/a.nq", "user name or a password", "remove the part"),
     ],
 )
 def test_what_cannot_be_understood_is_refused_with_a_way_out(spec, message, hint):
@@ -100,7 +100,7 @@ def test_what_cannot_be_understood_is_refused_with_a_way_out(spec, message, hint
 
 def test_an_unknown_extension_is_refused_with_the_formats(tmp_path):
     path = write(tmp_path / "a.ttl", "")
-    with pytest.raises(SourceError, match=r"the extension \.ttl does not tell") as refusal:
+    with pytest.raises(SourceError, match=r"the extension \.ttl does not show") as refusal:
         open_source(str(path))
     assert all(name in str(refusal.value) for name in SOURCE_FORMATS)
 

@@ -124,7 +124,7 @@ def test_other_triples_of_the_default_graph_are_set_aside(tmp_path):
     elements, letters = trig(tmp_path, f"{PREFIX}{PROV}{statement}\ne:g {{ }}\n{{ }}")
     assert shown(elements) == [(7, "")]
     assert places(letters) == [(3, statement.encode())]
-    assert letters[0].reason == "it is in no graph, and not about the time of one"
+    assert letters[0].reason == "it is in no graph, and does not state the time of one"
 
 
 @pytest.mark.parametrize(

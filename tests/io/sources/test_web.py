@@ -164,7 +164,7 @@ def test_a_server_that_falls_silent_is_given_up(server, monkeypatch):
         ("/port.jsonl", "it redirects to http://127.0.0.1:1/a.jsonl"),
         ("/nowhere.jsonl", "it redirects to http://127.0.0.1:99999/a.jsonl"),
         ("/loop.jsonl", "it redirects more than 5 times"),
-        ("/packed.jsonl", "its answer is packed as br"),
+        ("/packed.jsonl", "its response has the encoding br"),
     ],
 )
 def test_what_cannot_be_had_is_refused_when_it_is_opened(server, path, message):

@@ -146,5 +146,5 @@ def test_a_bound_is_respected_and_a_run_can_be_restored_anywhere(run: Run, more)
 
 
 def test_a_bound_without_room_for_the_best_is_refused():
-    with pytest.raises(ValueError, match="no room for the 3 best"):
+    with pytest.raises(ValueError, match="too small for the 3 best"):
         Approximate(IncompleteOperatorConfig(3, (1.0,)), 2)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from rsp_engine.io.sources.inputs import Broken
+from rsp_engine.io.sources.inputs import InputBroken
 from rsp_engine.model.streams import DeadLetter
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def text_blocks(source: Input, line: int = 1) -> Iterator[TextBlock | Gap]:
                 start = _LineStart()
                 line += data.count(b"\n")
             start.add(rest[cut:])
-    except Broken as broken:
+    except InputBroken as broken:
         yield Gap(DeadLetter(source.name, line, start.joined(), str(broken)), is_end=True)
         return
     if start.size > LONGEST:

@@ -37,7 +37,7 @@ _PREFIXES = (
     "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "
     "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> . "
 )
-_WHERE = "a column can stand in an IRI, after its start, or in a literal, between its quotes"
+_WHERE = "use a column in an IRI, after its start, or in a literal, between its quotes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ class CsvTemplate:
             return braces[0][0]
         column = braces[1]
         if column is None:
-            message = f"{self._name}: a brace stands alone in the template"
-            raise SourceError(message, "write {column}, or double a brace that means itself")
+            message = f"{self._name}: the template has an unmatched brace"
+            raise SourceError(message, "write {column}, or double a literal brace")
         if column not in self._columns:
             message = f"{self._name}: the template names {column}, which is not a column"
             known = f"the columns are: {', '.join(self._columns)}"
@@ -122,7 +122,7 @@ class CsvTemplate:
                 fills = [self._fill(part) for part in (term.subject, term.predicate, term.object)]
                 return lambda row: ox.Triple(*(fill(row) for fill in fills))
             case _:
-                message = f"{self._name}: a column stands in a datatype, a language or a label"
+                message = f"{self._name}: a column is used in a datatype, a language or a label"
                 raise SourceError(message, _WHERE)
 
     def _split(self, text: str) -> tuple[list[str], list[int]]:

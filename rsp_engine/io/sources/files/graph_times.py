@@ -28,10 +28,18 @@ if TYPE_CHECKING:
 
     from pyoxigraph import DefaultGraph, Triple
 
-__all__ = ["GENERATED_AT", "GraphName", "GraphTimes", "Piece", "TimesBy", "time_in", "time_of"]
+__all__ = [
+    "GENERATED_AT",
+    "GraphName",
+    "GraphPiece",
+    "GraphTimeRule",
+    "GraphTimes",
+    "time_in",
+    "time_of",
+]
 
 GraphName: TypeAlias = NamedNode | BlankNode
-TimesBy = Literal["any", "iri", "prov"]
+GraphTimeRule = Literal["any", "iri", "prov"]
 
 GENERATED_AT = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
 MOST_WAITING = 1_000_000
@@ -49,7 +57,7 @@ _INTEGERS = {
 }
 
 
-class Piece(NamedTuple):
+class GraphPiece(NamedTuple):
     """Triples of one graph, with their position and their bytes in the source."""
 
     triples: tuple[Triple, ...]
@@ -69,17 +77,17 @@ class _StatedTime:
 class GraphTimes:
     """Assigns timestamps to graphs, as soon as they are known."""
 
-    def __init__(self, source: str, by: TimesBy = "any") -> None:
+    def __init__(self, source: str, by: GraphTimeRule = "any") -> None:
         self._source = source
         self._by = by
         self._stated: dict[GraphName, _StatedTime] = {}
         self._used: dict[GraphName, int] = {}
-        self._waiting: dict[GraphName, list[Piece]] = {}
+        self._waiting: dict[GraphName, list[GraphPiece]] = {}
         self._waiting_triples = 0
         self.has_memory = False
         """Whether times or graphs were buffered, so that the split cannot be read on its own."""
 
-    def graph(self, name: GraphName, piece: Piece) -> Sequence[Element | DeadLetter]:
+    def graph(self, name: GraphName, piece: GraphPiece) -> Sequence[Element | DeadLetter]:
         """Add a graph; return the resulting elements and dead letters."""
         time = self._time_of(name)
         if time is not None:
@@ -108,7 +116,7 @@ class GraphTimes:
         """Add a triple of the default graph; yield the elements that were waiting for it."""
         name = triple.subject
         if triple.predicate != GENERATED_AT or not isinstance(name, NamedNode | BlankNode):
-            reason = "it is in no graph, and not about the time of one"
+            reason = "it is in no graph, and does not state the time of one"
             yield DeadLetter(self._source, position, raw, reason)
         elif self._by != "iri":
             try:
@@ -172,13 +180,13 @@ class GraphTimes:
         return reason if self._by == "prov" else f"{reason}, and the name does not end in a time"
 
     def _unused(self, stated: _StatedTime) -> DeadLetter:
-        reason = "no graph of this name follows that could take its time from it"
+        reason = "no graph of this name follows"
         return DeadLetter(self._source, stated.position, stated.raw, reason)
 
-    def _element(self, time: int, piece: Piece) -> Element:
+    def _element(self, time: int, piece: GraphPiece) -> Element:
         return Element(time, piece.triples, self._source, piece.position, piece.raw)
 
-    def _set_aside(self, piece: Piece, reason: str) -> DeadLetter:
+    def _set_aside(self, piece: GraphPiece, reason: str) -> DeadLetter:
         return DeadLetter(self._source, piece.position, piece.raw, reason)
 
 

@@ -18,8 +18,8 @@ from pyjelly import jelly
 from pyjelly.parse.decode import Adapter, Decoder
 from pyjelly.parse.ioutils import get_options_and_frames
 
-from rsp_engine.io.sources.files.graph_times import GraphTimes, Piece, TimesBy, time_of
-from rsp_engine.io.sources.inputs import Broken, open_input
+from rsp_engine.io.sources.files.graph_times import GraphPiece, GraphTimeRule, GraphTimes, time_of
+from rsp_engine.io.sources.inputs import InputBroken, open_input
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _MOST_NAMES = 100_000
 
 def open_jelly(spec: Spec) -> Jelly:
     """Open a Jelly stream."""
-    by = cast("TimesBy", spec.choice("time", ("any", "iri", "prov")))
+    by = cast("GraphTimeRule", spec.choice("time", ("any", "iri", "prov")))
     return Jelly(open_input(spec.place), by)
 
 
@@ -50,7 +50,7 @@ class Jelly:
 
     blank_node_scope: BlankNodeScope = "stream"
 
-    def __init__(self, source: Input, times_by: TimesBy = "any") -> None:
+    def __init__(self, source: Input, times_by: GraphTimeRule = "any") -> None:
         self.name = source.name
         self._input = source
         self._times_by = times_by
@@ -73,7 +73,7 @@ class Jelly:
                         run, graph, begin = [], name, frame
                     run += triples
             yield from _close_run(times, graph, run, begin)
-        except Broken as broken:
+        except InputBroken as broken:
             raw = _text(run)
             yield DeadLetter(self.name, frame + 1, raw, f"no more can be read: {broken}")
         yield from times.end()
@@ -87,7 +87,7 @@ class Jelly:
 
 
 def quads_in(source: Input) -> Iterator[ox.Quad]:
-    """Yield all quads of a stream; raise `Broken` where it breaks off."""
+    """Yield all quads of a stream; raise `InputBroken` where it breaks off."""
     for _, _, rows in _frames(source):
         for graph, triple in rows:
             yield ox.Quad(triple.subject, triple.predicate, triple.object, graph)
@@ -102,7 +102,7 @@ def _close_run(
         for triple in run:
             yield from times.statement(triple, begin, _text([triple]))
         return
-    yield from times.graph(graph, Piece(tuple(dict.fromkeys(run)), begin, _text(run)))
+    yield from times.graph(graph, GraphPiece(tuple(dict.fromkeys(run)), begin, _text(run)))
 
 
 def _text(triples: Iterable[ox.Triple]) -> bytes:
@@ -124,10 +124,10 @@ def _frames(source: Input) -> Iterator[tuple[int, bool, list[tuple[Graph, ox.Tri
         for number, frame in enumerate(frames, start=1):
             rows = [row for row in decoder.iter_rows(frame) if row is not None]
             yield number, is_triples, rows
-    except Broken:
+    except InputBroken:
         raise
     except Exception as error:
-        raise Broken(f"it is not Jelly: {str(error) or type(error).__name__}") from None
+        raise InputBroken(f"it is not Jelly: {str(error) or type(error).__name__}") from None
 
 
 class _Chunks(io.RawIOBase):

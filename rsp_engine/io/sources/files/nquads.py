@@ -21,9 +21,9 @@ import pyoxigraph as ox
 from rsp_engine.io.sources.batch import ElementBatch
 from rsp_engine.io.sources.fast_nquads.plain_lines import PlainLines, plain_lines
 from rsp_engine.io.sources.files.blocks import Gap, TextBlock, lines, text_blocks
-from rsp_engine.io.sources.files.graph_times import GraphTimes, Piece, TimesBy
+from rsp_engine.io.sources.files.graph_times import GraphPiece, GraphTimeRule, GraphTimes
 from rsp_engine.io.sources.files.rdf import DEEPEST_TRIPLE, MalformedRdfError, quads_of
-from rsp_engine.io.sources.inputs import Broken, extent_of_input, open_input
+from rsp_engine.io.sources.inputs import InputBroken, extent_of_input, open_input
 from rsp_engine.io.sources.splits import Split, is_splittable, part_of, split_lines
 from rsp_engine.model.streams import DeadLetter, Element
 
@@ -51,7 +51,7 @@ _LONE_RETURN = re.compile(rb"\r(?!\n)")
 
 def open_nquads(spec: Spec) -> NQuads:
     """Open a stream of N-Quads."""
-    by = cast("TimesBy", spec.choice("time", ("any", "iri", "prov")))
+    by = cast("GraphTimeRule", spec.choice("time", ("any", "iri", "prov")))
     return NQuads(open_input(spec.place), by)
 
 
@@ -60,7 +60,7 @@ class NQuads:
 
     blank_node_scope: BlankNodeScope = "stream"
 
-    def __init__(self, source: Input, times_by: TimesBy = "any", first_line: int = 1) -> None:
+    def __init__(self, source: Input, times_by: GraphTimeRule = "any", first_line: int = 1) -> None:
         self.name = source.name
         self._input = source
         self._times_by = times_by
@@ -82,7 +82,7 @@ class NQuads:
             return None
         try:
             return plain_lines(b"".join(self._input.chunks()))
-        except Broken:
+        except InputBroken:
             return None
 
     def part(self, split: Split) -> NQuads:
@@ -224,11 +224,11 @@ class _Run:
         reason = "the input breaks off in this graph, which may not be complete"
         return [DeadLetter(self._source, piece.position, piece.raw, reason)]
 
-    def _take(self) -> Piece:
+    def _take(self) -> GraphPiece:
         parts, self._parts = self._parts, []
         # An element is a set of triples: drop duplicates.
         triples = tuple(dict.fromkeys(chain.from_iterable(map(_TRIPLES, parts))))
-        return Piece(triples, parts[0].line, b"".join(map(_RAW, parts)))
+        return GraphPiece(triples, parts[0].line, b"".join(map(_RAW, parts)))
 
 
 def _parsed(block: TextBlock) -> _ParsedBlock | None:

@@ -77,7 +77,7 @@ def quads_of(
 
 def _check_harmless(data: bytes, syntax: ox.RdfFormat) -> None:
     if data.count(b"<<") > DEEPEST_TRIPLE and _depth(_NESTING, data) > DEEPEST_TRIPLE:
-        raise MalformedRdfError(f"triples stand in triples more than {DEEPEST_TRIPLE} deep")
+        raise MalformedRdfError(f"triples are nested more than {DEEPEST_TRIPLE} deep")
     if syntax == ox.RdfFormat.JSON_LD and _depth(_JSON_NESTING, data) > DEEPEST_JSON:
         raise MalformedRdfError(f"the JSON-LD is nested more than {DEEPEST_JSON} deep")
     if syntax == ox.RdfFormat.RDF_XML and _ENTITY.search(data):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 import pyoxigraph as ox
 
 from rsp_engine.io.sources.files.blocks import Gap, text_blocks
-from rsp_engine.io.sources.files.graph_times import GraphTimes, Piece
+from rsp_engine.io.sources.files.graph_times import GraphPiece, GraphTimes
 from rsp_engine.io.sources.files.rdf import MalformedRdfError, quads_of
 from rsp_engine.io.sources.files.trig_statements import Statement, Statements
 from rsp_engine.io.sources.inputs import extent_of_input, open_input
@@ -26,7 +26,7 @@ from rsp_engine.model.streams import DeadLetter, Element
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.io.sources.files.graph_times import GraphName, TimesBy
+    from rsp_engine.io.sources.files.graph_times import GraphName, GraphTimeRule
     from rsp_engine.io.sources.inputs import Input
     from rsp_engine.io.sources.source import BlankNodeScope
     from rsp_engine.io.sources.spec import Spec
@@ -39,7 +39,7 @@ _SYNTAX = ox.RdfFormat.TRIG
 
 def open_trig(spec: Spec) -> Trig:
     """Open a stream of TriG."""
-    by = cast("TimesBy", spec.choice("time", ("any", "iri", "prov")))
+    by = cast("GraphTimeRule", spec.choice("time", ("any", "iri", "prov")))
     return Trig(open_input(spec.place), by)
 
 
@@ -48,7 +48,7 @@ class Trig:
 
     blank_node_scope: BlankNodeScope = "element"
 
-    def __init__(self, source: Input, times_by: TimesBy = "any") -> None:
+    def __init__(self, source: Input, times_by: GraphTimeRule = "any") -> None:
         self.name = source.name
         self._input = source
         self._times_by = times_by
@@ -113,7 +113,7 @@ class _StatementReader:
                 yield from self.times.statement(quad.triple, statement.line, statement.data)
         else:
             triples = tuple(dict.fromkeys(quad.triple for quad in quads))
-            yield from self.times.graph(graph, Piece(triples, statement.line, statement.data))
+            yield from self.times.graph(graph, GraphPiece(triples, statement.line, statement.data))
 
     def _name_of_empty(self, statement: Statement) -> GraphName | ox.DefaultGraph:
         """Return the name of an empty graph, by parsing it with a triple added."""

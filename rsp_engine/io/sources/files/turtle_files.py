@@ -18,7 +18,7 @@ import pyoxigraph as ox
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.files.rdf import MalformedRdfError, graph_of
-from rsp_engine.io.sources.inputs import Broken, FileInput, local_path
+from rsp_engine.io.sources.inputs import FileInput, InputBroken, local_path
 from rsp_engine.io.sources.splits import Split
 from rsp_engine.io.sources.times import from_number
 from rsp_engine.model.streams import DeadLetter, Element
@@ -173,7 +173,7 @@ def _content(file: Path) -> bytes:
             size += len(chunk)
             if size > LARGEST_FILE:
                 raise _UnreadableError(b"", f"the file is larger than {LARGEST_FILE} bytes")
-    except Broken as broken:
+    except InputBroken as broken:
         raise _UnreadableError(b"".join(parts), str(broken)) from None
     except SourceError as error:  # the file was removed after the folder was opened
         raise _UnreadableError(b"", error.message) from None

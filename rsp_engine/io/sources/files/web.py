@@ -13,7 +13,7 @@ import requests
 import urllib3
 
 from rsp_engine.errors import SourceError
-from rsp_engine.io.sources.inputs import Broken, chunks_of, unzipped
+from rsp_engine.io.sources.inputs import InputBroken, chunks_of, unzipped
 from rsp_engine.monitor.redaction import without_secrets
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ class WebInput:
                 yield from unzipped(chunks_of(response.raw.read1))
         except urllib3.exceptions.ReadTimeoutError:
             reason = f"the server has been silent for {SILENCE_SECONDS:g} s"
-            raise Broken(reason) from None
+            raise InputBroken(reason) from None
         except (OSError, urllib3.exceptions.HTTPError) as error:
-            raise Broken(f"the connection broke: {_reason(error)}") from None
+            raise InputBroken(f"the connection broke: {_reason(error)}") from None
 
 
 def _request(url: str) -> requests.Response:
@@ -65,8 +65,8 @@ def _request(url: str) -> requests.Response:
 def _get(url: str, target: str) -> requests.Response:
     parts = urlsplit(target)
     if parts.username is not None or parts.password is not None:
-        hint = "leave out what stands before the @"
-        raise SourceError("a URL with a user name or a password is not asked for", hint)
+        hint = "remove the part before the @"
+        raise SourceError("a URL must not contain a user name or a password", hint)
     try:
         return requests.get(
             target,
@@ -91,7 +91,7 @@ def _checked(url: str, response: requests.Response) -> requests.Response:
     if response.status_code != requests.codes.ok:
         message = f"it answers {response.status_code} {response.reason}".rstrip()
     elif encoding not in ("identity", "gzip", "x-gzip"):
-        message = f"its answer is packed as {encoding}, which is not read"
+        message = f"its response has the encoding {encoding}, which is not supported"
     else:
         return response
     response.close()

@@ -77,7 +77,7 @@ class Address:
             raise SourceError(message, "unset one of them")
         if token is not None:
             if not re.fullmatch(r"[!-~]+", token):
-                raise SourceError(f"{self.variables}_TOKEN holds characters that no token has")
+                raise SourceError(f"{self.variables}_TOKEN contains characters that no token has")
             return {"Authorization": f"Bearer {token}"}
         if user is None:
             return {}
@@ -114,8 +114,8 @@ def address_of(url: str, environment: Mapping[str, str] | None = None) -> Addres
     except ValueError as error:
         raise SourceError(f"this address cannot be read: {error}", "check it") from None
     if parts.username is not None or parts.password is not None:
-        hint = "leave out what stands before the @, and give it in the environment"
-        raise SourceError("the address of a source must not hold a user or a password", hint)
+        hint = "remove the part before the @, and set it in the environment"
+        raise SourceError("the address of a source must not contain a user or a password", hint)
     if not parts.hostname:
         raise SourceError(f"{without_secrets(url)}: it names no host", "check the address")
     name = parts.hostname if port is None else f"{parts.hostname}_{port}"

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from rsp_engine.io.sources.live.records import Message
 
-__all__ = ["KEY_BYTES", "REMEMBERED", "By", "Deduplicator", "message_digest"]
+__all__ = ["KEY_BYTES", "REMEMBERED", "Deduplicator", "DuplicateRule", "message_digest"]
 
-By = Literal["id", "content", "none"]
+DuplicateRule = Literal["id", "content", "none"]
 
 REMEMBERED = 50_000
 """Default number of messages that are remembered: duplicates follow soon after the original."""
@@ -37,7 +37,7 @@ class Deduplicator:
     (True, False, False)
     """
 
-    def __init__(self, by: By, most: int = REMEMBERED) -> None:
+    def __init__(self, by: DuplicateRule, most: int = REMEMBERED) -> None:
         self._by = by
         self.most = most
         """The number of messages that are remembered."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from rsp_engine.io.sources.live.receiver import POLL_S, Away
+from rsp_engine.io.sources.live.receiver import POLL_S, SenderUnreachable
 from rsp_engine.io.sources.live.records import Message
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ class FolderLink:
                 for name in names:
                     inbox.put([self._message(name, inbox.largest)])
             except OSError as error:
-                raise Away(f"the folder cannot be read: {error.strerror or error}") from None
+                raise SenderUnreachable(
+                    f"the folder cannot be read: {error.strerror or error}"
+                ) from None
             inbox.is_well()
             if not names:
                 inbox.pause(POLL_S)

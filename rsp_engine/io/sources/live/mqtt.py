@@ -25,7 +25,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from rsp_engine.io.sources.live.deduplicator import message_digest
-from rsp_engine.io.sources.live.receiver import GROUP, GROUP_BYTES, POLL_S, Away
+from rsp_engine.io.sources.live.receiver import GROUP, GROUP_BYTES, POLL_S, SenderUnreachable
 from rsp_engine.io.sources.live.records import Message, envelope_id
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class MqttLink:
             _properties: object,
         ) -> None:
             if code.is_failure:
-                client.away = Away(refusal(self._address, code))
+                client.away = SenderUnreachable(refusal(self._address, code))
             else:
                 client.subscribe(self._address.path, qos=1)
 
@@ -90,7 +90,7 @@ class MqttLink:
             _properties: object,
         ) -> None:
             if any(code.is_failure for code in codes):
-                client.away = Away(f"the broker refuses the topic: {codes[0]}")
+                client.away = SenderUnreachable(f"the broker refuses the topic: {codes[0]}")
             else:
                 inbox.is_well()
 
@@ -98,7 +98,7 @@ class MqttLink:
         client.on_subscribe = on_subscribe
 
     def _take(self, client: _Listener, inbox: Inbox) -> None:
-        """Write and acknowledge the messages that have arrived; raise `Away` if disconnected."""
+        """Write and acknowledge new messages; raise `SenderUnreachable` if disconnected."""
         arrived = client.take_arrived()
         inbox.put([_message(each) for each in arrived], client.keep_alive)
         for each in arrived:
@@ -113,7 +113,7 @@ class _Listener(mqtt.Client):
     def __init__(self, address: Address, version: int, name: str, *, is_kept: bool) -> None:
         super().__init__(**_settings(version, name, is_kept=is_kept))
         set_credentials(self, address)
-        self.away: Away | None = None
+        self.away: SenderUnreachable | None = None
         """Why no more messages will arrive."""
         self._arrived: list[mqtt.MQTTMessage] = []
         self._bytes = 0
@@ -130,7 +130,7 @@ class _Listener(mqtt.Client):
         _properties: object,
     ) -> None:
         if self.away is None:
-            self.away = Away(f"the connection to the broker is lost: {code}")
+            self.away = SenderUnreachable(f"the connection to the broker is lost: {code}")
 
     def exchange(self) -> None:
         """Read a group of messages, or wait up to `POLL_S` for one; send pending packets."""
@@ -188,7 +188,7 @@ def _message(packet: mqtt.MQTTMessage) -> Message:
 
 
 def client_name(folder: Path) -> str:
-    """Return the client id of a spool; it is created once and stored beside the messages."""
+    """Return the client id of a spool; it is created once and stored next to the messages."""
     path = folder / "client"
     if not path.exists():
         path.write_text(f"rsp-{uuid4().hex[:16]}", encoding="utf-8")
@@ -217,7 +217,7 @@ def set_credentials(client: mqtt.Client, address: Address) -> None:
 
 
 def open_connection(client: mqtt.Client, address: Address, version: int, *, is_kept: bool) -> None:
-    """Connect a client to its broker; raise `Away` if that fails."""
+    """Connect a client to its broker; raise `SenderUnreachable` if that fails."""
     options: dict[str, Any] = {}
     if version != 3:
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
@@ -229,11 +229,13 @@ def open_connection(client: mqtt.Client, address: Address, version: int, *, is_k
     except ssl.SSLError as error:
         reason = getattr(error, "verify_message", None) or error.reason or str(error)
         hint = f"{address.variables}_CA names a file of certificates to trust"
-        raise Away(f"the broker is not trusted: {reason} ({hint})") from None
+        raise SenderUnreachable(f"the broker is not trusted: {reason} ({hint})") from None
     except socket.gaierror:
-        raise Away(f"there is no host {address.host}") from None
+        raise SenderUnreachable(f"there is no host {address.host}") from None
     except OSError as error:
-        raise Away(f"the broker cannot be reached: {error.strerror or error}") from None
+        raise SenderUnreachable(
+            f"the broker cannot be reached: {error.strerror or error}"
+        ) from None
 
 
 def refusal(address: Address, code: ReasonCode) -> str:

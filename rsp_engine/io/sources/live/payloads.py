@@ -20,7 +20,7 @@ from rsp_engine.io.sources.files.jsonl import JsonLinesSource, UnfitError, eleme
 from rsp_engine.io.sources.files.nquads import NQuads
 from rsp_engine.io.sources.files.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of, quads_of
 from rsp_engine.io.sources.files.trig import Trig
-from rsp_engine.io.sources.inputs import Broken
+from rsp_engine.io.sources.inputs import InputBroken
 from rsp_engine.model.durations import format_duration
 from rsp_engine.model.streams import DeadLetter, Element
 
@@ -108,7 +108,7 @@ class Payloads:
             return Jelly(text)
         try:
             triples = tuple(dict.fromkeys(quad.triple for quad in quads_in(text)))
-        except Broken as broken:
+        except InputBroken as broken:
             raise UnfitError(str(broken)) from None
         return [self._element(record, record.arrival, triples)]
 

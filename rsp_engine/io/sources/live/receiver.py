@@ -28,12 +28,12 @@ __all__ = [
     "GROUP_BYTES",
     "LARGEST_MESSAGE",
     "POLL_S",
-    "Away",
-    "Closed",
     "Inbox",
+    "InboxClosed",
     "Link",
     "MessageQueue",
     "Receiver",
+    "SenderUnreachable",
 ]
 
 LARGEST_MESSAGE = 4 << 20
@@ -50,7 +50,7 @@ POLL_S = 0.2
 _SHOWN = 1_000  # bytes of a message that is too large, for its dead letter
 
 
-class Away(Exception):  # noqa: N818 - it describes the sender, and the receiver always retries
+class SenderUnreachable(Exception):  # noqa: N818 - it describes the sender, and the receiver always retries
     """The sender cannot be reached at the moment; the message is the reason."""
 
     def __init__(self, reason: str, pause: float | None = None) -> None:
@@ -59,7 +59,7 @@ class Away(Exception):  # noqa: N818 - it describes the sender, and the receiver
         self.pause = pause
 
 
-class Closed(Exception):  # noqa: N818 - not a failure
+class InboxClosed(Exception):  # noqa: N818 - not a failure
     """The inbox was closed while a message waited for room."""
 
 
@@ -72,7 +72,7 @@ class MessageQueue:
     def __init__(self) -> None:
         self._messages: deque[Message] = deque()
         self._bytes = 0
-        self._away: Away | None = None
+        self._away: SenderUnreachable | None = None
         self._is_closed = False
         self._changed = threading.Condition()
 
@@ -85,13 +85,13 @@ class MessageQueue:
             self._changed.notify_all()
             return not self._is_closed
 
-    def end(self, away: Away) -> None:
+    def end(self, away: SenderUnreachable) -> None:
         """Mark the end of the messages, with the reason."""
         with self._changed:
             self._away = away
             self._changed.notify_all()
 
-    def take(self) -> tuple[list[Message], Away | None]:
+    def take(self) -> tuple[list[Message], SenderUnreachable | None]:
         """Return all messages, waiting up to `POLL_S`, and the reason if none will follow."""
         with self._changed:
             self._changed.wait_for(lambda: self._messages or self._away, POLL_S)
@@ -116,7 +116,7 @@ class Link(Protocol):
     def listen(self, inbox: Inbox) -> None:
         """Connect and deliver messages, until the stream has ended or the inbox is closed.
 
-        Raise `Away` if the connection fails.
+        Raise `SenderUnreachable` if the connection fails.
         """
 
 
@@ -171,7 +171,7 @@ class Inbox:
     def is_well(self) -> None:
         """Log the recovery, if a failure was logged."""
         if self._trouble is not None:
-            _LOG.warning("%s: it is back", self.name)
+            _LOG.warning("%s: connected again", self.name)
             self._trouble = None
 
     def report(self, trouble: str) -> None:
@@ -200,7 +200,7 @@ class Inbox:
         for records, data in self._pieces(self._records(fresh)):
             while not self._try_to_write(records, data):
                 if self.is_closed:
-                    raise Closed
+                    raise InboxClosed
                 meanwhile()
             for record in records:
                 self.last_id = record.message.id or self.last_id
@@ -266,12 +266,12 @@ class Receiver(threading.Thread):
             before = self._inbox.heard
             try:
                 self._link.listen(self._inbox)
-            except Away as away:
+            except SenderUnreachable as away:
                 self._inbox.report(f"{away}; trying again")
                 pause = _FIRST_PAUSE if self._inbox.heard > before else pause
                 self._inbox.pause(pause if away.pause is None else away.pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
-            except Closed:
+            except InboxClosed:
                 return
             except Exception as error:
                 self.failure = error

@@ -18,7 +18,7 @@ from rsp_engine.model.durations import parse_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rsp_engine.io.sources.live.deduplicator import By
+    from rsp_engine.io.sources.live.deduplicator import DuplicateRule
     from rsp_engine.io.sources.live.payloads import TimeFrom
     from rsp_engine.io.sources.live.receiver import Link
     from rsp_engine.io.sources.spec import Spec
@@ -31,7 +31,7 @@ OPTIONS = {
     "format": "the syntax of messages: jsonl, or one of RDF",
     "time": "payload or arrival: where the time of an element comes from",
     "dedup": "id, content or none: how duplicates are recognised",
-    "idle": "how long without messages until other streams do not wait for it: 10s",
+    "idle": "how long without messages until other streams stop waiting for it: 10s",
     "ahead": "how far ahead of its arrival a time can be: 10m",
     "largest": "how many bytes a message may have",
     "room": "how many bytes of messages can wait on disk",
@@ -166,7 +166,7 @@ def open_live(spec: Spec) -> LiveSource:
     ahead = _duration(spec, "ahead", "10m")
     payloads = Payloads(spec.name, _NAMES.get(name, name), time, ahead)
     settings = Settings(
-        cast("By", spec.choice("dedup", ("id", "content", "none"))),
+        cast("DuplicateRule", spec.choice("dedup", ("id", "content", "none"))),
         _duration(spec, "idle", "10s"),
         _bytes(spec, "largest", scheme.largest),
         _bytes(spec, "room", ROOM),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rsp_engine.io.sources.live.deduplicator import By
+    from rsp_engine.io.sources.live.deduplicator import DuplicateRule
     from rsp_engine.io.sources.live.payloads import Payloads
     from rsp_engine.io.sources.live.receiver import Link
     from rsp_engine.io.sources.source import BlankNodeScope
@@ -33,7 +33,7 @@ _SPLIT_BYTES = 1 << 20
 class Settings(NamedTuple):
     """The options of receiving messages."""
 
-    dedup: By = "id"
+    dedup: DuplicateRule = "id"
     idle: int = 10_000
     """Idle timeout in milliseconds, after which the source no longer holds back the watermark."""
     largest: int = LARGEST_MESSAGE
@@ -186,7 +186,7 @@ class LiveSource:
     def part(self, split: Split) -> SpoolPart:
         """Return the messages of a split."""
         if self._reader is None:
-            raise DriverError(f"{self.name}: nobody listens to it yet")
+            raise DriverError(f"{self.name}: its receiver has not started")
         return self._reader.part(split)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
@@ -204,11 +204,11 @@ class LiveSource:
     @property
     def _running(self) -> _Receiving:
         if self._receiving is None:
-            raise DriverError(f"{self.name}: nobody listens to it yet")
+            raise DriverError(f"{self.name}: its receiver has not started")
         return self._receiving
 
     def __reduce__(self) -> tuple[type[SpoolReader], tuple[Path, Payloads]]:
         """Pickle as a `SpoolReader`: executors only read the spool."""
         if self._reader is None:
-            raise DriverError(f"{self.name}: nobody listens to it yet")
+            raise DriverError(f"{self.name}: its receiver has not started")
         return SpoolReader, (self._reader.folder, self._reader.payloads)

@@ -8,8 +8,8 @@ An offset counts the bytes of all files ever written, so that it stays valid whe
 are removed. Messages are written in groups; one fsync commits a group. A file is removed once all
 of it is released. A `.seen` file then keeps the deduplication keys of its messages, in case the
 sender repeats them: a checksum, a line of JSON with the number, the arrival and the id of the last
-message, and the keys. It is written before the spool file is removed, and removed when so many
-messages follow that the deduplicator has forgotten its keys.
+message, and the keys. It is written before the spool file is removed, and removed when the
+deduplicator has forgotten its keys.
 
 On disk are at most `room` bytes of unreleased messages, or one message that is larger; a file that
 is released in part; and 16 bytes per message that is remembered.
@@ -53,7 +53,7 @@ FILES = 4
 _LOG = logging.getLogger("rsp")
 _SUFFIX, _SEEN = ".spool", ".seen"
 _RESTORE = "restore it from a copy, or start with an empty checkpoint"
-_LOST = "every executor must be able to read the spool; start anew with an empty checkpoint"
+_LOST = "every executor must be able to read the spool; start again with an empty checkpoint"
 
 
 class SpoolPast(NamedTuple):
@@ -138,7 +138,7 @@ class Spool:
         following = whole_record_after(data, good, self._number)
         if start != self._files[-1] or following is not None:
             self._refuse(path, good, following)
-        message = "%s: its last %d bytes were not finished, and are cut off"
+        message = "%s: its last %d bytes are incomplete, and are cut off"
         _LOG.warning(message, path, len(data) - good)
         os.truncate(path, good)
 
@@ -322,7 +322,7 @@ def read_split(folder: Path, split: Split) -> Iterator[SpoolRecord]:
         return
     before = [start for start in _starts(folder, _SUFFIX) if start <= split.start]
     if not before:
-        raise SourceError(f"{folder}: what was there at {split.start} is gone", _LOST)
+        raise SourceError(f"{folder}: the messages at {split.start} are gone", _LOST)
     path = _path(folder, before[-1])
     with path.open("rb") as stream:
         stream.seek(split.start - before[-1])
@@ -354,7 +354,7 @@ def _read_past(path: Path) -> SpoolPast:
     check, _, body = path.read_bytes().partition(b"\n")
     try:
         if int(check, 16) != zlib.crc32(body):
-            raise ValueError("its checksum does not fit")
+            raise ValueError("its checksum does not match")
         head, _, keys = body.partition(b"\n")
         last = json.loads(head)
         return SpoolPast(last["number"], last["arrival"], last["id"], list(_split_keys(keys)))

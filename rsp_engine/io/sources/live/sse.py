@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import requests
 import urllib3
 
-from rsp_engine.io.sources.live.receiver import LARGEST_MESSAGE, Away, MessageQueue
+from rsp_engine.io.sources.live.receiver import LARGEST_MESSAGE, MessageQueue, SenderUnreachable
 from rsp_engine.io.sources.live.records import Message
 
 if TYPE_CHECKING:
@@ -74,11 +74,11 @@ class SseLink:
             )
         except requests.exceptions.SSLError:
             hint = f"{self._address.variables}_CA names a file of certificates to trust"
-            raise Away(f"the server is not trusted ({hint})") from None
+            raise SenderUnreachable(f"the server is not trusted ({hint})") from None
         except requests.Timeout:
-            raise Away("the server does not answer") from None
+            raise SenderUnreachable("the server does not answer") from None
         except (requests.RequestException, ValueError) as error:
-            raise Away(f"the server cannot be reached: {_innermost(error)}") from None
+            raise SenderUnreachable(f"the server cannot be reached: {_innermost(error)}") from None
         self._check(response)
         return response
 
@@ -91,7 +91,7 @@ class SseLink:
         if response.status_code == requests.codes.no_content:
             return
         if response.status_code != requests.codes.ok:
-            reason = f"the server answers {response.status_code} {response.reason}".rstrip()
+            reason = f"the server returns status {response.status_code} {response.reason}".rstrip()
             if response.status_code in (401, 403):
                 reason += f" (check {self._address.variables}_TOKEN, or ..._USER and ..._PASSWORD)"
         elif kind != "text/event-stream":
@@ -99,7 +99,7 @@ class SseLink:
         else:
             return
         response.close()
-        raise Away(reason)
+        raise SenderUnreachable(reason)
 
 
 class _Reader(threading.Thread):
@@ -115,19 +115,19 @@ class _Reader(threading.Thread):
         """Read until the response ends; block while the queue is full."""
         self._arrivals.end(self._read())
 
-    def _read(self) -> Away:
+    def _read(self) -> SenderUnreachable:
         try:
             while chunk := self._response.raw.read1(_BLOCK):
                 for message in self._events.feed(chunk):
                     if not self._arrivals.put(message):
-                        return Away("nobody listens any more")
+                        return SenderUnreachable("the receiver has stopped")
         except urllib3.exceptions.ReadTimeoutError:
-            return Away(f"the server has been silent for {SILENCE_S:g} s")
+            return SenderUnreachable(f"the server has been silent for {SILENCE_S:g} s")
         except urllib3.exceptions.ProtocolError:
-            return Away("the server broke off the connection")
+            return SenderUnreachable("the server broke off the connection")
         except Exception as error:
-            return Away(f"the connection broke: {_innermost(error)}")
-        return Away("the server ended the connection", self._events.retry)
+            return SenderUnreachable(f"the connection broke: {_innermost(error)}")
+        return SenderUnreachable("the server ended the connection", self._events.retry)
 
 
 class EventParser:

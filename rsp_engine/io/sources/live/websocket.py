@@ -23,7 +23,7 @@ from websockets.exceptions import (
 )
 from websockets.sync.client import connect
 
-from rsp_engine.io.sources.live.receiver import GROUP, GROUP_BYTES, POLL_S, Away
+from rsp_engine.io.sources.live.receiver import GROUP, GROUP_BYTES, POLL_S, SenderUnreachable
 from rsp_engine.io.sources.live.records import Message, envelope_id
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class WebSocketLink:
                 while not inbox.is_closed:
                     inbox.put(list(map(_message, _frames(connection))))
         except ConnectionClosed as closed:
-            raise Away(f"the server closed the connection: {closed}") from None
+            raise SenderUnreachable(f"the server closed the connection: {closed}") from None
 
     def _connected(self, url: str) -> ClientConnection:
         try:
@@ -79,19 +79,19 @@ class WebSocketLink:
                 ping_timeout=None,  # a pong is not read while the spool is full
             )
         except InvalidStatus as error:
-            reason = f"the server answers {error.response.status_code}"
+            reason = f"the server returns status {error.response.status_code}"
             if error.response.status_code in (401, 403):
                 reason += f" (check {self._address.variables}_TOKEN, or ..._USER and ..._PASSWORD)"
-            raise Away(reason) from None
+            raise SenderUnreachable(reason) from None
         except ssl.SSLError as error:
             reason = getattr(error, "verify_message", None) or error.reason or str(error)
             hint = f"{self._address.variables}_CA names a file of certificates to trust"
-            raise Away(f"the server is not trusted: {reason} ({hint})") from None
+            raise SenderUnreachable(f"the server is not trusted: {reason} ({hint})") from None
         except (OSError, TimeoutError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise Away(f"the server cannot be reached: {reason}") from None
+            raise SenderUnreachable(f"the server cannot be reached: {reason}") from None
         except (InvalidHandshake, WebSocketException) as error:
-            raise Away(f"the server does not speak WebSocket here: {error}") from None
+            raise SenderUnreachable(f"the server does not accept WebSocket here: {error}") from None
 
 
 def _with_parameter(url: str, parameter: str, value: str) -> str:
