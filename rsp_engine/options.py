@@ -101,7 +101,7 @@ class RankingOptions(Options):
         minimum=1,
     )
     oracle: bool = option(
-        False, "Score each ranked answer against all remote data, fetched beside the budget."
+        False, "Score each ranked answer against all remote data, fetched outside the budget."
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk, AggregateTopkConfig
 from rsp_engine.operators.aggregates.group_scores import GroupScores
 from rsp_engine.operators.aggregates.groups import Groups
-from rsp_engine.operators.sparql.pane_matcher import Matcher
+from rsp_engine.operators.sparql.pane_matcher import Matcher, MatcherConfig
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
 from rsp_engine.operators.sparql.sparql_query import answer_content
 from rsp_engine.operators.windows.count_windows import CountedScan

@@ -21,7 +21,12 @@ from rsp_engine.model.terms.ntriples import read_rows, row_text
 from rsp_engine.model.terms.term_order import number_key
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.scoring.positions import LatestPositions, Positions
-from rsp_engine.operators.sparql.pane_matcher import Matcher, PaneSolutions, SolutionTuple
+from rsp_engine.operators.sparql.pane_matcher import (
+    Matcher,
+    MatcherConfig,
+    PaneSolutions,
+    SolutionTuple,
+)
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
 from rsp_engine.operators.sparql.sparql_query import answer_content
 from rsp_engine.operators.topk.keyed_topk import KeyedTopk, best_of

@@ -30,7 +30,7 @@ from rsp_engine.evaluators.acquatop.voi_outlook import VoiOutlook
 from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.model.candidates import Candidates
 from rsp_engine.model.terms.term_order import full_key
-from rsp_engine.operators.sparql.pane_matcher import Matcher
+from rsp_engine.operators.sparql.pane_matcher import Matcher, MatcherConfig
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
 from rsp_engine.operators.topk.contract import TopkAnswer
 from rsp_engine.operators.windows.time_windows import TimedScan

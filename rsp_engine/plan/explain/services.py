@@ -119,7 +119,7 @@ def _limits(plan: ServicePlan) -> str:
 
 def _replica(plan: ServicePlan) -> str:
     is_loaded = plan.options.replica == "snapshot"
-    begin = "all is loaded first" if is_loaded else "filled by what is missed"
+    begin = "loaded in full at the start" if is_loaded else "filled on demand"
     most = plan.options.capacity
     return begin if most is None else f"{begin}; at most {most} keys are kept"
 

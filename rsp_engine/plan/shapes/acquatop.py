@@ -128,14 +128,14 @@ def sides_of(query: LogicalQuery, options: QueryOptions) -> Sides:
     select = select_of(query)
     services = select.group.services
     if len(services) != 1 or len(query.services) != 1:
-        reason = "a top-k operator needs exactly one SERVICE clause, beside the window"
+        reason = "a top-k operator needs exactly one SERVICE clause next to the window"
         raise NoMatchError(reason, query)
     [service] = services
     if not isinstance(service.name, tree.Iri):
-        raise NoMatchError("SERVICE with a variable may ask several services", service)
+        raise NoMatchError("SERVICE with a variable may call several services", service)
     for window in query.windows:
         if isinstance(window.frame, tree.CountWindow):
-            reason = "remote values age with time, and the window counts elements"
+            reason = "remote values age with time, but the window counts elements"
             raise NoMatchError(reason, window)
     stream = stream_side(query, options.ranking.match, has_services=True)
     check_ranking(query)
@@ -151,26 +151,26 @@ def _check_join(sides: Sides) -> None:
         raise NoMatchError("SERVICE shares no variable with the window", sides.service)
     shared = visible_variables(sides.service.input) & set(sides.stream.names)
     if unsure := sorted(shared - set(keys)):
-        reason = f"?{unsure[0]} is not in every remote solution, so it is no join key"
+        reason = f"?{unsure[0]} is unbound in some remote solutions, so it is not a join key"
         raise NoMatchError(reason, sides.service)
     for condition in sides.stream.filters:
         if named_variables(condition) & set(sides.remote):
-            raise NoMatchError("a FILTER looks at remote values, which change", condition)
+            raise NoMatchError("a FILTER uses remote values, which change", condition)
 
 
 def _score(sides: Sides, options: QueryOptions) -> ScoredSides:
     condition = sides.select.order[0]
     scoring = scoring_of(order_expression(sides.select), options.functions, quotients=True)
     if scoring is None:
-        raise NoMatchError("the score is more than arithmetic", condition)
+        raise NoMatchError("the score uses more than arithmetic", condition)
     names = variables(scoring)
     streaming = [name for name in names if name in sides.stream.names]
     remote = [name for name in names if name in sides.remote]
     if len(streaming) + len(remote) < len(names):
-        reason = "the score needs a variable that neither the window nor SERVICE has"
+        reason = "the score uses a variable that neither the window nor SERVICE binds"
         raise NoMatchError(reason, condition)
     if len(streaming) > 1 or len(remote) > 1:
-        reason = "the score needs more than one value of the window or of the remote side"
+        reason = "the score uses more than one value of the window or of SERVICE"
         raise NoMatchError(reason, condition)
     return ScoredSides(scoring, *streaming or (None,), *remote or (None,))
 

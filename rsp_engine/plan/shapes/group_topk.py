@@ -190,7 +190,7 @@ def _check_join(grouped: _Grouped, sides: Sides) -> None:
     if missing := sorted(set(sides.remote) - names):
         raise NoMatchError(f"{several} ?{missing[0]}", sides.service)
     if not _gives_a_set(sides.service.input):
-        reason = "a group may join a remote solution that SERVICE gives several times"
+        reason = "a group may join a remote solution that SERVICE returns several times"
         raise NoMatchError(reason, sides.service)
 
 
@@ -214,19 +214,19 @@ def _grouped(query: LogicalQuery, side: StreamSide, remote: tuple[str, ...]) -> 
     if not select.keys:
         raise NoMatchError("without GROUP BY all solutions are one group", query)
     if select.having:
-        raise NoMatchError("HAVING leaves groups out", select.having[0])
+        raise NoMatchError("HAVING removes groups", select.having[0])
     names = _keys(select, side, remote)
     parts = (*select.computed, *select.order)
     distinct = list(dict.fromkeys(a for part in parts for a in aggregates(part)))
     if len(distinct) != 1 or not isinstance(aggregate := distinct[0], tree.Aggregate):
-        reason = f"groups are ranked by exactly one aggregate, and here are {len(distinct)}"
+        reason = f"a ranking of groups needs exactly one aggregate, not {len(distinct)}"
         raise NoMatchError(reason, query)
     value = _value(aggregate, side)
     keys = tuple(name for name in side.names if name in names)
     if aggregate.distinct and aggregate.function not in {"MIN", "MAX"} and value is not None:
         others = set(side.names) - {*keys, value}
         if others:
-            reason = f"DISTINCT leaves solutions out that differ in ?{min(others)} only"
+            reason = f"DISTINCT drops solutions that differ only in ?{min(others)} only"
             raise NoMatchError(reason, aggregate)
     variable = free_variable(query.unit, "aggregate")
     return _Grouped(query, select, side, aggregate, keys, value, variable)
@@ -236,12 +236,12 @@ def _keys(select: SelectPlan, side: StreamSide, remote: tuple[str, ...]) -> set[
     names = set()
     for key in select.keys:
         if not isinstance(key.expression, tree.Var) or key.variable is not None:
-            raise NoMatchError("GROUP BY makes a key of an expression", key)
+            raise NoMatchError("a key of GROUP BY is an expression", key)
         names.add(key.expression.name)
     if others := sorted(names - {*side.names, *remote}):
-        raise NoMatchError(f"the window does not have the key ?{others[0]}", select.keys[0])
+        raise NoMatchError(f"the window does not bind the key ?{others[0]}", select.keys[0])
     if not names & set(side.names):
-        raise NoMatchError("GROUP BY has no key of the window", select.keys[0])
+        raise NoMatchError("GROUP BY has no key from the window", select.keys[0])
     return names
 
 
@@ -255,7 +255,7 @@ def _value(aggregate: tree.Aggregate, side: StreamSide) -> str | None:
         case tree.Var(name) if name in side.names:
             return name
         case _:
-            reason = "the aggregate is of more than a variable of the window"
+            reason = "the argument of the aggregate is not a variable of the window"
             raise NoMatchError(reason, aggregate)
 
 
@@ -263,7 +263,7 @@ def _score(grouped: _Grouped, remote: tuple[str, ...], options: QueryOptions) ->
     condition = grouped.select.order[0]
     scoring = scoring_of(grouped.expression, options.functions, quotients=True)
     if scoring is None:
-        raise NoMatchError("the score is more than arithmetic", condition)
+        raise NoMatchError("the score uses more than arithmetic", condition)
     names = variables(scoring)
     if grouped.variable not in names:
         raise NoMatchError("the score does not depend on the aggregate", condition)
@@ -271,7 +271,7 @@ def _score(grouped: _Grouped, remote: tuple[str, ...], options: QueryOptions) ->
     if keys := [name for name in others if name not in remote]:
         raise NoMatchError(f"the score depends on the key ?{keys[0]}", condition)
     if len(others) > 1:
-        raise NoMatchError("the score needs more than one value of the remote side", condition)
+        raise NoMatchError("the score uses more than one value of SERVICE", condition)
     return ScoredSides(scoring, grouped.variable, *others or (None,))
 
 

@@ -158,7 +158,7 @@ def incomplete_config(query: LogicalQuery, options: QueryOptions) -> IncompleteC
     blocks = _attribute_blocks(query, options.ranking.match)
     _check_windows(query)
     if not select.order[0].descending:
-        reason = "smaller is better, and what is missing counts as zero"
+        reason = "lower scores rank first, but a missing value counts as zero"
         raise NoMatchError(reason, select.order[0])
     is_union = any(kind == "UNION" for kind, _ in select.group.parts)
     ranking = (_grouped if is_union else _added)(query, blocks, options)
@@ -166,7 +166,7 @@ def incomplete_config(query: LogicalQuery, options: QueryOptions) -> IncompleteC
     k, _ = cutoff(select)
     if options.ranking.max_instances is not None and options.ranking.max_instances < k:
         raise BindingError(
-            f"{options.ranking.max_instances} instances have no room for the {k} best objects",
+            f"{options.ranking.max_instances} instances are too few for the {k} best objects",
             "allow more instances, or lower LIMIT",
         )
     return IncompleteConfig(
@@ -189,9 +189,11 @@ def _attribute_blocks(query: LogicalQuery, match: MatchRule) -> tuple[_Attribute
     """Return the blocks of a query: the branches of a UNION, or a WINDOW and those in OPTIONAL."""
     select = select_of(query)
     if exists := next(find_expressions(select.where, tree.Exists), None):
-        raise NoMatchError("EXISTS in a filter looks beyond the object", exists)
+        raise NoMatchError("EXISTS in a filter reads more than the object", exists)
     if select.values is not None:
-        raise NoMatchError("VALUES after the query joins what is not in the stream", select.values)
+        raise NoMatchError(
+            "VALUES after the query joins data that is not in the stream", select.values
+        )
     group = select.group
     match group:
         case GroupParts((Part("UNION", node),), ()):
@@ -205,10 +207,10 @@ def _attribute_blocks(query: LogicalQuery, match: MatchRule) -> tuple[_Attribute
                     inside = GroupParts(GroupParts.of(part.node.right).parts, part.node.conditions)
                 blocks.append(_block(query, inside, match, is_required=not is_optional))
             if group.filters:
-                reason = "a block of an attribute is more than one WINDOW"
+                reason = "the block of an attribute has more than one WINDOW"
                 raise NoMatchError(reason, group.filters[0])
             if all(block.is_required for block in blocks):
-                raise NoMatchError("no attribute may be missing: there is no OPTIONAL", query)
+                raise NoMatchError("no attribute can be missing, since there is no OPTIONAL", query)
             return tuple(blocks)
         case _:
             reason = (
@@ -235,7 +237,7 @@ def _block(
             pass
         case _:
             at = group.parts[0].node if group.parts else query
-            raise NoMatchError("a block of an attribute is more than one WINDOW", at)
+            raise NoMatchError("the block of an attribute has more than one WINDOW", at)
     scan = [each.window.value for each in query.windows].index(name)
     inside = GroupParts.of(inner)
     triples = inside.plain_patterns
@@ -266,7 +268,7 @@ def _check_windows(query: LogicalQuery) -> None:
     """Raise if the order in which two observations expire is not known."""
     counted = [w for w in query.windows if isinstance(w.frame, tree.CountWindow)]
     if counted and len(query.windows) > 1:
-        reason = "a window counts, beside another one: which observation expires first is not known"
+        reason = "one of several windows counts elements, so the order of expiry is not known"
         raise NoMatchError(reason, counted[0])
 
 
@@ -276,26 +278,26 @@ def _grouped(
     """Return the ranking of the groups of a UNION."""
     select = select_of(query)
     if not select.keys:
-        raise NoMatchError("a UNION without GROUP BY does not put attributes together", query)
+        raise NoMatchError("a UNION without GROUP BY does not combine attributes", query)
     if select.having:
-        raise NoMatchError("HAVING leaves groups out", select.having[0])
+        raise NoMatchError("HAVING removes groups", select.having[0])
     keys = []
     for key in select.keys:
         if not isinstance(key.expression, tree.Var) or key.variable is not None:
-            raise NoMatchError("GROUP BY makes a key of an expression", key)
+            raise NoMatchError("a key of GROUP BY is an expression", key)
         keys.append(key.expression.name)
     expression, condition = order_expression(select), select.order[0]
     match list(dict.fromkeys(aggregates(expression))):
         case [tree.Aggregate("SUM" | "MAX" as name, tree.Var(value), is_distinct) as aggregate]:
             pass
         case _:
-            reason = "attributes are put together by one SUM or MAX of a variable"
+            reason = "attributes must be combined by one SUM or MAX of a variable"
             raise NoMatchError(reason, condition)
     if is_distinct and name == "SUM":
-        raise NoMatchError("DISTINCT leaves values out that are equal", aggregate)
+        raise NoMatchError("DISTINCT drops equal values", aggregate)
     for block in blocks:
         if missing := [each for each in (*keys, value) if each not in block.names]:
-            reason = f"a block of the UNION does not have ?{missing[0]}"
+            reason = f"a block of the UNION does not bind ?{missing[0]}"
             raise NoMatchError(reason, block.window)
     variable = free_variable(query.unit, "aggregate")
 
@@ -317,7 +319,7 @@ def _added(
     select = select_of(query)
     condition = select.order[0]
     if select.keys or any(True for item in select.computed for _ in aggregates(item)):
-        raise NoMatchError("groups of what OPTIONAL puts together have several values", query)
+        raise NoMatchError("a group over OPTIONAL blocks has several values", query)
     common = set.intersection(*(set(block.names) for block in blocks))
     if not common:
         raise NoMatchError("the blocks have no variable in common", query)
@@ -335,7 +337,7 @@ def _added(
         own = set(block.names) - common
         own_weights = [(name, weight) for name, weight in weights.items() if name in own]
         if len(own_weights) != 1:
-            raise NoMatchError("the score needs exactly one value of each block", condition)
+            raise NoMatchError("the score must use exactly one value of each block", condition)
         values.append(own_weights[0])
     if others := sorted(set(weights) - {name for name, _ in values}):
         raise NoMatchError(f"the score depends on the key ?{others[0]}", condition)
@@ -373,7 +375,7 @@ def _weights(
     score = scoring_of(expression, options.functions)
     weights = None if score is None else linear(score)
     if weights is None:
-        raise NoMatchError("the score is more than a sum with weights", condition)
+        raise NoMatchError("the score is not a weighted sum", condition)
     weights = {name: weight for name, weight in weights.items() if name}
     if wrong := [name for name, weight in weights.items() if not weight > 0]:
         raise NoMatchError(f"the score does not rise with ?{wrong[0]}", condition)

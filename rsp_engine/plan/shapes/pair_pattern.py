@@ -44,17 +44,17 @@ class PairPattern:
         """Return the pair pattern of a query; raise if it has none."""
         select = select_of(query)
         if len(query.windows) != 1:
-            raise NoMatchError("pairs are of exactly one window", query)
+            raise NoMatchError("pairs need exactly one window", query)
         parts, filters = select.group
         if select.values is not None or len(parts) != 1:
-            raise NoMatchError("only filters may stand beside the WINDOW of pairs", query)
+            raise NoMatchError("only filters are allowed next to the WINDOW of pairs", query)
         window = parts[0].node
         if not isinstance(window, Window) or not isinstance(window.name, tree.Iri):
-            raise NoMatchError("pairs are of exactly one WINDOW clause", parts[0].node)
+            raise NoMatchError("pairs need exactly one WINDOW clause", parts[0].node)
         inside = GroupParts.of(window.input)
         objects = _connected(inside.plain_patterns)
         if len(objects) != 2:
-            reason = "the window has not two patterns without a variable in common"
+            reason = "the window does not have two patterns that share no variable"
             raise NoMatchError(reason, window)
         one, other = objects
         names = _renamed(one, other)

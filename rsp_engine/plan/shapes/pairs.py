@@ -72,7 +72,7 @@ def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
     if query.services:
         raise NoMatchError("pairs are not joined with SERVICE", query.services[0])
     why = "two patterns over one window that share no variable, ranked by one score over both"
-    why += ": only pairs that can still reach an answer are kept"
+    why += ": it keeps only pairs that can still reach an answer"
     return Choice(pairs_config(query, options), why)
 
 
@@ -169,9 +169,9 @@ class _Conditions:
         for condition in _conjuncts(pattern):
             names = {variable.name for variable in tree.find(condition, tree.Var)}
             if not names <= {*pattern.first, *pattern.second} or not names:
-                raise NoMatchError("a filter is not about the objects of the pair", condition)
+                raise NoMatchError("a filter does not concern the objects of the pair", condition)
             if any(True for _ in tree.find(condition, tree.Exists)):
-                raise NoMatchError("EXISTS in a filter looks beyond the pair", condition)
+                raise NoMatchError("EXISTS in a filter reads more than the pair", condition)
             side = pattern.side(names)
             if side is not None:
                 sides[side].append(pattern.first_of(condition))
@@ -180,14 +180,14 @@ class _Conditions:
             elif isinstance(condition, tree.Comparison):
                 on_both.append(condition)
             else:
-                raise NoMatchError("a filter on both objects is more than comparisons", condition)
+                raise NoMatchError("a filter on both objects has more than comparisons", condition)
         if key is None:
             reason = (
                 "no filter orders the pair, so it appears twice: add FILTER (STR(?a) < STR(?b))"
             )
             raise NoMatchError(reason, pattern.window)
         if len(sides["a"]) != len(sides["b"]) or any(c not in sides["b"] for c in sides["a"]):
-            raise NoMatchError("a filter is on one of the two objects only", pattern.window)
+            raise NoMatchError("a filter concerns only one of the two objects", pattern.window)
         of_each: Any = tuple(sides["a"])
         return cls(of_each, *key, tuple(on_both))
 
@@ -246,14 +246,16 @@ def _order(condition: tree.Expression, pattern: PairPattern) -> tuple[str, bool]
 def _score(expression: tree.Expression, pattern: PairPattern, options: QueryOptions) -> Scoring:
     score = scoring_of(expression, options.functions, quotients=True)
     if score is None:
-        raise NoMatchError("the score is more than arithmetic and registered functions", expression)
+        raise NoMatchError(
+            "the score uses more than arithmetic and registered functions", expression
+        )
     names = set(variables(score))
     if not names <= {*pattern.first, *pattern.second} or pattern.side(names) is not None:
-        raise NoMatchError("the score is not over both objects", expression)
+        raise NoMatchError("the score does not depend on both objects", expression)
     doubles = (n for n in tree.find(expression, tree.Literal) if n.datatype == XSD + "double")
     if has_quotient(score) and any(True for _ in doubles):
         raise NoMatchError(
-            "what it means to divide by zero depends on the types of the values", expression
+            "the result of a division by zero depends on the types of the values", expression
         )
     return score
 

@@ -26,7 +26,7 @@ __all__ = ["PER_PANE", "per_pane_config"]
 
 
 def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
-    why = "one triple pattern over one window: each pane is asked once"
+    why = "one triple pattern over one window: each pane is evaluated once"
     return Choice(per_pane_config(query, options), why)
 
 
@@ -59,7 +59,9 @@ def per_pane_config(query: LogicalQuery, options: QueryOptions) -> PerPaneConfig
 def _check_modifiers(select: SelectPlan) -> None:
     """Raise if a solution modifier needs all solutions of a window."""
     if select.values is not None:
-        raise NoMatchError("VALUES after the query joins what is not in the stream", select.values)
+        raise NoMatchError(
+            "VALUES after the query joins data that is not in the stream", select.values
+        )
     if select.grouping is not None:
         raise NoMatchError("a group may have solutions of several panes", select.grouping)
     if select.having:
@@ -86,10 +88,10 @@ def _check_expressions(query: LogicalQuery) -> None:
     """Raise if an expression depends on more than the variables of one solution."""
     for call in find_expressions(query.plan, tree.BuiltInCall):
         if call.name in VOLATILE_FUNCTIONS:
-            reason = f"{call.name}() may give another value in each window"
+            reason = f"{call.name}() may return a different value in each window"
             raise NoMatchError(reason, call)
     for exists in find_expressions(query.plan, tree.Exists):
-        raise NoMatchError("EXISTS looks at the whole window", exists)
+        raise NoMatchError("EXISTS reads the whole window", exists)
     for kind in (tree.NamedCall, tree.FunctionCall):
         for called in find_expressions(query.plan, kind):
             raise NoMatchError("a registered function may give another value each time", called)

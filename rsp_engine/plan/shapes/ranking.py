@@ -88,11 +88,13 @@ def stream_side(
     if len(windows) != 1:
         raise NoMatchError("a top-k operator needs exactly one window", query)
     if select.values is not None:
-        raise NoMatchError("VALUES after the query joins what is not in the stream", select.values)
+        raise NoMatchError(
+            "VALUES after the query joins data that is not in the stream", select.values
+        )
     group = select.group
     for kind, node in group.parts:
         if kind != "WINDOW" and not (has_services and isinstance(node, Service)):
-            raise NoMatchError(f"a {kind} beside WINDOW may give several solutions or none", node)
+            raise NoMatchError(f"a {kind} next to WINDOW may give several solutions or none", node)
     if len(group.windows) != 1 or not isinstance(name := group.windows[0].name, tree.Iri):
         raise NoMatchError("a top-k operator needs exactly one WINDOW clause", query)
     [window] = group.windows
@@ -107,7 +109,7 @@ def stream_side(
         reason = "solutions may span panes: the window may cut through an element"
         raise NoMatchError(reason, windows[0])
     if len(triples) > 1 and objects_of(triples) is not None:
-        reason = "a solution is a pair of objects, which may come in two elements"
+        reason = "a solution is a pair of objects, which may arrive in two elements"
         raise NoMatchError(reason, window)
     side = StreamSide(name, triples, (*group.filters, *inside.filters))
     if not side.names:
@@ -126,29 +128,29 @@ def check_ranking(query: LogicalQuery) -> None:
     if not select.is_ranking:
         raise NoMatchError("only ORDER BY with LIMIT ranks", query)
     if len(select.order) > 1:
-        reason = "ORDER BY has more than one condition, and a score is one number"
+        reason = "ORDER BY has more than one condition, but a score is one number"
         raise NoMatchError(reason, select.order[1])
     if select.limit == 0:
         raise NoMatchError("LIMIT 0 ranks nothing", query)
     if select.modifier is not None:
-        reason = f"{select.modifier} may make one row of several objects"
+        reason = f"{select.modifier} may merge several objects into one row"
         raise NoMatchError(reason, select.project)
     calls = {call.name: call for call in find_expressions(query.plan, tree.BuiltInCall)}
     if called := sorted(calls.keys() & VOLATILE_FUNCTIONS):
-        reason = f"{called[0]}() may give another value in each window"
+        reason = f"{called[0]}() may return a different value in each window"
         raise NoMatchError(reason, calls[called[0]])
     if select.having and select.grouping is None:
         raise NoMatchError("HAVING without groups leaves solutions out", select.having[0])
     for window in find_nodes(select.where, Window):
         for exists in find_expressions(window, tree.Exists):
             if _reads_here(exists):
-                raise NoMatchError("EXISTS looks at the whole window", exists)
+                raise NoMatchError("EXISTS reads the whole window", exists)
     for exists in find_expressions(select.where, tree.Exists):
         if any(tree.find(exists, tree.WindowPattern)):
-            raise NoMatchError("EXISTS looks at the whole window", exists)
+            raise NoMatchError("EXISTS reads the whole window", exists)
     outside = (*select.computed, *select.keys, *select.having, *select.order)
     for exists in (e for part in outside for e in tree.find(part, tree.Exists)):
-        raise NoMatchError("EXISTS outside FILTER is asked of whole graphs", exists)
+        raise NoMatchError("EXISTS outside FILTER is evaluated over whole graphs", exists)
 
 
 def _reads_here(node: tree.Node) -> bool:

@@ -49,7 +49,7 @@ def refused_oracle(query: LogicalQuery, options: QueryOptions) -> Iterator[Diagn
         return
     message = "--oracle needs a ranked query with one SERVICE"
     if not query.is_ranking or not query.services:
-        yield Diagnostic("semantic", message, query.span, "leave --oracle out")
+        yield Diagnostic("semantic", message, query.span, "remove --oracle")
     elif (why_not := ranking_refusal(query, options)) is not None:
         yield Diagnostic("semantic", f"{message}: {why_not.reason}", query.span)
 
