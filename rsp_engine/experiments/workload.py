@@ -146,7 +146,6 @@ def make_workload(  # noqa: PLR0913, PLR0917 - the parts of a workload
 ) -> Workload:
     """Return a workload, with the mentions matched as the query matches them."""
     matching = _ranking(_plan(bounds, frame, 1)).matching
-    assert matching is not None, "the planner sets matching"  # noqa: S101
     matcher, verb = Matcher(matching, Store()), NamedNode(MENTIONS_PREDICATE)
     contents = []
     for pane, places in in_panes(frame, mentions.times):
