@@ -42,7 +42,7 @@ def engine_of(context: typer.Context, flags: RunFlags, **more: Any) -> Engine:  
     if idle and not (flags.bindings.service or flags.bindings.changes):
         flag = f"--{idle[0].replace('_', '-')}"
         hint = "bind one: --service IRI=URL"
-        raise BindingError(f"{flag} is about remote data, and no service is bound", hint)
+        raise BindingError(f"{flag} needs a service, but none is bound", hint)
     groups = (flags.windows, flags.ranking, flags.services, flags.run)
     return Engine(**{name: value for each in groups for name, value in vars(each).items()}, **more)
 
