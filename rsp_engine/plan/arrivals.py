@@ -204,7 +204,7 @@ def _join_key(query: LogicalQuery) -> tuple[str, ...]:
     side = _stream(query)
     if side is None or len(query.services) != 1 or query.is_ranking_of_groups:
         return ()
-    match select_of(query).group.of_kind("SERVICE"):
+    match select_of(query).group.services:
         case (Service(tree.Iri(), remote),):
             sure = certain_variables(remote)
             keys = tuple(name for name in side.names if name in sure)

@@ -11,34 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rsp_engine.grammar import tree
-from rsp_engine.plan.logical.algebra import (
-    Bgp,
-    Distinct,
-    Extend,
-    Filter,
-    Graph,
-    Group,
-    Join,
-    LeftJoin,
-    Logical,
-    Minus,
-    OrderBy,
-    Project,
-    Reduced,
-    Service,
-    Slice,
-    Stream,
-    Union,
-    Values,
-    Window,
-    find_expressions,
-    find_nodes,
-)
+from rsp_engine.plan.logical import algebra as logical
+from rsp_engine.plan.logical.algebra import find_expressions, find_nodes
 from rsp_engine.plan.logical.translate import translate
 
 if TYPE_CHECKING:
     from rsp_engine.errors import Span
     from rsp_engine.grammar.triples import PlainTerms
+    from rsp_engine.plan.logical.algebra import Logical
 
 __all__ = ["GroupParts", "LogicalQuery", "Part", "SelectPlan", "logical_query"]
 
@@ -65,83 +45,89 @@ class GroupParts(NamedTuple):
     def of(cls, node: Logical) -> GroupParts:
         """Take the translation of a group apart."""
         filters: tuple[tree.Expression, ...] = ()
-        if isinstance(node, Filter):
+        if isinstance(node, logical.Filter):
             filters, node = node.conditions, node.input
         parts: list[Part] = []
         left: Logical
-        while node != Bgp():
+        while node != logical.Bgp():
             match node:
-                case Join(left, right):
+                case logical.Join(left, right):
                     parts.append(Part(_kind(right), right))
-                case LeftJoin(left):
-                    parts.append(Part("OPTIONAL", replace(node, left=Bgp())))
-                case Minus(left):
-                    parts.append(Part("MINUS", replace(node, left=Bgp())))
-                case Extend(left):
-                    parts.append(Part("BIND", replace(node, input=Bgp())))
+                case logical.LeftJoin(left):
+                    parts.append(Part("OPTIONAL", replace(node, left=logical.Bgp())))
+                case logical.Minus(left):
+                    parts.append(Part("MINUS", replace(node, left=logical.Bgp())))
+                case logical.Extend(left):
+                    parts.append(Part("BIND", replace(node, input=logical.Bgp())))
                 case _:
                     raise ValueError(f"{type(node).__name__} is not the translation of a group")
             node = left
         return cls(tuple(reversed(parts)), filters)
 
-    def of_kind(self, *kinds: PartKind) -> tuple[Logical, ...]:
-        """Return the nodes of the parts of some kinds."""
-        return tuple(part.node for part in self.parts if part.kind in kinds)
+    @property
+    def windows(self) -> tuple[logical.Window, ...]:
+        """The WINDOW clauses among the parts."""
+        return tuple(node for _, node in self.parts if isinstance(node, logical.Window))
+
+    @property
+    def services(self) -> tuple[logical.Service, ...]:
+        """The SERVICE clauses among the parts."""
+        return tuple(node for _, node in self.parts if isinstance(node, logical.Service))
 
     @property
     def plain_patterns(self) -> tuple[PlainTerms, ...]:
         """The triple patterns of the group; empty if it has other parts, blank nodes or paths."""
-        patterns = [node for kind, node in self.parts if kind == "pattern over static data"]
-        triples = tuple(t for node in patterns if isinstance(node, Bgp) for t in node.triples)
+        patterns = [node for _, node in self.parts if isinstance(node, logical.Bgp)]
+        triples = tuple(triple for node in patterns for triple in node.triples)
         terms = (term for triple in triples for term in triple)
         is_plain = all(isinstance(term, tree.Var | tree.Iri | tree.Literal) for term in terms)
-        return triples if is_plain and len(patterns) == len(self.parts) else ()
+        is_all = all(kind == "pattern over static data" for kind, _ in self.parts)
+        return triples if is_plain and is_all else ()
+
+
+_KINDS: dict[type[logical.LogicalNode], PartKind] = {
+    logical.Window: "WINDOW",
+    logical.Service: "SERVICE",
+    logical.Graph: "GRAPH",
+    logical.Union: "UNION",
+    logical.Values: "VALUES",
+    **dict.fromkeys((logical.Project, logical.Distinct, logical.Reduced, logical.Slice), "SELECT"),
+}
 
 
 def _kind(node: Logical) -> PartKind:
-    match node:
-        case Bgp((_, *_)):
-            return "pattern over static data"
-        case Window():
-            return "WINDOW"
-        case Service():
-            return "SERVICE"
-        case Graph():
-            return "GRAPH"
-        case Union():
-            return "UNION"
-        case Values():
-            return "VALUES"
-        case Project() | Distinct() | Reduced() | Slice():
-            return "SELECT"
-        case _:
-            return "group"
+    """Return the kind of what a group joins; a node of another class is a group in braces."""
+    if isinstance(node, logical.Bgp) and node.triples:
+        return "pattern over static data"
+    return _KINDS.get(type(node), "group")
 
 
 @dataclass(frozen=True, slots=True)
 class SelectPlan:
     """The levels of a SELECT: the pattern of WHERE, and the solution modifiers.
 
-    `computed` are the expressions of SELECT, `projected` the names of all columns. `grouping` is
-    None if solutions are not grouped.
+    `grouping` is None if solutions are not grouped; `project` has the columns.
     """
 
     where: Logical
-    grouping: Group | None
+    grouping: logical.Group | None
     having: tuple[tree.Expression, ...]
-    values: Values | None
-    computed: tuple[tree.SelectAs, ...]
+    values: logical.Values | None
     order: tuple[tree.OrderCondition, ...]
-    projected: tuple[str, ...]
+    project: logical.Project
     modifier: Literal["DISTINCT", "REDUCED"] | None
     offset: int
     limit: int | None
-    project: Project
 
     @property
     def keys(self) -> tuple[tree.GroupKey, ...]:
         """The keys of GROUP BY."""
         return () if self.grouping is None else self.grouping.keys
+
+    @property
+    def computed(self) -> tuple[tree.SelectAs, ...]:
+        """The columns that SELECT computes."""
+        return self.project.computed
 
     @property
     def group(self) -> GroupParts:
@@ -157,42 +143,30 @@ class SelectPlan:
 def select_plan(node: Logical) -> SelectPlan | None:
     """Return the levels of a SELECT; None if the node is not one."""
     offset, limit = 0, None
-    if isinstance(node, Slice):
+    if isinstance(node, logical.Slice):
         offset, limit, node = node.offset, node.limit, node.input
     modifier: Literal["DISTINCT", "REDUCED"] | None = None
-    if isinstance(node, Distinct | Reduced):
-        modifier = "DISTINCT" if isinstance(node, Distinct) else "REDUCED"
+    if isinstance(node, logical.Distinct | logical.Reduced):
+        modifier = "DISTINCT" if isinstance(node, logical.Distinct) else "REDUCED"
         node = node.input
-    if not isinstance(node, Project):
+    if not isinstance(node, logical.Project):
         return None
     project, node = node, node.input
     order: tuple[tree.OrderCondition, ...] = ()
-    if isinstance(node, OrderBy):
+    if isinstance(node, logical.OrderBy):
         order, node = node.conditions, node.input
     for _ in project.computed:
-        assert isinstance(node, Extend), "each computed column is an Extend"  # noqa: S101
+        assert isinstance(node, logical.Extend), "each computed column is an Extend"  # noqa: S101
         node = node.input
-    values: Values | None = None
-    if isinstance(node, Join) and isinstance(node.right, Values) and node.right.trailing:
-        values, node = node.right, node.left
+    values: logical.Values | None = None
+    if isinstance(node, logical.Join) and isinstance(last := node.right, logical.Values):
+        values, node = (last, node.left) if last.trailing else (None, node)
     having: tuple[tree.Expression, ...] = ()
-    if isinstance(node, Filter) and node.is_having:
+    if isinstance(node, logical.Filter) and node.is_having:
         having, node = node.conditions, node.input
-    grouping = node if isinstance(node, Group) else None
+    grouping = node if isinstance(node, logical.Group) else None
     where = node if grouping is None else grouping.input
-    return SelectPlan(
-        where,
-        grouping,
-        having,
-        values,
-        project.computed,
-        order,
-        project.variables,
-        modifier,
-        offset,
-        limit,
-        project,
-    )
+    return SelectPlan(where, grouping, having, values, order, project, modifier, offset, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,14 +202,14 @@ class LogicalQuery:
         return self.is_ranking and self.select is not None and self.select.grouping is not None
 
     @property
-    def services(self) -> tuple[Service | tree.ServicePattern, ...]:
+    def services(self) -> tuple[logical.Service | tree.ServicePattern, ...]:
         """The SERVICE clauses, those in other clauses and in EXISTS included."""
         in_exists = find_expressions(self.plan, tree.ServicePattern)
-        return *find_nodes(self.plan, Service), *in_exists
+        return *find_nodes(self.plan, logical.Service), *in_exists
 
 
 def logical_query(unit: tree.QueryUnit) -> LogicalQuery:
     """Translate a query for the planner."""
     plan = translate(unit)
-    assert isinstance(plan, Stream), "a query has an output stream"  # noqa: S101
+    assert isinstance(plan, logical.Stream), "a query has an output stream"  # noqa: S101
     return LogicalQuery(unit, plan, select_plan(plan.input))

@@ -16,8 +16,6 @@ from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
 from rsp_engine.grammar import tree
 from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.scoring.scoring_function import Scoring, variables
-from rsp_engine.plan.logical.algebra import Service, Window
-from rsp_engine.plan.logical.query import GroupParts
 from rsp_engine.plan.monotone import prove
 from rsp_engine.plan.scoring import scoring_of
 from rsp_engine.plan.services import chosen_policy, service_plan
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.operators.scoring.monotonicity import Proof
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
+    from rsp_engine.plan.logical.algebra import Service
     from rsp_engine.plan.logical.query import LogicalQuery, SelectPlan
     from rsp_engine.plan.options import QueryOptions
     from rsp_engine.plan.shapes.ranking import StreamSide
@@ -127,7 +126,7 @@ class ScoredSides:
 def sides_of(query: LogicalQuery, options: QueryOptions) -> Sides:
     """Return both sides of a ranked query; raise if it does not join a window with a SERVICE."""
     select = select_of(query)
-    services = [node for node in select.group.of_kind("SERVICE") if isinstance(node, Service)]
+    services = select.group.services
     if len(services) != 1 or len(query.services) != 1:
         reason = "a top-k operator needs exactly one SERVICE clause, beside the window"
         raise NoMatchError(reason, query)
@@ -154,9 +153,7 @@ def _check_join(sides: Sides) -> None:
     if unsure := sorted(shared - set(keys)):
         reason = f"?{unsure[0]} is not in every remote solution, so it is no join key"
         raise NoMatchError(reason, sides.service)
-    group = sides.select.group
-    [window] = (node for node in group.of_kind("WINDOW") if isinstance(node, Window))
-    for condition in (*group.filters, *GroupParts.of(window.input).filters):
+    for condition in sides.stream.filters:
         if named_variables(condition) & set(sides.remote):
             raise NoMatchError("a FILTER looks at remote values, which change", condition)
 

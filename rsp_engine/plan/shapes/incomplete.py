@@ -135,7 +135,8 @@ def has_optional_windows(query: LogicalQuery) -> bool:
         return False
     return any(
         any(find_nodes(node, Window)) or any(find_expressions(node, tree.WindowPattern))
-        for node in query.select.group.of_kind("UNION", "OPTIONAL")
+        for kind, node in query.select.group.parts
+        if kind in {"UNION", "OPTIONAL"}
     )
 
 
@@ -159,7 +160,7 @@ def incomplete_config(query: LogicalQuery, options: QueryOptions) -> IncompleteC
     if not select.order[0].descending:
         reason = "smaller is better, and what is missing counts as zero"
         raise NoMatchError(reason, select.order[0])
-    is_union = bool(select.group.of_kind("UNION"))
+    is_union = any(kind == "UNION" for kind, _ in select.group.parts)
     ranking = (_grouped if is_union else _added)(query, blocks, options)
     base = sparql_path(unit, options.functions)
     k, _ = cutoff(select)
@@ -242,7 +243,7 @@ def _block(
         raise NoMatchError("a window has more than plain triple patterns and filters", window)
     if len(triples) > 1:
         _check_match(query.windows[scan], window, match)
-    side = StreamSide(tree.Iri(name), triples, bool(inside.filters))
+    side = StreamSide(tree.Iri(name), triples, inside.filters)
     return _AttributeBlock(window, scan, side, is_required)
 
 
@@ -350,33 +351,22 @@ def _without_coalesce(expression: tree.Expression, optional: set[str]) -> tree.E
 
     Raise if an optional variable occurs without COALESCE.
     """
-    coalesced = set()
 
-    def change(node: tree.Node) -> tree.Node:
+    def variable_of(node: tree.Node) -> tree.Var | None:
         match node:
-            case tree.BuiltInCall("COALESCE", (tree.Var(name), tree.Literal() as other)) if (
-                number(as_term(other)) == 0
-            ):
-                coalesced.add(name)
-                return tree.Var(f"{name} or 0")
+            case tree.BuiltInCall("COALESCE", (tree.Var() as variable, tree.Literal() as other)):
+                return variable if number(as_term(other)) == 0 else None
             case _:
-                return node
+                return None
 
-    changed: Any = tree.rewrite_tree(expression, change)
-    for variable in tree.find(changed, tree.Var):
+    others = tree.rewrite_outermost(expression, lambda node: variable_of(node) and tree.ONE)
+    for variable in tree.find(others, tree.Var):
         if variable.name in optional:
             name = f"?{variable.name}"
             reason = f"the score needs {name}, which may be missing: say COALESCE({name}, 0)"
             raise NoMatchError(reason, variable)
-    back = {f"{name} or 0": name for name in coalesced}
-
-    def restored(node: tree.Node) -> tree.Node:
-        return (
-            tree.Var(back[node.name]) if isinstance(node, tree.Var) and node.name in back else node
-        )
-
-    score: tree.Expression = tree.rewrite_tree(changed, restored)  # type: ignore[assignment]
-    return score
+    score: Any = tree.rewrite_outermost(expression, variable_of)
+    return score  # type: ignore[no-any-return]
 
 
 def _weights(
@@ -450,7 +440,7 @@ def _attribute(
         names,
         side.patterns,
         select_config(query, items, where, functions),
-        side.is_filtered,
+        bool(side.filters),
         Variable(name),
         None if len(side.triples) == 1 else batch_config(query, items, where, functions),
     )

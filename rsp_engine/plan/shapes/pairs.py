@@ -289,7 +289,7 @@ def _matching(
     names = {name: f"x{place}" for place, name in enumerate(pattern.first)}
     triples: Any = tuple(tuple(with_names(term, names) for term in t) for t in pattern.triples)
     kept: Any = tuple(with_names(condition, names) for condition in filters)
-    side = StreamSide(tree.Iri(_WINDOW), triples, bool(filters))
+    side = StreamSide(tree.Iri(_WINDOW), triples, filters)
     blocks = tuple(
         tree.TriplesBlock((tree.SubjectTriples(s, (tree.Property(p, (o,)),)),))
         for s, p, o in triples
@@ -305,7 +305,7 @@ def _matching(
         side.names,
         side.patterns,
         select_config(plain, items, where, functions),
-        side.is_filtered,
+        bool(filters),
         Number(1.0),
         None if len(triples) == 1 else batch_config(plain, items, where, functions),
     )

@@ -44,7 +44,7 @@ def per_pane_config(query: LogicalQuery, options: QueryOptions) -> PerPaneConfig
     _check_expressions(query)
     computed = {item.variable.name for item in select.computed}
     for term in triples[0]:
-        if isinstance(term, tree.Var) and term.name not in set(select.projected) - computed:
+        if isinstance(term, tree.Var) and term.name not in set(select.project.variables) - computed:
             reason = f"several panes may give the same row: SELECT leaves out ?{term.name}"
             raise NoMatchError(reason, select.project)
     if len(query.windows) != 1:

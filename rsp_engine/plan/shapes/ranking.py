@@ -38,11 +38,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class StreamSide:
-    """The window of a ranked query: its triple patterns, and whether there are filters."""
+    """The window of a ranked query: its triple patterns, and the filters on them."""
 
     window: tree.Iri
     triples: tuple[PlainTerms, ...]
-    is_filtered: bool
+    filters: tuple[tree.Expression, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,13 +90,12 @@ def stream_side(
     if select.values is not None:
         raise NoMatchError("VALUES after the query joins what is not in the stream", select.values)
     group = select.group
-    found = [node for node in group.of_kind("WINDOW") if isinstance(node, Window)]
     for kind, node in group.parts:
         if kind != "WINDOW" and not (has_services and isinstance(node, Service)):
             raise NoMatchError(f"a {kind} beside WINDOW may give several solutions or none", node)
-    if len(found) != 1 or not isinstance(found[0].name, tree.Iri):
+    if len(group.windows) != 1 or not isinstance(name := group.windows[0].name, tree.Iri):
         raise NoMatchError("a top-k operator needs exactly one WINDOW clause", query)
-    [window] = found
+    [window] = group.windows
     inside = GroupParts.of(window.input)
     triples = inside.plain_patterns
     if not triples:
@@ -110,7 +109,7 @@ def stream_side(
     if len(triples) > 1 and objects_of(triples) is not None:
         reason = "a solution is a pair of objects, which may come in two elements"
         raise NoMatchError(reason, window)
-    side = StreamSide(found[0].name, triples, bool(group.filters or inside.filters))
+    side = StreamSide(name, triples, (*group.filters, *inside.filters))
     if not side.names:
         raise NoMatchError("the triple pattern has no variable", window)
     return side

@@ -48,7 +48,7 @@ def matching_of(
         side.names,
         side.patterns,
         select_config(query, items, select.where, functions),
-        side.is_filtered,
+        bool(side.filters),
         scored,
         None if len(side.triples) == 1 else batch_config(query, items, select.where, functions),
     )
