@@ -21,16 +21,16 @@ from rsp_engine.plan.logical.rules import apply_rules
 from rsp_engine.plan.logical.translate import translate
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.services import chosen_policy
-from rsp_engine.plan.shapes.acquatop import ACQUATOP
-from rsp_engine.plan.shapes.group_topk import GROUP_TOPK
-from rsp_engine.plan.shapes.incomplete import INCOMPLETE
-from rsp_engine.plan.shapes.pairs import PAIRS
-from rsp_engine.plan.shapes.per_pane import PER_PANE
+from rsp_engine.plan.shapes.acquatop import ACQUATOP_SHAPE
+from rsp_engine.plan.shapes.group_topk import GROUP_TOPK_SHAPE
+from rsp_engine.plan.shapes.incomplete import INCOMPLETE_SHAPE
+from rsp_engine.plan.shapes.pairs import PAIRS_SHAPE
+from rsp_engine.plan.shapes.per_pane import PER_PANE_SHAPE
 from rsp_engine.plan.shapes.ranking_refusal import refused_operator, refused_oracle
-from rsp_engine.plan.shapes.service import SERVICE
+from rsp_engine.plan.shapes.service import SERVICE_SHAPE
 from rsp_engine.plan.shapes.shape import Choice
-from rsp_engine.plan.shapes.sparql import SPARQL
-from rsp_engine.plan.shapes.topk import TOPK
+from rsp_engine.plan.shapes.sparql import SPARQL_SHAPE
+from rsp_engine.plan.shapes.topk import TOPK_SHAPE
 from rsp_engine.plan.sparql.absolute_iris import with_absolute_iris
 from rsp_engine.plan.sparql.element_blocks import refused_blocks
 from rsp_engine.plan.sparql.service_rewrite import DEFAULT_WINDOW_POLICY
@@ -45,22 +45,22 @@ if TYPE_CHECKING:
     from rsp_engine.plan.shapes.shape import Shape
     from rsp_engine.plan.sparql.element_blocks import ElementBlocks
 
-__all__ = ["SHAPES", "QueryPlan", "Refusal", "plan"]
+__all__ = ["SHAPES", "QueryPlan", "ShapeRefusal", "plan"]
 
 SHAPES: tuple[Shape, ...] = (
-    GROUP_TOPK,
-    ACQUATOP,
-    INCOMPLETE,
-    PAIRS,
-    TOPK,
-    PER_PANE,
-    SERVICE,
-    SPARQL,
+    GROUP_TOPK_SHAPE,
+    ACQUATOP_SHAPE,
+    INCOMPLETE_SHAPE,
+    PAIRS_SHAPE,
+    TOPK_SHAPE,
+    PER_PANE_SHAPE,
+    SERVICE_SHAPE,
+    SPARQL_SHAPE,
 )
 """The shapes of queries, in the order in which the planner tries them."""
 
 
-class Refusal(NamedTuple):
+class ShapeRefusal(NamedTuple):
     """The name of a shape that a query does not have, the reason, and its place in the text."""
 
     shape: str
@@ -79,7 +79,7 @@ class QueryPlan:
     logical: Logical
     physical: PhysicalPlan
     warnings: tuple[Diagnostic, ...]
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[ShapeRefusal, ...]
 
 
 def plan(
@@ -127,14 +127,14 @@ def plan(
 
 def _choice(
     query: LogicalQuery, text: str, options: QueryOptions
-) -> tuple[Choice, tuple[Refusal, ...]]:
+) -> tuple[Choice, tuple[ShapeRefusal, ...]]:
     """Return the choice of the first shape that a query has, and the refusals of those before."""
-    refusals: list[Refusal] = []
+    refusals: list[ShapeRefusal] = []
     for shape in SHAPES:
         found = shape.recognise(query, options)
         if isinstance(found, Choice):
             return found, tuple(refusals)
-        refusals.append(Refusal(shape.name, found.reason, position(text, found.span.start)))
+        refusals.append(ShapeRefusal(shape.name, found.reason, position(text, found.span.start)))
     raise AssertionError("one of the last two shapes accepts any query")
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rsp_engine.plan.sparql.object_texts import Functions
 
 __all__ = [
-    "ACQUATOP",
+    "ACQUATOP_SHAPE",
     "DEFAULT_LIST_POLICY",
     "ScoredSides",
     "Sides",
@@ -249,4 +249,4 @@ def joined_config(
     )
 
 
-ACQUATOP = Shape("acquatop", _choose)
+ACQUATOP_SHAPE = Shape("acquatop", _choose)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rsp_engine.plan.shapes.acquatop import Sides
     from rsp_engine.plan.shapes.ranking import StreamSide
 
-__all__ = ["GROUP_TOPK", "group_topk_plan"]
+__all__ = ["GROUP_TOPK_SHAPE", "group_topk_plan"]
 
 _FUNCTIONS: dict[str, Function] = {
     "COUNT": "count",
@@ -275,4 +275,4 @@ def _score(grouped: _Grouped, remote: tuple[str, ...], options: QueryOptions) ->
     return ScoredSides(scoring, grouped.variable, *others or (None,))
 
 
-GROUP_TOPK = Shape("group_topk", _choose)
+GROUP_TOPK_SHAPE = Shape("group_topk", _choose)

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALGORITHMS",
-    "INCOMPLETE",
+    "INCOMPLETE_SHAPE",
     "has_optional_windows",
     "incomplete_config",
     "linear",
@@ -455,4 +455,4 @@ def _attribute(
     )
 
 
-INCOMPLETE = Shape("incomplete", _choose)
+INCOMPLETE_SHAPE = Shape("incomplete", _choose)

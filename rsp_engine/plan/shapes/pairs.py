@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.options import QueryOptions
 
-__all__ = ["PAIRS", "is_of_pairs", "pairs_config"]
+__all__ = ["PAIRS_SHAPE", "is_of_pairs", "pairs_config"]
 
 _WINDOW = "urn:rsp-engine:window"  # one name, so that equivalent queries have equal shapes
 
@@ -308,4 +308,4 @@ def _matching(
     )
 
 
-PAIRS = Shape("pairs", _choose)
+PAIRS_SHAPE = Shape("pairs", _choose)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rsp_engine.plan.logical.query import LogicalQuery, SelectPlan
     from rsp_engine.plan.options import QueryOptions
 
-__all__ = ["PER_PANE", "per_pane_config"]
+__all__ = ["PER_PANE_SHAPE", "per_pane_config"]
 
 
 def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
@@ -107,4 +107,4 @@ def _over_default_graph(unit: tree.QueryUnit, window: Window) -> tree.QueryUnit:
     return replace(unit, form=replace(form, where=where))
 
 
-PER_PANE = Shape("per_pane", _choose)
+PER_PANE_SHAPE = Shape("per_pane", _choose)

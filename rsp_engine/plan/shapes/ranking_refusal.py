@@ -10,7 +10,7 @@ from rsp_engine.plan.shapes.group_topk import group_topk_plan
 from rsp_engine.plan.shapes.incomplete import ALGORITHMS, has_optional_windows, incomplete_config
 from rsp_engine.plan.shapes.pairs import is_of_pairs, pairs_config
 from rsp_engine.plan.shapes.shape import NoMatchError
-from rsp_engine.plan.shapes.topk import RANKERS, topk_config
+from rsp_engine.plan.shapes.topk import TOPK_OPERATORS, topk_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,10 +33,10 @@ def refused_operator(query: LogicalQuery, options: QueryOptions) -> Iterator[Dia
     """Yield why the operator that the user chose cannot run the query."""
     configure: Configure | None = None
     if options.ranking.operator in ALGORITHMS and (
-        has_optional_windows(query) or options.ranking.operator not in RANKERS
+        has_optional_windows(query) or options.ranking.operator not in TOPK_OPERATORS
     ):
         configure = incomplete_config
-    elif options.ranking.operator in RANKERS:
+    elif options.ranking.operator in TOPK_OPERATORS:
         configure = topk_config
     if configure is not None and (why_not := _refusal(configure, query, options)) is not None:
         message = f"the operator {options.ranking.operator} cannot run this query: {why_not.reason}"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.options import QueryOptions
 
-__all__ = ["SERVICE"]
+__all__ = ["SERVICE_SHAPE"]
 
 
 def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
@@ -27,4 +27,4 @@ def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
     return Choice(config, why, services, rewritten.blocks)
 
 
-SERVICE = Shape("service", _choose)
+SERVICE_SHAPE = Shape("service", _choose)

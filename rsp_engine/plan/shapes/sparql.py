@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rsp_engine.plan.options import QueryOptions
     from rsp_engine.plan.sparql.element_blocks import ByElement
 
-__all__ = ["SPARQL", "general_path"]
+__all__ = ["SPARQL_SHAPE", "general_path"]
 
 
 def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
@@ -51,4 +51,4 @@ def _why_not_ranked(query: LogicalQuery, options: QueryOptions) -> str:
     return "" if why_not is None else why_not.reason
 
 
-SPARQL = Shape("sparql", _choose)
+SPARQL_SHAPE = Shape("sparql", _choose)

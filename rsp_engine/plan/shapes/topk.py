@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.options import QueryOptions
 
-__all__ = ["RANKERS", "TOPK", "topk_config"]
+__all__ = ["TOPK_OPERATORS", "TOPK_SHAPE", "topk_config"]
 
-RANKERS: dict[OperatorName, RankerName] = {
+TOPK_OPERATORS: dict[OperatorName, RankerName] = {
     "mintopk": "MinTopk",
     "sap": "SAP",
     "sap-dynamic": "SAP (dynamic)",
@@ -59,11 +59,11 @@ _WHY: dict[RankerName, str] = {
 
 
 def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
-    check_choice(query, options, *RANKERS)
+    check_choice(query, options, *TOPK_OPERATORS)
     config = topk_config(query, options)
     patterns = pattern_words(config.matching)
     why = f"{patterns} over one window, ranked by one score: {_WHY[config.ranker]}"
-    if options.ranking.operator not in RANKERS:
+    if options.ranking.operator not in TOPK_OPERATORS:
         why += f"; {chosen_ranker(config.slides, config.k).why}"
     return Choice(config, why)
 
@@ -90,9 +90,9 @@ def topk_config(query: LogicalQuery, options: QueryOptions) -> TopkConfig:
         descending=select.order[0].descending,
         k=k,
         offset=offset,
-        ranker=RANKERS.get(options.ranking.operator) or chosen_ranker(slides, k).ranker,
+        ranker=TOPK_OPERATORS.get(options.ranking.operator) or chosen_ranker(slides, k).ranker,
         slides=slides,
     )
 
 
-TOPK = Shape("topk", _choose)
+TOPK_SHAPE = Shape("topk", _choose)
