@@ -106,7 +106,7 @@ def on_generated(ch: int, number: int) -> np.ndarray:
 
 
 def test_on_generated_data_it_is_as_relevant_as_the_best_and_the_best_in_all():
-    """Cell by cell of every dataset. All of them take 15 minutes."""
+    """Cell by cell of every dataset. All of them take an hour."""
     is_relevant, is_best = [], []
     for ch, number in product(CHS, NUMBERS):
         found = on_generated(ch, number)
