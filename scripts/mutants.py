@@ -4,12 +4,15 @@
     python scripts/mutants.py --count 20 --seed 7 rsp_engine/policies/voi
     python scripts/mutants.py --count 0 rsp_engine/policies   all of them
 
-A mutant is a copy of the project with one expression or statement changed: a comparison, an
-arithmetic operator, a constant, a condition, a returned value, a statement left out. The tests
-listed in `TESTS` run until the first one fails: first as `make test-fast` runs them, which kills
-most, then with as many examples as usual. A mutant that passes them all survives: either no test
-checks what it changes, or it computes the same answers in another way. Survivors are printed with
-their place and their difference, and exit code 1 says that there are some.
+A mutant is the package with one expression or statement changed: a comparison, an arithmetic
+operator, a constant, a condition, a returned value, a statement left out. The tests listed in
+`TESTS` run until the first one fails: first as `make test-fast` runs them, which kills most, then
+with as many examples as usual. A mutant that passes them all survives: either no test checks what
+it changes, or it computes the same answers in another way. Survivors are printed with their place
+and their difference, and exit code 1 says that there are some.
+
+No file is changed. The tests are imported and collected once; then each mutant has a process of its
+own, forked from that one, in which the changed module is grafted into the loaded one.
 
 The same seed gives the same mutants, as long as the code is the same. What is left out on purpose:
 texts, annotations, decorators, `strict=` of zip, and the functions `check` and `_check`, which
@@ -25,20 +28,21 @@ import importlib
 import multiprocessing
 import os
 import resource
-import shutil
 import sys
-import time
+from collections import defaultdict
 from copy import deepcopy
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import Phase, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from multiprocessing.connection import Connection
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ["rsp_engine/policies", "rsp_engine/operators/topk"]
@@ -57,7 +61,10 @@ TESTS = {
         "tests/operators/test_ranked.py",
         "tests/operators/test_whole_window.py",
     ],
-    "rsp_engine/operators/topk/keyed_topk.py": ["tests/operators/test_ranked.py"],
+    "rsp_engine/operators/topk/keyed_topk.py": [
+        "tests/operators/test_keyed_topk.py",
+        "tests/operators/test_ranked.py",
+    ],
     "rsp_engine/operators/topk/baselines": [
         "tests/operators/test_topk.py",
         "tests/operators/test_sap.py::test_the_baselines_give_the_ranking_of_the_oracle",
@@ -65,12 +72,10 @@ TESTS = {
 }
 """The tests of each part of the package, in the order in which they run; the longest path counts.
 
-The examples in the docstrings of the changed file run before them.
+The examples in the docstrings of the part run before them.
 """
 LONGEST_S = 120
 """A mutant that takes more time of the processor is killed: it loops."""
-COMMON = ("lark", "numpy", "pyarrow", "pyoxigraph", "rdflib", "requests", "rich", "typer", "xdist")
-"""Packages that the tests import; imported once, before the mutants are forked."""
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -193,52 +198,136 @@ def _statements(node: ast.stmt) -> Iterator[ast.stmt]:
             yield ast.Pass()
 
 
-class WithoutShrinking:
-    """Let Hypothesis stop at the first failure: which one it is does not matter here."""
+def graft(mutant: Mutant) -> None:
+    """Change the loaded module, in place: others may have imported any part of it."""
+    name = ".".join(mutant.path.with_suffix("").parts).removesuffix(".__init__")
+    loaded, changed = importlib.import_module(name), ModuleType(name)
+    changed.__dict__.update(__file__=str(ROOT / mutant.path), __package__=loaded.__package__)
+    exec(compile(mutant.source(), str(mutant.path), "exec"), changed.__dict__)  # noqa: S102
+    for part, new in vars(changed).items():
+        old = vars(loaded).get(part)
+        if part.startswith("__") or getattr(new, "__module__", name) != name:
+            continue
+        if not _graft_value(old, new):
+            for module in list(sys.modules.values()):
+                if getattr(module, part, None) is old:
+                    setattr(module, part, new)
+
+
+def _graft_value(old: Any, new: Any) -> bool:  # noqa: ANN401 - of any type
+    """Make a function, a class or a dataclass equal to another; return whether it is one."""
+    match new:
+        case FunctionType():
+            for part in ("__code__", "__defaults__", "__kwdefaults__"):
+                setattr(old, part, getattr(new, part))
+        case classmethod() | staticmethod():
+            _graft_value(old.__func__, new.__func__)
+        case property():
+            _graft_value(old.fget, new.fget)
+        case type():
+            for part, value in vars(new).items():
+                before = vars(old).get(part)
+                if isinstance(value, int | float | bool | str):
+                    setattr(old, part, value)
+                elif isinstance(before, FunctionType | classmethod | staticmethod | property):
+                    _graft_value(before, value)
+        case _ if is_dataclass(new):
+            for field in fields(new):
+                object.__setattr__(old, field.name, getattr(new, field.name))
+        case _:
+            return False
+    return True
+
+
+class Trial:
+    """A plugin that runs the collected tests once for each mutant, and sends who survived."""
+
+    def __init__(self, mutants: list[Mutant], survivors: Connection) -> None:
+        self._mutants = mutants
+        self._survivors = survivors
 
     def pytest_collection(self) -> None:
-        """Change the settings after `tests/conftest.py` and before any test is imported."""
+        """Let Hypothesis stop at the first failure, before any test is imported."""
         phases = (Phase.explicit, Phase.generate)
-        usual = settings.default
-        settings.register_profile("mutants", usual, phases=phases, derandomize=True, database=None)
-        settings.load_profile("mutants")
+        settings.register_profile(
+            "trial", settings.default, phases=phases, derandomize=True, database=None
+        )
+        settings.load_profile("trial")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Fork a process for each mutant; the first is none, and must pass."""
+        survivors = []
+        for mutant in (None, *self._mutants):
+            process = multiprocessing.get_context("fork").Process(
+                target=self._run, args=(session, mutant)
+            )
+            process.start()
+            process.join()
+            is_green = process.exitcode == 0
+            if mutant is None:
+                if not is_green:
+                    self._survivors.send(None)
+                    return True
+                continue
+            print("." if is_green else "x", end="", file=sys.__stderr__, flush=True)
+            if is_green:
+                survivors.append(mutant)
+        self._survivors.send(survivors)
+        return True
+
+    def _run(self, session: pytest.Session, mutant: Mutant | None) -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST_S, LONGEST_S))
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+            os.dup2(nowhere.fileno(), 2)
+        try:
+            if mutant is not None:
+                graft(mutant)
+            for item, following in zip(session.items, (*session.items[1:], None), strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if session.testsfailed:
+                    os._exit(1)
+        except BaseException:  # a mutant may end in any way
+            os._exit(1)
+        os._exit(0)
 
 
-def is_green(folder: Path, path: Path, *, is_fast: bool) -> bool:
-    """Run the tests of a file in a copy of the project; return whether none fails."""
-    if not _passes(folder, path, is_fast=True):
-        return False
-    return is_fast or _passes(folder, path, is_fast=False)
-
-
-def _passes(folder: Path, path: Path, *, is_fast: bool) -> bool:
-    process = multiprocessing.get_context("fork").Process(target=_run, args=(folder, path, is_fast))
+def survivors_of(part: str, mutants: list[Mutant], *, is_fast: bool) -> list[Mutant]:
+    """Return the mutants of a part of the package that its tests let pass."""
+    mine, theirs = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(
+        target=_session, args=(part, mutants, theirs, is_fast)
+    )
     process.start()
+    theirs.close()
+    try:
+        survivors: list[Mutant] | None = mine.recv()
+    except EOFError:
+        survivors = None
     process.join()
-    return process.exitcode == 0
+    if survivors is None:
+        raise SystemExit(f"without any mutant, these fail: {' '.join(TESTS[part])}")
+    return survivors
 
 
-def _run(folder: Path, path: Path, is_fast: bool) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (LONGEST_S, LONGEST_S))
-    os.chdir(folder)
-    sys.path.insert(0, str(folder))
-    with Path(os.devnull).open("w") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-        os.dup2(nowhere.fileno(), 2)
-    options = ["-x", "-q", "-p", "no:cacheprovider", "--tb=no", "--doctest-modules"]
-    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # plugins are imported already
+def _session(part: str, mutants: list[Mutant], survivors: Connection, is_fast: bool) -> None:
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
+    sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - to the end of the process
+    options = ["-x", "-q", "-p", "no:cacheprovider", "--doctest-modules"]
     if is_fast:
         os.environ["RSP_FAST"] = "1"
         options += ["-m", "not outside"]
-    os._exit(pytest.main([*options, str(path), *tests_of(path)], plugins=[WithoutShrinking()]))
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is imported already
+    pytest.main([*options, part, *TESTS[part]], plugins=[Trial(mutants, survivors)])
 
 
-def tests_of(path: Path) -> list[str]:
-    """Return the tests of a file of the package."""
+def part_of(path: Path) -> str:
+    """Return the part of the package, among those with tests, that a file belongs to."""
     parts = [part for part in TESTS if path.is_relative_to(part)]
     if not parts:
         raise SystemExit(f"{path}: TESTS has no tests for it")
-    return TESTS[max(parts, key=len)]
+    return max(parts, key=len)
 
 
 def chosen(targets: list[str], count: int, seed: int) -> list[Mutant]:
@@ -261,30 +350,19 @@ def main() -> int:
     parser.add_argument("--fast", action="store_true", help="run the tests as make test-fast does")
     arguments = parser.parse_args()
     sample = chosen(arguments.targets, arguments.count, arguments.seed)
-    for name in COMMON:
-        importlib.import_module(name)
-    survivors = 0
-    with TemporaryDirectory() as temporary:
-        copy = Path(temporary) / "project"
-        unused = shutil.ignore_patterns(".*", "__pycache__", "docs", "benchmarks")
-        shutil.copytree(ROOT, copy, symlinks=True, ignore=unused)
-        for path in {str(tests_of(mutant.path)): mutant.path for mutant in sample}.values():
-            if not is_green(copy, path, is_fast=arguments.fast):
-                raise SystemExit(f"without any mutant, these fail: {' '.join(tests_of(path))}")
-        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-        sys.dont_write_bytecode = True  # a mutant leaves nothing behind
-        for number, mutant in enumerate(sample, 1):
-            begun = time.monotonic()
-            (copy / mutant.path).write_bytes(mutant.source())
-            survives = is_green(copy, mutant.path, is_fast=arguments.fast)
-            shutil.copy2(ROOT / mutant.path, copy / mutant.path)
-            survivors += survives
-            outcome = "SURVIVED" if survives else "killed"
-            took = time.monotonic() - begun
-            print(f"{number:4} {mutant.path}:{mutant.line} {outcome} {took:.1f} s", flush=True)
-            if survives:
-                print(mutant.difference(), flush=True)
-    print(f"{len(sample)} mutants: {len(sample) - survivors} killed, {survivors} survived")
+    parts = defaultdict(list)
+    for mutant in sample:
+        parts[part_of(mutant.path)].append(mutant)
+    survivors = []
+    for part, found in parts.items():
+        for is_fast in (True,) if arguments.fast else (True, False):
+            found = found and survivors_of(part, found, is_fast=is_fast)  # noqa: PLW2901
+        survivors += found
+    for mutant in survivors:
+        print(f"\n{mutant.path}:{mutant.line}\n{mutant.difference()}")
+    print(
+        f"\n{len(sample)} mutants: {len(sample) - len(survivors)} killed, {len(survivors)} survived"
+    )
     return 1 if survivors else 0
 
 

@@ -57,9 +57,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SparkOnOneWo
     return SparkOnOneWorker(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse tests that use Spark without saying so: the scheduler knows nothing but names."""
     for item in items:
+        if "spark" in item.nodeid:
+            item.add_marker("outside")
         if "spark" in getattr(item, "fixturenames", ()) and "spark" not in item.nodeid:
             raise pytest.UsageError(f"{item.nodeid} uses Spark: say so in its name")
 

@@ -13,12 +13,15 @@ from typer.testing import CliRunner
 
 from rsp_engine.cli import app
 from tests.data import PROJECT, real_data
+from tests.thoroughness import TIMES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SENSORS = PROJECT / "queries" / "pairs_sensors.rspql"
 AUCTION = PROJECT / "queries" / "pairs_auction.rspql"
+READINGS, SALES = (450, 250) if TIMES > 1 else (250, 150)
+"""How many: the general path takes time by the square of them."""
 
 
 def answers(query: Path, stream: str, *options: str) -> list[dict[str, Any]]:
@@ -41,7 +44,7 @@ def explained(query: Path) -> str:
 def readings(tmp_path) -> str:
     """Readings that have a temperature and a humidity, as a stream."""
     folder = real_data("srbench_lsd")
-    rows = csv.reader((folder / "obs9h.csv").read_text().splitlines()[:450])
+    rows = csv.reader((folder / "obs9h.csv").read_text().splitlines()[:READINGS])
     table = tmp_path / "readings.csv"
     with table.open("w", newline="") as file:
         made = csv.writer(file)
@@ -71,7 +74,7 @@ def sales(tmp_path) -> str:
     with table.open("w", newline="") as file:
         made = csv.writer(file)
         made.writerow(["timestamp", "id", "size", "weight", "bid"])
-        for number in range(250):
+        for number in range(SALES):
             moment = start + timedelta(minutes=80 * number)
             size, weight = chance.randint(5, 60), chance.randint(1, 30)
             bid = size * 3 + weight + chance.randint(0, 90) + number / 1000

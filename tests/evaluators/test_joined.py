@@ -77,6 +77,7 @@ def run(endpoint: Any, text: str = QUERY, stream: Any = STREAM, **options: Any) 
     return list(engine.run())
 
 
+@pytest.mark.outside
 class TestTheRunningExample:
     """Fig 1 to 7 of AcquaTop, as a query over a real SPARQL server."""
 

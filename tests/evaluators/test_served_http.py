@@ -19,6 +19,8 @@ from tests.replica.servers import OxigraphServer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.outside
+
 EX = "http://example.org/"
 QUERY = f"""PREFIX : <{EX}>
 REGISTER RSTREAM :known AS

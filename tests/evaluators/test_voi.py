@@ -262,6 +262,7 @@ def test_a_run_that_goes_on_from_its_state_gives_the_same_answers_and_states_to_
 # With a real server, from the command line.
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize("flags", [[], ["--modified", ":BKG=dct:modified"]], ids=["", "signal"])
 def test_rsp_run_asks_a_real_server(tmp_path, flags):
     (tmp_path / "best.rspql").write_text(QUERY)

@@ -19,6 +19,8 @@ OXIGRAPH_ANSWERS_OTHERWISE = {
     "functions/bnode01": "BNODE of a text gives one blank node for all solutions, not one for each",
 }
 
+pytestmark = pytest.mark.outside  # some ask a server to ask another
+
 ON_SPARK = list(CASES.values())[::5]
 
 
