@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.sparql.pane_matcher import Matched
+from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 from rsp_engine.operators.topk.keyed_topk import KeyedTopk, best_of
 from tests.thoroughness import examples
 
@@ -25,7 +25,7 @@ def test_the_best_of_a_pane_are_those_of_a_plain_sort(has_keys, random, objects,
     keys = [f"{values[number]}" for number, _ in rows] if has_keys else None
     solutions = [(ox.NamedNode(f"urn:{number}"),) for number, _ in rows]
     times = np.array([time for _, time in rows], dtype=np.int64)
-    best, places = best_of(Matched(solutions, times, numbers, keys), k, descending=descending)
+    best, places = best_of(PaneSolutions(solutions, times, numbers, keys), k, descending=descending)
 
     latest: dict[int, int] = {}
     for number, time in rows:
