@@ -21,22 +21,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from rsp_engine.drivers.bindings import (
+    check_bound_streams,
+    check_repeatable,
+    close_steps_after,
+    connect,
+    live_sources,
+    open_bound,
+    record_services,
+    source_identity,
+)
 from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
 from rsp_engine.drivers.local import LocalDriver
 from rsp_engine.drivers.registered_query import Query
 from rsp_engine.drivers.replay_clock import ReplayClock
-from rsp_engine.drivers.service_binding import connect, record_services
 from rsp_engine.drivers.splits.split_run import SplitRun
-from rsp_engine.drivers.stream_binding import (
-    check_bound_streams,
-    check_repeatable,
-    close_steps_after,
-    open_bound,
-    source_identity,
-)
 from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.errors import BindingError, render
-from rsp_engine.evaluators.plan_identity import plan_identity
+from rsp_engine.evaluators.physical_plan import plan_identity
 from rsp_engine.evaluators.service.service_plan import changes_stream
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
@@ -44,7 +46,6 @@ from rsp_engine.grammar.definitions import USUAL, defined
 from rsp_engine.grammar.files import read_query
 from rsp_engine.grammar.iris import absolute, full_iri
 from rsp_engine.io.sources.extent import extent_of
-from rsp_engine.io.sources.live.lifecycle import live_sources
 from rsp_engine.io.sources.live.source import LiveSource
 from rsp_engine.model.option import described, milliseconds, takes_options
 from rsp_engine.monitor.run_monitor import Counts, StartedRun
@@ -61,8 +62,8 @@ from rsp_engine.policies.registry import register as add_policy
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-    from rsp_engine.drivers.checkpoint.rewindable import RewindableOutput
-    from rsp_engine.drivers.service_binding import Bindable
+    from rsp_engine.drivers.bindings import Bindable
+    from rsp_engine.drivers.checkpoint.commits import RewindableOutput
     from rsp_engine.drivers.spark.driver import SparkDriver
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
     from rsp_engine.io.sources import ElementSource

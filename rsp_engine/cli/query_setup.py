@@ -1,4 +1,7 @@
-"""The engine of a command: made from its flags, with queries registered and names bound."""
+"""The engine of a command: made from its flags, with queries registered and names bound.
+
+No output file may be read by the same run, since it is emptied at the start.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,147 @@ from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 import typer
 
-from rsp_engine.cli.binding import bindings, bound_once, modified_by, value_ranges
 from rsp_engine.cli.flag_signature import is_set
-from rsp_engine.cli.output_guard import files_of
 from rsp_engine.errors import BindingError
+from rsp_engine.grammar.iris import full_iri
 from rsp_engine.options import ServiceOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from rsp_engine.cli.flags import BindingFlags, RunFlags
     from rsp_engine.drivers.registered_query import Query
     from rsp_engine.engine import Engine
 
-__all__ = ["Registered", "engine_of", "register_queries"]
+__all__ = ["bindings", "engine_of", "refuse_overwriting", "register_queries"]
+
+
+def files_of(source: str) -> list[str]:
+    """Return the files that a source may read: its path, and its template.
+
+    >>> files_of("a.csv?template=b.ttl&unit=s"), files_of("file:///tmp/a.nq")
+    (['a.csv', 'b.ttl'], ['/tmp/a.nq'])
+    """
+    from rsp_engine.io.sources.spec import read_spec
+
+    spec = read_spec(source)
+    parts = urlsplit(spec.place)
+    path = unquote(parts.path) if parts.scheme == "file" else spec.place
+    return [path, *(v for key, v in spec.options.items() if key == "template")]
+
+
+def refuse_overwriting(written: Mapping[str, str | None], read: Iterable[str]) -> None:
+    """Refuse an output flag that names a file that is read, or that another flag names."""
+    used = {path.resolve() for path in map(Path, read) if path.is_file()}
+    for flag, name in written.items():
+        if name is None or name == "-" or not _is_plain(Path(name)):
+            continue
+        path = Path(name).resolve()
+        if path in used:
+            message = f"{flag} {name}: this run uses that file, and would overwrite it"
+            raise BindingError(message, "name another file")
+        used.add(path)
+
+
+def _is_plain(path: Path) -> bool:
+    """Return whether a path is a regular file, or free; /dev/null may be written several times."""
+    try:
+        return path.is_file() or not path.exists()
+    except OSError:
+        return False  # opening it raises the error
+
+
+def bindings(
+    texts: Iterable[str], known: Collection[str], prefixes: Mapping[str, str], flag: str
+) -> list[tuple[str, str]]:
+    """Parse each `IRI=VALUE`; the IRI may be written as in the query.
+
+    An IRI can contain an equals sign, so the names that the queries use are tried first.
+
+    >>> texts = [":s=a.nq", "http://e/?x=1=b.nq"]
+    >>> bindings(texts, ["http://e/?x=1"], {"": "http://e/"}, "--stream")
+    [('http://e/s', 'a.nq'), ('http://e/?x=1', 'b.nq')]
+    """
+    return [_binding(text, known, prefixes, flag) for text in texts]
+
+
+def bound_once(
+    texts: Iterable[str], known: Collection[str], prefixes: Mapping[str, str], flag: str
+) -> list[tuple[str, str]]:
+    """Parse bindings as `bindings` does; refuse an IRI that is bound twice.
+
+    >>> bound_once([":g=a.ttl", ":g=b.ttl"], (), {"": "http://e/"}, "--graph")
+    Traceback (most recent call last):
+    ...
+    rsp_engine.errors.BindingError: --graph binds <http://e/g> twice
+      hint: remove one of them
+    """
+    bound: dict[str, str] = {}
+    for iri, value in bindings(texts, known, prefixes, flag):
+        if iri in bound:
+            raise BindingError(f"{flag} binds <{iri}> twice", "remove one of them")
+        bound[iri] = value
+    return list(bound.items())
+
+
+def _binding(
+    text: str, known: Collection[str], prefixes: Mapping[str, str], flag: str
+) -> tuple[str, str]:
+    for iri in known:
+        for written in (iri, f"<{iri}>"):
+            value = text.removeprefix(f"{written}=")
+            if value and value != text:
+                return iri, value
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        hint = f"name it as the query does: {flag} :name={value or name or 'VALUE'}"
+        if equals and name:
+            hint = f"give its value: {flag} {name}=VALUE"
+        raise BindingError(f"{flag} {text} is not of the form IRI=VALUE", hint)
+    return full_iri(name, prefixes) or name, value
+
+
+def modified_by(
+    texts: Iterable[str],
+    bound: Collection[str],
+    known: Collection[str],
+    prefixes: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the property that states when a key was last modified, by service.
+
+    >>> modified_by([":s=dct:modified"], {"http://e/s"}, (), {"": "http://e/", "dct": "http://d/"})
+    {'http://e/s': 'http://d/modified'}
+    """
+    properties = {}
+    for iri, text in bound_once(texts, known, prefixes, "--modified"):
+        if iri not in bound:
+            hint = "bind it: --service IRI=URL"
+            raise BindingError(f"--modified {iri}: that service is not bound", hint)
+        properties[iri] = full_iri(text, prefixes) or text
+    return properties
+
+
+def value_ranges(texts: Iterable[tuple[str, str]]) -> dict[str, tuple[float, float]]:
+    """Parse the `LOW,HIGH` of each stream.
+
+    >>> value_ranges([("http://e/s", "0,250")])
+    {'http://e/s': (0.0, 250.0)}
+    """
+    return {stream: _range(stream, text) for stream, text in texts}
+
+
+def _range(stream: str, text: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise BindingError(
+            f"--range {stream}={text}: this is not a range", "write LOW,HIGH, such as 0,250"
+        ) from None
+    return low, high
 
 
 class Registered(NamedTuple):
@@ -53,7 +180,7 @@ def register_queries(
     """Register the queries of files, and bind what they need; open no source if told so."""
     from rsp_engine.grammar import check, tree
     from rsp_engine.grammar.files import read_query
-    from rsp_engine.replica.sparql_client.origins import allowed_origin
+    from rsp_engine.replica.sparql_client.access import allowed_origin
 
     texts = [(file, read_query(file)) for file in files]
     queries = [check(text, file) for file, text in texts]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 
 import pyoxigraph as ox
 
-from rsp_engine.evaluators.static_graphs import load_graphs
+from rsp_engine.evaluators.physical_plan import load_graphs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

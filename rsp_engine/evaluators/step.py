@@ -13,11 +13,10 @@ import pyoxigraph as ox
 
 from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.answer_state import read_answer, write_answer
-from rsp_engine.evaluators.plan_identity import plan_identity
+from rsp_engine.evaluators.physical_plan import block_graphs, plan_identity
 from rsp_engine.evaluators.protocol import EvaluatorContext, Snapshots
 from rsp_engine.evaluators.service.refresh import Refresh
 from rsp_engine.evaluators.service.service_plan import changes_stream
-from rsp_engine.evaluators.static_graphs import block_graphs
 from rsp_engine.io.blank_nodes import numbered
 from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Solutions
 from rsp_engine.model.state import check_header, damage_guard, with_header

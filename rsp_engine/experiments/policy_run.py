@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyoxigraph import Literal
 
-from rsp_engine.drivers.service_binding import connect
+from rsp_engine.drivers.bindings import connect
 from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
 from rsp_engine.evaluators.step import Step
 from rsp_engine.model.answers import Solutions

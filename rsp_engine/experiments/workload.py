@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from pyoxigraph import NamedNode, Store, Triple
 
-from rsp_engine.drivers.service_binding import connect
+from rsp_engine.drivers.bindings import connect
 from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
 from rsp_engine.experiments.datasets.dataset import DFC, MENTIONS_PREDICATE, RANGE, STEP, USER
 from rsp_engine.grammar import check

@@ -8,12 +8,16 @@ compares IRIs character by character, and data are not normalised either.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from rsp_engine.grammar import tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["absolute", "full_iri", "is_absolute", "resolve"]
+__all__ = ["absolute", "full_iri", "is_absolute", "resolve", "with_absolute_iris"]
+
 
 _OPAQUE_SCHEMES = (
     "urn",
@@ -130,3 +134,26 @@ def _without_dots(path: str) -> str:
         else:
             kept.append(segment)
     return "/".join(kept)
+
+
+_BASE = tree.BaseDecl(tree.Iri("file:"))
+
+
+def with_absolute_iris(query: tree.QueryUnit) -> tree.QueryUnit:
+    """Return a query without relative IRIs; calls of IRI() resolve against the same base."""
+    resolved = cast("tree.QueryUnit", tree.rewrite_tree(query, _absolute))
+    has_base = any(isinstance(declaration, tree.BaseDecl) for declaration in query.prologue)
+    calls = {call.name for call in tree.find(query, tree.BuiltInCall)}
+    if has_base or not calls & {"IRI", "URI"}:
+        return resolved
+    return replace(resolved, prologue=(_BASE, *resolved.prologue))
+
+
+def _absolute(node: tree.Node) -> tree.Node:
+    match node:
+        case tree.Iri(value):
+            return tree.Iri(absolute(value), span=node.span)
+        case tree.Literal(_, datatype):
+            return replace(node, datatype=absolute(datatype))
+        case _:
+            return node

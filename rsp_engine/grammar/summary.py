@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rsp_engine.grammar.tree import NamedCall, ServicePattern, find
-from rsp_engine.grammar.write.queries import WriteQueries
+from rsp_engine.grammar.write import WriteQueries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

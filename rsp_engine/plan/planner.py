@@ -14,6 +14,7 @@ from rsp_engine.errors import Diagnostic, PlanError, Position, position
 from rsp_engine.evaluators.physical_plan import PhysicalPlan, StaticGraph, WindowScan
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.definitions import expand
+from rsp_engine.grammar.iris import with_absolute_iris
 from rsp_engine.model.windows import CountFrame, TimeFrame
 from rsp_engine.plan.arrivals import refused_arrivals
 from rsp_engine.plan.logical.query import logical_query
@@ -31,7 +32,6 @@ from rsp_engine.plan.shapes.service import SERVICE_SHAPE
 from rsp_engine.plan.shapes.shape import Choice
 from rsp_engine.plan.shapes.sparql import SPARQL_SHAPE
 from rsp_engine.plan.shapes.topk import TOPK_SHAPE
-from rsp_engine.plan.sparql.absolute_iris import with_absolute_iris
 from rsp_engine.plan.sparql.element_blocks import refused_blocks
 from rsp_engine.plan.sparql.service_rewrite import DEFAULT_WINDOW_POLICY
 from rsp_engine.plan.sparql.silent_services import without_silent

@@ -21,7 +21,7 @@ from rsp_engine.replica.endpoints.endpoint import FetchResult
 from rsp_engine.replica.endpoints.in_process import EVALUATION, ask, refuse_unreadable
 from rsp_engine.replica.sparql_client.nested import refuse_nested
 from rsp_engine.replica.sparql_client.request_text import whole_text
-from rsp_engine.replica.sparql_client.rows import answers_of_whole
+from rsp_engine.replica.sparql_client.results import answers_of_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,8 +10,7 @@ import json
 
 import pytest
 
-from rsp_engine.replica.sparql_client.credentials import variables_of
-from rsp_engine.replica.sparql_client.origins import origin_of
+from rsp_engine.replica.sparql_client.access import origin_of, variables_of
 from tests.cli.test_run import rsp
 from tests.evaluators.test_served_http import INSERT, MENTIONS, QUERY
 from tests.replica.fault_server import Exchange, FaultServer

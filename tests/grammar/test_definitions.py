@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine import Engine
-from rsp_engine.drivers.service_binding import connect
+from rsp_engine.drivers.bindings import connect
 from rsp_engine.errors import BindingError, PlanError, QuerySyntaxError
 from rsp_engine.grammar import check, serialise
 from rsp_engine.grammar.definitions import USUAL, expand, read_definition

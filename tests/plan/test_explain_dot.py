@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from lark import Lark, Token, Tree, UnexpectedInput
 
-from rsp_engine.drivers.service_binding import connect
+from rsp_engine.drivers.bindings import connect
 from rsp_engine.grammar import check, tree
 from rsp_engine.options import RankingOptions
 from rsp_engine.plan.explain.dot import explain_dot

@@ -14,7 +14,7 @@ from rsp_engine.replica.endpoints.endpoint import UNLIMITED, Limits
 from rsp_engine.replica.endpoints.http import HttpConfig, HttpEndpoint
 from rsp_engine.replica.pattern import RemotePattern
 from rsp_engine.replica.sparql_client.request_text import batch_of
-from rsp_engine.replica.sparql_client.rows import answers_of_batch, answers_of_whole
+from rsp_engine.replica.sparql_client.results import answers_of_batch, answers_of_whole
 from tests.replica.fault_server import Exchange, FaultServer
 from tests.replica.patterns import FOLLOWERS, SERVICE, count, insert, user, users
 

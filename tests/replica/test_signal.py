@@ -8,7 +8,7 @@ import numpy as np
 import pyoxigraph as ox
 import pytest
 
-from rsp_engine.drivers.service_binding import connect
+from rsp_engine.drivers.bindings import connect
 from rsp_engine.errors import BindingError, ServiceError
 from rsp_engine.replica.change_signal import ChangeSignal, ModifiedPattern, modified_pattern
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED, FetchResult, Limits

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import gc
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from rsp_engine.drivers.checkpoint.rewindable import rewind_outputs
 from rsp_engine.drivers.checkpoint.state_log import LoggedState
 from rsp_engine.drivers.checkpoint.store import Checkpoint
+from rsp_engine.errors import StateError
 from rsp_engine.io.sources.splits import Split
 from rsp_engine.model.state import damage_guard
 
@@ -23,12 +23,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from rsp_engine.drivers.checkpoint.rewindable import RewindableOutput
     from rsp_engine.drivers.splits.split_run import SplitRun
     from rsp_engine.model.state import StateData
     from rsp_engine.replica.endpoints.recording import RecordedCall, RecordingEndpoint
 
-__all__ = ["BatchPlan", "CheckpointSpec", "Commits"]
+__all__ = ["BatchPlan", "CheckpointSpec", "Commits", "RewindableOutput"]
+
+
+class RewindableOutput(Protocol):
+    """A sink of answers or dead letters."""
+
+    def position(self) -> Any:  # noqa: ANN401 - plain data
+        """Flush to disk, and return the position as plain data."""
+
+    def go_back(self, position: Any) -> None:  # noqa: ANN401 - plain data
+        """Drop what was written after a position, or all for None; called before any write."""
+
+
+def rewind_outputs(outputs: Sequence[RewindableOutput], positions: Sequence[Any] | None) -> None:
+    """Rewind outputs to their positions, or to their start; raise if their number differs."""
+    if positions is not None and len(positions) != len(outputs):
+        raise StateError(
+            "the run of the checkpoint wrote other outputs than this one: "
+            f"{len(positions)}, not {len(outputs)}",
+            "write answers and dead letters as before, or name another folder for the checkpoint",
+        )
+    for number, output in enumerate(outputs):
+        output.go_back(None if positions is None else positions[number])
 
 
 class CheckpointSpec(NamedTuple):

@@ -14,7 +14,7 @@ import pyoxigraph as ox
 
 from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
-from rsp_engine.evaluators.static_graphs import block_graphs, load_graphs
+from rsp_engine.evaluators.physical_plan import block_graphs, load_graphs
 from rsp_engine.evaluators.topk import TopkConfig
 from rsp_engine.model.terms.ntriples import row_text
 from rsp_engine.model.windows import TimeFrame

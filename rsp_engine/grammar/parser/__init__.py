@@ -18,13 +18,13 @@ from lark import Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from rsp_engine.errors import Diagnostic, Span
-from rsp_engine.grammar.parser.build_queries import BuildQueries
 from rsp_engine.grammar.parser.error_hints import HINTS
 from rsp_engine.grammar.parser.escapes import EscapeOffsets, undo_codepoint_escapes
 from rsp_engine.grammar.parser.failure import END, Failure
 from rsp_engine.grammar.parser.names import Names
 from rsp_engine.grammar.parser.tables import tables
 from rsp_engine.grammar.parser.terminal_names import expectation
+from rsp_engine.grammar.parser.tree_builder import BuildQueries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import Diagnostic
-from rsp_engine.grammar.write.terms import WriteTerms
+from rsp_engine.grammar.write import WriteTerms
 
 if TYPE_CHECKING:
     from rsp_engine.grammar.tree import Iri, Node, QueryUnit

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.errors import SinkError
 from rsp_engine.io.sinks.destinations import File
-from rsp_engine.io.sinks.json_text import json_text
+from rsp_engine.io.sinks.term_text import json_text
 
 if TYPE_CHECKING:
     from rsp_engine.model.streams import DeadLetter

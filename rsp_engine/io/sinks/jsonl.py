@@ -18,8 +18,7 @@ import math
 from typing import TYPE_CHECKING, assert_never
 
 from rsp_engine.io.sinks.format import SinkFormat
-from rsp_engine.io.sinks.json_text import BindingsJson, json_text, window_json
-from rsp_engine.io.sinks.terms import score_text
+from rsp_engine.io.sinks.term_text import BindingsJson, json_text, score_text, window_json
 from rsp_engine.model.answers import Boolean, Graph, Solutions
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from rsp_engine.io.sinks.format import SinkFormat
 from rsp_engine.io.sinks.table import Dialect, Table
-from rsp_engine.io.sinks.terms import score_text
+from rsp_engine.io.sinks.term_text import score_text
 
 if TYPE_CHECKING:
     from rsp_engine.model.terms.term import Term

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rsp_engine.io.sinks.format import SinkFormat, misfit
-from rsp_engine.io.sinks.json_text import BindingsJson, json_text, window_json
+from rsp_engine.io.sinks.term_text import BindingsJson, json_text, window_json
 from rsp_engine.model.answers import Boolean, Solutions
 
 if TYPE_CHECKING:

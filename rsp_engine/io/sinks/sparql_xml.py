@@ -16,7 +16,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from rsp_engine.errors import SinkError
 from rsp_engine.io.sinks.format import SinkFormat, misfit
-from rsp_engine.io.sinks.terms import TermTexts
+from rsp_engine.io.sinks.term_text import TermTexts
 from rsp_engine.model.answers import Boolean, Solutions
 from rsp_engine.model.terms.xsd import XSD_STRING
 

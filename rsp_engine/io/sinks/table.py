@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.errors import SinkError
 from rsp_engine.io.sinks.format import misfit
-from rsp_engine.io.sinks.terms import TermTexts
+from rsp_engine.io.sinks.term_text import TermTexts
 from rsp_engine.model.answers import Answer, Boolean, Interval, Row, Solutions
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.per_pane import PerPaneConfig
 from rsp_engine.grammar import tree
-from rsp_engine.grammar.write.patterns import WritePatterns
+from rsp_engine.grammar.write import WritePatterns
 from rsp_engine.model.durations import format_duration
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.monitor.run_monitor import QueryInfo

@@ -26,13 +26,12 @@ from rsp_engine.grammar.triples import plain_triples
 from rsp_engine.grammar.write import FUNCTIONS
 from rsp_engine.operators.sparql.sparql_query import BUILTIN_NAMESPACE, SparqlConfig
 from rsp_engine.operators.sparql.template import Hole, TemplateTerm, TripleTemplate
-from rsp_engine.plan.sparql.exact_aggregates import exactly_aggregated
+from rsp_engine.plan.sparql.builtins import by_terms, exactly_aggregated, totally_ordered
 from rsp_engine.plan.sparql.grouped_select import with_separate_groups
 from rsp_engine.plan.sparql.named_graphs import NamedGraphs
 from rsp_engine.plan.sparql.paths import standard_paths
 from rsp_engine.plan.sparql.solution_nodes import free_name
 from rsp_engine.plan.sparql.store_text import store_text
-from rsp_engine.plan.sparql.total_order import by_terms, totally_ordered
 from rsp_engine.plan.variables import named_variables
 
 if TYPE_CHECKING:

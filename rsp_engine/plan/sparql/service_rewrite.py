@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.service.evaluator import ServiceClause, ServiceConfig
 from rsp_engine.grammar import tree
-from rsp_engine.grammar.write.queries import WriteQueries
+from rsp_engine.grammar.write import WriteQueries
 from rsp_engine.operators.sparql.projector import variable_iri
 from rsp_engine.plan.arrivals import latest_of, ties, with_latest
 from rsp_engine.plan.services import chosen_policy, service_plan

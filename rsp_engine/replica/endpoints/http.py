@@ -13,23 +13,25 @@ from typing import TYPE_CHECKING
 from rsp_engine.errors import ServiceError
 from rsp_engine.replica.endpoints.endpoint import FetchResult, Limits
 from rsp_engine.replica.sparql_client import request_text
+from rsp_engine.replica.sparql_client.access import allowed_origin, credentials_of, variables_of
 from rsp_engine.replica.sparql_client.client import Client
-from rsp_engine.replica.sparql_client.credentials import credentials_of, variables_of
 from rsp_engine.replica.sparql_client.faults import ROWS_CUT, FaultError
-from rsp_engine.replica.sparql_client.origins import allowed_origin
 from rsp_engine.replica.sparql_client.pages import Pages, Rows
 from rsp_engine.replica.sparql_client.request_meter import RequestMeter
 from rsp_engine.replica.sparql_client.request_text import batch_of, batches, key_fault, whole_text
-from rsp_engine.replica.sparql_client.results import read_results
+from rsp_engine.replica.sparql_client.results import (
+    answers_of_batch,
+    answers_of_whole,
+    read_results,
+)
 from rsp_engine.replica.sparql_client.retry_decision import Act, decide_retry
-from rsp_engine.replica.sparql_client.rows import answers_of_batch, answers_of_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rsp_engine.replica.pattern import Key, RemotePattern
     from rsp_engine.replica.sparql_client.request_text import KeyBatch
-    from rsp_engine.replica.sparql_client.rows import Answers, ResultRow
+    from rsp_engine.replica.sparql_client.results import Answers, ResultRow
 
 __all__ = ["HttpConfig", "HttpEndpoint"]
 

@@ -13,14 +13,14 @@ from rsp_engine.replica.sparql_client.faults import FaultError
 from rsp_engine.replica.sparql_client.nested import refuse_nested
 from rsp_engine.replica.sparql_client.request_meter import RequestMeter
 from rsp_engine.replica.sparql_client.request_text import batches, key_fault, whole_text
-from rsp_engine.replica.sparql_client.rows import answers_of_batch, answers_of_whole
+from rsp_engine.replica.sparql_client.results import answers_of_batch, answers_of_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rsp_engine.replica.endpoints.endpoint import Limits
     from rsp_engine.replica.pattern import Key, RemotePattern
-    from rsp_engine.replica.sparql_client.rows import Answers, ResultRow, RowFaults
+    from rsp_engine.replica.sparql_client.results import Answers, ResultRow, RowFaults
 
 __all__ = ["EVALUATION", "InProcessEndpoint", "ask", "refuse_unreadable", "spent"]
 

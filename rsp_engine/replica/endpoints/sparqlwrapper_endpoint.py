@@ -19,8 +19,8 @@ from SPARQLWrapper.Wrapper import DIGEST, POSTDIRECTLY
 
 from rsp_engine.errors import ServiceError
 from rsp_engine.replica.endpoints.http import HttpConfig, HttpEndpoint
+from rsp_engine.replica.sparql_client.access import Credentials
 from rsp_engine.replica.sparql_client.client import Client
-from rsp_engine.replica.sparql_client.credentials import Credentials
 from rsp_engine.replica.sparql_client.faults import status_cause
 from rsp_engine.replica.sparql_client.retry_decision import Act
 

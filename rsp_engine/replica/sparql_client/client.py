@@ -29,7 +29,7 @@ from rsp_engine.replica.sparql_client.faults import FaultError, status_cause
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rsp_engine.replica.sparql_client.credentials import Credentials
+    from rsp_engine.replica.sparql_client.access import Credentials
 
 __all__ = ["Client", "Reply", "seconds_to_wait", "whole_body"]
 

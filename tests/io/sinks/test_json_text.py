@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal
 
-from rsp_engine.io.sinks.json_text import BindingsJson
+from rsp_engine.io.sinks.term_text import BindingsJson
 from rsp_engine.model.answers import Row, Solutions
 
 

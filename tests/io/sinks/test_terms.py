@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal
 
-from rsp_engine.io.sinks.terms import TermTexts, score_text
+from rsp_engine.io.sinks.term_text import TermTexts, score_text
 
 if TYPE_CHECKING:
     from rsp_engine.model.terms.term import Term
