@@ -14,13 +14,17 @@ RSP_UPDATE_CASES=1, and review the difference.
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer.testing import CliRunner
 
+from rsp_engine import Engine
+from rsp_engine.cli import app
 from rsp_engine.errors import Diagnostic, PlanError, render
 from rsp_engine.grammar import check
 from rsp_engine.options import RankingOptions, ServiceOptions, WindowOptions
@@ -181,3 +185,16 @@ def test_the_reasons_against_other_shapes_are_explained_on_request():
         "line": 1,
         "column": 33,
     }
+
+
+def test_the_command_and_the_engine_print_these_reasons(tmp_path):
+    (tmp_path / "q.rspql").write_text(f"{HEAD} SELECT ?x {WINDOW}")
+    asked = ["explain", str(tmp_path / "q.rspql")]
+    engine = Engine()
+    engine.register_file(asked[1])
+    for flag, why_not in (([], False), (["--why-not"], True)):
+        shown = CliRunner().invoke(app, [*asked, *flag]).output
+        assert shown == engine.explain(why_not=why_not)
+        assert ("several panes may give the same row: SELECT leaves out ?v" in shown) == why_not
+        data = json.loads(CliRunner().invoke(app, [*asked, *flag, "--format", "json"]).output)
+        assert ("why_not" in data) == why_not

@@ -248,7 +248,7 @@ def _keys(select: SelectPlan, side: StreamSide, remote: tuple[str, ...]) -> set[
 def _value(aggregate: tree.Aggregate, side: StreamSide) -> str | None:
     """Return the aggregated variable; None for COUNT(*)."""
     if aggregate.function not in _FUNCTIONS:
-        raise NoMatchError(f"{aggregate.function} is no number", aggregate)
+        raise NoMatchError(f"{aggregate.function} does not return a number", aggregate)
     match aggregate.argument:
         case None:
             return None

@@ -215,7 +215,7 @@ def _attribute_blocks(query: LogicalQuery, match: MatchRule) -> tuple[_Attribute
         case _:
             reason = (
                 "attributes must come from a UNION of WINDOW blocks alone, or from one WINDOW and"
-                " in OPTIONAL"
+                " others in OPTIONAL"
             )
             raise NoMatchError(reason, query)
 
@@ -254,7 +254,10 @@ def _check_match(clause: tree.FromWindow, window: Window, match: MatchRule) -> N
     if counts_triples(clause):
         raise NoMatchError("the window may cut through the triples of an attribute", clause)
     if match == "window":
-        reason = "the triples of an attribute may arrive in several elements they do not)"
+        reason = (
+            "the triples of an attribute may arrive in several elements"
+            " (--match element rules this out)"
+        )
         raise NoMatchError(reason, window)
 
 
@@ -362,7 +365,7 @@ def _without_coalesce(expression: tree.Expression, optional: set[str]) -> tree.E
     for variable in tree.find(others, tree.Var):
         if variable.name in optional:
             name = f"?{variable.name}"
-            reason = f"the score needs {name}, which may be missing: say COALESCE({name}, 0)"
+            reason = f"the score needs {name}, which may be missing: write COALESCE({name}, 0)"
             raise NoMatchError(reason, variable)
     score: Any = tree.rewrite_outermost(expression, variable_of)
     return score  # type: ignore[no-any-return]

@@ -148,7 +148,10 @@ def _check_match(clause: tree.FromWindow, pattern: PairPattern, options: QueryOp
     if counts_triples(clause):
         raise NoMatchError("the window may cut through the triples of an object", clause)
     if options.ranking.match == "window":
-        reason = "the triples of an object may arrive in several elements do not)"
+        reason = (
+            "the triples of an object may arrive in several elements"
+            " (--match element rules this out)"
+        )
         raise NoMatchError(reason, pattern.window)
 
 
