@@ -34,7 +34,7 @@ from rsp_engine.errors import RspError, SourceError
 from rsp_engine.experiments.datasets.dataset import RANGE, STEP, USER
 from rsp_engine.experiments.datasets.recording import RecordedReplay, read_recording, recorded_rows
 from rsp_engine.experiments.policy_run import RunSetting, answers
-from rsp_engine.experiments.workload import Mentions, ScoreBounds, make_workload
+from rsp_engine.experiments.workload import MentionStream, ScoreBounds, make_workload
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.scoring.ranking_measures import CumulatedMeasures, Measures, measure
 from rsp_engine.policies import POLICIES
@@ -141,7 +141,7 @@ def _history(recording: RecordedReplay, start: int) -> Iterator[tuple[int, list[
     yield from changes.items()
 
 
-def _mentions(recording: RecordedReplay, frame: TimeFrame) -> Mentions:
+def _mentions(recording: RecordedReplay, frame: TimeFrame) -> MentionStream:
     """Return mentions with which every window has its recorded objects and streamed values.
 
     A mention at the close of a window is in the next window too, where the same post occurs once
@@ -164,7 +164,7 @@ def _mentions(recording: RecordedReplay, frame: TimeFrame) -> Mentions:
             shared[key] = own[value - both :]
             rows += [(post, key, edges.open + frame.step) for post in own[: value - both]]
             rows += [(post, key, edges.close) for post in shared[key]]
-    return Mentions(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+    return MentionStream(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
 
 
 @dataclass(frozen=True, slots=True)

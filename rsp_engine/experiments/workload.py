@@ -43,7 +43,7 @@ __all__ = [
     "SERVICE",
     "STREAM",
     "WEIGHTS",
-    "Mentions",
+    "MentionStream",
     "ScoreBounds",
     "Workload",
     "make_workload",
@@ -128,7 +128,7 @@ def _ranking(physical: PhysicalPlan) -> AcquaTopConfig:
     return physical.operator
 
 
-class Mentions(NamedTuple):
+class MentionStream(NamedTuple):
     """The stream of a workload, as columns: posts, mentioned users, and times."""
 
     posts: Integers
@@ -140,7 +140,7 @@ def make_workload(  # noqa: PLR0913, PLR0917 - the parts of a workload
     bounds: ScoreBounds,
     frame: TimeFrame,
     windows: int,
-    mentions: Mentions,
+    mentions: MentionStream,
     users: Sequence[NamedNode],
     endpoint: RecordedEndpoint,
 ) -> Workload:
@@ -164,7 +164,7 @@ def workload_of(dataset: Dataset, most: int | None = None) -> Workload:
     every = np.concatenate((dataset.initial, dataset.changes.values))
     bounds = ScoreBounds((1, max(largest, 1)), (float(every.min()), float(every.max())))
     times = dataset.mention_times
-    mentions = Mentions(np.arange(len(times)), dataset.mention_users, times)
+    mentions = MentionStream(np.arange(len(times)), dataset.mention_users, times)
     users = [NamedNode(f"{USER}{name}") for name in dataset.names.tolist()]
     endpoint = replace(dataset, start=0).endpoint()
     return make_workload(bounds, TimeFrame(RANGE, STEP), len(edges), mentions, users, endpoint)

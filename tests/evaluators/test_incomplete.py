@@ -205,7 +205,9 @@ def test_a_bound_of_instances_makes_the_answer_approximate():
     answers = run(text, found, max_instances=3)
     assert rows_of(answers) == rows_of(run(text, found, operator="general"))  # which rise
     assert {answer.stats["exact"] for answer in answers} == {False}
-    with pytest.raises(BindingError, match="too few for the 1 best"):
+    with pytest.raises(BindingError, match="1 instances are too few for the 2 best"):
+        run(text.replace("LIMIT 1", "LIMIT 2"), found, max_instances=1)
+    with pytest.raises(ValueError, match="max_instances=0: it must be at least 1"):
         run(text, found, max_instances=0)
     with pytest.raises(BindingError, match="no query has instances to bound"):
         run(text, found, max_instances=3, operator="general")
