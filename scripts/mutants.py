@@ -49,9 +49,8 @@ TARGETS = ["rsp_engine/policies", "rsp_engine/operators/topk"]
 TESTS = {
     "rsp_engine/policies": ["tests/policies/test_policies.py", "tests/policies"],
     "rsp_engine/policies/voi": [
-        "tests/policies/test_voi_formulas.py",
         "tests/policies/test_voi.py",
-        "tests/policies",
+        "tests/policies/test_voi_formulas.py",
         "tests/evaluators/test_voi.py",
     ],
     "rsp_engine/operators/topk": [

@@ -64,6 +64,14 @@ def test_bsm_elects_the_run_of_neighbours_around_the_border(question, budget):
     assert sorted(elected("AT-BSM", question, budget)) == sorted(run)
 
 
+def test_bsm_goes_away_from_the_border_by_turns():
+    """K+1, K, K+2, K-1 and so on; a list of a hundred is longer than sorts that keep ties apart."""
+    size, k = 100, 50
+    listed = candidates(range(size), range(size, 0, -1), [1] * size, k)
+    expected = [key for n in range(k) for key in (k + n, k - 1 - n)]
+    assert elected("AT-BSM", Question(listed, entries(size), 0, 0), size) == expected
+
+
 @given(questions(), counts)
 def test_tsm_elects_the_best(question, budget):
     assert elected("AT-TSM", question, budget) == question.candidates.keys.tolist()[:budget]
@@ -101,6 +109,11 @@ def test_wbm_elects_the_stale_by_how_many_evaluations_they_serve(question, budge
     if len(known) == int(facts.is_stale(now).sum()):
         assert found == [-key for *_, key in sorted(ranked)][:budget]
     assert elected("AT-WBM", question, budget) == found
+
+
+def test_a_value_that_changes_all_the_time_is_fresh_until_the_next_evaluation():
+    facts = entries(2, best_before=[5, 5], interval=[1, 0])
+    assert renewed_life(facts, 5, 1).tolist() == [1, 1]
 
 
 def test_wbm_comes_back_to_a_value_that_was_left_alone_for_long():

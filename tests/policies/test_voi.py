@@ -123,6 +123,25 @@ def test_a_key_without_a_value_is_remembered_as_one():
     assert learner.state()["values"] == [[30, None, 10]]
 
 
+def test_a_value_that_was_pushed_is_fresh_and_says_nothing_about_the_rate():
+    """Of 1 a value is pushed after a change was signalled; 2 loses its value; 3 stays as it is."""
+    learner = Learner()
+    keys = numbers([1, 2, 3])
+    learner.begin(keys, floats(10, 20, 30))
+    learner.told(numbers([1]), np.array([True]))
+    before = learner.rate.state()
+    learner.begin(keys, floats(15, np.nan, 30))
+    assert learner.ages(keys).tolist() == [0, 0, 2]
+    assert learner.rate.state() == before
+    assert learner.marginal.state() == {
+        "values": [10, 15, 20, 30],
+        "weights": [0.25, 1, 0.25, 0.25],
+    }
+    assert learner.state()["values"] == [[15, 10], [None, 20], [30]]
+    found = learner.outlook(keys, floats(15, 0, 30), keys, lambda v: np.stack([v] * 3))
+    assert found.chances[0, 0] == 1
+
+
 @st.composite
 def stories(draw: st.DrawFn):
     """Evaluations: the keys of the window, their values, the fetched keys, and the signal."""
