@@ -128,7 +128,7 @@ def test_a_value_that_was_pushed_is_fresh_and_says_nothing_about_the_rate():
     learner = Learner()
     keys = numbers([1, 2, 3])
     learner.begin(keys, floats(10, 20, 30))
-    learner.told(numbers([1]), np.array([True]))
+    learner.observe_signal(numbers([1]), np.array([True]))
     before = learner.rate.state()
     learner.begin(keys, floats(15, np.nan, 30))
     assert learner.ages(keys).tolist() == [0, 0, 2]
