@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.per_pane import PerPaneConfig
+from rsp_engine.evaluators.service.evaluator import ServiceConfig
+from rsp_engine.evaluators.sparql import GeneralConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.write import WritePatterns
 from rsp_engine.model.durations import format_duration
@@ -142,8 +144,13 @@ def operator_of(plan: QueryPlan) -> tuple[str, str]:
     """Return the name of the operator, and what it keeps or what evaluates it."""
     if (ranked := explain_ranking(plan.physical)) is not None:
         return ranked.operator, ranked.keeps
-    is_pane_wise = isinstance(plan.physical.operator, PerPaneConfig)
-    return "pane by pane" if is_pane_wise else "general path", "evaluated by Oxigraph"
+    match plan.physical.operator:
+        case PerPaneConfig():
+            return "pane by pane", "evaluated by Oxigraph"
+        case GeneralConfig() | ServiceConfig():
+            return "general path", "evaluated by Oxigraph"
+        case other:
+            return other.tag, "evaluated by its own operator"
 
 
 def _ranking_as_data(plan: QueryPlan) -> dict[str, Any]:
