@@ -61,6 +61,13 @@ def test_p_is_found_from_what_refreshes_show():
     assert blind.mean < 0.09  # without the coincidences it is taken to be less
 
 
+def test_a_value_that_outlives_all_rates_but_the_smallest_leaves_that_one():
+    """After 10,000 evaluations, the likelihood of most rates is 0 in float64."""
+    rate = ChangeRate()
+    rate.observe(numbers([10_000]), np.array([False]), floats(0))
+    assert rate.mean == pytest.approx(1 / (1 + np.exp(5)))
+
+
 def test_the_rate_goes_on_from_its_state():
     rate = ChangeRate()
     rate.observe(numbers([1, 7]), np.array([True, False]), floats(0, 0.1))
