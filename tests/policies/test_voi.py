@@ -141,6 +141,17 @@ def test_a_value_that_was_pushed_is_fresh_and_says_nothing_about_the_rate():
     assert learner.state()["values"] == [[15, 10], [None, 20], [30]]
     found = learner.outlook(keys, floats(15, 0, 30), keys, lambda v: np.stack([v] * 3))
     assert found.chances[0, 0] == 1
+    learner.told(numbers([1]), np.array([False]))
+    assert learner.rate.state() == before, "it was fresh: that it has not changed is no news"
+
+
+def test_as_long_as_nothing_is_known_the_replica_is_the_outlook():
+    learner = Learner()
+    keys = numbers([1, 2])
+    learner.begin(keys, floats(np.nan, np.nan))
+    found = learner.outlook(keys, floats(7, 9), keys, lambda v: np.stack([v, v]))
+    assert found.scores.tolist() == [[7], [9]]
+    assert found.chances.tolist() == [[1], [1]]
 
 
 @st.composite
