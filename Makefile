@@ -6,7 +6,9 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-FAST := $(addprefix tests/,grammar model policies plan operators evaluators drivers monitor)
+FAST := $(addprefix tests/,grammar model policies plan operators evaluators monitor) \
+	$(addprefix tests/drivers/test_,local.py late.py lanes.py output_order.py reading.py) \
+	$(addprefix --ignore=tests/,grammar/test_tables.py evaluators/test_approximate.py evaluators/test_forgetting.py)
 PARTS := differential kills damage floods steady properties
 BENCHMARKS := $(sort $(wildcard benchmarks/bench_*.py))
 
@@ -39,7 +41,7 @@ test: $(STAMP) java ## run the tests, within minutes (needs Java 17 or later: se
 
 test-fast: $(STAMP) ## run the tests that need neither Java nor a process nor a server, within a minute
 	RSP_FAST=1 $(BIN)/pytest -q -n 2 --dist worksteal -m "not outside" $(FAST)
-	@echo "left out: Spark, servers, processes, input and output, the command line, nine in ten examples (make test)"
+	@echo "left out: Spark, servers, processes, formats, checkpoints, experiments, the command line, nine in ten examples (make test)"
 
 coverage: $(STAMP) java ## measure which lines and branches the tests run; list the files that they run least
 	rm -f .coverage .coverage.*

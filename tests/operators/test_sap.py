@@ -208,6 +208,10 @@ def test_a_window_has_slides_and_a_slide_objects(config):
         SapConfig(1, **config)
 
 
+def test_k_max_is_twice_k_unless_said():
+    assert (SmaConfig(3).most, SmaConfig(3, 4).most) == (6, 4)
+
+
 def test_k_max_is_at_least_k():
     with pytest.raises(ValueError, match="k_max must be at least k"):
         SmaConfig(3, k_max=2)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rsp_engine.errors import StateError
@@ -21,6 +21,7 @@ from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
 from rsp_engine.operators.topk.contract import TopkOperatorConfig, in_panes
 from rsp_engine.operators.topk.dominance import dominators
 from rsp_engine.operators.topk.mintopk import MinTopk
+from rsp_engine.operators.topk.score_threshold import Border
 from tests.operators.topk_runs import Run, feed, late_runs, runs
 from tests.thoroughness import examples
 
@@ -164,6 +165,43 @@ def test_a_state_of_something_else_is_refused_by_name():
 
 
 @pytest.mark.parametrize("operator", [Oracle, *FAMILY])
+def test_an_operator_takes_no_state_of_another_and_of_no_other_k(operator):
+    other = MinTopk if operator is Oracle else Oracle
+    with pytest.raises(StateError, match=f"a state of {other.__name__}, not of "):
+        operator.restored(TopkOperatorConfig(2), other(TopkOperatorConfig(2)).state())
+    with pytest.raises(StateError, match="another configuration"):
+        operator.restored(TopkOperatorConfig(3), operator(TopkOperatorConfig(2)).state())
+
+
+@pytest.mark.parametrize("operator", [Oracle, *FAMILY])
+def test_arrivals_that_wait_for_their_window_are_saved(operator):
+    config = TopkOperatorConfig(1)
+    made = operator(config)
+    made.arrive(Pane(0, 0), [1], [5], [3.0])
+    again = operator.restored(config, json.loads(json.dumps(made.state())))
+    assert again.close(0).keys.tolist() == [1]
+
+
+@examples(60)
+@given(st.randoms(), st.sampled_from([1, 2, 4]))
+def test_the_border_lets_the_k_best_scores_of_every_batch_pass(random, k):
+    """Whatever the batch before was like, and whether or not some scores are no numbers."""
+    border = Border(k)
+    for _ in range(4):
+        missing = random.choice([0, 1, border.margin - 2, border.margin - 1, border.margin, 90])
+        numbers = [float(random.randrange(random.choice([3, 99]))) for _ in range(120 - missing)]
+        scores = np.array(random.sample([*numbers, *[np.nan] * missing], k=120))
+        above = border.above(scores)
+        chosen = scores if above is None else scores[above]
+        assert above is None or not np.isnan(chosen).any()
+        assert np.sort(chosen[~np.isnan(chosen)])[-k:].tolist() == sorted(numbers)[-k:]
+        if above is not None:
+            left_out = np.delete(scores, above)
+            assert (left_out[~np.isnan(left_out)] < border.lowest).all()
+        border.learn(np.sort(chosen[~np.isnan(chosen)])[::-1])
+
+
+@pytest.mark.parametrize("operator", [Oracle, *FAMILY])
 def test_a_late_arrival_counts_in_those_of_its_windows_that_are_open(operator):
     made = operator(TopkOperatorConfig(1))
     made.arrive(Pane(0, 2), [1], [5], [3.0])
@@ -257,6 +295,8 @@ def test_arrays_are_cut_into_the_panes_of_their_positions(size, step, t0, bounds
     st.lists(st.integers(0, 40) | st.sampled_from([-3, 2000, 10**12]), max_size=100),
     st.integers(1, 6),
 )
+@example(list(range(100)), 2)  # two blocks
+@example(list(range(0, 200_000, 2_000)), 3)  # three, with ends far apart
 def test_dominators_are_counted_as_one_would_by_hand(some, times):
     ends = some * times
     naive = [sum(e >= end for e in ends[:place]) for place, end in enumerate(ends)]

@@ -121,6 +121,7 @@ def test_a_key_without_a_value_is_remembered_as_one():
     learner.begin(numbers([1]), floats(np.nan))
     learner.fetched(numbers([1]), floats(30))
     assert learner.state()["values"] == [[30, None, 10]]
+    assert learner.marginal.state() == {"values": [10, 30], "weights": [0.25, 1]}
 
 
 def test_a_value_that_was_pushed_is_fresh_and_says_nothing_about_the_rate():
@@ -140,6 +141,17 @@ def test_a_value_that_was_pushed_is_fresh_and_says_nothing_about_the_rate():
     assert learner.state()["values"] == [[15, 10], [None, 20], [30]]
     found = learner.outlook(keys, floats(15, 0, 30), keys, lambda v: np.stack([v] * 3))
     assert found.chances[0, 0] == 1
+    learner.told(numbers([1]), np.array([False]))
+    assert learner.rate.state() == before, "it was fresh: that it has not changed is no news"
+
+
+def test_as_long_as_nothing_is_known_the_replica_is_the_outlook():
+    learner = Learner()
+    keys = numbers([1, 2])
+    learner.begin(keys, floats(np.nan, np.nan))
+    found = learner.outlook(keys, floats(7, 9), keys, lambda v: np.stack([v, v]))
+    assert found.scores.tolist() == [[7], [9]]
+    assert found.chances.tolist() == [[1], [1]]
 
 
 @st.composite
@@ -213,6 +225,10 @@ def test_who_cannot_change_the_answer_is_not_worth_a_fetch():
     outlook.scores[0], outlook.chances[0] = wide.scores[0], wide.chances[0]
     asked = candidates(range(5), [9, 8, 7, 6, 1], [1] * 5, k=3, outlook=outlook)
     assert AT_VOI.elect(asked, entries(5), 1, 0, 0).tolist() == [0]
+
+
+def test_precision_and_order_are_balanced_unless_said():
+    assert (AT_VOI.wp, WSJ_VOI.wp) == (2, 2)
 
 
 def test_wp_weighs_who_is_in_against_the_order():

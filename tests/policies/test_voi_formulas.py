@@ -61,6 +61,13 @@ def test_p_is_found_from_what_refreshes_show():
     assert blind.mean < 0.09  # without the coincidences it is taken to be less
 
 
+def test_a_value_that_outlives_all_rates_but_the_smallest_leaves_that_one():
+    """After 10,000 evaluations, the likelihood of most rates is 0 in float64."""
+    rate = ChangeRate()
+    rate.observe(numbers([10_000]), np.array([False]), floats(0))
+    assert rate.mean == pytest.approx(1 / (1 + np.exp(5)))
+
+
 def test_the_rate_goes_on_from_its_state():
     rate = ChangeRate()
     rate.observe(numbers([1, 7]), np.array([True, False]), floats(0, 0.1))
@@ -94,6 +101,7 @@ def test_f_has_at_most_40_levels_of_about_equal_weight():
     values = np.random.default_rng(2).normal(size=3_000)
     marginal = Marginal()
     marginal.add(values, np.ones(3_000))
+    assert len(marginal) == 3_000, "few enough to keep each"
     levels = marginal.levels()
     assert len(levels.values) == 40
     assert levels.chances.min() > 0.02
@@ -117,7 +125,11 @@ def test_memory_of_f_is_bounded():
     assert marginal.ranks(floats(10_000 / 7)) == pytest.approx(0.5, abs=0.01)
 
 
-def test_f_of_an_object_leans_on_its_past():
+@pytest.mark.parametrize(
+    ("place", "c", "near", "far"),
+    [(0, 1, 0.6 / 2, 0.1 / 2), (1, 3, 0.8 / 4, 0.3 / 4), (2, 10, 1.5 / 11, 1 / 11)],
+)
+def test_f_of_an_object_leans_on_its_past(place, c, near, far):
     """Ten levels of equal chance, with the ranks 0.05, 0.15 ... One value before, of rank 0.05.
 
     k is 1 / 0.2 for the ranks 0 to 0.2, that is for two of the levels; with c = 1 and m = 1:
@@ -125,10 +137,10 @@ def test_f_of_an_object_leans_on_its_past():
     """
     levels = Levels(np.arange(10.0), np.full(10, 0.1))
     past = ValueHistory()
-    past.restore([1.0, 0.0, 0.0, 0.0])
-    assert past.c == 1
+    past.restore([float(place == number) for number in range(4)])
+    assert past.c == c
     found = past.chances(levels, floats([0.05, np.nan], [np.nan, np.nan]))
-    assert found[0].tolist() == pytest.approx([0.3, 0.3, *[0.05] * 8])
+    assert found[0].tolist() == pytest.approx([near, near, *[far] * 8])
     assert found[1].tolist() == pytest.approx([0.1] * 10)
 
 
