@@ -93,7 +93,7 @@ def facts(chance: Random, properties: tuple[str, ...], most: int) -> str:
 
 @pytest.mark.parametrize(
     "options",
-    [{"policy": "WST"}, {"policy": "EXACT", "snapshot": False}],
+    [{"policy": "WST"}, {"policy": "EXACT", "replica": "cache"}],
     ids=["from a snapshot", "key by key"],
 )
 @examples(60)
