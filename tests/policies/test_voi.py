@@ -141,7 +141,7 @@ def test_a_value_that_was_pushed_is_fresh_and_says_nothing_about_the_rate():
     assert learner.state()["values"] == [[15, 10], [None, 20], [30]]
     found = learner.outlook(keys, floats(15, 0, 30), keys, lambda v: np.stack([v] * 3))
     assert found.chances[0, 0] == 1
-    learner.told(numbers([1]), np.array([False]))
+    learner.observe_signal(numbers([1]), np.array([False]))
     assert learner.rate.state() == before, "it was fresh: that it has not changed is no news"
 
 
