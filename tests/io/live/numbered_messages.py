@@ -69,7 +69,7 @@ class Listener:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        self._started = time.time()
+        self._committed_before = self._committed()
         with (self._folder / "log.txt").open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own engine
                 self._command,
@@ -107,14 +107,19 @@ class Listener:
             assert time.monotonic() < until, f"only {self.spooled()} bytes came\n{self.log()}"
             time.sleep(0.01)
 
-    def wait_for_state(self, seconds: float = 90) -> None:
-        """Wait until the engine has written a checkpoint since its start."""
-        folder, until = self._folder / "checkpoint" / "state", time.monotonic() + seconds
-        while not any(path.stat().st_mtime > self._started for path in folder.glob("*.json")):
+    def wait_for_commit(self, seconds: float = 90) -> None:
+        """Wait until the engine has committed since its start."""
+        until = time.monotonic() + seconds
+        while self._committed() == self._committed_before:
             assert self._process is not None
             assert self._process.poll() is None, self.log()
-            assert time.monotonic() < until, f"no state was written\n{self.log()}"
+            assert time.monotonic() < until, f"nothing was committed\n{self.log()}"
             time.sleep(0.05)
+
+    def _committed(self) -> dict[str, int]:
+        """Return the size of each log of commits."""
+        logs = (self._folder / "checkpoint" / "commits").glob("*.log")
+        return {path.name: path.stat().st_size for path in logs if path.stat().st_size}
 
     def listed(self) -> Counter[int]:
         """Return how often each message is in the answers."""

@@ -93,7 +93,7 @@ def test_twenty_thousand_messages_come_once_through_three_kills_and_a_broker_tha
             for part in (0.1, 0.3, 0.5, 0.7):
                 if runner == "spark":  # it starts so slowly that all would have come before
                     publisher.limit = int((part + 0.1) * MESSAGES)
-                    listener.wait_for_state()
+                    listener.wait_for_commit()
                 listener.wait_for_spooled(int(part * MESSAGES) * BYTES_A_MESSAGE)
                 if part < 0.7:
                     listener.kill()
