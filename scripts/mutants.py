@@ -65,6 +65,7 @@ TESTS = {
         "tests/operators/test_ranked.py",
     ],
     "rsp_engine/operators/topk/baselines": [
+        "tests/operators/test_window_index.py",
         "tests/operators/test_topk.py",
         "tests/operators/test_sap.py::test_the_baselines_give_the_ranking_of_the_oracle",
     ],

@@ -182,6 +182,15 @@ def test_arrivals_that_wait_for_their_window_are_saved(operator):
     assert again.close(0).keys.tolist() == [1]
 
 
+def test_a_state_that_lacks_a_pane_is_refused():
+    made = MinTopk(TopkOperatorConfig(1))
+    made.arrive(Pane(0, 0), [1], [5], [3.0])
+    state = json.loads(json.dumps(made.state()))
+    state["buffer"]["panes"].popitem()
+    with pytest.raises(ValueError, match="1 panes were saved"):
+        MinTopk.restored(TopkOperatorConfig(1), state)
+
+
 @examples(60)
 @given(st.randoms(), st.sampled_from([1, 2, 4]))
 def test_the_border_lets_the_k_best_scores_of_every_batch_pass(random, k):

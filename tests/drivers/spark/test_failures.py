@@ -19,7 +19,9 @@ from tests.data import PROJECT
 from tests.drivers.cut import texts
 from tests.drivers.spark import dying
 from tests.drivers.spark.test_driver import EX, HEAD, KINDS, engine, lines
-from tests.thoroughness import examples
+from tests.thoroughness import TIMES, examples
+
+thorough = pytest.mark.skipif(TIMES == 1, reason="RSP_THOROUGH=1 asks for it")
 
 
 @pytest.fixture
@@ -51,6 +53,7 @@ def test_who_reads_may_be_killed_and_nothing_is_lost_or_repeated(stream, tmp_pat
     assert len(list(tmp_path.glob("death-*"))) == 2
 
 
+@thorough  # half a minute: Spark tries eight times, each with processes of its own
 @pytest.mark.usefixtures("spark", "by_value")
 def test_who_reads_may_not_be_killed_for_ever(stream, tmp_path):
     with pytest.raises(DriverError, match="Spark stopped"):
@@ -69,6 +72,7 @@ def test_the_size_of_batches_does_not_matter(size, seed, kind, tmp_path_factory)
     assert texts(spark) == texts(engine(kind, str(path), "local"))
 
 
+@thorough  # a minute and more: the cluster has four processes of Java
 def test_a_cluster_gives_the_same_bytes(stream, tmp_path):
     query = tmp_path / "query.rspql"
     query.write_text(f"PREFIX : <{EX}> " + KINDS["groups"])

@@ -42,7 +42,10 @@ def windows(folder: Path) -> int:
 
 
 def test_a_run_that_is_killed_again_and_again_gives_every_answer_once(tmp_path):
-    """Killed at each point, and then at random: the bytes are those of a run without kills."""
+    """Killed at each point, and then at random: the bytes are those of a run without kills.
+
+    It takes some 20 seconds, since each run, the three of a usual test too, starts Spark anew.
+    """
     write_stream(tmp_path / "stream.nq")
     expected = texts(made(tmp_path, None))
     assert len(expected) > 50
