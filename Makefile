@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 FAST := $(addprefix tests/,grammar model policies plan operators evaluators monitor) \
-	$(addprefix tests/drivers/test_,local.py late.py lanes.py output_order.py reading.py) \
+	$(addprefix tests/drivers/test_,local.py late.py batches.py output_order.py reading.py) \
 	$(addprefix --ignore=tests/evaluators/test_,approximate.py by_element.py counted.py forgetting.py pairs.py voi.py) \
 	--ignore=tests/grammar/test_tables.py --ignore=tests/operators/test_sap.py
 PARTS := differential kills damage floods steady properties
