@@ -4,6 +4,9 @@ No test fails for being slow: time is looked at on purpose only. Queries run in 
 unless a test asks for Spark. There is one Spark session for all tests, since it takes seconds to
 start: the tests that use it are run one after the other, by the same worker.
 
+A usual run tries the same examples each time, so that what passes once passes again. `make soak`
+draws others in each run, and many more.
+
 `make test-fast` leaves out the tests marked `outside`, and lets no other start a process or a
 server.
 """
@@ -26,11 +29,14 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-settings.register_profile("usual", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
-    "scaled", settings.get_profile("usual"), max_examples=scaled(settings().max_examples)
+    "project",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=scaled(settings().max_examples),
+    derandomize=TIMES == 1,
 )
-settings.load_profile("scaled" if IS_FAST or TIMES > 1 else "usual")
+settings.load_profile("project")
 os.environ["RSP_RUNNER"] = "local"
 # Java compiles quickly rather than well: no test runs long enough to gain by the other.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

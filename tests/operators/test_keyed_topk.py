@@ -31,7 +31,7 @@ def test_the_best_of_a_pane_are_those_of_a_plain_sort(has_keys, random, objects,
     for number, time in rows:
         latest[number] = max(time, latest.get(number, time))
     sign = 1 if descending else -1
-    ranked = sorted(latest, key=lambda n: (sign * values[n], latest[n], f"urn:{n}"), reverse=True)
+    ranked = sorted(latest, key=lambda n: (sign * values[n], latest[n], f"<urn:{n}>"), reverse=True)
     expected = [(f"urn:{number}", latest[number]) for number in ranked[:k]]
     found = [(term.value, time) for (term,), time in zip(best.solutions, best.times, strict=True)]
     assert found[::-1] == expected
