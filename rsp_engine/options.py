@@ -23,6 +23,7 @@ __all__ = [
     "ArrivalRule",
     "EngineOptions",
     "MatchRule",
+    "ObjectMemory",
     "OperatorName",
     "RankingOptions",
     "ReplicaStart",
@@ -41,6 +42,9 @@ MatchRule = Literal["window", "element"]
 
 ArrivalRule = Literal["latest", "all"]
 """The arrivals of a join key that count within a window."""
+
+ObjectMemory = Literal["table", "list"]
+"""What is kept of the objects of open windows: all, or those of the Super-MTK+N list."""
 
 OperatorName = Literal[
     "auto", "mintopk", "sap", "sap-dynamic", "sap-equal", "pretopk", "skyband", "sma", "sma-ring",
@@ -90,6 +94,12 @@ class RankingOptions(Options):
     )
     arrivals: ArrivalRule | None = option(
         None, "Which arrivals of a join key count within a window.", unset="the latest"
+    )
+    memory: ObjectMemory = option(
+        "table",
+        "Whether a ranked query with SERVICE keeps every object of its open windows, or only the"
+        " list of the best; answers are then approximate where a forgotten one returns, and say"
+        " so.",
     )
     max_instances: int | None = option(
         None,

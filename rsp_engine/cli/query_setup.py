@@ -164,7 +164,7 @@ def engine_of(context: typer.Context, flags: RunFlags, **more: Any) -> Engine:  
     """Return an engine with the options of flags; refuse flags of remote data without a service."""
     from rsp_engine.engine import Engine
 
-    remote = [known.name for known in fields(ServiceOptions)] + ["arrivals"]
+    remote = [known.name for known in fields(ServiceOptions)] + ["arrivals", "memory"]
     idle = [name for name in remote if is_set(context, name)]
     if idle and not (flags.bindings.service or flags.bindings.changes):
         flag = f"--{idle[0].replace('_', '-')}"

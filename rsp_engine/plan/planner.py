@@ -27,7 +27,11 @@ from rsp_engine.plan.shapes.group_topk import GROUP_TOPK_SHAPE
 from rsp_engine.plan.shapes.incomplete import INCOMPLETE_SHAPE
 from rsp_engine.plan.shapes.pairs import PAIRS_SHAPE
 from rsp_engine.plan.shapes.per_pane import PER_PANE_SHAPE
-from rsp_engine.plan.shapes.ranking_refusal import refused_operator, refused_oracle
+from rsp_engine.plan.shapes.ranking_refusal import (
+    refused_memory,
+    refused_operator,
+    refused_oracle,
+)
 from rsp_engine.plan.shapes.service import SERVICE_SHAPE
 from rsp_engine.plan.shapes.shape import Choice
 from rsp_engine.plan.shapes.sparql import SPARQL_SHAPE
@@ -106,7 +110,14 @@ def plan(
     if wrong := wrong or list(refused_oracle(to_plan, options)):
         raise PlanError(wrong, text, source)
     chosen_policy(options, DEFAULT_WINDOW_POLICY)  # refuses an unknown name, for any query
-    (operator, why, services, blocks), refusals = _choice(to_plan, text, options)
+    choice, refusals = _choice(to_plan, text, options)
+    if options.ranking.memory == "list":
+        reasons = {each.shape: each.reason for each in refusals}
+        if reason := refused_memory(choice, reasons.get(ACQUATOP_SHAPE.name)):
+            at, hint = query.form.span, "remove --memory"
+            message = f"--memory list cannot rank this query: {reason}"
+            raise PlanError([Diagnostic("semantic", message, at, hint)], text, source)
+    operator, why, services, blocks = choice
     if refusal := refused_by_oxigraph(operator, chain.from_iterable(blocks.values())):
         raise PlanError([Diagnostic("semantic", refusal, query.form.span)], text, source)
     name, feeds = _name(query)

@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.sparql.pane_matcher import PaneSolutions, SolutionTuple
     from rsp_engine.options import ArrivalRule
+    from rsp_engine.policies import Policy
     from rsp_engine.replica.pattern import Key
     from rsp_engine.replica.store.keys import Keys
 
-__all__ = ["ArrivalObjects"]
+__all__ = ["Arrival", "ArrivalObjects", "arrivals_operator"]
 
 
 _GONE = -1
@@ -136,10 +137,18 @@ class ObjectTable:
             for number, solution in zip(gone.tolist(), self._solution[gone].tolist(), strict=True):
                 heappush(self._free, number)
                 del self._of_text[as_text(solution)]
-        self._end[gone] = _GONE
-        self._solution[gone] = None
-        self._blocks.touch(gone)
+        self._drop(gone)
         return np.unique(self._key[gone]) if self._keeps_all else gone
+
+    def _drop(self, numbers: Integers) -> None:
+        self._end[numbers] = _GONE
+        self._solution[numbers] = None
+        self._blocks.touch(numbers)
+
+    def keep(self, numbers: Integers) -> Integers:
+        """Forget all other objects; return the numbers among these that have no row."""
+        self._drop(np.setdiff1d(self.numbers(), numbers))
+        return np.setdiff1d(numbers, self.numbers())
 
     def numbers(self) -> Integers:
         """Return the numbers of all objects."""
@@ -238,11 +247,25 @@ _NO_KEY = -1
 T = TypeVar("T")
 
 
+def arrivals_operator(
+    config: AcquaTopConfig, policy: Policy, scores: PlainScores
+) -> TopkN | WholeWindow:
+    """Return the operator that ranks arrivals: that of the list, or of the whole window."""
+    if policy.proposer == "list":
+        return TopkN(TopkNConfig(config.k, config.n, config.is_monotone), scores)
+    return WholeWindow(TopkOperatorConfig(config.k), scores)
+
+
 class ArrivalObjects:
     """Objects that are arrivals. Memory: the objects of open windows."""
 
     def __init__(
-        self, config: AcquaTopConfig, refresh: Refresh, values: RemoteValues, scores: PlainScores
+        self,
+        config: AcquaTopConfig,
+        refresh: Refresh,
+        values: RemoteValues,
+        scores: PlainScores,
+        operator: TopkN | WholeWindow,
     ) -> None:
         self.config = config
         self._names = config.matching.names
@@ -251,12 +274,7 @@ class ArrivalObjects:
         self._scores = scores
         self._table = ObjectTable(config.arrivals)
         self._keys = JoinKeys(refresh.replica.keys, config.key, config.arrivals)
-        self._operator: TopkN | WholeWindow
-        if refresh.plan.policy.proposer == "list":
-            topk = TopkNConfig(config.k, config.n, config.is_monotone)
-            self._operator = TopkN(topk, scores)
-        else:
-            self._operator = WholeWindow(TopkOperatorConfig(config.k), scores)
+        self._operator = operator
         self._positions = Positions()
 
     @property
@@ -270,6 +288,10 @@ class ArrivalObjects:
     @property
     def ends(self) -> Integers:
         return self._operator.ends
+
+    @property
+    def has_all(self) -> bool:
+        return True
 
     def take(self, pane: Pane, matched: PaneSolutions) -> None:
         keys, places = self._keys.arrivals(matched)
@@ -301,6 +323,15 @@ class ArrivalObjects:
         if len(objects):
             values = self._values.of(self._table.keys_of(objects))
             self._operator.change(objects, values, self._table.streaming(objects))
+
+    def refill(self, window: int) -> None:
+        operator, table = self._operator, self._table
+        if isinstance(operator, WholeWindow) or operator.is_complete(window):
+            return
+        objects = table.numbers()
+        keys = table.keys_of(objects)
+        unknown = objects[~self._replica.is_known(keys)]
+        operator.refill(objects, self._values.of(keys), table.streaming(objects), unknown)
 
     def close(self, window: int) -> TopkAnswer:
         return self._operator.close(window)
@@ -352,12 +383,13 @@ class ArrivalObjects:
     def restore(self, state: StateData) -> None:
         self._table.restore(state["population"], len(self._names))
         self._positions.restore(state["positions"])
-        scores, operator = self._scores, self._operator
-        self._operator = (
-            TopkN.restored(operator.config, scores, state["operator"])
-            if isinstance(operator, TopkN)
-            else WholeWindow.restored(operator.config, scores, state["operator"])
-        )
+        self._operator = self._restored_operator(state["operator"])
+
+    def _restored_operator(self, state: StateData) -> TopkN | WholeWindow:
+        operator = self._operator
+        if isinstance(operator, TopkN):
+            return TopkN.restored(operator.config, self._scores, state)
+        return WholeWindow.restored(operator.config, self._scores, state)
 
 
 class JoinKeys:

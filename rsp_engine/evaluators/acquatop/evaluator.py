@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rsp_engine.evaluators.acquatop.arrival_objects import ArrivalObjects
+from rsp_engine.evaluators.acquatop.arrival_objects import ArrivalObjects, arrivals_operator
 from rsp_engine.evaluators.acquatop.group_objects import GroupObjects
 from rsp_engine.evaluators.acquatop.judge import OracleJudge
+from rsp_engine.evaluators.acquatop.listed_objects import ListedObjects
 from rsp_engine.evaluators.acquatop.plain_scores import PlainScores, RemoteValues
 from rsp_engine.evaluators.acquatop.term_ranking import ByTerms, TermRanking
 from rsp_engine.evaluators.acquatop.voi_outlook import VoiOutlook
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from rsp_engine.operators.scoring.scoring_function import Scoring
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
-    from rsp_engine.options import ArrivalRule
+    from rsp_engine.options import ArrivalRule, ObjectMemory
     from rsp_engine.replica.pattern import RemoteSolution
 
 __all__ = ["AcquaTopConfig", "AcquaTopEvaluator"]
@@ -65,7 +66,7 @@ class AcquaTopConfig:
     `streaming` and `remote`, if it has them; `proof` says how it depends on x_S. With a `grouping`,
     objects are groups of solutions, and x_S is an aggregate. `projected` is the query for the rows:
     see `Projector`. `scored` is the query for the scores of objects as terms; None if the score is
-    a variable.
+    a variable. With the memory `list`, only the objects of the Super-MTK+N list are kept.
     """
 
     tag: ClassVar[str] = "Joined"
@@ -87,6 +88,7 @@ class AcquaTopConfig:
     grouping: Grouping | None = None
     projected: SparqlConfig | None = None
     scored: SparqlConfig | None = None
+    memory: ObjectMemory = "table"
 
     def evaluator(self, context: EvaluatorContext) -> AcquaTopEvaluator:
         """Return the evaluator of a run."""
@@ -112,11 +114,7 @@ class AcquaTopEvaluator:
         self._values = RemoteValues(refresh.replica, config, self._scores)
         self._matcher = Matcher(config.matching, store)
         self._projector = Projector(config.query, config.projected)
-        self._objects: RankedObjects = (
-            ArrivalObjects(config, refresh, self._values, self._scores)
-            if config.grouping is None
-            else GroupObjects(config, config.grouping, refresh, self._values, self._scores)
-        )
+        self._objects = self._new_objects()
         policy = refresh.plan.policy
         # With a change feed the replica is up to date: there is nothing to predict.
         self._outlook = (
@@ -127,6 +125,15 @@ class AcquaTopEvaluator:
         self._ranked: TermRanking | None = None  # cached until an object changes
         self._judge = OracleJudge(config, refresh, self._scores) if config.is_judged else None
         self._stats: dict[str, Any] = {}
+
+    def _new_objects(self) -> RankedObjects:
+        config, parts = self.config, (self._refresh, self._values, self._scores)
+        if config.grouping is not None:
+            return GroupObjects(config, config.grouping, *parts)
+        if config.memory == "list":
+            return ListedObjects(config, *parts)
+        operator = arrivals_operator(config, self._refresh.plan.policy, self._scores)
+        return ArrivalObjects(config, *parts, operator)
 
     def stats(self) -> dict[str, Any]:
         """Return the cost and the quality of the last answer."""
@@ -192,6 +199,8 @@ class AcquaTopEvaluator:
         The order is that of the scores, or, under AT-VOI, of the expected gains.
         """
         expected = None
+        if self._scores.is_plain:
+            self._objects.refill(window)
         if self._outlook is not None and self._scores.is_plain:
             expected = self._outlook.best()
         ranking = self._objects.close(window)
@@ -210,7 +219,8 @@ class AcquaTopEvaluator:
     ) -> tuple[TopkAnswer, Sequence[RemoteSolution]]:
         best = self._ranked_by_terms(now).best(self.config.k)
         self._values.use(self._objects.keys_of(best.keys.tolist()))
-        return TopkAnswer(window, best.keys, best.scores), best.solutions
+        has_all = self._objects.has_all
+        return TopkAnswer(window, best.keys, best.scores, has_all, has_all), best.solutions
 
     def _ranked_by_terms(self, now: int) -> TermRanking:
         """Rank all rows of the window by terms, once."""

@@ -78,6 +78,10 @@ class GroupObjects:
     def ends(self) -> Integers:
         return self._aggregates.ends
 
+    @property
+    def has_all(self) -> bool:
+        return True
+
     def take(self, pane: Pane, matched: PaneSolutions) -> None:
         self._join(self._groups.take(pane, matched.read()))
 
@@ -119,6 +123,9 @@ class GroupObjects:
     def change(self, keys: Integers) -> None:
         groups = [group for key in keys.tolist() for group in self._of_key.get(key, ())]
         self._update(groups)
+
+    def refill(self, window: int) -> None:
+        """Do nothing: the list is rebuilt from all groups."""
 
     def close(self, window: int) -> TopkAnswer:
         self._totals = self._aggregates.totals(window)

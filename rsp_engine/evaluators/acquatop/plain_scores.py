@@ -9,11 +9,13 @@ with several remote solutions, each of which is a row of its own.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
+from pyoxigraph import Literal, NamedNode
 
-from rsp_engine.model.terms.numerals import SURE
+from rsp_engine.model.terms.numerals import DECIMAL, SURE
 from rsp_engine.operators.scoring.exact_scores import (
     Column,
     NumberKind,
@@ -112,6 +114,18 @@ class PlainScores:
         if scores is None or not np.isfinite(scores).all():
             return None
         return scores if config.descending else -scores
+
+    def streamed_term(self, value: float) -> Term:
+        """Return an x_S as a term of the kind of its variable.
+
+        It is a double if the kind is not known, or if there are several.
+        """
+        kind = self._streaming
+        if kind is None or kind.name != "exact" or not isfinite(value):
+            return Literal(value)
+        if kind.digits == 0:
+            return Literal(int(value))
+        return Literal(f"{value:.{kind.digits}f}", datatype=NamedNode(DECIMAL))
 
     def for_other_replica(self) -> PlainScores:
         """Return F for the same stream and another replica, as the oracle needs it."""

@@ -45,6 +45,10 @@ class RankedObjects(Protocol):
         """Their scores."""
 
     @property
+    def has_all(self) -> bool:
+        """Whether every object of the current window is kept."""
+
+    @property
     def ends(self) -> Integers:
         """The last window that holds each of them."""
 
@@ -56,6 +60,9 @@ class RankedObjects(Protocol):
 
     def change(self, keys: Integers) -> None:
         """Update the objects of join keys whose remote values have changed."""
+
+    def refill(self, window: int) -> None:
+        """Fill the list from all objects that are kept, if one may be missing from the answer."""
 
     def close(self, window: int) -> TopkAnswer:
         """Close a window; return its ranking."""
@@ -88,7 +95,7 @@ class RankedObjects(Protocol):
         """Return x_S of objects as terms; None if unbound."""
 
     def members(self) -> Members:
-        """Return all objects of the current window."""
+        """Return the objects of the current window that are kept."""
 
     def state(self) -> StateData:
         """Return the state as plain data, without the replica, which is saved on its own."""

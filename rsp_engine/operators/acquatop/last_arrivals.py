@@ -107,6 +107,12 @@ class LastArrivals:
         end, lowest, highest = np.array(rows, dtype=np.float64).reshape(-1, 3)[places].T
         return KeyArrivals(self._positions[keys], end.astype(np.int64), lowest, highest)
 
+    def ends(self) -> tuple[Integers, Integers]:
+        """Return the keys of all panes, in order, and the ends of their latest arrivals."""
+        self._enter()
+        keys = np.flatnonzero(self._of_key >= next(iter(self._panes), self._count))
+        return keys, self.lookup(keys).end
+
     def expire(self, window: int) -> None:
         """Remove expired panes, in order of arrival, up to the first live one."""
         while self._panes and next(iter(self._panes.values())).end < window:

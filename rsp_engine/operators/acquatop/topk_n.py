@@ -116,6 +116,10 @@ class ExactnessBound:
         place = end - self._first
         return float(max(self._dropped[place], self._missing[place]))
 
+    def forget(self) -> None:
+        """Remove all bounds, when every object has been inserted again."""
+        self._dropped[:], self._missing[:] = -np.inf, -np.inf
+
     def expire(self, window: int) -> None:
         """Remove the bounds of ends before a window."""
         if (expired := window - self._first) > 0:
@@ -224,6 +228,35 @@ class TopkN:
     def ends(self) -> Integers:
         """The last window that contains each object of the list."""
         return self._list.end
+
+    @property
+    def closed(self) -> int:
+        """The last closed window, or -1."""
+        return self._buffer.closed
+
+    @property
+    def positions(self) -> Integers:
+        """The positions of the list."""
+        return self._list.positions
+
+    @property
+    def streaming(self) -> Floats:
+        """The x_S of the list; a lower bound where it was not kept."""
+        return self._list.payload[:, 0]
+
+    def live(self, window: int) -> Integers:
+        """Return the keys, listed or not, whose latest arrival is in a window or a later one."""
+        keys, ends = self._last_arrivals.ends()
+        return keys[ends >= window]
+
+    def ended(self, window: int) -> Integers:
+        """Return the keys that were live in the last closed window, and end before a window."""
+        keys, ends = self._last_arrivals.ends()
+        return keys[(ends >= self._buffer.closed) & (ends < window)]
+
+    def least_streaming(self, keys: Integers) -> Floats:
+        """Return a lower bound of the x_S of live keys: min.score_S of their panes."""
+        return self._last_arrivals.lookup(keys).lowest
 
     def arrive(self, pane: Pane, keys: Any, positions: Any, streaming: Any, remote: Any) -> None:  # noqa: ANN401 - array-like
         """Add arrivals of a pane, none of whose windows has closed, with x_S and x_D.
@@ -431,10 +464,7 @@ class TopkN:
         self.settle(window)
         k = self.config.k
         keys, scores = self._list.keys[:k].copy(), self._list.scores[:k]
-        bound = float(scores[-1]) if len(scores) == k else -np.inf
-        missing = self._exactness.missing(window)
-        has_all = missing == -np.inf or missing < bound
-        in_order = True
+        bound, has_all, in_order = self._bound(), self.is_complete(window), True
         if self._has_bounds:
             low, high, remote = self._list.payload.T
             unsure = np.flatnonzero(low < high)
@@ -445,6 +475,30 @@ class TopkN:
             self._has_bounds = bool(len(unsure))
         self._buffer.closed, self._window = window, window + 1
         return TopkAnswer(window, keys, scores, has_all and in_order, has_all)
+
+    def is_complete(self, window: int) -> bool:
+        """Return whether no object that is missing from the list can be in the top-k of a window.
+
+        The window must be settled.
+        """
+        missing = self._exactness.missing(window)
+        return missing == -np.inf or missing < self._bound()
+
+    def _bound(self) -> float:
+        """Return the k-th best score, or -inf if there are fewer than k objects."""
+        k = self.config.k
+        return float(self._list.scores[k - 1]) if len(self._list) >= k else -np.inf
+
+    def refill(self, keys: Integers, remote: Floats, streaming: Floats, unknown: Integers) -> None:
+        """Insert all live objects again, given all of them, with x_D and x_S.
+
+        None is missing from the list then, except those whose remote value is unknown. The window
+        must be settled.
+        """
+        self._exactness.forget()
+        self.change(keys, remote, streaming)
+        ends = self._last_arrivals.lookup(unknown).end
+        self._exactness.miss(ends, np.full(len(ends), np.inf))
 
     def candidates(self) -> list[Candidate]:
         """Return the Super-MTK+N list with its window marks, as of the first open window."""

@@ -125,6 +125,7 @@ def _acquatop(config: AcquaTopConfig, physical: PhysicalPlan) -> RankingExplanat
     best = f"the best {config.k}{_without(config.offset)}"
     if config.grouping is not None:
         facts["monotone"] = config.proof.why
+        facts["memory"] = "every group of the open windows; the list is rebuilt for each window"
         by = f"and the next {config.n}, for each active window"
         if service.policy.proposer != "list":
             by = f"{service.policy.name} considers all groups"
@@ -134,8 +135,19 @@ def _acquatop(config: AcquaTopConfig, physical: PhysicalPlan) -> RankingExplanat
             "whole window", f"{best}; {service.policy.name} considers all objects", facts
         )
     facts["monotone"] = config.proof.why
-    facts["outside"] = "a changed object outside the list is scored from its streamed value"
+    facts["memory"], facts["outside"] = _memory(config)
     return RankingExplanation("Topk+N", f"{best}, and the next {config.n}", facts)
+
+
+def _memory(config: AcquaTopConfig) -> tuple[str, str]:
+    """Return what is kept of objects, and how a changed object outside the list is scored."""
+    if config.memory == "table":
+        kept = "every object of the open windows (table)"
+        return kept, "a changed object outside the list is scored from its streamed value"
+    kept = "the list, and the last pane of each other key (list)"
+    if config.is_monotone:
+        return kept, "a changed object outside the list is scored from the least value of its pane"
+    return kept, "a changed object outside the list is left out, as its score may fall or rise"
 
 
 def _object(config: AcquaTopConfig, matching: MatcherConfig) -> str:

@@ -246,6 +246,7 @@ def joined_config(
         arrivals=options.ranking.arrivals or "latest",
         is_judged=options.ranking.oracle,
         proof=_proof(score, options, score.streaming),
+        memory=options.ranking.memory,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import Diagnostic
+from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
 from rsp_engine.plan.shapes.acquatop import acquatop_plan
 from rsp_engine.plan.shapes.group_topk import group_topk_plan
 from rsp_engine.plan.shapes.incomplete import ALGORITHMS, has_optional_windows, incomplete_config
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
     from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.options import QueryOptions
-    from rsp_engine.plan.shapes.shape import WhyNot
+    from rsp_engine.plan.shapes.shape import Choice, WhyNot
 
     Configure = Callable[[LogicalQuery, QueryOptions], object]
 
-__all__ = ["ranking_refusal", "refused_operator", "refused_oracle"]
+__all__ = ["ranking_refusal", "refused_memory", "refused_operator", "refused_oracle"]
 
 
 def ranking_refusal(query: LogicalQuery, options: QueryOptions) -> WhyNot | None:
@@ -52,6 +53,29 @@ def refused_oracle(query: LogicalQuery, options: QueryOptions) -> Iterator[Diagn
         yield Diagnostic("semantic", message, query.span, "remove --oracle")
     elif (why_not := ranking_refusal(query, options)) is not None:
         yield Diagnostic("semantic", f"{message}: {why_not.reason}", query.span)
+
+
+def refused_memory(choice: Choice, why_not: str | None) -> str | None:
+    """Return why a query with this choice cannot be ranked with the list alone.
+
+    `why_not` is the reason of the shape of AcquaTop, if it refused the query.
+    """
+    config = choice.operator
+    if not isinstance(config, AcquaTopConfig):
+        what = "it is for ranked queries that join a window with one SERVICE by a key"
+        return what if why_not is None else f"{what}: {why_not}"
+    if config.grouping is not None:
+        return "groups change as the window slides, so all of them are kept"
+    [service] = choice.services
+    names = config.matching.names
+    known = {*(names[place] for place in config.key), config.streaming}
+    if lost := [name for name in names if name not in known]:
+        return f"?{lost[0]} would be forgotten with the objects that leave the list"
+    if service.policy.proposer != "list":
+        return f"the policy {service.policy.name} considers all objects"
+    if config.arrivals == "all":
+        return "with --arrivals all, each arrival is an object, but only join keys are remembered"
+    return "the oracle ranks all objects" if config.is_judged else None
 
 
 def _refusal(configure: Configure, query: LogicalQuery, options: QueryOptions) -> WhyNot | None:
