@@ -15,7 +15,9 @@ from pyoxigraph import Literal
 
 from rsp_engine.drivers.bindings import connect
 from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+from rsp_engine.evaluators.service.service_plan import changes_stream
 from rsp_engine.evaluators.step import Step
+from rsp_engine.experiments.workload import SERVICE
 from rsp_engine.model.answers import Solutions
 from rsp_engine.operators.scoring.ranking_measures import ndcg, ndcg_by_place, precision
 from rsp_engine.options import ServiceOptions
@@ -42,29 +44,45 @@ __all__ = [
     "variant",
 ]
 
-_SIGNAL = "+signal"
 _MODIFIED = "http://purl.org/dc/terms/modified"
 _NEED_INTERVALS = frozenset({"WSJ-WBM", "AT-WBM"})
 """The policies that use change intervals; for all others, learning them would be wasted."""
 
+_WAYS = ("signal", "pushed", "list")
+"""The ways in which a run may differ from the usual one, as suites write them after a policy."""
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A policy, and whether the remote side provides a change signal."""
+    """A policy, and how its run differs from the usual one.
+
+    With `has_signal`, the remote side tells which keys have changed; with `is_pushed`, it pushes
+    every change, and the policy fetches nothing. With `keeps_list`, only the Super-MTK+N list is
+    kept.
+    """
 
     policy: Policy
-    has_signal: bool
+    has_signal: bool = False
+    is_pushed: bool = False
+    keeps_list: bool = False
 
 
 def variant(text: str) -> Variant:
     """Return the policy of a name such as `AT-VOI+wp=4+signal`, as suites write it.
 
-    Raises a `ValueError` for an unknown policy.
+    Raises a `ValueError` for an unknown policy, or a way that does not fit it.
 
     >>> variant("AT-VOI+wp=4+signal").has_signal
     True
     """
-    return Variant(policy_named(text.removesuffix(_SIGNAL)), text.endswith(_SIGNAL))
+    name, *words = text.split("+")
+    ways = [word for word in words if word in _WAYS]
+    policy = policy_named("+".join([name, *(word for word in words if word not in _WAYS)]))
+    if len(set(ways)) < len(ways):
+        raise ValueError(f"{text} says something twice")
+    if "list" in ways and policy.proposer != "list":
+        raise ValueError(f"{policy.name} considers all objects, so +list does not fit it")
+    return Variant(policy, "signal" in ways, "pushed" in ways, "list" in ways)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +137,15 @@ def answers(workload: Workload, setting: RunSetting) -> Iterator[RankedUsers]:
     step = Step(_plan(workload, setting))
     numbers: dict[Term, int] = {user: number for number, user in enumerate(workload.users)}
     contents = iter(workload.contents)
-    content = next(contents, None)
+    changes = iter(workload.changes() if variant(setting.policy).is_pushed else ())
+    content, change = next(contents, None), next(changes, None)
     for index, close in enumerate(workload.closes):
         while content is not None and content[0].first <= index:
             step.put(0, *content)
             content = next(contents, None)
+        while change is not None and change[0] <= close:
+            step.take(changes_stream(SERVICE), *change, close)
+            change = next(changes, None)
         # A window closes once the watermark exceeds its last instant.
         ranked = [_ranked_users(answer, numbers) for answer in step.due(close + 1)]
         yield ranked[0] if ranked else RankedUsers()
@@ -147,9 +169,11 @@ def _plan(workload: Workload, setting: RunSetting) -> PhysicalPlan:
         policy=chosen.policy,
         options=options,
         modified=_MODIFIED if chosen.has_signal else None,
+        is_pushed=chosen.is_pushed,
     )
     assert isinstance(plan.operator, AcquaTopConfig), "the workload has a ranked query"  # noqa: S101
-    return replace(plan, operator=replace(plan.operator, n=setting.n), services=(service,))
+    operator = replace(plan.operator, n=setting.n, memory="list" if chosen.keeps_list else "table")
+    return replace(plan, operator=operator, services=(service,))
 
 
 def _ranked_users(answer: Answer, numbers: Mapping[Term, int]) -> RankedUsers:

@@ -8,7 +8,7 @@
     seed = 0
     datasets = 5                    # of each CH
     windows = 150
-    counting = "slides"             # or "mentions"
+    counting = "slides"             # or "mentions", "streamed"
 
     [[grid]]                        # one run for each combination of the values
     name = "Table 5"
@@ -23,7 +23,8 @@
     datasets = 3
 
 `counting` defines mn. `slides`: the number of parts of the window in which a user is mentioned,
-which is what the program of AcquaTop counts. `mentions`: the number of mentions.
+which is what the program of AcquaTop counts. `mentions`: the number of mentions. `streamed`: the
+stream carries the number of mentions as a value, and Topk+N maintains the list.
 
 An unknown key is refused, with its place. (AcquaTop, section 6, Tables 4 and 5.)
 """
@@ -59,7 +60,7 @@ __all__ = [
 ]
 
 DataSource = Literal["generated", "recorded"]
-MentionCounting = Literal["slides", "mentions"]
+MentionCounting = Literal["slides", "mentions", "streamed"]
 Parameter = Literal["ch", "budget", "k", "n"]
 PARAMETERS: tuple[Parameter, ...] = get_args(Parameter)
 
@@ -139,6 +140,10 @@ def read_suite(path: Path, *, quick: bool = False) -> Suite:
     quick_data = top.table("quick")
     quick_data.only("datasets", "windows")
     grids = [_grid(one, quick=quick) for one in top.tables("grid")]
+    for name in (name for grid in grids for name in grid.policies):
+        if variant(name).keeps_list and data.counting != "streamed":
+            problem = f"{name} needs a list that is maintained, but groups rebuild theirs"
+            raise SuiteError(f"{path}: grid: {problem}", 'write counting = "streamed" in [data]')
     if len({grid.slug for grid in grids}) < len(grids):
         raise SuiteError(f"{path}: grid: two grids have the same name")
     return Suite(

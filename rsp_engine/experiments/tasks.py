@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.experiments.datasets.traces import Trace
     from rsp_engine.experiments.suite import Data, Suite
-    from rsp_engine.experiments.workload import Workload
+    from rsp_engine.experiments.workload import Content, Workload
 
 __all__ = ["RESULT_COLUMNS", "Task", "canonical_setting", "dataset_of", "tasks_of", "work"]
 
@@ -111,7 +111,8 @@ def dataset_of(data: Data, ch: int, number: int) -> Dataset:
 
 @lru_cache(maxsize=4)
 def _workload(data: Data, ch: int, number: int) -> Workload:
-    return workload_of(dataset_of(data, ch, number), data.windows)
+    content: Content = "counts" if data.counting == "streamed" else "posts"
+    return workload_of(dataset_of(data, ch, number), data.windows, content)
 
 
 @lru_cache(maxsize=1)

@@ -1,22 +1,29 @@
 """The workload of an experiment: a ranked query, the content of its windows, and its service.
 
-All runs over the same data share a workload: the stream is matched once. The query counts the
-mentions of each user in the window (mn), and ranks by the score of AcquaTop, section 6.1,
+All runs over the same data share a workload: the stream is matched once. The query ranks by the
+score of AcquaTop, section 6.1,
 
     score = 0.7 norm(mn) + 0.3 norm(dfc)
 
-with norm by the least and the largest value in the data. The paper does not give the weights; these
-are those of its program.
+where mn is the number of mentions of a user, with norm by the least and the largest value in the
+data. The paper does not give the weights; these are those of its program.
+
+The stream has a triple for each mention, and the query counts those in the window; or each mention
+carries mn as a value, as in Listing 1 of the paper, and the latest value in the window counts. The
+list is rebuilt for each window in the first case, and maintained by Topk+N in the second.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal as OneOf
 
 import numpy as np
-from pyoxigraph import NamedNode, Store, Triple
+from pyoxigraph import Literal, NamedNode, Store, Triple
 
 from rsp_engine.drivers.bindings import connect
 from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
@@ -43,6 +50,7 @@ __all__ = [
     "SERVICE",
     "STREAM",
     "WEIGHTS",
+    "Content",
     "MentionStream",
     "ScoreBounds",
     "Workload",
@@ -57,6 +65,10 @@ WEIGHTS = (0.7, 0.3)
 STREAM = "http://example.org/mentions"
 SERVICE = "http://example.org/users/sparql"
 _POST = "http://example.org/post/"
+_COUNT = "http://example.org/mentionCount"
+
+Content = OneOf["posts", "counts"]
+"""What the stream tells of a mention: its post, or the mentions of the user so far."""
 
 
 class ScoreBounds(NamedTuple):
@@ -66,22 +78,26 @@ class ScoreBounds(NamedTuple):
     dfc: tuple[float, float]
 
 
-def query_text(bounds: ScoreBounds, frame: TimeFrame, k: int) -> str:
+def query_text(bounds: ScoreBounds, frame: TimeFrame, k: int, content: Content = "posts") -> str:
     """Return the query for the k users with the best scores of each window."""
     (fewest, most), (least, largest) = bounds
     # Where all values are equal, any positive divisor will do.
-    mn = f"(COUNT(?post) - {fewest}) / {max(most - fewest, 1)}e0"
+    counted = "COUNT(?post)" if content == "posts" else "?mn"
+    mn = f"({counted} - {fewest}) / {max(most - fewest, 1)}e0"
+    pattern = (
+        f"?post <{MENTIONS_PREDICATE}> ?user" if content == "posts" else f"?user <{_COUNT}> ?mn"
+    )
+    grouping = "GROUP BY ?user ?dfc\n" if content == "posts" else ""
     dfc = f"(?dfc - ({least:.17e})) / {max(largest - least, 1e-9):.17e}"
     return f"""PREFIX : <http://example.org/>
 REGISTER RSTREAM :best AS
 SELECT ?user ?dfc
 FROM NAMED WINDOW :recent ON STREAM <{STREAM}> [RANGE {frame.range}ms STEP {frame.step}ms]
 WHERE {{
-  WINDOW :recent {{ ?post <{MENTIONS_PREDICATE}> ?user }}
+  WINDOW :recent {{ {pattern} }}
   SERVICE <{SERVICE}> {{ ?user <{DFC}> ?dfc }}
 }}
-GROUP BY ?user ?dfc
-ORDER BY DESC({WEIGHTS[0]}e0 * ({mn}) + {WEIGHTS[1]}e0 * ({dfc}))
+{grouping}ORDER BY DESC({WEIGHTS[0]}e0 * ({mn}) + {WEIGHTS[1]}e0 * ({dfc}))
 LIMIT {k}
 """  # noqa: S608 - it is no SQL
 
@@ -91,7 +107,7 @@ class Workload:
     """The windows of a query, numbered from 0, and the history of its service.
 
     `contents` are the solutions of each pane of the stream, in the order of time. `users` are in
-    the order of their numbers.
+    the order of their numbers. `content` is that of the stream.
     """
 
     bounds: ScoreBounds
@@ -100,20 +116,30 @@ class Workload:
     contents: tuple[tuple[Pane, PaneSolutions], ...]
     users: tuple[NamedNode, ...]
     endpoint: RecordedEndpoint
+    content: Content = "posts"
 
     @property
     def closes(self) -> tuple[int, ...]:
         """The instants at which the windows close."""
         return tuple(self.frame.interval(index).close for index in range(self.windows))
 
+    def changes(self) -> list[tuple[int, list[Triple]]]:
+        """Return the elements of a feed that pushes every change of the service, with times."""
+        changes = [
+            (time, Triple(NamedNode(user.value), NamedNode(DFC), solution["dfc"]))
+            for time, (user,), [solution] in self.endpoint.changes()
+        ]
+        by_time = groupby(changes, key=itemgetter(0))
+        return [(time, [triple for _, triple in together]) for time, together in by_time]
+
     def plan(self, k: int) -> PhysicalPlan:
         """Return the plan of the query for the k best users."""
-        return _plan(self.bounds, self.frame, k)
+        return _plan(self.bounds, self.frame, k, self.content)
 
 
 @lru_cache(maxsize=64)
-def _plan(bounds: ScoreBounds, frame: TimeFrame, k: int) -> PhysicalPlan:
-    text = query_text(bounds, frame, k)
+def _plan(bounds: ScoreBounds, frame: TimeFrame, k: int, content: Content) -> PhysicalPlan:
+    text = query_text(bounds, frame, k, content)
     endpoints = {SERVICE: connect(RecordedEndpoint({}))}
     options = QueryOptions(windows=WindowOptions(t0=frame.t0), endpoints=endpoints)
     physical = plan(check(text), text, "<experiment>", options).physical
@@ -129,11 +155,19 @@ def _ranking(physical: PhysicalPlan) -> AcquaTopConfig:
 
 
 class MentionStream(NamedTuple):
-    """The stream of a workload, as columns: posts, mentioned users, and times."""
+    """The stream of a workload, as columns: posts or counts, mentioned users, and times."""
 
-    posts: Integers
+    values: Integers
     users: Integers
     times: Integers
+    content: Content = "posts"
+
+    def triple(self, place: int, users: Sequence[NamedNode]) -> Triple:
+        """Return the triple of a mention."""
+        value, user = int(self.values[place]), users[self.users[place]]
+        if self.content == "counts":
+            return Triple(user, NamedNode(_COUNT), Literal(value))
+        return Triple(NamedNode(f"{_POST}{value}"), NamedNode(MENTIONS_PREDICATE), user)
 
 
 def make_workload(  # noqa: PLR0913, PLR0917 - the parts of a workload
@@ -145,26 +179,25 @@ def make_workload(  # noqa: PLR0913, PLR0917 - the parts of a workload
     endpoint: RecordedEndpoint,
 ) -> Workload:
     """Return a workload, with the mentions matched as the query matches them."""
-    matching = _ranking(_plan(bounds, frame, 1)).matching
-    matcher, verb = Matcher(matching, Store()), NamedNode(MENTIONS_PREDICATE)
+    matcher = Matcher(_ranking(_plan(bounds, frame, 1, mentions.content)).matching, Store())
     contents = []
     for pane, places in in_panes(frame, mentions.times):
-        triples = [
-            Triple(NamedNode(f"{_POST}{mentions.posts[place]}"), verb, users[mentions.users[place]])
-            for place in places.tolist()
-        ]
+        triples = [mentions.triple(place, users) for place in places.tolist()]
         contents.append((pane, matcher.match(triples, mentions.times[places], frame.t0)))
-    return Workload(bounds, frame, windows, tuple(contents), tuple(users), endpoint)
+    return Workload(
+        bounds, frame, windows, tuple(contents), tuple(users), endpoint, mentions.content
+    )
 
 
-def workload_of(dataset: Dataset, most: int | None = None) -> Workload:
+def workload_of(dataset: Dataset, most: int | None = None, content: Content = "posts") -> Workload:
     """Return the workload of a dataset, with at most `most` windows; its time starts at 0."""
     edges = dataset.windows[:most]
     largest = max((int(dataset.mentioned(*window).max()) for window in edges), default=1)
     every = np.concatenate((dataset.initial, dataset.changes.values))
     bounds = ScoreBounds((1, max(largest, 1)), (float(every.min()), float(every.max())))
     times = dataset.mention_times
-    mentions = MentionStream(np.arange(len(times)), dataset.mention_users, times)
+    values = np.arange(len(times)) if content == "posts" else dataset.counts()
+    mentions = MentionStream(values, dataset.mention_users, times, content)
     users = [NamedNode(f"{USER}{name}") for name in dataset.names.tolist()]
     endpoint = replace(dataset, start=0).endpoint()
     return make_workload(bounds, TimeFrame(RANGE, STEP), len(edges), mentions, users, endpoint)

@@ -6,7 +6,7 @@ has. One of the last two accepts any query: the general path, with or without SE
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,8 +42,9 @@ from rsp_engine.plan.sparql.silent_services import without_silent
 from rsp_engine.plan.unsupported import graph_path, refused_by_oxigraph, unsupported_features
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.plan.logical.algebra import Logical
     from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.shapes.shape import Shape
@@ -121,9 +122,10 @@ def plan(
     if refusal := refused_by_oxigraph(operator, chain.from_iterable(blocks.values())):
         raise PlanError([Diagnostic("semantic", refusal, query.form.span)], text, source)
     name, feeds = _name(query)
+    scans = tuple(_scan(window, options, blocks) for window in query.windows)
     physical = PhysicalPlan(
         name=name,
-        scans=tuple(_scan(window, options, blocks) for window in query.windows),
+        scans=scans,
         graphs=tuple(_static_graphs(query, options)),
         operator=operator,
         why=why,
@@ -131,7 +133,7 @@ def plan(
         report=options.windows.report,
         bounds=options.windows.bounds,
         feeds=feeds if operator.query.form == "CONSTRUCT" else None,
-        services=services,
+        services=tuple(_with_step(service, scans) for service in services),
     )
     return QueryPlan(query, apply_rules(translate(whole)), physical, warnings, refusals)
 
@@ -175,6 +177,16 @@ def _scan(clause: tree.FromWindow, options: QueryOptions, blocks: ElementBlocks)
         frame = CountFrame(spec.size.value, (spec.step or spec.size).value, spec.unit)
     name = clause.window.value
     return WindowScan(name, clause.stream.value, frame, blocks.get(name, ()))
+
+
+def _with_step(service: ServicePlan, scans: Sequence[WindowScan]) -> ServicePlan:
+    """Return the plan of a SERVICE clause with the time between evaluations, if windows have one.
+
+    A window that is shorter than its STEP closes before the STEP has passed.
+    """
+    frames = (scan.frame for scan in scans)
+    steps = [min(f.range, f.step) for f in frames if isinstance(f, TimeFrame)]
+    return replace(service, step=min(steps)) if steps else service
 
 
 def _static_graphs(query: tree.QueryUnit, options: QueryOptions) -> Iterator[StaticGraph]:

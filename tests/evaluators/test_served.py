@@ -326,3 +326,18 @@ def test_only_what_comes_goes_or_changes_is_touched_in_the_store():
     assert {q.subject.value[-3:] for q in set(held) - before} == {"2:0"}
     graph.hold([], [], [])
     assert len(held) == 0
+
+
+@pytest.mark.parametrize("frame", ["RANGE 4s STEP 2s", "RANGE 2s", "RANGE 1s STEP 2s"])
+def test_the_default_policy_refreshes_from_the_first_window_on(frame):
+    """Ann's value changed after the snapshot, which is as of the opening of the first window."""
+    engine = Engine(budget=1)
+    values = [(-9_000, ({"f": ox.Literal(1)},)), (1_500, ({"f": ox.Literal(2)},))]
+    engine.service(f"{EX}remote", RecordedEndpoint({(ox.NamedNode(f"{EX}ann"),): values}))
+    engine.register(f"""PREFIX : <{EX}> SELECT DISTINCT ?f
+        FROM NAMED WINDOW :w ON STREAM :s [{frame}]
+        WHERE {{ WINDOW :w {{ ?s :says ?what }} SERVICE :remote {{ ?s :followers ?f }} }}""")
+    bind(engine, [(1_900, ":ann :says 1 ."), (2_900, ":ann :says 2 .")])
+    first = next(answer for answer in engine.run() if answer.window.close >= 1_900)
+    assert rows_of(first) == [row_text({"f": ox.Literal(2)})]
+    assert first.stats["budget_spent"] == 1

@@ -13,7 +13,7 @@ from rsp_engine.engine import Engine
 from rsp_engine.experiments.datasets.dataset import RANGE
 from rsp_engine.experiments.datasets.generator import Scale, generate
 from rsp_engine.experiments.datasets.traces import derive, read_trace
-from rsp_engine.experiments.policy_run import RunSetting, answers, oracle, run_policy
+from rsp_engine.experiments.policy_run import RunSetting, answers, oracle, run_policy, variant
 from rsp_engine.experiments.tasks import canonical_setting
 from rsp_engine.experiments.workload import SERVICE, query_text, workload_of
 from rsp_engine.policies import POLICIES
@@ -144,3 +144,39 @@ def test_one_mention_in_a_slide_is_the_number_of_parts_of_a_window():
         parts = dataset.mentioned_parts(*window)
         assert (once.mentioned(*window) == parts).all()
         assert parts.max() <= 2
+
+
+def test_counts_that_are_streamed_are_ranked_by_the_latest_of_each_user():
+    dataset = distinct(generate(0, 20, 1, SMALL))
+    workload = workload_of(dataset, content="counts")
+    (fewest, most), (least, largest) = workload.bounds
+    for ranking, (opened, closed) in zip(oracle(workload), dataset.windows, strict=True):
+        latest = {}
+        mentions = zip(dataset.mention_times.tolist(), dataset.mention_users.tolist(), strict=True)
+        inside = [(time, user) for time, user in mentions if opened < time <= closed]
+        for time, user in inside:
+            counted = dataset.mentioned(time - RANGE, time)[user]
+            latest[user] = time, (counted - fewest) / (most - fewest)
+        dfc = (dataset.dfc_at(closed) - least) / (largest - least)
+        scores = {user: 0.7 * mn + 0.3 * dfc[user] for user, (_, mn) in latest.items()}
+        order = sorted(latest, key=lambda user: (scores[user], latest[user][0]), reverse=True)
+        assert [scores[user] for user in ranking] == pytest.approx([scores[u] for u in order])
+        assert set(ranking) == set(order)
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_pushed_changes_are_never_missed_and_the_list_alone_is_not_better(n):
+    workload = workload_of(generate(0, 80, 1, SMALL), content="counts")
+    whole, listed = (
+        list(run_policy(workload, RunSetting(f"AT-TSM+pushed{way}", 0, 3, n)))
+        for way in ("", "+list")
+    )
+    assert {(outcome.ndcg, outcome.precision) for outcome in whole} == {(1.0, 1.0)}
+    assert min(outcome.ndcg for outcome in listed) < 1.0 or n > 0
+    assert {outcome.fetched for outcome in whole + listed} == {0}
+
+
+@pytest.mark.parametrize("name", ["WSJ-LRU+list", "AT-TSM+list+list"])
+def test_a_variant_that_does_not_fit_is_refused(name):
+    with pytest.raises(ValueError, match="list"):
+        variant(name)

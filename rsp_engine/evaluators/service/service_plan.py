@@ -35,6 +35,9 @@ class ServicePlan:
     """The property with the time of the last modification of a key: the change signal."""
     instead: str | None = None
     """The policy that this one replaces, and why."""
+    step: int = 60_000
+    """The time between two evaluations in milliseconds: before anything is learned, each key is
+    taken to change once in it, so that the first evaluation already refreshes."""
 
     @property
     def limits(self) -> Limits:
@@ -48,7 +51,9 @@ class ServicePlan:
     def estimation(self) -> Estimation:
         """How the change intervals of keys are estimated."""
         interval = self.options.change_interval
-        return LearnedIntervals() if interval is None else DeclaredIntervals(milliseconds(interval))
+        if interval is None:
+            return LearnedIntervals(self.step)
+        return DeclaredIntervals(milliseconds(interval))
 
 
 def changes_stream(service: str) -> str:

@@ -104,6 +104,16 @@ class Dataset:
         counts = np.bincount(self.mention_users[first:last], minlength=len(self.names))
         return counts.astype(np.int64)
 
+    def counts(self) -> Integers:
+        """Return for each mention how often its user was mentioned in the RANGE up to it."""
+        counts = np.empty(len(self.mention_times), dtype=np.int64)
+        for user in range(len(self.names)):
+            own = np.flatnonzero(self.mention_users == user)
+            times = self.mention_times[own]
+            expired = np.searchsorted(times, times - RANGE, side="right")
+            counts[own] = np.searchsorted(times, times, side="right") - expired
+        return counts
+
     def last_mention(self, closed: int) -> Integers:
         """Return the position of each user's last mention up to a time, -1 if there is none."""
         count = np.searchsorted(self.mention_times, closed, side="right")

@@ -285,5 +285,8 @@ def _how(content: PageContent) -> str:
         "<b>precision@k</b> measures which part of the k right users is in the answer. Both are "
         "summed over the windows. <b>mn</b>, where it counts <i>slides</i>, is 1 or 2: in how many "
         "parts of the window (the slide, and the rest) a user is mentioned, as in the program of "
-        "the authors; else it is how often.</p>" + html_table(heads, rows)
+        "the authors; else it is how often. Where it is <i>streamed</i>, each mention carries it "
+        "as a value. <b>+signal</b>: the remote side tells what has changed; <b>+pushed</b>: it "
+        "pushes every change; <b>+list</b>: objects outside the list are forgotten.</p>"
+        + html_table(heads, rows)
     )

@@ -10,6 +10,7 @@ import re
 from contextlib import contextmanager
 from importlib.util import find_spec
 from io import StringIO
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 
 from rsp_engine.errors import RspError
@@ -47,7 +48,6 @@ _PROPOSED = 2.1
 """The line width of the policies that the papers, or this project, propose."""
 _STYLES = {
     "AT-VOI": Style("#7b3294", "o", width=_PROPOSED),
-    "AT-VOI+signal": Style("#7b3294", "s", (6, 3), _PROPOSED),
     "WSJ-VOI": Style("#c2a5cf", "o"),
     "AT-TSM": Style("#d55e00", "o", width=_PROPOSED),
     "AT-BSM": Style("#0072b2", "s", width=_PROPOSED),
@@ -63,6 +63,8 @@ _STYLES = {
 }
 """In the order of legends: the proposed policies first, the bounds last."""
 _OTHER_POLICY = Style("#4b6a88", "o")
+_DASHES = {"signal": (6.0, 3.0), "list": (3.0, 2.0), "pushed": (1.0, 1.0)}
+"""The dashes of the ways in which a run differs from the usual one."""
 
 
 def can_draw() -> bool:
@@ -163,12 +165,16 @@ def _drawing(figure: Figure) -> Drawing:
 
 
 def _style_of(name: str) -> Style:
-    return _STYLES.get(name, _OTHER_POLICY)
+    """Return the style of a policy, with dashes for a run that differs from the usual one."""
+    policy, *words = name.split("+")
+    style = _STYLES.get(policy, _OTHER_POLICY)
+    dashes = tuple(chain.from_iterable(_DASHES[word] for word in words if word in _DASHES))
+    return style._replace(marker="s", dashes=dashes) if dashes else style
 
 
 def _in_legend_order(names: Iterable[str]) -> list[str]:
-    order = list(_STYLES)
-    return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
+    order = {policy: place for place, policy in enumerate(_STYLES)}
+    return sorted(names, key=lambda name: (order.get(name.partition("+")[0], len(order)), name))
 
 
 def _handles(names: Iterable[str]) -> list[Line2D]:

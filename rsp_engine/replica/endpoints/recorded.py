@@ -23,6 +23,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
@@ -84,6 +85,11 @@ class RecordedEndpoint:
             return FetchResult(faults={cause: 1})
         values = ((key, self._at(key, now)) for key in self._history)
         return FetchResult({key: solutions for key, solutions in values if solutions}, 1)
+
+    def changes(self) -> list[tuple[int, Key, tuple[RemoteSolution, ...]]]:
+        """Return the values of all keys after their first ones, in the order of their times."""
+        changes = [(v.since, key, v.solutions) for key, vs in self._history.items() for v in vs[1:]]
+        return sorted(changes, key=itemgetter(0))
 
     def modified(self) -> RecordedEndpoint:
         """Return an endpoint with the time of the last change of each key: a change signal."""
