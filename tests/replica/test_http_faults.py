@@ -78,7 +78,9 @@ def test_nothing_is_answered_in_time_and_the_cause_has_its_name(behave, cause, i
     assert got.answers == {}
     assert cause in got.faults
     assert set(got.faults) <= {cause, "no requests left", "no time left", "time-out"}
-    assert got.requests == len(server.queries) <= 3
+    assert len(server.queries) <= got.requests <= 3
+    if not {"no time left", "time-out"} & set(got.faults):  # else the last one may be on its way
+        assert got.requests == len(server.queries)
 
 
 def test_a_server_that_is_down_is_asked_once():

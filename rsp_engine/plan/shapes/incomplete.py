@@ -293,6 +293,9 @@ def _grouped(
     match list(dict.fromkeys(aggregates(expression))):
         case [tree.Aggregate("SUM" | "MAX" as name, tree.Var(value), is_distinct) as aggregate]:
             pass
+        case [tree.Aggregate("MIN" | "AVG" as name)]:
+            reason = f"{name} may fall when an attribute arrives, so no object can be dropped"
+            raise NoMatchError(reason, condition)
         case _:
             reason = "attributes must be combined by one SUM or MAX of a variable"
             raise NoMatchError(reason, condition)
