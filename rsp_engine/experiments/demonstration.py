@@ -8,6 +8,7 @@ measures the quality of the answer.
 
 from __future__ import annotations
 
+import shutil
 import socket
 import subprocess
 import sysconfig
@@ -27,6 +28,7 @@ from rsp_engine.errors import DriverError
 from rsp_engine.experiments.datasets.dataset import DFC, RANGE, USER
 from rsp_engine.experiments.datasets.generator import generate
 from rsp_engine.model.answers import Solutions
+from rsp_engine.model.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DemoSetting", "demonstrate"]
 
-_HINT = "install it: pip install oxigraph"
 QUERY = Path(__file__).with_name("growing_users.rspql")
 
 
@@ -137,9 +138,12 @@ def server() -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
-    binary = str(Path(sysconfig.get_path("scripts")) / "oxigraph")
-    if not Path(binary).exists():
-        raise DriverError("the SPARQL server of the demo is not installed", _HINT)
+    binary = shutil.which("oxigraph", path=sysconfig.get_path("scripts")) or shutil.which(
+        "oxigraph"
+    )
+    if binary is None:
+        hint = f"install it: {install_command('demo')}"
+        raise DriverError("the SPARQL server of the demo is not installed", hint)
     command = [binary, "serve", "--bind", address]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603 - our own server
     try:
