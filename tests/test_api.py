@@ -47,6 +47,7 @@ def test_these_are_the_public_names():
         "as_arrow",
     ]
     assert all(getattr(rsp_engine, name) is not None for name in rsp_engine.__all__)
+    assert dir(rsp_engine) == sorted(rsp_engine.__all__), "completion offers them"
     with pytest.raises(AttributeError):
         rsp_engine.nothing  # noqa: B018 - that is what is asked
 
