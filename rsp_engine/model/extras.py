@@ -17,6 +17,7 @@ EXTRAS = {
     "jelly": "pyjelly",
     "metrics": "prometheus-client",
     "plots": "matplotlib",
+    "pandas": "pandas",
 }
 """The package of each extra, as pyproject.toml has them."""
 
