@@ -44,7 +44,7 @@ class DemoPage:
             "How fast a user's followers grow is on a SPARQL server, and changes all the time.\n"
             f"Each window ranks some 30 users by both, and may fetch {self._budget} of them again:"
             f" {self._policy} chooses.\n"
-            "A star marks a user whose place belongs to another one.\n"
+            "Numbers are users, the best first; a star marks one whose place belongs to another.\n"
         )
 
     @contextmanager
