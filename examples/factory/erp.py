@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import requests
@@ -25,10 +26,11 @@ def install(url: str) -> None:
 
 def maintain(url: str, maintenances: Sequence[Maintenance]) -> None:
     """Tell the server that instruments were maintained."""
+    today = datetime.now(UTC).date()
     parts = [
-        f"DELETE WHERE {{ f:instrument{m.machine} f:lastMaintenance ?d ; f:dayOfMaintenance ?n }} ;"
-        f' INSERT DATA {{ f:instrument{m.machine} f:lastMaintenance "{m.date}"^^xsd:date ;'
-        f" f:dayOfMaintenance {m.day} }}"
+        f"DELETE WHERE {{ f:instrument{m.machine} f:lastMaintenance ?d ; f:daysAgo ?n }} ;"
+        f' INSERT DATA {{ f:instrument{m.machine} f:lastMaintenance "{m.date(today)}"^^xsd:date ;'
+        f" f:daysAgo {m.days_ago} }}"
         for m in maintenances
     ]
     prefixes = f"PREFIX f: <{FACTORY}> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "

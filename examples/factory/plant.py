@@ -8,25 +8,23 @@ from datetime import date, timedelta
 from random import Random
 
 FACTORY = "http://example.org/factory/"
-OPENED = date(2026, 1, 1)
 MACHINES = 24
-FIRST_DAY = 300
-"""The day of the plant on which the story begins; then a second is a day."""
+EARLIER_DAYS = 300
+"""How many days before the story instruments were maintained; then a second is a day."""
 PRODUCTS = "gear valve pump rotor shaft bearing piston nozzle flange turbine seal spring".split()
 
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """An instrument is maintained: so many seconds after the story begins, on a day."""
+    """An instrument is maintained: so many seconds after the story begins, so many days ago."""
 
     second: float
     machine: int
-    day: int
+    days_ago: int
 
-    @property
-    def date(self) -> date:
+    def date(self, today: date) -> date:
         """Return the day as people write it."""
-        return OPENED + timedelta(days=self.day)
+        return today - timedelta(days=self.days_ago)
 
 
 def product(machine: int) -> str:
@@ -37,23 +35,23 @@ def product(machine: int) -> str:
 def vibration(machine: int, second: float) -> float:
     """Return how a machine shakes, in mm/s: slowly up and down, each in its own time."""
     period, phase = 25 + 7 * (machine % 5), 2.4 * machine
-    level = 3 + 4 * ((machine * 7) % MACHINES) / MACHINES
+    level = 4 + 4 * ((machine * 7) % MACHINES) / MACHINES
     return round(level + 3.5 * math.sin(2 * math.pi * second / period + phase), 2)
 
 
 def history(seconds: float) -> list[Maintenance]:
     """Return when instruments were maintained: all before the story, and then one at a time.
 
-    It is always the turn of one of those that wait longest.
+    It is always the turn of one of those that wait longest. The last second is today.
     """
-    chance = Random(7)  # noqa: S311 - a story
-    told = [Maintenance(0, m, chance.randrange(FIRST_DAY)) for m in range(MACHINES)]
-    days = {each.machine: each.day for each in told}
+    chance, last = Random(7), math.ceil(seconds)  # noqa: S311 - a story
+    told = [Maintenance(0, m, last + chance.randrange(EARLIER_DAYS)) for m in range(MACHINES)]
+    days = {each.machine: each.days_ago for each in told}
     second = 2.0
     while second < seconds:
-        waiting = sorted(days, key=days.__getitem__)[:6]
-        found = Maintenance(second, chance.choice(waiting), FIRST_DAY + int(second))
-        days[found.machine] = found.day
+        waiting = sorted(days, key=days.__getitem__, reverse=True)[:6]
+        found = Maintenance(second, chance.choice(waiting), last - int(second))
+        days[found.machine] = found.days_ago
         told.append(found)
         second += 2
     return told

@@ -29,13 +29,20 @@ def demo(
         float, typer.Option(min=1.0, help="How many times faster than event time to replay.")
     ] = 60,
 ) -> None:
-    """Rank growing users under a budget, and measure the quality of the answers.
+    """Rank growing users under a budget, and show what the budget buys.
 
     Mentions are replayed, and a SPARQL server on this computer serves follower growth that changes.
-    An oracle that fetches all users measures each answer. The output shows the users, their scores
-    and the age of their data.
+    Each window is answered three times: within the budget, with no refresh at all, and with all
+    users fetched, which is exact.
     """
+    from rsp_engine.cli.demo_page import DemoPage
+
+    page = DemoPage(policy, budget)
+    page.introduce(speed)  # before the slow imports
     from rsp_engine.experiments.demonstration import DemoSetting, demonstrate
 
+    setting = DemoSetting(policy, budget, windows, runner, speed)
     with exit_on_error(EXIT_FAILURE):
-        demonstrate(typer.echo, DemoSetting(policy, budget, windows, runner, speed))
+        for window in demonstrate(setting, page.phase):
+            page.show(window)
+        page.conclude()

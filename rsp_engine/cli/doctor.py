@@ -17,6 +17,7 @@ import typer
 from rsp_engine import __version__
 from rsp_engine.cli.app import EXIT_FAILURE, OutputFormat, app
 from rsp_engine.cli.config import ConfigFlag  # noqa: TC001 - typer reads it at run time
+from rsp_engine.model.extras import EXTRAS, install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,13 +26,6 @@ __all__ = ["Check", "doctor", "examine"]
 
 _LEAST_MEMORY = 3 << 30
 """2 GB for Java, which is the setting of the session, and some for Python workers."""
-_EXTRAS = {
-    "mqtt": "paho-mqtt",
-    "ws": "websockets",
-    "jelly": "pyjelly",
-    "metrics": "prometheus-client",
-    "plots": "matplotlib",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +75,7 @@ def examine(urls: list[str]) -> Iterator[Check]:
     yield Check("Spark", True, f"pyspark {version('pyspark')}")
     yield _memory()
     yield _temporary()
-    for name, package in _EXTRAS.items():
+    for name, package in EXTRAS.items():
         yield _extra(name, package)
     for url in urls:
         yield _endpoint(url)
@@ -128,7 +122,7 @@ def _extra(name: str, package: str) -> Check:
     try:
         text = f"{package} {version(package)}"
     except PackageNotFoundError:
-        hint = f'install it where you need it: pip install "rsp-engine[{name}]"'
+        hint = f"install it where you need it: {install_command(name)}"
         return Check(f"[{name}]", False, f"{package} is not installed", hint, needed=False)
     return Check(f"[{name}]", True, text, needed=False)
 

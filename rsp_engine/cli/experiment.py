@@ -129,15 +129,17 @@ def report_on(
 
     A folder that is not finished is refused; name the finished ones to report on them alone.
     """
-    from rsp_engine.experiments.report.plots import INSTALL_PLOTS, can_draw
+    from rsp_engine.experiments.report.plots import can_draw
     from rsp_engine.experiments.report.written import found_results, page_content, write_report
+    from rsp_engine.model.extras import install_command
 
     with exit_on_error():
         report = page_content(found_results(results, names or ()), _data(data))
         path = output or results / "report.html"
         write_report(report, path, figures)
         if not can_draw():
-            typer.echo(f"the report has no figures; to draw them: {INSTALL_PLOTS}", err=True)
+            command = install_command("plots")
+            typer.echo(f"the report has no figures; to draw them: {command}", err=True)
         typer.echo(path)
 
 

@@ -11,7 +11,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from rsp_engine.cli.view_format import (
+from rsp_engine.cli.view_moves import moves
+from rsp_engine.model.answers import Boolean, Graph, Solutions
+from rsp_engine.model.display import (
     TermFormatter,
     format_age,
     format_instant,
@@ -20,8 +22,6 @@ from rsp_engine.cli.view_format import (
     is_measure,
     printable,
 )
-from rsp_engine.cli.view_moves import moves
-from rsp_engine.model.answers import Boolean, Graph, Solutions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rsp_engine.cli.view_format import is_measure
 from rsp_engine.model.answers import Solutions
+from rsp_engine.model.display import is_measure
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -2,21 +2,21 @@
 
 Mentions and follower growth are generated as in the evaluation of AcquaTop. The mentions are
 replayed through Spark, faster than real time. The server is a local `oxigraph serve`, whose data
-are updated meanwhile. Each window may refresh a few users; an oracle that fetches all of them
-measures the quality of the answer.
+are updated after each window. Each window may refresh a few users. Two engines in this process
+answer the same windows for comparison: one refreshes nothing, the other everything.
 """
 
 from __future__ import annotations
 
+import shutil
 import socket
 import subprocess
 import sysconfig
 import tempfile
-import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,20 +24,21 @@ import requests
 
 from rsp_engine.engine import Engine
 from rsp_engine.errors import DriverError
-from rsp_engine.experiments.datasets.dataset import DFC, RANGE, USER
+from rsp_engine.experiments.datasets.dataset import DFC, STEP, USER
 from rsp_engine.experiments.datasets.generator import generate
 from rsp_engine.model.answers import Solutions
+from rsp_engine.model.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.model.answers import Answer
     from rsp_engine.options import RunnerName
 
-__all__ = ["DemoSetting", "demonstrate"]
+__all__ = ["DemoSetting", "DemoWindow", "demonstrate"]
 
-_HINT = "install it: pip install oxigraph"
 QUERY = Path(__file__).with_name("growing_users.rspql")
 
 
@@ -52,70 +53,77 @@ class DemoSetting:
     speed: float = 60
 
 
-def demonstrate(write_line: Callable[[str], None], setting: DemoSetting) -> None:
-    """Run some windows; pass each answer to `write_line`, with its nDCG and precision."""
-    dataset = generate(seed=1)
-    with server() as url, tempfile.TemporaryDirectory() as folder:
-        posts = Path(folder) / "posts.nq"
-        posts.write_text("".join(dataset.nquads()))
-        update_server(url, dataset, -1, 0)
-        engine = Engine(
-            policy=setting.policy,
-            budget=setting.budget,
-            oracle=True,
-            runner=setting.runner,
-            speed=setting.speed,
-        )
-        engine.service("http://example.org/people", f"{url}/query")
-        engine.register_file(str(QUERY))
-        engine.bind("http://example.org/posts", str(posts))
-        where = "on Spark" if setting.runner == "spark" else "in this process"
-        fetched = f"at most {setting.budget} of some 30 users fetched a window"
-        write_line(f"{setting.policy} {where}, {fetched}\n")
-        measured = []
-        with updating_server(url, dataset, setting.speed) as has_begun:
-            for answer in islice(engine.run(), setting.windows):
-                has_begun.set()
-                measured.append((answer.stats["ndcg"], answer.stats["precision"]))
-                write_line(answer_line(answer))
-        ndcg, precision = (sum(column) / len(measured) for column in zip(*measured, strict=True))
-        write_line(f"\nagainst the oracle: nDCG {ndcg:.3f}, precision {precision:.3f}, on average")
+@dataclass(frozen=True, slots=True)
+class DemoWindow:
+    """The answers for one window, as numbers of users, best first, and how many were fetched."""
+
+    close: int
+    budgeted: tuple[str, ...]
+    stale: tuple[str, ...]
+    exact: tuple[str, ...]
+    fetched: int
+    """How many users the policy fetched within the budget."""
+    needed: int
+    """How many users the exact answer needs."""
 
 
-@contextmanager
-def updating_server(url: str, dataset: Dataset, speed: float) -> Iterator[threading.Event]:
-    """Update the server at the speed of the replay, once the yielded event is set."""
-    has_begun, is_over = threading.Event(), threading.Event()
+def demonstrate(
+    setting: DemoSetting, phase: Callable[[str], AbstractContextManager[None]]
+) -> Iterator[DemoWindow]:
+    """Yield some windows; enter `phase` with a text while something slow starts."""
+    with ExitStack() as stack:
+        with phase("a SPARQL server with the follower growth of 400 users"):
+            dataset = generate(seed=1)
+            url = stack.enter_context(server())
+            update_server(url, dataset, -1, 0)
+            posts = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "posts.nq"
+            posts.write_text("".join(dataset.nquads()))
+        if setting.runner == "spark":
+            with phase("Spark"):
+                from rsp_engine.drivers.spark.session import start_session
 
-    def keep_updating() -> None:
-        has_begun.wait()
-        start, before = time.monotonic(), 0
-        while not is_over.wait(0.5):
-            now = RANGE + int((time.monotonic() - start) * 1000 * speed)
+                start_session()
+        # The one with a pace is the last: the next window starts when it has answered this one.
+        engines = [
+            Engine(policy="WST", budget=0, runner="local"),
+            Engine(policy="EXACT", budget=0, runner="local"),
+            Engine(
+                policy=setting.policy,
+                budget=setting.budget,
+                runner=setting.runner,
+                speed=setting.speed,
+            ),
+        ]
+        for engine in engines:
+            stack.enter_context(engine)
+            engine.service("http://example.org/people", f"{url}/query")
+            engine.register_file(str(QUERY))
+            engine.bind("http://example.org/posts", str(posts))
+        answers = zip(*(engine.run() for engine in engines), strict=True)
+        with phase("the stream, up to the end of its first window"):
+            first = next(answers)
+        before = 0
+        for found in islice(chain([first], answers), setting.windows):
+            now = found[0].window.close + STEP
             update_server(url, dataset, before, now)
             before = now
-
-    thread = threading.Thread(target=keep_updating)
-    thread.start()
-    try:
-        yield has_begun
-    finally:
-        is_over.set()
-        has_begun.set()
-        thread.join()
+            yield _window(*found)
 
 
-def answer_line(answer: Answer) -> str:
-    """Return an answer as a line: per user the score and the age of the value, and the measures."""
-    rows = answer.content.rows if isinstance(answer.content, Solutions) else ()
-    best = (
-        f"{row.bindings['user'].value.removeprefix(USER):>3} {row.score:6.1f}"
-        f" {'fresh' if not row.age else f'{row.age // 1000:4}s'}"
-        for row in rows
+def _window(stale: Answer, exact: Answer, budgeted: Answer) -> DemoWindow:
+    return DemoWindow(
+        budgeted.window.close,
+        _users(budgeted),
+        _users(stale),
+        _users(exact),
+        fetched=budgeted.stats["budget_spent"],
+        needed=exact.stats["budget_spent"],
     )
-    stats = answer.stats
-    measures = f"nDCG {stats['ndcg']:.2f}  precision {stats['precision']:.1f}"
-    return f"{answer.window.close // 1000:5} s  {'   '.join(best)}   {measures}"
+
+
+def _users(answer: Answer) -> tuple[str, ...]:
+    rows = answer.content.rows if isinstance(answer.content, Solutions) else ()
+    return tuple(row.bindings["user"].value.removeprefix(USER) for row in rows)
 
 
 def update_server(url: str, dataset: Dataset, after: int, until: int) -> None:
@@ -137,9 +145,12 @@ def server() -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
-    binary = str(Path(sysconfig.get_path("scripts")) / "oxigraph")
-    if not Path(binary).exists():
-        raise DriverError("the SPARQL server of the demo is not installed", _HINT)
+    binary = shutil.which("oxigraph", path=sysconfig.get_path("scripts")) or shutil.which(
+        "oxigraph"
+    )
+    if binary is None:
+        hint = f"install it: {install_command('demo')}"
+        raise DriverError("the SPARQL server of the demo is not installed", hint)
     command = [binary, "serve", "--bind", address]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603 - our own server
     try:

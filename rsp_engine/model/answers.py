@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import pandas as pd
     import pyarrow as pa
     import rdflib
     from pyoxigraph import BlankNode, Literal, NamedNode, Triple
@@ -85,8 +86,18 @@ class Answer:
 
         return as_arrow([self])
 
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows of a SELECT as a data frame: `to_arrow` in pandas.
+
+        Raises:
+            RspError: If pandas is not installed; it is the extra `pandas`.
+        """
+        from rsp_engine.model.results import as_pandas
+
+        return as_pandas(self)
+
     def _repr_html_(self) -> str:
         """Render the answer as an HTML table for notebooks."""
-        from rsp_engine.model.results import as_html
+        from rsp_engine.model.html_table import as_html
 
         return as_html(self)

@@ -1,30 +1,33 @@
-"""Conversions of answers to rdflib, Arrow and HTML.
+"""Conversions of answers to rdflib, Arrow and pandas.
 
 Each library is imported on the first conversion to it, since importing them is slow.
 """
 
 from __future__ import annotations
 
-from html import escape
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 
+from rsp_engine.errors import RspError
 from rsp_engine.model.answers import Boolean, Graph, Solutions
+from rsp_engine.model.extras import install_command
 from rsp_engine.model.terms.numerals import INTEGERS, NUMERALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import pandas as pd
     import pyarrow as pa
     import rdflib
     from rdflib.term import Node
 
-    from rsp_engine.model.answers import Answer, Row
+    from rsp_engine.model.answers import Answer
     from rsp_engine.model.terms.term import Term
 
 
-__all__ = ["as_arrow", "as_html", "as_rdflib"]
+__all__ = ["as_arrow", "as_pandas", "as_rdflib"]
 
 
 def as_rdflib(answer: Answer) -> list[dict[str, Node]] | rdflib.Graph | bool | None:
@@ -53,7 +56,9 @@ def _node(term: object) -> Node:
     assert isinstance(term, ox.Literal), "there are no triple terms in answers"  # noqa: S101
     if term.language is not None:
         return rdflib.Literal(term.value, lang=term.language)
-    return rdflib.Literal(term.value, datatype=rdflib.URIRef(term.datatype.value))
+    datatype = rdflib.URIRef(term.datatype.value)
+    # As rdflib's parsers do: to rdflib, a literal with the datatype xsd:string is another one.
+    return rdflib.Literal(term.value, datatype=None if datatype == rdflib.XSD.string else datatype)
 
 
 def as_arrow(answers: Iterable[Answer]) -> pa.Table:
@@ -83,6 +88,14 @@ def as_arrow(answers: Iterable[Answer]) -> pa.Table:
     return pa.table(columns)
 
 
+def as_pandas(answer: Answer) -> pd.DataFrame:
+    """Return the rows of a SELECT as a data frame; raise `RspError` if pandas is not installed."""
+    if find_spec("pandas") is None:
+        hint = f"install it: {install_command('pandas')}"
+        raise RspError("a data frame needs pandas, the extra `pandas`", hint)
+    return as_arrow([answer]).to_pandas()
+
+
 def _column(terms: Sequence[Term | None]) -> pa.Array:
     import pyarrow as pa
 
@@ -104,41 +117,3 @@ def _number(term: Term) -> float:
     """Return the number of a literal; raise an error if it has none."""
     kind = term.datatype.value if isinstance(term, ox.Literal) else ""
     return NUMERALS[kind](term.value)
-
-
-def as_html(answer: Answer) -> str:
-    """Return an answer as an HTML table."""
-    head = (
-        f"<caption>{escape(answer.query)}, {answer.window.open} to {answer.window.close}</caption>"
-    )
-    content = answer.content
-    if isinstance(content, Boolean):
-        return f"<table>{head}<tr><td>{escape(str(content.value))}</td></tr></table>"
-    if isinstance(content, Graph):
-        lines = "".join(_cells([t.subject, t.predicate, t.object]) for t in content.triples)
-        return f"<table>{head}{lines}</table>"
-    names = [*(["#"] if content.ranked else []), *content.variables]
-    names += ["score"] if content.ranked else []
-    names += ["age"] if any(row.age is not None for row in content.rows) else []
-    top = "".join(f"<th>{escape(name)}</th>" for name in names)
-    rows = "".join(_cells(_values(content, row, names)) for row in content.rows)
-    return f"<table>{head}<tr>{top}</tr>{rows}</table>"
-
-
-def _values(content: Solutions, row: Row, names: Sequence[str]) -> list[object]:
-    values: list[object] = [row.rank] if content.ranked else []
-    values += [row.bindings.get(name) for name in content.variables]
-    values += [row.score] if content.ranked else []
-    if "age" in names[len(values) :]:
-        values.append(None if row.age is None else f"{row.age / 1000:g} s")
-    return values
-
-
-def _cells(values: Iterable[object]) -> str:
-    return f"<tr>{''.join(f'<td>{escape(_text(value))}</td>' for value in values)}</tr>"
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    return str(value.value) if isinstance(value, ox.NamedNode | ox.Literal) else str(value)

@@ -11,6 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from rsp_engine.errors import BindingError
+from rsp_engine.model.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -187,7 +188,7 @@ def serve_metrics(port: int, monitor: RunMonitor, hide: Callable[[str], str]) ->
     try:
         from prometheus_client import CollectorRegistry, start_http_server
     except ImportError:
-        hint = "install it: pip install 'rsp-engine[metrics]'"
+        hint = f"install it: {install_command('metrics')}"
         raise BindingError("--metrics-port needs the extra metrics", hint) from None
     registry = CollectorRegistry()
     registry.register(_Collector(monitor, hide))

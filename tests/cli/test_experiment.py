@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rsp_engine.cli import app
+from rsp_engine.model.extras import install_command
 from tests.data import PROJECT
 
 if TYPE_CHECKING:
@@ -67,9 +68,7 @@ def test_a_report_without_matplotlib_says_in_one_line_how_to_get_figures(here, m
     assert rsp("run", "mine.toml", "--workers", "1").exit_code == 0
     done = rsp("report")
     assert (done.exit_code, done.stdout) == (0, "results/report.html\n")
-    assert done.stderr == (
-        "the report has no figures; to draw them: pip install 'rsp-engine[plots]'\n"
-    )
+    assert done.stderr == (f"the report has no figures; to draw them: {install_command('plots')}\n")
     assert "AT-TSM" in (here / "results" / "report.html").read_text(encoding="utf-8")
 
 

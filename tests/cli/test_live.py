@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rsp_engine.cli import app
+from rsp_engine.model.extras import install_command
 from tests.io.live.servers import free_port, mosquitto, needs_mosquitto
 
 EX = "http://example.org/"
@@ -112,7 +113,10 @@ def test_without_the_extra_one_line_says_which_it_is(here, monkeypatch):
         done = called(*arguments)
         assert done.exit_code == 2
         extra = "ws" if "wss" in arguments[-1] else "mqtt"
-        assert f"this needs the extra {extra}\n  = hint: install it: pip" in done.stderr
+        assert (
+            f"this needs the extra {extra}\n  = hint: install it: {install_command(extra)}\n"
+            in done.stderr
+        )
 
 
 def test_these_tests_run_queries_in_this_process():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -10,7 +11,9 @@ import time
 import pytest
 
 from rsp_engine.cli import doctor
+from rsp_engine.model.extras import install_command
 from rsp_engine.policies.registry import POLICIES
+from tests.cli.terminals import on_a_terminal
 from tests.cli.test_run import here, rsp
 
 __all__ = ["here"]
@@ -93,9 +96,46 @@ def test_the_demo_ends_by_itself_and_is_judged(runner, request):
         request.getfixturevalue("spark")
     result = rsp("demo", "--runner", runner, "--windows", "3", "--speed", "1000")
     assert result.exit_code == 0, result.output
-    *_, last = result.stdout.splitlines()
-    assert last.startswith("against the oracle: nDCG ")
-    assert result.stdout.count("precision ") == 4
+    lines = result.stdout.splitlines()
+    heads = "window   7 fetches a window       right  no refresh               right  all fetched"
+    first = lines.index(f" {heads}: exact") + 1
+    windows = [line.split() for line in lines[first : first + 3]]
+    assert [words[0] for words in windows] == ["100", "160", "220"]
+    answers = [[*words[2:7], *words[8:13], *words[14:]] for words in windows]
+    assert all(len(users) == 15 and not re.search(r"\*", "".join(users[10:])) for users in answers)
+    assert answers[0] == answers[0][:5] * 3, "nothing has changed yet"
+    assert any("*" in user for users in answers for user in users[5:10]), "no refresh is not enough"
+    assert lines[first + 3] == ""
+    assert re.search(r"^  no refresh .* 0 users fetched$", result.stdout, re.MULTILINE)
+    assert re.fullmatch(r"The budget bought .* of the fetches that exact answers need\.", lines[-1])
+
+
+def test_the_demo_says_what_it_is_about_before_anything_slow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rsp_engine.experiments.demonstration", None)
+    result = rsp("demo")
+    assert isinstance(result.exception, ModuleNotFoundError)
+    assert result.stdout.startswith("Which 5 users should we contact right now?\n")
+
+
+def test_without_its_server_the_demo_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr("rsp_engine.experiments.demonstration.shutil.which", lambda *_, **__: None)
+    result = rsp("demo", "--runner", "local")
+    assert result.exit_code == 3
+    assert result.stderr.endswith(f"  = hint: install it: {install_command('demo')}\n")
+
+
+@pytest.mark.parametrize(("columns", "is_shown"), [(100, True), (80, False)])
+def test_on_a_terminal_the_demo_fits_its_width_and_shows_its_progress(columns, is_shown):
+    width = {"COLUMNS": str(columns)}
+    done = on_a_terminal("demo", "--windows", "2", "--speed", "1000", environment=width)
+    assert done.code == 0
+    shown = done.seen.decode()
+    assert "starting a SPARQL server" in shown
+    shown = re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", shown).replace("\r", "")
+    assert "  started a SPARQL server" in shown
+    table = shown[shown.index("\n window ") :]
+    assert ("all fetched: exact" in table) is is_shown
+    assert max(map(len, table.splitlines())) <= columns
 
 
 @pytest.mark.parametrize("words", [["--help"], ["validate", "--help"], ["policies"]])

@@ -167,7 +167,7 @@ def test_without_the_extra_one_line_says_which_it_is(tmp_path: Path, monkeypatch
     (tmp_path / "s.jelly").write_bytes(b"")
     monkeypatch.setattr("rsp_engine.io.sources.spec.find_spec", lambda _: None)
     monkeypatch.setattr("rsp_engine.io.sinks.jelly.find_spec", lambda _: None)
-    with pytest.raises(SourceError, match=r"needs the extra jelly\n.*'rsp-engine\[jelly\]'"):
+    with pytest.raises(SourceError, match=r"needs the extra jelly\n.* install pyjelly"):
         open_source(str(tmp_path / "s.jelly"))
-    with pytest.raises(SinkError, match=r"needs the extra jelly\n.*'rsp-engine\[jelly\]'"):
+    with pytest.raises(SinkError, match=r"needs the extra jelly\n.* install pyjelly"):
         open_sink("jelly", str(tmp_path / "a"), "CONSTRUCT")

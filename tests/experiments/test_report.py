@@ -20,6 +20,7 @@ from rsp_engine.experiments.report.plots import legend_svg, panel_svg, write_fig
 from rsp_engine.experiments.report.written import found_results, page_content, write_report
 from rsp_engine.experiments.results import read_result_folder, run_suite
 from rsp_engine.experiments.suite import Data, ParameterGrid, Suite
+from rsp_engine.model.extras import install_command
 from tests.data import real_data
 from tests.experiments.grids import by_budget, made_grid
 
@@ -275,7 +276,7 @@ def test_without_matplotlib_a_report_has_tables_and_names_the_extra_for_figures(
     told = page_content(found_results(results, ()), None)
     with pytest.raises(RspError, match="the extra `plots`") as found:
         write_report(told, tmp_path / "a.html", tmp_path / "figures")
-    assert "pip install 'rsp-engine[plots]'" in (found.value.hint or "")
+    assert install_command("plots") in (found.value.hint or "")
     assert not (tmp_path / "a.html").exists()
     write_report(told, tmp_path / "deep" / "b.html")
     text = (tmp_path / "deep" / "b.html").read_text(encoding="utf-8")

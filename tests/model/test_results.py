@@ -7,7 +7,8 @@ import pyoxigraph as ox
 import pytest
 
 from rsp_engine.model.answers import Answer, Interval, Row, Solutions
-from rsp_engine.model.results import as_arrow, as_html
+from rsp_engine.model.html_table import as_html
+from rsp_engine.model.results import as_arrow
 from rsp_engine.model.terms.xsd import XSD
 
 
@@ -47,5 +48,5 @@ def test_a_variable_without_a_value_leaves_a_gap():
 def test_every_row_of_a_page_has_as_many_cells_as_the_heading():
     rows = tuple(Row({"v": ox.Literal(1)}, age=age) for age in (2000, None))
     lines = as_html(Answer("q", Interval(0, 5), Solutions(("v",), rows), {})).split("<tr>")[1:]
-    assert [line.count("<th>") + line.count("<td>") for line in lines] == [2, 2, 2]
+    assert [line.count("</th>") + line.count("</td>") for line in lines] == [2, 2, 2]
     assert "2 s" in lines[1]

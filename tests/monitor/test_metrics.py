@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from rsp_engine import Engine
 from rsp_engine.cli import app
 from rsp_engine.errors import BindingError
+from rsp_engine.model.extras import install_command
 from rsp_engine.monitor.metrics import COUNTERS, GAUGES, HISTOGRAMS, serve_metrics
 from rsp_engine.monitor.run_monitor import RunMonitor
 from rsp_engine.replica.endpoints.endpoint import FetchResult
@@ -153,7 +154,7 @@ def test_the_extra_that_is_missing_is_named(monkeypatch, tmp_path):
     with pytest.raises(BindingError) as refused, serve_metrics(0, RunMonitor(), str):
         pass
     assert refused.value.message == "--metrics-port needs the extra metrics"
-    assert refused.value.hint == "install it: pip install 'rsp-engine[metrics]'"
+    assert refused.value.hint == f"install it: {install_command('metrics')}"
 
 
 def test_a_port_in_use_is_reported_in_two_lines(tmp_path, monkeypatch):

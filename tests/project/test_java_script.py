@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pty
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,7 +57,7 @@ class Machine:
         """Add a package manager: it knows the package `offers`, which holds the Java `brings`."""
         waiting = self.java(brings or "", self.root / "package")
         install = (
-            f"ln -s {waiting} {self.bin}/java" if brings else "echo no room on disk >&2; exit 1"
+            f"ln -sf {waiting} {self.bin}/java" if brings else "echo no room on disk >&2; exit 1"
         )
         self.program(
             name,
@@ -69,10 +71,26 @@ class Machine:
             "esac",
         )
 
+    def run_on_a_terminal(self, answer: str) -> tuple[int, str]:
+        """Run the script on a terminal, type an answer, and return its code and what is seen."""
+        screen, inner = pty.openpty()
+        os.write(screen, answer.encode())
+        with subprocess.Popen(  # noqa: S603 - the program is the project's own
+            [str(SCRIPT)], env={"PATH": str(self.bin)}, stdin=inner, stdout=inner, stderr=inner
+        ) as process:
+            os.close(inner)
+            seen = b""
+            with suppress(OSError):  # the end of the terminal
+                while data := os.read(screen, 4096):
+                    seen += data
+        os.close(screen)
+        return process.returncode, seen.decode().replace("\r\n", "\n")
+
     def run(self, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: S603 - the program is the project's own
             [str(SCRIPT)],
             env={"PATH": str(self.bin), **environment},
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
@@ -154,7 +172,12 @@ def test_what_was_found_instead_is_told(machine: Machine, version_line: str, fou
 def test_root_installs_java_17_with_apt(machine: Machine) -> None:
     machine.user(0)
     machine.manager("apt-get", offers="openjdk-17-jre-headless")
-    assert machine.run().returncode == 0
+    result = machine.run()
+    assert result.returncode == 0
+    assert result.stderr.splitlines() == [
+        "Installing openjdk-17-jre-headless, since Spark needs Java 17 or later.",
+        "Installed openjdk-17-jre-headless: `java` is Java 17 now.",
+    ]
     assert machine.calls == [
         "apt-get update -qq",
         "apt-get install --simulate openjdk-17-jre-headless",
@@ -207,7 +230,7 @@ def test_who_may_not_install_is_told_the_command(machine: Machine, has_sudo: boo
     result = machine.run()
     assert result.returncode == 1
     command = "sudo apt-get update && sudo apt-get install openjdk-21-jre-headless"
-    assert result.stderr.splitlines()[-2:] == ["Install one:", f"    {command}"]
+    assert result.stderr.splitlines()[-3:-1] == ["Install one:", f"    {command}"]
     assert all("--simulate" in call for call in machine.calls)
 
 
@@ -234,3 +257,63 @@ def test_an_installation_that_brings_an_old_java_is_an_error(machine: Machine) -
     assert result.returncode == 1
     assert "found: Java 11." in result.stderr
     assert "Set JAVA_HOME to the home of a later Java." in result.stderr
+
+
+@pytest.mark.parametrize("answer", ["\n", "y\n", "YES\n"])
+def test_on_a_terminal_it_asks_first(machine: Machine, answer: str) -> None:
+    machine.user(0)
+    machine.manager("apt-get", offers="openjdk-17-jre-headless")
+    code, seen = machine.run_on_a_terminal(answer)
+    assert code == 0
+    assert "found: none.\nInstall it now, with apt-get? [Y/n] " in seen
+    assert seen.endswith("Installed openjdk-17-jre-headless: `java` is Java 17 now.\n")
+
+
+@pytest.mark.parametrize("answer", ["n\n", "no\n", "what?\n", "\x04"])
+def test_without_a_yes_nothing_is_installed(machine: Machine, answer: str) -> None:
+    machine.user(0)
+    machine.manager("apt-get", offers="openjdk-17-jre-headless")
+    code, seen = machine.run_on_a_terminal(answer)
+    assert code == 1
+    assert "sudo apt-get install openjdk-17-jre-headless\n" in seen
+    assert all("--simulate" in call for call in machine.calls)
+
+
+def test_who_may_not_install_is_not_asked(machine: Machine) -> None:
+    machine.manager("apt-get", offers="openjdk-17-jre-headless")
+    code, seen = machine.run_on_a_terminal("y\n")
+    assert code == 1
+    assert "[Y/n]" not in seen
+    assert all("--simulate" in call for call in machine.calls)
+
+
+def test_an_old_java_stays_beside_the_one_that_is_installed(machine: Machine) -> None:
+    machine.user(0)
+    old = machine.java(JAVA_11)
+    machine.manager("apt-get", offers="openjdk-17-jre-headless")
+    kept = old.rename(machine.root / "java11")
+    (machine.bin / "java").symlink_to(kept)
+    result = machine.run()
+    assert result.returncode == 0
+    assert result.stderr.endswith("`java` is Java 17 now; Java 11 is still there.\n")
+    assert kept.exists()
+
+
+@pytest.mark.parametrize(
+    ("manager", "package", "asked"),
+    [
+        ("apt-get", "default-jre-headless", "dpkg-query"),
+        ("dnf", "java-21-openjdk-headless", "rpm"),
+    ],
+)
+def test_a_package_that_is_installed_is_not_upgraded(
+    machine: Machine, manager: str, package: str, asked: str
+) -> None:
+    machine.user(0)
+    machine.java(JAVA_11)
+    machine.manager(manager, offers=package)
+    machine.program(asked, f'case "$*" in *{package}) printf installed ;; *) exit 1 ;; esac')
+    result = machine.run()
+    assert result.returncode == 1
+    assert f"{package} is installed already, and is not upgraded here." in result.stderr
+    assert not any(call.startswith(INSTALL) or " -y" in call for call in machine.calls)

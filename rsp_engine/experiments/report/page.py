@@ -16,7 +16,7 @@ from rsp_engine.experiments.report.figures import (
     varied_figure,
 )
 from rsp_engine.experiments.report.improvement import EXPERIMENTS
-from rsp_engine.experiments.report.plots import INSTALL_PLOTS, can_draw, legend_svg, panel_svg
+from rsp_engine.experiments.report.plots import can_draw, legend_svg, panel_svg
 from rsp_engine.experiments.report.tables import (
     changes_table,
     displayed_verdicts,
@@ -115,8 +115,8 @@ def _top(content: PageContent, of_paper: Sequence[ClaimVerdict]) -> Iterator[str
         )
     if not can_draw():
         yield (
-            "<p class='note'>Figures are left out, since matplotlib is not installed: "
-            f"<code>{escape(INSTALL_PLOTS)}</code>.</p>"
+            "<p class='note'>Figures are left out, since matplotlib is not installed where the"
+            " report was written.</p>"
         )
     yield "<h2 id='verdicts'>What the paper says, and what we find</h2>"
     if of_paper:

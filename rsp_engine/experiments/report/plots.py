@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 
 from rsp_engine.errors import RspError
 from rsp_engine.experiments.report.figures import Bars, Curves, Lines
+from rsp_engine.model.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
 
     from rsp_engine.experiments.report.figures import Figure, Panel
 
-__all__ = ["INSTALL_PLOTS", "can_draw", "legend_svg", "panel_svg", "write_figures"]
+__all__ = ["can_draw", "legend_svg", "panel_svg", "write_figures"]
 
-INSTALL_PLOTS = "pip install 'rsp-engine[plots]'"
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _PANEL_INCHES = (4.2, 3.0)
 _LEGEND_COLUMNS = 3
@@ -134,7 +134,10 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
     Raises an `RspError` where matplotlib is not installed.
     """
     if not can_draw():
-        hint = f"{INSTALL_PLOTS}; without --figures, a report is written that has only tables"
+        hint = (
+            f"install it: {install_command('plots')};"
+            " without --figures, a report is written that has only tables"
+        )
         raise RspError("figures as files need matplotlib, the extra `plots`", hint)
     folder.mkdir(parents=True, exist_ok=True)
     written = []

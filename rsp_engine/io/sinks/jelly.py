@@ -13,6 +13,7 @@ from rsp_engine.errors import SinkError
 from rsp_engine.io.sinks.format import SinkFormat, misfit
 from rsp_engine.io.sinks.nquads import graph_name, scoped
 from rsp_engine.model.answers import Graph
+from rsp_engine.model.extras import install_command
 
 if TYPE_CHECKING:
     from rsp_engine.io.sinks.format import AnswerWriter
@@ -40,7 +41,7 @@ class _JellyWriter:
 
 def _writer() -> AnswerWriter:
     if find_spec("pyjelly") is None:
-        hint = "install it: pip install 'rsp-engine[jelly]'"
+        hint = f"install it: {install_command('jelly')}"
         raise SinkError("the format jelly needs the extra jelly", hint)
     return _JellyWriter()
 

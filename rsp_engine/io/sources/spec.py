@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from rsp_engine.errors import SourceError
+from rsp_engine.model.extras import install_command
 from rsp_engine.monitor.redaction import without_secrets
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 def need(place: str, extra: str, module: str) -> None:
     """Raise `SourceError` if the module of an optional extra is not installed."""
     if find_spec(module) is None:
-        hint = f"install it: pip install 'rsp-engine[{extra}]'"
+        hint = f"install it: {install_command(extra)}"
         raise SourceError(f"{place}: this needs the extra {extra}", hint)
 
 

@@ -1,4 +1,4 @@
-"""The formats of the live view: numbers, times and terms, short and safe for a terminal."""
+"""The display of numbers, times and terms to people: short, and safe for a terminal."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import tzinfo
 
     from rsp_engine.model.answers import Interval
 
@@ -18,6 +19,7 @@ __all__ = [
     "TermFormatter",
     "format_age",
     "format_instant",
+    "format_number",
     "format_size",
     "format_window",
     "is_measure",
@@ -81,7 +83,9 @@ class TermFormatter:
             return self.iri(term.value)
         if isinstance(term, BlankNode):
             return printable(f"_:{term.value}")
-        return printable(number(term.value) if term.datatype.value in _NUMBERS else term.value)
+        return printable(
+            format_number(term.value) if term.datatype.value in _NUMBERS else term.value
+        )
 
     def iri(self, value: str) -> str:
         """Return an IRI with the longest prefix that fits, even if the rest is no local name."""
@@ -91,7 +95,7 @@ class TermFormatter:
         return printable(value)
 
 
-def number(text: str) -> str:
+def format_number(text: str) -> str:
     """Return an integer with all digits, and other numbers with six."""
     try:
         return f"{int(text):,}"
@@ -125,8 +129,8 @@ def format_age(milliseconds: int) -> str:
     return f"{hours // 24} d {hours % 24} h"
 
 
-def format_instant(milliseconds: float) -> str:
-    """Return the text of an instant of event time.
+def format_instant(milliseconds: float, zone: tzinfo | None = UTC) -> str:
+    """Return the text of an instant of event time, in a time zone; None is that of this computer.
 
     >>> format_instant(160_000), format_instant(1_709_283_550_000), format_instant(float("inf"))
     ('160 s', '2024-03-01 08:59:10', 'the end')
@@ -138,20 +142,20 @@ def format_instant(milliseconds: float) -> str:
     if abs(milliseconds) < _YEAR_2000:
         return f"{milliseconds / 1000:,g} s"
     try:
-        when = datetime.fromtimestamp(milliseconds / 1000, UTC)
+        when = datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone(zone)
     except (ValueError, OverflowError, OSError):
         return f"{milliseconds / 1000:,g} s"
     return when.strftime("%Y-%m-%d %H:%M:%S")
 
 
-def format_window(window: Interval) -> str:
+def format_window(window: Interval, zone: tzinfo | None = UTC) -> str:
     """Return the text of a window; if both edges have the same date, it is shown once.
 
     >>> from rsp_engine.model.answers import Interval
     >>> format_window(Interval(1_709_283_550_000, 1_709_283_610_000))
     '2024-03-01 08:59:10 – 09:00:10'
     """
-    begin, end = format_instant(window.open), format_instant(window.close)
+    begin, end = format_instant(window.open, zone), format_instant(window.close, zone)
     day = len("2024-03-01 ")
     return f"{begin} – {end[day:] if '-' in end and begin[:day] == end[:day] else end}"
 
