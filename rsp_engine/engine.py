@@ -35,6 +35,7 @@ from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
 from rsp_engine.drivers.local import LocalDriver
 from rsp_engine.drivers.registered_query import Query
 from rsp_engine.drivers.replay_clock import ReplayClock
+from rsp_engine.drivers.runner_choice import choose_runner, is_in_kafka
 from rsp_engine.drivers.splits.split_run import SplitRun
 from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.errors import BindingError, render
@@ -50,7 +51,13 @@ from rsp_engine.io.sources.live.source import LiveSource
 from rsp_engine.model.option import described, milliseconds, takes_options
 from rsp_engine.monitor.run_monitor import Counts, StartedRun
 from rsp_engine.operators.pairs.shared_skyband import Skybands
-from rsp_engine.options import EngineOptions, RankingOptions, ServiceOptions, WindowOptions
+from rsp_engine.options import (
+    EngineOptions,
+    RankingOptions,
+    RunOptions,
+    ServiceOptions,
+    WindowOptions,
+)
 from rsp_engine.plan.explain.text import explain, query_info
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import QueryPlan, plan
@@ -64,6 +71,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.drivers.bindings import Bindable
     from rsp_engine.drivers.checkpoint.commits import RewindableOutput
+    from rsp_engine.drivers.runner_choice import RunnerChoice
     from rsp_engine.drivers.spark.driver import SparkDriver
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
     from rsp_engine.io.sources import ElementSource
@@ -105,12 +113,11 @@ class Engine:
             ranking=options.part(RankingOptions),
             services=options.part(ServiceOptions),
         )
-        self._runner = options.runner
-        self._master = options.master
+        self._run_options = options.part(RunOptions)
+        self._runner_choice: RunnerChoice | None = None
         self._checkpoint = options.checkpoint
         self._split_bytes = options.split_bytes
         self._speed = options.speed
-        self._packages = options.packages
         self._prefixes = options.prefixes or {}
         self._driver: SparkDriver | LocalDriver | None = None
         self._answers: Generator[Answer] | None = None
@@ -407,6 +414,7 @@ class Engine:
     ) -> None:
         """Open a source, and note its identity for checkpoints."""
         opened = open_bound(source)
+        self._runner_choice = None
         bound.setdefault(stream, []).append(opened)
         self._identities.setdefault(stream, []).append(source_identity(source, opened))
 
@@ -439,9 +447,18 @@ class Engine:
         return self._answers
 
     @property
+    def runner_choice(self) -> RunnerChoice:
+        """Where the queries run, and why there; `runner="auto"` depends on what is bound."""
+        if self._runner_choice is None:
+            bound = {**self._sources, **self._feeds}.values()
+            opened = [source for sources in bound for source in sources]
+            self._runner_choice = choose_runner(self._run_options, opened)
+        return self._runner_choice
+
+    @property
     def is_on_spark(self) -> bool:
         """Whether Spark runs the queries."""
-        return self._runner == "spark"
+        return self.runner_choice.runner == "spark"
 
     @property
     def is_live(self) -> bool:
@@ -474,7 +491,8 @@ class Engine:
                 self._replay_clock.stop()
 
     def _check_runner(self) -> None:
-        kafka = [source.name for source in self._live() if source.name.startswith("kafka")]
+        _LOG.info("%s", self.runner_choice)
+        kafka = [source.name for source in self._live() if is_in_kafka(source)]
         if kafka and not self.is_on_spark:
             raise BindingError(f"{kafka[0]} is read through Spark", "run it on Spark")
 
@@ -513,10 +531,11 @@ class Engine:
 
     def _start_spark(self) -> None:
         """Start Spark with its packages, before the sources that it reads are opened."""
-        if self._packages is not None or any(s.name.startswith("kafka") for s in self._live()):
+        packages = self._run_options.packages
+        if packages is not None or any(map(is_in_kafka, self._live())):
             from rsp_engine.drivers.spark.session import start_session
 
-            start_session(self._master, self._packages)
+            start_session(self._run_options.master, packages)
 
     def _local_driver(self, run: SplitRun, checkpoint: CheckpointSpec) -> LocalDriver:
         return LocalDriver(run, checkpoint, split_bytes=self._split_bytes)
@@ -524,7 +543,7 @@ class Engine:
     def _spark_driver(self, run: SplitRun, checkpoint: CheckpointSpec) -> SparkDriver:
         from rsp_engine.drivers.spark.driver import SparkDriver, SparkOptions
 
-        options = SparkOptions(self._master, self._split_bytes)
+        options = SparkOptions(self._run_options.master, self._split_bytes)
         return SparkDriver(run, checkpoint, options=options)
 
     def watched_by(self, watch: RunMonitor) -> None:

@@ -82,6 +82,9 @@ class OutputFlags(Options):
         metavar="FILE",
         unset="it is only counted",
     )
+    quiet: bool = option(
+        False, "Print no warnings, no summary and no runner: only answers and errors."
+    )
     dry_run: bool = option(
         False, "Print the plan and the requests that would be sent; read and send nothing."
     )

@@ -28,10 +28,11 @@ from rsp_engine.errors import BindingError
 from rsp_engine.model.option import milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rsp_engine.drivers.checkpoint.commits import RewindableOutput
     from rsp_engine.engine import Engine
+    from rsp_engine.io.sinks.format import ContentForm
     from rsp_engine.model.option import DurationLike
     from rsp_engine.monitor.run_monitor import Counts
 
@@ -52,7 +53,7 @@ def run_files(
     config: ConfigFlag = None,
 ) -> None:
     """Run queries over streams, and print an answer for each window that closes."""
-    from rsp_engine.io.sinks import FORMATS, DeadLetterFile, open_sink
+    from rsp_engine.io.sinks import DeadLetterFile, open_sink
 
     out = flags.output
     with ExitStack() as opened, exit_on_error():
@@ -65,13 +66,7 @@ def run_files(
         engine = engine_of(context, flags, dead_letter=write_dead)
         queries = configured_queries(context, files, config)
         read = register_queries(engine, queries, flags.bindings).read
-        forms = engine.forms
-        if len(forms) > 1 and out.output_format in _ONE_TABLE:
-            hint = "use jsonl, or run each query separately"
-            raise BindingError(f"{out.output_format} holds the answers of one query", hint)
-        for form in forms:
-            if out.output_format in FORMATS:
-                FORMATS[out.output_format].check(form)
+        _check_format(out.output_format, engine.forms)
         written = {
             "--output": out.output,
             "--dead-letters": out.dead_letters,
@@ -85,10 +80,12 @@ def run_files(
         view = RunView(context, out)
         if view.monitor is not None:
             engine.watched_by(view.monitor)
+        if flags.run.runner == "auto" and not out.quiet:
+            typer.echo(engine.runner_choice, err=True)
         outputs: list[RewindableOutput] = []
         answers = engine.run(outputs)
         keep = flags.run.checkpoint is not None
-        sink = open_sink(out.output_format, out.output, forms[0], keep=keep)
+        sink = open_sink(out.output_format, out.output, engine.forms[0], keep=keep)
         opened.enter_context(closing(sink))
         if out.dead_letters is not None:
             letters.append(
@@ -110,6 +107,18 @@ def run_files(
     print_summary(engine.counts, out.dead_letters)
     verdict.report()
     faults.report()
+
+
+def _check_format(name: str, forms: Sequence[ContentForm]) -> None:
+    """Raise unless a format can hold the answers of all queries."""
+    from rsp_engine.io.sinks import FORMATS
+
+    if len(forms) > 1 and name in _ONE_TABLE:
+        hint = "use jsonl, or run each query separately"
+        raise BindingError(f"{name} holds the answers of one query", hint)
+    for form in forms:
+        if name in FORMATS:
+            FORMATS[name].check(form)
 
 
 @contextmanager

@@ -107,6 +107,10 @@ class TurtleFiles:
             yield _read(each)
             self._done += 1
 
+    def size(self) -> int:
+        """Return the bytes of all files."""
+        return sum(file.stat().st_size for file in self._files if file.is_file())
+
     def extent(self) -> Extent:
         """Return how many files were read."""
         return Extent(self._done, len(self._files), "files")
