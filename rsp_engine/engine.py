@@ -37,12 +37,13 @@ from rsp_engine.drivers.registered_query import Query
 from rsp_engine.drivers.replay_clock import ReplayClock
 from rsp_engine.drivers.runner_choice import choose_runner, is_in_kafka
 from rsp_engine.drivers.splits.split_run import SplitRun
+from rsp_engine.drivers.unseen_predicates import unseen_predicates
 from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.errors import BindingError, render
 from rsp_engine.evaluators.physical_plan import plan_identity
 from rsp_engine.evaluators.service.service_plan import changes_stream
 from rsp_engine.evaluators.step import Step
-from rsp_engine.grammar import check
+from rsp_engine.grammar import checked
 from rsp_engine.grammar.definitions import USUAL, defined
 from rsp_engine.grammar.files import read_query
 from rsp_engine.grammar.iris import absolute, full_iri
@@ -73,8 +74,10 @@ if TYPE_CHECKING:
     from rsp_engine.drivers.checkpoint.commits import RewindableOutput
     from rsp_engine.drivers.runner_choice import RunnerChoice
     from rsp_engine.drivers.spark.driver import SparkDriver
+    from rsp_engine.drivers.unseen_predicates import UnseenPredicates
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
     from rsp_engine.io.sources import ElementSource
+    from rsp_engine.io.sources.predicate_sample import PredicateSample
     from rsp_engine.model.answers import Answer, Graph, Solutions
     from rsp_engine.monitor.run_monitor import RunMonitor
     from rsp_engine.plan.monotone import DeclaredDirections as Monotone
@@ -320,18 +323,20 @@ class Engine:
         ()
         """
         options = replace(self._options, folder=folder or Path())
-        planned = plan(check(text, source), text, source, options)
+        query, warnings = checked(text, source)
+        planned = plan(query, text, source, options)
         name = planned.physical.name
         if name in (other.physical.name for other in self._plans):
             raise BindingError(f"two queries are called {name}", "give each a name with REGISTER")
         self._plans.append(planned)
-        for warning in planned.warnings:
+        warnings += planned.warnings
+        for warning in warnings:
             _LOG.warning("%s", render(warning, text, source, "warning"))
         return Query(
             planned.query,
             planned.logical,
             planned.physical,
-            planned.warnings,
+            warnings,
             planned.refusals,
             self._snapshot,
         )
@@ -545,6 +550,26 @@ class Engine:
 
         options = SparkOptions(self._run_options.master, self._split_bytes)
         return SparkDriver(run, checkpoint, options=options)
+
+    def unseen_predicates(self, query: str) -> list[UnseenPredicates]:
+        """Return the predicates of a query that its streams did not have in the last run.
+
+        Of files and folders, the beginning is read again; of other sources, the run has sampled the
+        beginning. Nothing is returned of a stream without elements.
+
+        Args:
+            query: The name of the query, `Query.physical.name`.
+
+        >>> Engine().unseen_predicates("http://example.org/q")
+        []
+        """
+        bound: dict[str, list[tuple[ElementSource, PredicateSample | None]]] = {}
+        opened = ((stream, each) for stream, all_ in self._sources.items() for each in all_)
+        for number, (stream, source) in enumerate(opened):
+            sample = None if self._driver is None else self._driver.sample(number)
+            bound.setdefault(stream, []).append((source, sample))
+        named = [planned for planned in self._plans if planned.physical.name == query]
+        return [each for planned in named for each in unseen_predicates(planned.query, bound)]
 
     def watched_by(self, watch: RunMonitor) -> None:
         """Attach a monitor to the next run; it sees the run's progress and every answer.

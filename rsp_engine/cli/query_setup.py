@@ -175,9 +175,17 @@ def engine_of(context: typer.Context, flags: RunFlags, **more: Any) -> Engine:  
 
 
 def register_queries(
-    engine: Engine, files: list[str], bound: BindingFlags, *, opens_sources: bool = True
+    engine: Engine,
+    files: list[str],
+    bound: BindingFlags,
+    *,
+    opens_sources: bool = True,
+    quiet: bool = False,
 ) -> Registered:
-    """Register the queries of files, and bind what they need; open no source if told so."""
+    """Register the queries of files, and bind what they need; open no source if told so.
+
+    Print the warnings of the queries, unless `quiet`.
+    """
     from rsp_engine.grammar import check, tree
     from rsp_engine.grammar.files import read_query
     from rsp_engine.replica.sparql_client.access import allowed_origin
@@ -206,7 +214,7 @@ def register_queries(
     ranges = value_ranges(bound_once(bound.range, known, prefixes, "--range"))
     for iri, (low, high) in ranges.items():
         engine.range(f"<{iri}>", low, high)
-    with _warnings_on_standard_error():
+    with _warnings_to(logging.NullHandler() if quiet else _Echo()):
         registered = [engine.register(text, file, Path(file).parent) for file, text in texts]
     read += (str(graph.path) for query in registered for graph in query.physical.graphs)
     for iri, source in bindings(bound.stream, known, prefixes, "--stream"):
@@ -224,11 +232,11 @@ class _Echo(logging.Handler):
 
 
 @contextmanager
-def _warnings_on_standard_error() -> Iterator[None]:
-    """Print the warnings of queries."""
-    log, echo = logging.getLogger("rsp"), _Echo()
-    log.addHandler(echo)
+def _warnings_to(handler: logging.Handler) -> Iterator[None]:
+    """Hand the warnings of queries to a handler."""
+    log = logging.getLogger("rsp")
+    log.addHandler(handler)
     try:
         yield
     finally:
-        log.removeHandler(echo)
+        log.removeHandler(handler)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.source import ElementSource
     from rsp_engine.io.sources.splits import Split
 
-__all__ = ["SizedSource", "bytes_of", "extent_of"]
+__all__ = ["SizedSource", "bytes_of", "extent_of", "is_sized"]
 
 
 @runtime_checkable
@@ -22,6 +22,11 @@ class SizedSource(Protocol):
 
     def extent(self) -> Extent | None:
         """Return how much was read by this process; `None` if the size is not known."""
+
+
+def is_sized(source: ElementSource) -> bool:
+    """Return whether a source is made of files, so that it can be read again."""
+    return isinstance(source, SizedSource) and source.extent() is not None
 
 
 def bytes_of(sources: Sequence[ElementSource]) -> int:

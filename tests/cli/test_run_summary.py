@@ -1,0 +1,180 @@
+"""The summary of a run: counts in words, what was set aside, and why nothing matched."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from rsp_engine import Engine
+from rsp_engine.cli import app
+from rsp_engine.io.sources.files.jsonl import JsonLinesSource
+from rsp_engine.io.sources.predicate_sample import MOST_SAMPLED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rsp_engine.model.streams import DeadLetter, Element
+
+EX = "http://example.org/"
+QUERY = """PREFIX : <http://example.org/>
+REGISTER RSTREAM :hot AS SELECT ?room ?t
+FROM NAMED WINDOW :w ON STREAM :s [RANGE 10s STEP 10s]
+WHERE { WINDOW :w { ?room :%s ?t } }
+"""
+NQUADS = f'<{EX}a> <{EX}temperature> "20" <{EX}g/1000> .\n'
+CSV = "timestamp,room,degrees\n1000,a,20\n"
+TEMPLATE = '<http://example.org/{room}> <http://example.org/temperature> "{degrees}" .'
+
+
+def line(time: int, verb: str = "temperature") -> str:
+    return json.dumps({"timestamp": time, "graph": f"<{EX}a> <{EX}{verb}> {time} ."}) + "\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hot.rspql").write_text(QUERY % "temperature")
+    (tmp_path / "slip.rspql").write_text(QUERY % "temprature")
+    (tmp_path / "s.jsonl").write_text(line(1000))
+    (tmp_path / "s.jsonl.gz").write_bytes(gzip.compress(line(1000).encode()))
+    (tmp_path / "s.nq").write_text(NQUADS)
+    (tmp_path / "s.csv").write_text(CSV)
+    (tmp_path / "t.ttl").write_text(TEMPLATE)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "1.ttl").write_text(f"<{EX}a> <{EX}temperature> 20 .")
+    (tmp_path / "live").mkdir()
+    (tmp_path / "live" / "1.jsonl").write_text(line(1000))
+    return tmp_path
+
+
+def said(query: str, source: str, *flags: str, text: str | None = None) -> list[str]:
+    words = ["run", query, "--stream", f":s={source}", "--output=answers.jsonl", *flags]
+    done = CliRunner().invoke(app, words, input=text)
+    assert done.exit_code == 0, done.stderr
+    return done.stderr.splitlines()
+
+
+def test_one_of_a_kind_is_in_the_singular(here):
+    assert said("hot.rspql", "s.jsonl") == ["1 element, 1 window, 1 row"]
+    (here / "two.jsonl").write_text(line(1000) + line(12_000))
+    assert said("hot.rspql", "two.jsonl") == ["2 elements, 2 windows, 2 rows"]
+
+
+@pytest.mark.parametrize(
+    ("form", "counted"),
+    [("CONSTRUCT { ?room :is ?t }", "1 triple"), ("ASK", "1 true answer")],
+)
+def test_each_form_counts_what_it_answers(here, form, counted):
+    text = (QUERY % "temperature").replace("SELECT ?room ?t", form)
+    (here / "form.rspql").write_text(text)
+    assert said("form.rspql", "s.jsonl") == [f"1 element, 1 window, {counted}"]
+
+
+def test_the_whole_reason_of_malformed_input_is_shown(here):
+    (here / "s.csv").write_text(CSV + "01/06/2015 20:00:22,b,21\n")
+    assert said("hot.rspql", "s.csv?template=t.ttl")[1:] == [
+        "1 element set aside: malformed; the first is s.csv, line 3: its time is not of the form"
+        " 2015-01-06T20:00:22Z: '01/06/2015 20:00:22'",
+        "--dead-letters FILE keeps what is set aside",
+    ]
+
+
+def test_quiet_prints_nothing(here):
+    (here / "s.jsonl").write_text(line(12_000) + line(1000) + "oops\n")
+    assert said("hot.rspql", "s.jsonl", "--quiet") == []
+    assert said("slip.rspql", "s.jsonl", "--quiet") == []
+
+
+def test_a_run_begins_with_the_warnings_of_validation(here):
+    text = (QUERY % "temperature").replace(" } }", " } OPTIONAL { ?room :floor ?f } }")
+    (here / "warned.rspql").write_text(text)
+    validated = CliRunner().invoke(app, ["validate", "warned.rspql"]).stderr.splitlines()
+    assert "warning" in validated[0]
+    assert said("warned.rspql", "s.jsonl")[: len(validated)] == validated
+    assert said("warned.rspql", "s.jsonl", "--quiet") == []
+    [warning] = Engine().register(text).warnings
+    assert warning.message in validated[0]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["s.jsonl", "s.jsonl.gz", "s.nq", "s.csv?template=t.ttl", "folder", "-?format=jsonl"],
+)
+def test_a_predicate_that_was_never_seen_is_named(source):
+    assert said("slip.rspql", source, text=line(1000)) == [
+        "1 element, 1 window, 0 rows",
+        "note: :hot matched nothing",
+        "  = hint: :temprature was never seen on :s; did you mean :temperature?",
+    ]
+
+
+def test_a_predicate_that_was_never_seen_on_a_live_stream_is_named():
+    assert said("slip.rspql", "watch://live?format=jsonl", "--for", "2s")[-2:] == [
+        "note: :hot matched nothing",
+        "  = hint: :temprature was never seen on :s; did you mean :temperature?",
+    ]
+
+
+def test_all_predicates_are_named_and_so_are_those_of_the_stream(here):
+    (here / "many.rspql").write_text(QUERY % "a/^:b|!:c ?o . ?o :temperature")
+    (here / "s.jsonl").write_text(line(1000, "x") + line(2000, "y"))
+    assert said("many.rspql", "s.jsonl")[-1] == (
+        "  = hint: :a, :b and :temperature were never seen on :s; it has :x and :y"
+    )
+
+
+def test_a_count_of_nothing_is_a_row_and_yet_noted(here):
+    text = (QUERY % "temprature").replace("SELECT ?room ?t", "SELECT (COUNT(*) AS ?n)")
+    (here / "count.rspql").write_text(text)
+    assert said("count.rspql", "s.jsonl")[:2] == [
+        "1 element, 1 window, 1 row",
+        "note: :hot may have counted nothing",
+    ]
+    (here / "count.rspql").write_text(text.replace("temprature", "temperature"))
+    assert said("count.rspql", "s.jsonl") == ["1 element, 1 window, 1 row"]
+
+
+def test_if_all_predicates_were_seen_the_filters_are_to_blame(here):
+    text = (QUERY % "temperature").replace(" ?t } }", " ?t FILTER (?t > 5000) } }")
+    (here / "filter.rspql").write_text(text)
+    assert said("filter.rspql", "s.jsonl")[1:] == [
+        "note: :hot matched nothing",
+        "  = hint: the stream has its predicates: check its filters, its joins and its windows",
+    ]
+
+
+def test_a_long_stream_is_not_read_again_to_its_end(here):
+    triples = " . ".join(f"<{EX}a> <{EX}x> {n}" for n in range(1000))
+    row = json.dumps({"timestamp": 1000, "graph": f"{triples} ."}) + "\n"
+    (here / "s.jsonl").write_text(row * 21 + line(1000, "temprature2"))
+    hint = said("slip.rspql", "s.jsonl")[-1]
+    assert f"never seen in the first {MOST_SAMPLED:,} triples on :s; it has :x" in hint
+
+
+def test_a_run_that_matches_reads_no_source_again(monkeypatch):
+    reads: list[str] = []
+    whole = JsonLinesSource.__iter__
+
+    def reading(self: JsonLinesSource) -> Iterator[Element | DeadLetter]:
+        reads.append(self.name)
+        return whole(self)
+
+    monkeypatch.setattr(JsonLinesSource, "__iter__", reading)
+    said("hot.rspql", "s.jsonl")
+    once = len(reads)
+    said("slip.rspql", "s.jsonl")
+    assert len(reads) == 2 * once + 1
+
+
+def test_programs_ask_for_unseen_predicates_too():
+    with Engine() as engine:
+        engine.register(QUERY % "temprature")
+        engine.bind(f"{EX}s", iter([(1000, f"<{EX}a> <{EX}temperature> 1 .")]))
+        list(engine.run())
+        [found] = engine.unseen_predicates(f"{EX}hot")
+    assert found == (f"{EX}s", [f"{EX}temprature"], {f"{EX}temperature"}, True)
