@@ -608,7 +608,8 @@ class Engine:
             steps,
             driver,
             {stream: [source.name for source in bound] for stream, bound in sources.items()},
-            lambda: extent_of(opened, driver.read_to()),
+            # A replay reads ahead of what it shows: how much was read says nothing.
+            lambda: None if self._speed is not None else extent_of(opened, driver.read_to()),
         )
 
     def _make_steps(self, plans: Sequence[PhysicalPlan]) -> list[Step]:

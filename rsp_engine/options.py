@@ -30,6 +30,7 @@ __all__ = [
     "RunOptions",
     "RunnerName",
     "ServiceOptions",
+    "TimeStyle",
     "WindowOptions",
 ]
 
@@ -50,6 +51,9 @@ OPERATORS: tuple[OperatorName, ...] = get_args(OperatorName)
 
 ReplicaStart = Literal["snapshot", "cache"]
 """The content of a replica at the start: all remote data, or nothing."""
+
+TimeStyle = Literal["ms", "iso"]
+"""How answers write times: in milliseconds since 1970, or as ISO 8601."""
 
 RunnerName = Literal["auto", "local", "spark"]
 """Where queries run: in this process alone, on Spark, or where the engine decides."""

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rsp_engine.model.option import DurationLike, Options, option
-from rsp_engine.options import RankingOptions, RunOptions, ServiceOptions, WindowOptions
+from rsp_engine.options import (
+    RankingOptions,
+    RunOptions,
+    ServiceOptions,
+    TimeStyle,
+    WindowOptions,
+)
 
 __all__ = ["BindingFlags", "OutputFlags", "RunFlags"]
 
@@ -72,6 +78,9 @@ class OutputFlags(Options):
         "jsonl, csv, tsv, sparql-json, sparql-xml, nquads or jelly.",
         metavar="NAME",
         word="format",
+    )
+    times: TimeStyle = option(
+        "ms", "How answers of jsonl, csv and tsv write times: milliseconds since 1970, or ISO 8601."
     )
     output: str | None = option(
         None, "Where to write answers.", metavar="PATH", unset="standard output"

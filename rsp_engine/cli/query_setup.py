@@ -107,7 +107,10 @@ def _binding(
                 return iri, value
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
-        hint = f"name it as the query does: {flag} :name={value or name or 'VALUE'}"
+        wanted = min(known) if len(known) == 1 else ":name"
+        hint = f"name it as the query does: {flag} {wanted}={value or name or 'VALUE'}"
+        if len(known) > 1:
+            hint += f"; the query has {', '.join(f'<{iri}>' for iri in sorted(known))}"
         if equals and name:
             hint = f"give its value: {flag} {name}=VALUE"
         raise BindingError(f"{flag} {text} is not of the form IRI=VALUE", hint)
@@ -154,10 +157,11 @@ def _range(stream: str, text: str) -> tuple[float, float]:
 
 
 class Registered(NamedTuple):
-    """The registered queries, and the files that their run reads."""
+    """The registered queries, the files that their run reads, and the URLs of their services."""
 
     queries: list[Query]
     read: list[str]
+    services: dict[str, str]
 
 
 def engine_of(context: typer.Context, flags: RunFlags, **more: Any) -> Engine:  # noqa: ANN401 - an option
@@ -221,7 +225,7 @@ def register_queries(
         if opens_sources:
             engine.bind(f"<{iri}>", source)
         read += files_of(source)
-    return Registered(registered, read)
+    return Registered(registered, read, dict(services))
 
 
 class _Echo(logging.Handler):

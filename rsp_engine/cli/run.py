@@ -70,6 +70,7 @@ def run_files(
         engine = engine_of(context, flags, dead_letter=set_aside)
         queries = configured_queries(context, files, config)
         registered = register_queries(engine, queries, flags.bindings, quiet=out.quiet)
+        summary.name_services(registered)
         _check_format(out.output_format, engine.forms)
         written = {
             "--output": out.output,
@@ -84,12 +85,13 @@ def run_files(
         view = RunView(context, out)
         if view.monitor is not None:
             engine.watched_by(view.monitor)
+        engine.check()
         if flags.run.runner == "auto" and not out.quiet:
             typer.echo(engine.runner_choice, err=True)
         outputs: list[RewindableOutput] = []
         answers = engine.run(outputs)
         keep = flags.run.checkpoint is not None
-        sink = open_sink(out.output_format, out.output, engine.forms[0], keep=keep)
+        sink = open_sink(out.output_format, out.output, engine.forms[0], keep=keep, times=out.times)
         opened.enter_context(closing(sink))
         if out.dead_letters is not None:
             letters.append(

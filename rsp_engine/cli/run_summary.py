@@ -14,6 +14,7 @@ import typer
 
 from rsp_engine.cli.view_format import TermFormatter, printable
 from rsp_engine.grammar import tree
+from rsp_engine.io.sinks.term_text import iso_time
 from rsp_engine.io.sources.predicate_sample import MOST_SAMPLED
 from rsp_engine.model.answers import Boolean, Graph, Solutions
 from rsp_engine.model.quantities import quantity
@@ -22,6 +23,7 @@ from rsp_engine.monitor.redaction import Redactor
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from rsp_engine.cli.query_setup import Registered
     from rsp_engine.drivers.registered_query import Query
     from rsp_engine.drivers.unseen_predicates import UnseenPredicates
     from rsp_engine.engine import Engine
@@ -37,6 +39,8 @@ _NOUNS = {
     "CONSTRUCT": ("triple", "triples"),
     "ASK": ("true answer", "true answers"),
 }
+_AS_SECONDS = range(1_000_000_000, 4_000_000_000)
+"""Times that are of 2001 to 2096 in seconds, and of January and February 1970 in milliseconds."""
 _MOST_NAMED = 5
 """The most predicates that are named."""
 
@@ -50,17 +54,28 @@ class RunSummary:
         self._rows: Counter[str] = Counter()
         self._fetches, self._requests = 0, 0
         self._faults: Counter[str] = Counter()
+        self._services: dict[str, str] = {}
+        """The addresses of the services of each query."""
         self._first: dict[str, DeadLetter] = {}
         self._judged, self._ndcg, self._precision = 0, 0.0, 0.0
+
+    def name_services(self, registered: Registered) -> None:
+        """Set the services that queries call, to name them in warnings."""
+        for query in registered.queries:
+            called = dict.fromkeys(each.pattern.service for each in query.physical.services)
+            urls = [registered.services[iri] for iri in called if iri in registered.services]
+            self._services[query.physical.name] = " or ".join(urls)
 
     def add(self, answer: Answer) -> None:
         """Add an answer; warn of a fault of a service when it first happens."""
         stats = answer.stats
+        if not self._windows:
+            self._check_times(answer)
         self._windows += 1
         self._rows[answer.query] += _rows(answer.content)
         self._fetches += stats.get("budget_spent", 0)
         self._requests += stats.get("requests", 0)
-        self._add_faults(stats.get("faults", {}))
+        self._add_faults(stats.get("faults", {}), self._services.get(answer.query))
         if "ndcg" in stats:
             self._judged += 1
             self._ndcg += stats["ndcg"]
@@ -83,12 +98,20 @@ class RunSummary:
         ):
             typer.echo(hide(line), err=True)
 
-    def _add_faults(self, faults: Mapping[str, int]) -> None:
+    def _check_times(self, answer: Answer) -> None:
+        """Warn if seconds since 1970 seem to be taken for milliseconds."""
+        if answer.window.close in _AS_SECONDS and not self._is_quiet:
+            shown = iso_time(answer.window.close)
+            warning = f"warning: times are in 1970, around {shown}: are they seconds?"
+            hint = "times are milliseconds; if these are seconds, write unit=s: SOURCE?unit=s"
+            typer.echo(f"{warning}\n  = hint: {hint}", err=True)
+
+    def _add_faults(self, faults: Mapping[str, int], service: str | None) -> None:
         for cause, number in faults.items():
             if cause not in self._faults and not self._is_quiet:
-                warning = f"warning: a request to a service failed: {cause}"
+                warning = f"warning: a request to {service or 'a service'} failed: {cause}"
                 hint = "answers use the values in the replica; rsp doctor probes endpoints"
-                typer.echo(f"{warning}\n  = hint: {hint}", err=True)
+                typer.echo(Redactor(os.environ)(f"{warning}\n  = hint: {hint}"), err=True)
             self._faults[cause] += number
 
     def _totals(self, engine: Engine, queries: Sequence[Query]) -> str:

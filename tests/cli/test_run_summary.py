@@ -178,3 +178,81 @@ def test_programs_ask_for_unseen_predicates_too():
         list(engine.run())
         [found] = engine.unseen_predicates(f"{EX}hot")
     assert found == (f"{EX}s", [f"{EX}temprature"], {f"{EX}temperature"}, True)
+
+
+def test_seconds_that_are_taken_for_milliseconds_are_warned_of_once(here):
+    seconds = 1_709_283_550
+    (here / "sec.jsonl").write_text("".join(line(seconds + 20 * n) for n in range(3)))
+    warned = said("hot.rspql", "sec.jsonl")
+    assert warned[:2] == [
+        "warning: times are in 1970, around 1970-01-20T18:48:10Z: are they seconds?",
+        "  = hint: times are milliseconds; if these are seconds, write unit=s: SOURCE?unit=s",
+    ]
+    assert len(warned) == 3
+    assert said("hot.rspql", "sec.jsonl", "--quiet") == []
+    assert said("hot.rspql", "sec.jsonl?unit=s") == ["3 elements, 3 windows, 3 rows"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "time"),
+    [("s", "1709283550.25"), ("us", "1709283550250999"), ("ns", "1.70928355025e18")],
+)
+@pytest.mark.parametrize("source", ["u.jsonl?unit={}", "u.csv?template=t.ttl&unit={}"])
+def test_a_time_that_is_a_number_counts_the_unit_of_its_source(here, unit, time, source):
+    (here / "u.jsonl").write_text(line(0).replace('"timestamp": 0', f'"timestamp": {time}'))
+    (here / "u.csv").write_text(CSV.replace("1000", f"{float(time):.0f}" if "e" in time else time))
+    assert said("hot.rspql", source.format(unit), "--times", "iso") == [
+        "1 element, 1 window, 1 row"
+    ]
+    window = json.loads((here / "answers.jsonl").read_text())["window"]
+    assert window == {"open": "2024-03-01T08:59:10Z", "close": "2024-03-01T08:59:20Z"}
+
+
+def test_iso_times_are_read_without_an_option(here):
+    (here / "i.csv").write_text(CSV.replace("1000", "2024-03-01T08:59:11.5+00:00"))
+    (here / "i.jsonl").write_text(line(0).replace(": 0,", ': "2024-03-01T09:59:11.5+01:00",', 1))
+    for source in ("i.csv?template=t.ttl", "i.jsonl"):
+        said("hot.rspql", source, "--format=csv", "--times=iso")
+        first = (here / "answers.jsonl").read_text().splitlines()[1]
+        assert first.startswith("2024-03-01T08:59:10Z,2024-03-01T08:59:20Z,")
+
+
+def test_iso_times_are_refused_where_the_format_has_none(here):
+    words = ["run", "hot.rspql", "--stream", ":s=s.jsonl", "--times=iso", "--format=sparql-json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 2
+    assert (
+        "sparql-json has no ISO times\n  = hint: these formats have: jsonl, csv, tsv" in done.stderr
+    )
+
+
+def test_a_constructed_stream_with_iso_times_can_be_read_back(here):
+    text = (QUERY % "temperature").replace("SELECT ?room ?t", "CONSTRUCT { ?room :temperature ?t }")
+    (here / "made.rspql").write_text(text)
+    said("made.rspql", "s.jsonl", "--times=iso")
+    (here / "answers.jsonl").rename("made.jsonl")
+    assert said("hot.rspql", "made.jsonl") == ["1 element, 1 window, 1 row"]
+
+
+@pytest.mark.parametrize("bound", [":t=s.jsonl", "t=s.jsonl", "http://example.org/t=s.jsonl"])
+def test_a_stream_that_no_query_reads_is_told_what_they_read(bound):
+    done = CliRunner().invoke(app, ["run", "hot.rspql", "--stream", bound])
+    assert done.exit_code == 2
+    assert "error: no query reads stream <" in done.stderr
+    assert (
+        "the queries read <http://example.org/s>; bind it: --stream http://example.org/s=SOURCE"
+        in (done.stderr)
+    )
+
+
+def test_a_stream_without_a_name_is_told_the_name():
+    done = CliRunner().invoke(app, ["run", "hot.rspql", "--stream", "s.jsonl"])
+    assert "name it as the query does: --stream http://example.org/s=s.jsonl" in done.stderr
+
+
+def test_a_recorded_stream_on_standard_input_is_replayed():
+    done = CliRunner().invoke(
+        app, ["replay", "-?format=jsonl", "mqtt://127.0.0.1:1/topic"], input=line(1000)
+    )
+    assert done.exit_code == 3
+    assert "the broker cannot be reached" in done.stderr
