@@ -256,3 +256,35 @@ def test_a_recorded_stream_on_standard_input_is_replayed():
     )
     assert done.exit_code == 3
     assert "the broker cannot be reached" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "reason"),
+    [
+        ("budget", "x", "it must be a whole number"),
+        ("speed", "fast", "it must be a number"),
+        ("metrics-port", "99999", "it must be at most 65535"),
+        ("max-instances", "0", "it must be at least 1"),
+        ("runner", "sprk", "'sprk' is not one of 'auto', 'local', 'spark'"),
+    ],
+)
+def test_a_refused_value_is_told_in_plain_words(here, flag, value, reason):
+    words = ["run", "hot.rspql", "--stream=:s=s.jsonl"]
+    (here / "rsp.toml").write_text(f'[run]\n{flag} = "{value}"\n')
+    for done in (
+        CliRunner().invoke(app, words),
+        CliRunner().invoke(app, [*words, "--config=/dev/null", f"--{flag}={value}"]),
+    ):
+        assert done.exit_code == 2
+        assert reason in done.stderr
+        assert "Input should" not in done.stderr
+        assert "Value error" not in done.stderr
+
+
+def test_a_static_graph_that_cannot_be_read_is_told_with_its_line(here):
+    (here / "bad.ttl").write_text("\noops <")
+    text = (QUERY % "temperature").replace("FROM NAMED", "FROM <bad.ttl> FROM NAMED")
+    (here / "graph.rspql").write_text(text.replace("WHERE {", "WHERE { ?x :in ?room ."))
+    done = CliRunner().invoke(app, ["run", "graph.rspql", "--stream=:s=s.jsonl"])
+    assert done.stderr.startswith("error: bad.ttl: this graph cannot be read: line 2: oops is not")
+    assert "Parser error" not in done.stderr
