@@ -35,13 +35,15 @@ from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
 from rsp_engine.drivers.local import LocalDriver
 from rsp_engine.drivers.registered_query import Query
 from rsp_engine.drivers.replay_clock import ReplayClock
+from rsp_engine.drivers.runner_choice import choose_runner, is_in_kafka
 from rsp_engine.drivers.splits.split_run import SplitRun
+from rsp_engine.drivers.unseen_predicates import unseen_predicates
 from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.errors import BindingError, render
 from rsp_engine.evaluators.physical_plan import plan_identity
 from rsp_engine.evaluators.service.service_plan import changes_stream
 from rsp_engine.evaluators.step import Step
-from rsp_engine.grammar import check
+from rsp_engine.grammar import checked
 from rsp_engine.grammar.definitions import USUAL, defined
 from rsp_engine.grammar.files import read_query
 from rsp_engine.grammar.iris import absolute, full_iri
@@ -50,7 +52,13 @@ from rsp_engine.io.sources.live.source import LiveSource
 from rsp_engine.model.option import described, milliseconds, takes_options
 from rsp_engine.monitor.run_monitor import Counts, StartedRun
 from rsp_engine.operators.pairs.shared_skyband import Skybands
-from rsp_engine.options import EngineOptions, RankingOptions, ServiceOptions, WindowOptions
+from rsp_engine.options import (
+    EngineOptions,
+    RankingOptions,
+    RunOptions,
+    ServiceOptions,
+    WindowOptions,
+)
 from rsp_engine.plan.explain.text import explain, query_info
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import QueryPlan, plan
@@ -64,9 +72,12 @@ if TYPE_CHECKING:
 
     from rsp_engine.drivers.bindings import Bindable
     from rsp_engine.drivers.checkpoint.commits import RewindableOutput
+    from rsp_engine.drivers.runner_choice import RunnerChoice
     from rsp_engine.drivers.spark.driver import SparkDriver
+    from rsp_engine.drivers.unseen_predicates import UnseenPredicates
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
     from rsp_engine.io.sources import ElementSource
+    from rsp_engine.io.sources.predicate_sample import PredicateSample
     from rsp_engine.model.answers import Answer, Graph, Solutions
     from rsp_engine.monitor.run_monitor import RunMonitor
     from rsp_engine.plan.monotone import DeclaredDirections as Monotone
@@ -105,12 +116,11 @@ class Engine:
             ranking=options.part(RankingOptions),
             services=options.part(ServiceOptions),
         )
-        self._runner = options.runner
-        self._master = options.master
+        self._run_options = options.part(RunOptions)
+        self._runner_choice: RunnerChoice | None = None
         self._checkpoint = options.checkpoint
         self._split_bytes = options.split_bytes
         self._speed = options.speed
-        self._packages = options.packages
         self._prefixes = options.prefixes or {}
         self._driver: SparkDriver | LocalDriver | None = None
         self._answers: Generator[Answer] | None = None
@@ -313,18 +323,20 @@ class Engine:
         ()
         """
         options = replace(self._options, folder=folder or Path())
-        planned = plan(check(text, source), text, source, options)
+        query, warnings = checked(text, source)
+        planned = plan(query, text, source, options)
         name = planned.physical.name
         if name in (other.physical.name for other in self._plans):
             raise BindingError(f"two queries are called {name}", "give each a name with REGISTER")
         self._plans.append(planned)
-        for warning in planned.warnings:
+        warnings += planned.warnings
+        for warning in warnings:
             _LOG.warning("%s", render(warning, text, source, "warning"))
         return Query(
             planned.query,
             planned.logical,
             planned.physical,
-            planned.warnings,
+            warnings,
             planned.refusals,
             self._snapshot,
         )
@@ -407,6 +419,7 @@ class Engine:
     ) -> None:
         """Open a source, and note its identity for checkpoints."""
         opened = open_bound(source)
+        self._runner_choice = None
         bound.setdefault(stream, []).append(opened)
         self._identities.setdefault(stream, []).append(source_identity(source, opened))
 
@@ -439,9 +452,18 @@ class Engine:
         return self._answers
 
     @property
+    def runner_choice(self) -> RunnerChoice:
+        """Where the queries run, and why there; `runner="auto"` depends on what is bound."""
+        if self._runner_choice is None:
+            bound = {**self._sources, **self._feeds}.values()
+            opened = [source for sources in bound for source in sources]
+            self._runner_choice = choose_runner(self._run_options, opened)
+        return self._runner_choice
+
+    @property
     def is_on_spark(self) -> bool:
         """Whether Spark runs the queries."""
-        return self._runner == "spark"
+        return self.runner_choice.runner == "spark"
 
     @property
     def is_live(self) -> bool:
@@ -474,7 +496,8 @@ class Engine:
                 self._replay_clock.stop()
 
     def _check_runner(self) -> None:
-        kafka = [source.name for source in self._live() if source.name.startswith("kafka")]
+        _LOG.info("%s", self.runner_choice)
+        kafka = [source.name for source in self._live() if is_in_kafka(source)]
         if kafka and not self.is_on_spark:
             raise BindingError(f"{kafka[0]} is read through Spark", "run it on Spark")
 
@@ -513,10 +536,11 @@ class Engine:
 
     def _start_spark(self) -> None:
         """Start Spark with its packages, before the sources that it reads are opened."""
-        if self._packages is not None or any(s.name.startswith("kafka") for s in self._live()):
+        packages = self._run_options.packages
+        if packages is not None or any(map(is_in_kafka, self._live())):
             from rsp_engine.drivers.spark.session import start_session
 
-            start_session(self._master, self._packages)
+            start_session(self._run_options.master, packages)
 
     def _local_driver(self, run: SplitRun, checkpoint: CheckpointSpec) -> LocalDriver:
         return LocalDriver(run, checkpoint, split_bytes=self._split_bytes)
@@ -524,8 +548,28 @@ class Engine:
     def _spark_driver(self, run: SplitRun, checkpoint: CheckpointSpec) -> SparkDriver:
         from rsp_engine.drivers.spark.driver import SparkDriver, SparkOptions
 
-        options = SparkOptions(self._master, self._split_bytes)
+        options = SparkOptions(self._run_options.master, self._split_bytes)
         return SparkDriver(run, checkpoint, options=options)
+
+    def unseen_predicates(self, query: str) -> list[UnseenPredicates]:
+        """Return the predicates of a query that its streams did not have in the last run.
+
+        Of files and folders, the beginning is read again; of other sources, the run has sampled the
+        beginning. Nothing is returned of a stream without elements.
+
+        Args:
+            query: The name of the query, `Query.physical.name`.
+
+        >>> Engine().unseen_predicates("http://example.org/q")
+        []
+        """
+        bound: dict[str, list[tuple[ElementSource, PredicateSample | None]]] = {}
+        opened = ((stream, each) for stream, all_ in self._sources.items() for each in all_)
+        for number, (stream, source) in enumerate(opened):
+            sample = None if self._driver is None else self._driver.sample(number)
+            bound.setdefault(stream, []).append((source, sample))
+        named = [planned for planned in self._plans if planned.physical.name == query]
+        return [each for planned in named for each in unseen_predicates(planned.query, bound)]
 
     def watched_by(self, watch: RunMonitor) -> None:
         """Attach a monitor to the next run; it sees the run's progress and every answer.
@@ -564,7 +608,8 @@ class Engine:
             steps,
             driver,
             {stream: [source.name for source in bound] for stream, bound in sources.items()},
-            lambda: extent_of(opened, driver.read_to()),
+            # A replay reads ahead of what it shows: how much was read says nothing.
+            lambda: None if self._speed is not None else extent_of(opened, driver.read_to()),
         )
 
     def _make_steps(self, plans: Sequence[PhysicalPlan]) -> list[Step]:

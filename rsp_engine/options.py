@@ -31,6 +31,7 @@ __all__ = [
     "RunOptions",
     "RunnerName",
     "ServiceOptions",
+    "TimeStyle",
     "WindowOptions",
 ]
 
@@ -55,8 +56,11 @@ OPERATORS: tuple[OperatorName, ...] = get_args(OperatorName)
 ReplicaStart = Literal["snapshot", "cache"]
 """The content of a replica at the start: all remote data, or nothing."""
 
-RunnerName = Literal["local", "spark"]
-"""The driver of the queries: this process alone, or Spark."""
+TimeStyle = Literal["ms", "iso"]
+"""How answers write times: in milliseconds since 1970, or as ISO 8601."""
+
+RunnerName = Literal["auto", "local", "spark"]
+"""Where queries run: in this process alone, on Spark, or where the engine decides."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,11 +177,14 @@ class RunOptions(Options):
     title: ClassVar[str] = "Run"
 
     runner: RunnerName = option(
-        "local",
-        "Run the queries in this process alone, or on Spark, which needs Java.",
-        flag_default="spark",
+        "auto",
+        "Where to run the queries: in this process alone (local), or on Spark, which needs Java."
+        " With auto, on Spark if a master or packages are named, a checkpoint of Spark exists, a"
+        " stream is in Kafka, or the input files have more than 200 MB together.",
     )
-    master: str = option("local[*]", "The Spark master: local[N], or a cluster.", metavar="URL")
+    master: str | None = option(
+        None, "The Spark master: local[N], or a cluster.", metavar="URL", unset="local[*]"
+    )
     checkpoint: str | Path | None = option(
         None,
         "The folder of the checkpoint: a run that broke off resumes from it.",

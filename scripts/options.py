@@ -64,11 +64,9 @@ def keyword(known: Option) -> str:
 
 
 def default(known: Option) -> str:
-    """Return the default of an option, and that of its flag if it is another."""
+    """Return the default of an option."""
     if known.default in (None, ()):
         return known.unset or "none"
-    if known.flag_default is not None:
-        return f"`{known.default}`; of the flag `{known.flag_default}`"
     return "off" if known.default is False else f"`{known.default}`"
 
 

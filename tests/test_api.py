@@ -84,8 +84,10 @@ def test_these_are_the_methods_of_an_engine():
         "register",
         "register_file",
         "run",
+        "runner_choice",
         "service",
         "stop",
+        "unseen_predicates",
         "watched_by",
     ]
 

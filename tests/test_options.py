@@ -49,9 +49,8 @@ def test_each_option_has_the_same_flag_in_run_and_explain():
     assert [param.opts[0] for param in run[2:]] == [known.flag for known in DECLARED]
     assert {opt for p in run for opt in p.opts} <= {opt for p in explain for opt in p.opts}
     for param, known in zip(run[2:], DECLARED, strict=True):
-        default = known.default if known.flag_default is None else known.flag_default
-        text = {"max_delay": "0"}.get(known.name, default)  # durations are texts
-        assert param.default == (None if default == () else text)
+        text = {"max_delay": "0"}.get(known.name, known.default)  # durations are texts
+        assert param.default == (None if known.default == () else text)
         assert param.help.startswith(known.help)
 
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rsp_engine.cli.app import exit_on_error
+from rsp_engine.cli.value_reasons import value_reason
 from rsp_engine.errors import BindingError
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def _checked(path: Path, key: str, value: Any, param: Any) -> Any:  # noqa: ANN4
     try:
         param.process_value(typer.Context(typer.core.TyperCommand("run")), value)
     except Exception as error:
-        reason = str(getattr(error, "message", error))
+        reason = value_reason(str(getattr(error, "message", error)))
         raise BindingError(f"{path}: {key} = {value!r}: {reason.rstrip('.')}") from None
     return value
 

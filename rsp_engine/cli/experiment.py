@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rsp_engine.cli.app import EXIT_FAILURE, app, exit_on_error
+from rsp_engine.model.quantities import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,11 +44,11 @@ def list_suites() -> None:
     from rsp_engine.experiments.suite import read_suite
 
     with exit_on_error():
-        for path in known_suites():
-            suite = read_suite(path)
-            quick = read_suite(path, quick=True)
-            runs = f"{suite.runs} runs, {quick.runs} with --quick"
-            typer.echo(f"{suite.name:16}{suite.title} ({runs})")
+        suites = [(read_suite(path), read_suite(path, quick=True)) for path in known_suites()]
+        width = max((len(suite.name) for suite, _ in suites), default=0)
+        for suite, quick in suites:
+            runs = f"{quantity(suite.runs, 'run')}, {quick.runs} with --quick"
+            typer.echo(f"{suite.name:{width}}  {suite.title} ({runs})")
 
 
 @experiment.command("run")

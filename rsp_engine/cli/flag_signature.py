@@ -115,8 +115,8 @@ def _type(known: Option) -> Any:  # noqa: ANN401 - a type, as typer takes it
 def _default(known: Option) -> Any:  # noqa: ANN401 - whatever an option can be
     if get_origin(known.type) is Sequence:
         return None
-    default = known.default if known.flag_default is None else known.flag_default
-    return str(default) if known.is_duration and default is not None else default
+    is_text = known.is_duration and known.default is not None
+    return str(known.default) if is_text else known.default
 
 
 def _options(kind: type[_Made], values: dict[str, Any], own: dict[str, Parameter]) -> _Made:

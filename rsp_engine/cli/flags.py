@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rsp_engine.model.option import DurationLike, Options, option
-from rsp_engine.options import RankingOptions, RunOptions, ServiceOptions, WindowOptions
+from rsp_engine.options import (
+    RankingOptions,
+    RunOptions,
+    ServiceOptions,
+    TimeStyle,
+    WindowOptions,
+)
 
 __all__ = ["BindingFlags", "OutputFlags", "RunFlags"]
 
@@ -73,6 +79,9 @@ class OutputFlags(Options):
         metavar="NAME",
         word="format",
     )
+    times: TimeStyle = option(
+        "ms", "How answers of jsonl, csv and tsv write times: milliseconds since 1970, or ISO 8601."
+    )
     output: str | None = option(
         None, "Where to write answers.", metavar="PATH", unset="standard output"
     )
@@ -81,6 +90,9 @@ class OutputFlags(Options):
         "Where to write malformed and late input, as jsonl.",
         metavar="FILE",
         unset="it is only counted",
+    )
+    quiet: bool = option(
+        False, "Print no warnings, no summary and no runner: only answers and errors."
     )
     dry_run: bool = option(
         False, "Print the plan and the requests that would be sent; read and send nothing."

@@ -1,11 +1,14 @@
-"""Help texts in groups, in which nothing is cut."""
+"""Groups of flags and commands: help texts in which nothing is cut, and plain refusals."""
 
 from __future__ import annotations
 
 from textwrap import wrap
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
+
+from rsp_engine.cli.value_reasons import value_reason
 
 __all__ = ["CommandGroup", "GroupedCommand"]
 
@@ -29,7 +32,15 @@ class GroupedCommand(TyperCommand):
 
 
 class CommandGroup(TyperGroup):
-    """A group of commands whose help has the first sentence of each."""
+    """A group of commands: its help has the first sentence of each, its errors plain reasons."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer has no public type
+        """Run a command; say in plain words why the value of a flag is refused."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = value_reason(error.message)
+            raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer has no public type
         """Write a line or more for each command."""

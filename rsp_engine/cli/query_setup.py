@@ -107,7 +107,10 @@ def _binding(
                 return iri, value
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
-        hint = f"name it as the query does: {flag} :name={value or name or 'VALUE'}"
+        wanted = min(known) if len(known) == 1 else ":name"
+        hint = f"name it as the query does: {flag} {wanted}={value or name or 'VALUE'}"
+        if len(known) > 1:
+            hint += f"; the query has {', '.join(f'<{iri}>' for iri in sorted(known))}"
         if equals and name:
             hint = f"give its value: {flag} {name}=VALUE"
         raise BindingError(f"{flag} {text} is not of the form IRI=VALUE", hint)
@@ -154,10 +157,11 @@ def _range(stream: str, text: str) -> tuple[float, float]:
 
 
 class Registered(NamedTuple):
-    """The registered queries, and the files that their run reads."""
+    """The registered queries, the files that their run reads, and the URLs of their services."""
 
     queries: list[Query]
     read: list[str]
+    services: dict[str, str]
 
 
 def engine_of(context: typer.Context, flags: RunFlags, **more: Any) -> Engine:  # noqa: ANN401 - an option
@@ -175,9 +179,17 @@ def engine_of(context: typer.Context, flags: RunFlags, **more: Any) -> Engine:  
 
 
 def register_queries(
-    engine: Engine, files: list[str], bound: BindingFlags, *, opens_sources: bool = True
+    engine: Engine,
+    files: list[str],
+    bound: BindingFlags,
+    *,
+    opens_sources: bool = True,
+    quiet: bool = False,
 ) -> Registered:
-    """Register the queries of files, and bind what they need; open no source if told so."""
+    """Register the queries of files, and bind what they need; open no source if told so.
+
+    Print the warnings of the queries, unless `quiet`.
+    """
     from rsp_engine.grammar import check, tree
     from rsp_engine.grammar.files import read_query
     from rsp_engine.replica.sparql_client.access import allowed_origin
@@ -206,14 +218,14 @@ def register_queries(
     ranges = value_ranges(bound_once(bound.range, known, prefixes, "--range"))
     for iri, (low, high) in ranges.items():
         engine.range(f"<{iri}>", low, high)
-    with _warnings_on_standard_error():
+    with _warnings_to(logging.NullHandler() if quiet else _Echo()):
         registered = [engine.register(text, file, Path(file).parent) for file, text in texts]
     read += (str(graph.path) for query in registered for graph in query.physical.graphs)
     for iri, source in bindings(bound.stream, known, prefixes, "--stream"):
         if opens_sources:
             engine.bind(f"<{iri}>", source)
         read += files_of(source)
-    return Registered(registered, read)
+    return Registered(registered, read, dict(services))
 
 
 class _Echo(logging.Handler):
@@ -224,11 +236,11 @@ class _Echo(logging.Handler):
 
 
 @contextmanager
-def _warnings_on_standard_error() -> Iterator[None]:
-    """Print the warnings of queries."""
-    log, echo = logging.getLogger("rsp"), _Echo()
-    log.addHandler(echo)
+def _warnings_to(handler: logging.Handler) -> Iterator[None]:
+    """Hand the warnings of queries to a handler."""
+    log = logging.getLogger("rsp")
+    log.addHandler(handler)
     try:
         yield
     finally:
-        log.removeHandler(echo)
+        log.removeHandler(handler)

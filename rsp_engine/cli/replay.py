@@ -8,11 +8,12 @@ import typer
 
 from rsp_engine.cli.app import EXIT_FAILURE, app, exit_on_error
 from rsp_engine.errors import BindingError
+from rsp_engine.model.quantities import quantity
 
 __all__ = ["replay_file"]
 
 
-@app.command("replay")
+@app.command("replay", context_settings={"ignore_unknown_options": True})  # for -?format=
 def replay_file(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A recorded stream: a path, - or a URL.")
@@ -56,5 +57,5 @@ def replay_file(
                     clock.wait(item.timestamp)
                 publisher.send(item)
                 sent += 1
-    left_out = f", {dead} unreadable ones skipped" if dead else ""
-    typer.echo(f"{sent} elements sent to {target}{left_out}", err=True)
+    left_out = f", {quantity(dead, 'unreadable one')} skipped" if dead else ""
+    typer.echo(f"{quantity(sent, 'element')} sent to {target}{left_out}", err=True)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gc
 import signal
-import sys
 import threading
-from collections import Counter
 from contextlib import ExitStack, closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -28,12 +26,13 @@ from rsp_engine.errors import BindingError
 from rsp_engine.model.option import milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
 
     from rsp_engine.drivers.checkpoint.commits import RewindableOutput
     from rsp_engine.engine import Engine
+    from rsp_engine.io.sinks.format import ContentForm
     from rsp_engine.model.option import DurationLike
-    from rsp_engine.monitor.run_monitor import Counts
+    from rsp_engine.model.streams import DeadLetter
 
 __all__ = []
 
@@ -52,7 +51,8 @@ def run_files(
     config: ConfigFlag = None,
 ) -> None:
     """Run queries over streams, and print an answer for each window that closes."""
-    from rsp_engine.io.sinks import FORMATS, DeadLetterFile, open_sink
+    from rsp_engine.cli.run_summary import RunSummary
+    from rsp_engine.io.sinks import DeadLetterFile, open_sink
 
     out = flags.output
     with ExitStack() as opened, exit_on_error():
@@ -60,24 +60,24 @@ def run_files(
         if flags.run.speed == 0:
             raise BindingError("--speed 0: nothing would ever arrive", "use a speed above 0")
         letters: list[DeadLetterFile] = []
-        verdict, faults = RunVerdict(), FaultReporter()
-        write_dead = lambda letter: letters[0].write(letter) if letters else None  # noqa: E731
-        engine = engine_of(context, flags, dead_letter=write_dead)
+        summary = RunSummary(quiet=out.quiet)
+
+        def set_aside(letter: DeadLetter) -> None:
+            summary.add_dead_letter(letter)
+            for file in letters:
+                file.write(letter)
+
+        engine = engine_of(context, flags, dead_letter=set_aside)
         queries = configured_queries(context, files, config)
-        read = register_queries(engine, queries, flags.bindings).read
-        forms = engine.forms
-        if len(forms) > 1 and out.output_format in _ONE_TABLE:
-            hint = "use jsonl, or run each query separately"
-            raise BindingError(f"{out.output_format} holds the answers of one query", hint)
-        for form in forms:
-            if out.output_format in FORMATS:
-                FORMATS[out.output_format].check(form)
+        registered = register_queries(engine, queries, flags.bindings, quiet=out.quiet)
+        summary.name_services(registered)
+        _check_format(out.output_format, engine.forms)
         written = {
             "--output": out.output,
             "--dead-letters": out.dead_letters,
             "--manifest": out.manifest,
         }
-        refuse_overwriting(written, read)
+        refuse_overwriting(written, registered.read)
         if out.dry_run:
             engine.check()
             typer.echo(engine.explain(), nl=False)
@@ -85,10 +85,13 @@ def run_files(
         view = RunView(context, out)
         if view.monitor is not None:
             engine.watched_by(view.monitor)
+        engine.check()
+        if flags.run.runner == "auto" and not out.quiet:
+            typer.echo(engine.runner_choice, err=True)
         outputs: list[RewindableOutput] = []
         answers = engine.run(outputs)
         keep = flags.run.checkpoint is not None
-        sink = open_sink(out.output_format, out.output, forms[0], keep=keep)
+        sink = open_sink(out.output_format, out.output, engine.forms[0], keep=keep, times=out.times)
         opened.enter_context(closing(sink))
         if out.dead_letters is not None:
             letters.append(
@@ -105,11 +108,20 @@ def run_files(
             for answer in answers:
                 if not view.replaces_answers:
                     sink.write(answer)
-                verdict.add(answer.stats)
-                faults.add(answer.stats)
-    print_summary(engine.counts, out.dead_letters)
-    verdict.report()
-    faults.report()
+                summary.add(answer)
+    summary.print(engine, registered.queries, out.dead_letters)
+
+
+def _check_format(name: str, forms: Sequence[ContentForm]) -> None:
+    """Raise unless a format can hold the answers of all queries."""
+    from rsp_engine.io.sinks import FORMATS
+
+    if len(forms) > 1 and name in _ONE_TABLE:
+        hint = "use jsonl, or run each query separately"
+        raise BindingError(f"{name} holds the answers of one query", hint)
+    for form in forms:
+        if name in FORMATS:
+            FORMATS[name].check(form)
 
 
 @contextmanager
@@ -157,61 +169,3 @@ def _stop_after(engine: Engine, live_for: DurationLike | None) -> Iterator[None]
         yield
     finally:
         timer.cancel()
-
-
-class FaultReporter:
-    """A reporter of the faults of services: each kind when it first happens, and all at the end."""
-
-    def __init__(self) -> None:
-        self._seen: Counter[str] = Counter()
-
-    def add(self, stats: Mapping[str, Any]) -> None:
-        """Add the faults of an answer, and warn of new kinds."""
-        for cause, number in stats.get("faults", {}).items():
-            if cause not in self._seen:
-                warning = f"warning: a request to a service failed: {cause}"
-                hint = "answers use the values in the replica; rsp doctor probes endpoints"
-                typer.echo(f"{warning}\n  = hint: {hint}", err=True)
-            self._seen[cause] += number
-
-    def report(self) -> None:
-        """Print the number of faults, if there are any."""
-        if self._seen:
-            kinds = ", ".join(f"{cause} {number}" for cause, number in sorted(self._seen.items()))
-            typer.echo(f"{self._seen.total()} faults of services ({kinds})", err=True)
-
-
-class RunVerdict:
-    """The mean quality of all answers against the oracle."""
-
-    def __init__(self) -> None:
-        self._windows, self._ndcg, self._precision = 0, 0.0, 0.0
-
-    def add(self, stats: Mapping[str, Any]) -> None:
-        """Add the scores of an answer, if the oracle has judged it."""
-        if "ndcg" in stats:
-            self._windows += 1
-            self._ndcg += stats["ndcg"]
-            self._precision += stats["precision"]
-
-    def report(self) -> None:
-        """Print the means, if the oracle has judged an answer."""
-        if self._windows:
-            ndcg, precision = self._ndcg / self._windows, self._precision / self._windows
-            means = f"against the oracle: nDCG {ndcg:.3f}, precision {precision:.3f}"
-            typer.echo(f"{means}, mean of {self._windows} windows", err=True)
-
-
-def print_summary(counts: Counts, dead_letters: str | None) -> None:
-    """Print the counts of a run, on a terminal or if there are dead letters."""
-    dead = sum(counts.dead.values())
-    if not dead and not sys.stderr.isatty():
-        return
-    summary = f"{counts.elements} elements, {counts.triples} triples, {counts.answers} answers"
-    if counts.between_windows:
-        summary += f", {counts.between_windows} elements between windows"
-    typer.echo(summary, err=True)
-    if dead:
-        kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(counts.dead.items()))
-        where = f"in {dead_letters}" if dead_letters else "--dead-letters FILE keeps them"
-        typer.echo(f"{dead} set aside ({kinds}); {where}", err=True)

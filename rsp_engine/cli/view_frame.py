@@ -22,6 +22,7 @@ from rsp_engine.model.display import (
     is_measure,
     printable,
 )
+from rsp_engine.model.quantities import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +76,9 @@ def _panel(seen: QueryStatistics, name: str, watermark: float, room: int, moment
         parts = [_content(answer, before if is_whole else None, terms, room, moment, is_whole)]
         if seen.info.policies:
             parts += [Text(""), _remote(seen, answer)]
-    status = _fit(f"watermark {format_instant(watermark)} · {seen.windows:,} windows", moment)
+    status = _fit(
+        f"watermark {format_instant(watermark)} · {quantity(seen.windows, 'window')}", moment
+    )
     return Panel(
         Group(*parts),
         title=title,
@@ -212,7 +215,7 @@ def _remote(seen: QueryStatistics, answer: Answer) -> RenderableType:
     if "oldest_ms" in stats:
         line.append("  oldest ", style="dim").append(format_age(stats["oldest_ms"]))
     if faults := sum(seen.faults.values()):
-        line.append(f"  {faults:,} faults", style="red")
+        line.append(f"  {quantity(faults, 'fault')}", style="red")
     if stats.get("exact"):
         line.append("  exact", style="green")
     if "ndcg" in stats:
@@ -245,7 +248,7 @@ def _bar(extent: Extent) -> RenderableType:
     if extent.unit == "bytes":
         text += f"  {format_size(done)} of {format_size(extent.whole)}"
     elif extent.unit == "files":
-        text += f"  {done:,} of {extent.whole:,} files"
+        text += f"  {done:,} of {quantity(extent.whole, 'file')}"
     bar = ProgressBar(
         total=whole, completed=done, width=40, complete_style="green", finished_style="green"
     )

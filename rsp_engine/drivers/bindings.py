@@ -85,12 +85,16 @@ def check_bound_streams(plans: Sequence[PhysicalPlan], bound: Collection[str]) -
         raise BindingError("no query is registered")
     read = {scan.stream for plan in plans for scan in plan.scans}
     derived = {plan.feeds for plan in plans}
-    for stream in sorted(read - set(bound) - derived):
-        hint = f"bind it: --stream {stream}=SOURCE"
-        raise BindingError(f"stream <{stream}> has no source", hint)
-    for stream in sorted(set(bound) - read):
+    unread = sorted(set(bound) - read)
+    unbound = sorted(read - set(bound) - derived)
+    if unread:
         hint = f"the queries read {', '.join(f'<{name}>' for name in sorted(read))}"
-        raise BindingError(f"no query reads stream <{stream}>", hint)
+        if unbound:
+            hint += f"; bind it: --stream {unbound[0]}=SOURCE"
+        raise BindingError(f"no query reads stream <{unread[0]}>", hint)
+    if unbound:
+        hint = f"bind it: --stream {unbound[0]}=SOURCE"
+        raise BindingError(f"stream <{unbound[0]}> has no source", hint)
     for stream in sorted(set(bound) & derived):
         raise BindingError(f"stream <{stream}> is the answer of a query: it needs no source")
 

@@ -182,8 +182,7 @@ class Intake:
             self.counts.between_windows += 1
 
     def _set_aside(self, letter: DeadLetter) -> None:
-        kind = letter.reason.partition(":")[0]
-        self.counts.dead[kind] = self.counts.dead.get(kind, 0) + 1
+        self.counts.dead[letter.kind] = self.counts.dead.get(letter.kind, 0) + 1
         self._dead_letter(letter)
 
     def _advance(self) -> Iterator[Answer]:

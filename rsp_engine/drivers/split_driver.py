@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rsp_engine.drivers.splits.split_run import SplitRun
+    from rsp_engine.io.sources.predicate_sample import PredicateSample
     from rsp_engine.io.sources.splits import Split
     from rsp_engine.monitor.run_monitor import Counts
 
@@ -37,6 +38,10 @@ class SplitDriver:
     def watermarks(self) -> dict[str, float]:
         """Return the watermark of each query. Other threads may call this."""
         return self._run.watermarks()
+
+    def sample(self, number: int) -> PredicateSample | None:
+        """Return the predicates that were sampled of a source that can be read only once."""
+        return self._run.sample(number)
 
     def read_to(self) -> Mapping[int, Split]:
         """Return the last split that was read of each source, by the number of the source."""

@@ -14,6 +14,7 @@ import pyoxigraph as ox
 from rsp_engine.errors import SourceError
 from rsp_engine.io.blank_nodes import ElementNames
 from rsp_engine.io.canonical_literals import canonical_triples
+from rsp_engine.io.sources.files.rdf import parse_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -141,7 +142,8 @@ def load_graphs(store: ox.Store, graphs: Iterable[StaticGraph]) -> None:
             quads = ox.parse(path=graph.path, base_iri=graph.base, without_named_graphs=True)
             triples = names.rename(number, canonical_triples([quad.triple for quad in quads]))
         except (OSError, SyntaxError, ValueError) as error:
-            raise SourceError(f"{graph.path}: this graph cannot be read: {error}") from None
+            reason = parse_reason(error)
+            raise SourceError(f"{graph.path}: this graph cannot be read: {reason}") from None
         store.add_graph(name)
         store.extend(ox.Quad(t.subject, t.predicate, t.object, name) for t in triples)
 

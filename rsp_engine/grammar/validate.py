@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.grammar.tree import QueryUnit
 
-__all__ = ["Validation", "check", "parse", "validate"]
+__all__ = ["Validation", "check", "checked", "parse", "validate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,17 @@ def check(text: str, source: str = "<query>") -> QueryUnit:
 
     Raise `QuerySyntaxError` if it does not parse, `QuerySemanticError` if it breaks a rule.
     """
+    return checked(text, source)[0]
+
+
+def checked(text: str, source: str = "<query>") -> tuple[QueryUnit, tuple[Diagnostic, ...]]:
+    """Return the syntax tree of a valid text, and its warnings; raise as `check` does."""
     result = validate(text)
     if result.query is None:
         raise QuerySyntaxError(result.errors, text, source)
     if result.errors:
         raise QuerySemanticError(result.errors, text, source)
-    return result.query
+    return result.query, result.warnings
 
 
 def _syntax(text: str) -> tuple[QueryUnit | None, list[Diagnostic]]:

@@ -44,14 +44,14 @@ _YEAR_2000 = 946_684_800_000
 """Earlier times count from the start of a recording, and are shown in seconds."""
 
 
-def printable(text: str) -> str:
+def printable(text: str, longest: int = _LONGEST) -> str:
     r"""Return a text without control characters, cut to a limited length.
 
     >>> printable("a\x1b[2Jb")
     'a�[2Jb'
     """
-    if len(text) > _LONGEST:
-        text = text[: _LONGEST - 1] + "…"
+    if len(text) > longest:
+        text = text[: longest - 1] + "…"
     return "".join(
         "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c)[0] == "C" else c for c in text
     )

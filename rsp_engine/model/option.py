@@ -68,7 +68,6 @@ class Option:
         minimum: The smallest value.
         maximum: The largest value.
         word: The name of the flag, if it is not that of the field.
-        flag_default: The default of the flag, if it is not that of the field.
         name: The name of the field.
         type: The type of the field.
         default: The default of the field.
@@ -81,7 +80,6 @@ class Option:
     minimum: float | None = None
     maximum: float | None = None
     word: str | None = None
-    flag_default: Any = None
     name: str = ""
     type: Any = None
     default: Any = None
@@ -162,7 +160,6 @@ def option(  # noqa: PLR0913 - what there is to say of an option
     minimum: float | None = None,
     maximum: float | None = None,
     word: str | None = None,
-    flag_default: object = None,
 ) -> _Value:
     """Declare an option as a field of a dataclass; see `Option`."""
     known = Option(
@@ -173,7 +170,6 @@ def option(  # noqa: PLR0913 - what there is to say of an option
         minimum=minimum,
         maximum=maximum,
         word=word,
-        flag_default=flag_default,
     )
     return field(default=default, metadata={_KEY: known})
 

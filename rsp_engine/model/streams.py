@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DeadLetter", "Element"]
 
+_KINDS = ("late", "before t0", "unsupported", "future", "large")
+
 
 class Element(NamedTuple):
     """A set of triples with one timestamp, in integer milliseconds of event time.
@@ -39,3 +41,15 @@ class DeadLetter:
     position: int
     raw: bytes
     reason: str
+
+    @property
+    def kind(self) -> str:
+        """The kind that the reason begins with, or `malformed`; it contains no text of the input.
+
+        >>> DeadLetter("a.csv", 2, b"", "late: all its windows are closed").kind
+        'late'
+        >>> DeadLetter("a.csv", 3, b"", "its time is not a number: '2:30'").kind
+        'malformed'
+        """
+        kind = self.reason.partition(":")[0]
+        return kind if kind in _KINDS else "malformed"

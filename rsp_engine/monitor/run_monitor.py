@@ -29,9 +29,6 @@ __all__ = [
     "StartedRun",
 ]
 
-_LATE = "late"
-_KINDS = (_LATE, "before t0", "unsupported")
-
 
 @dataclass(slots=True)
 class Counts:
@@ -42,7 +39,7 @@ class Counts:
     answers: int = 0
     between_windows: int = 0
     dead: dict[str, int] = field(default_factory=dict)
-    """Dead letters by the first word of their reason."""
+    """Dead letters by kind, see `DeadLetter.kind`."""
 
 
 class Extent(NamedTuple):
@@ -186,16 +183,13 @@ class RunMonitor:
     @property
     def dead(self) -> dict[str, int]:
         """The number of dead letters by kind; the kinds contain no text of the input."""
-        kinds: Counter[str] = Counter()
-        if self._started is not None:
-            for kind, number in self._started.driver.counts.dead.copy().items():
-                kinds[kind if kind in _KINDS else "malformed"] += number
+        kinds = {} if self._started is None else self._started.driver.counts.dead.copy()
         return dict(sorted(kinds.items()))
 
     @property
     def late(self) -> int:
         """The number of elements that were late for all windows."""
-        return self.dead.get(_LATE, 0)
+        return self.dead.get("late", 0)
 
     @property
     def is_stopping(self) -> bool:

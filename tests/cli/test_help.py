@@ -67,7 +67,7 @@ def complete(line: str) -> list[str]:
         ("rsp run --pol", ["--policy"]),
         ("rsp run --policy AT-T", ["AT-TSM"]),
         ("rsp explain --operator sap", ["sap", "sap-dynamic", "sap-equal"]),
-        ("rsp run --runner ", ["local", "spark"]),
+        ("rsp run --runner ", ["auto", "local", "spark"]),
         ("rsp run --format sparql", ["sparql-json", "sparql-xml"]),
         ("rsp explain --format s", ["svg"]),
         ("rsp run que", []),

@@ -93,7 +93,7 @@ def test_on_a_terminal_the_answers_are_a_table_that_changes_in_place(here):
     assert "late 1" in shown
     assert "100 %" in shown
     assert '"query"' not in shown
-    assert "6 elements, 6 triples, 3 answers" in shown
+    assert "6 elements, 3 windows, " in shown
 
 
 def test_off_a_terminal_there_are_no_frames_and_no_colour(here):

@@ -42,6 +42,8 @@ LINES = [
     {"timestamp": 12000, "graph": "<http://example.org/a> <http://example.org/temperature> 30 ."},
 ]
 
+RUN = ("run", "hot.rspql", "--stream", ":readings=readings.jsonl")
+
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
@@ -59,7 +61,7 @@ def rsp(*arguments: str, env: dict[str, str] | None = None) -> Result:
 
 
 def test_answers_go_to_standard_output_and_nothing_else_does(here):
-    done = rsp("run", "hot.rspql", "--stream", ":readings=readings.jsonl")
+    done = rsp(*RUN)
     assert done.exit_code == 0, done.output
     first, second = map(json.loads, done.stdout.splitlines())
     assert list(first) == ["query", "window", "rows", "stats"]
@@ -67,7 +69,9 @@ def test_answers_go_to_standard_output_and_nothing_else_does(here):
     assert first["window"] == {"open": 0, "close": 10000}
     assert [(r["rank"], r["score"]) for r in first["rows"]] == [(1, 25.0)]
     assert second["rows"][0]["bindings"]["room"]["value"] == "http://example.org/a"
-    assert done.stderr == ""
+    assert done.stderr == "3 elements, 2 windows, 2 rows\n"
+    assert rsp(*RUN, "--quiet").stderr == ""
+    assert rsp(*RUN, "--quiet").stdout == done.stdout
 
 
 @pytest.mark.parametrize(
@@ -130,8 +134,13 @@ def test_what_was_set_aside_is_kept_and_counted(here):
         ("late.jsonl", 3, lines[2]),
     ]
     assert dead[1]["reason"].startswith("late:")
-    assert "2 set aside" in done.stderr
-    assert "in dead.jsonl" in done.stderr
+    assert done.stderr.splitlines() == [
+        "2 elements, 1 window, 1 row",
+        "1 element set aside: late; --max-delay DURATION waits for late elements",
+        "1 element set aside: malformed; the first is late.jsonl, line 2: the line is not JSON:"
+        " Expecting property name enclosed in double quotes, column 2",
+        "dead.jsonl has what was set aside",
+    ]
 
 
 def test_a_late_element_is_in_time_with_max_delay(here):
@@ -139,7 +148,7 @@ def test_a_late_element_is_in_time_with_max_delay(here):
     (here / "late.jsonl").write_text("\n".join(lines))
     done = rsp("run", "hot.rspql", "--stream", ":readings=late.jsonl", "--max-delay", "11s")
     assert len(done.stdout.splitlines()) == 2
-    assert done.stderr == ""
+    assert done.stderr == "2 elements, 2 windows, 2 rows\n"
 
 
 REFUSED = {

@@ -46,13 +46,13 @@ def test_the_doctor_misses_java(here, monkeypatch):
 def test_the_doctor_tries_endpoints(here):
     result = rsp("doctor", "--service", "http://example.org/b=http://127.0.0.1:9/sparql")
     assert result.exit_code == 3
-    assert "http://127.0.0.1:9 does not answer: refused connection" in result.stdout
+    assert "http://127.0.0.1:9/sparql does not answer: refused connection" in result.stdout
 
 
 def test_the_doctor_reaches_a_server(here, monkeypatch):
     monkeypatch.setattr("rsp_engine.replica.endpoints.probe.Client", _Answering)
     (here / "rsp.toml").write_text('[services]\n"http://example.org/b" = "http://127.0.0.1:9/q"\n')
-    assert "http://127.0.0.1:9 answers in" in rsp("doctor").stdout
+    assert "http://127.0.0.1:9/q answers in" in rsp("doctor").stdout
 
 
 class _Answering:

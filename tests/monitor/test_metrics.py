@@ -165,7 +165,7 @@ def test_a_port_in_use_is_reported_in_two_lines(tmp_path, monkeypatch):
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        flags = ["--stream", ":s=s.jsonl", "--metrics-port", str(port)]
+        flags = ["--stream", ":s=s.jsonl", "--metrics-port", str(port), "--quiet"]
         done = CliRunner().invoke(app, ["run", "q.rspql", *flags])
     assert done.exit_code == 2
     assert done.stderr.splitlines() == [

@@ -17,7 +17,7 @@ import sys
 import weakref
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rsp_engine.drivers.checkpoint.record_log import write_file
 from rsp_engine.drivers.checkpoint.state_log import LoggedState, StateLog
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.state import StateData
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "saved_runner"]
 
 _VERSION = 4
 """The version of the format of checkpoints."""
@@ -96,6 +96,15 @@ class Checkpoint:
         """Commit the state after a micro-batch, with a note for the next one."""
         with _write_errors(self.folder):
             self._log.commit(batch, state, note)
+
+
+def saved_runner(folder: Path) -> Literal["local", "spark"] | None:
+    """Return the runner of the run that a folder belongs to; None if it belongs to none."""
+    path = folder / "run.json"
+    with _write_errors(folder):
+        if not path.exists():
+            return None
+    return "local" if _read(path).get("runner") == "local" else "spark"
 
 
 def _read(path: Path) -> dict[str, Any]:

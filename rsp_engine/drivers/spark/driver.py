@@ -63,7 +63,8 @@ _UNKNOWN = "it reports no cause"
 class SparkOptions(NamedTuple):
     """The options of a run on Spark."""
 
-    master: str = "local[*]"
+    master: str | None = None
+    """The Spark master; all cores of this computer if it is None."""
     split_bytes: int = 4 << 20
     """The approximate size of a split, in bytes."""
     splits: int = MOST_SPLITS

@@ -131,7 +131,7 @@ def _answers(gateway: JavaGateway) -> bool:
     return True
 
 
-def start_session(master: str = "local[*]", packages: str | None = None) -> SparkSession:
+def start_session(master: str | None = None, packages: str | None = None) -> SparkSession:
     """Return the session of this program; start it, with Maven packages, if there is none."""
     from pyspark.sql import SparkSession
 
@@ -139,6 +139,7 @@ def start_session(master: str = "local[*]", packages: str | None = None) -> Spar
     if running is not None:
         return running
     check_java()
+    master = master or "local[*]"
     builder = SparkSession.builder.appName("rsp-engine").master(_with_retries(master))
     for name, value in _SETTINGS.items():
         builder = builder.config(name, value)

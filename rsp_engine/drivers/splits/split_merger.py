@@ -22,6 +22,9 @@ from typing import TYPE_CHECKING, Literal
 from rsp_engine.drivers.splits.segments import Segment, SplitLetter
 from rsp_engine.drivers.splits.split_reducer import ReducedSplit
 from rsp_engine.io.sources.batch import ElementBatch, InBatches
+from rsp_engine.io.sources.extent import is_sized
+from rsp_engine.io.sources.live.source import LiveSource
+from rsp_engine.io.sources.predicate_sample import PredicateSample
 from rsp_engine.io.sources.splits import Split, Splittable
 from rsp_engine.model.streams import DeadLetter, Element
 
@@ -151,6 +154,8 @@ class SplitMerger:
         self._frames = frames
         self._names = names
         self._max_delay = max_delay
+        self.samples: dict[int, PredicateSample] = {}
+        """The predicates of sources that can be read only once, by number."""
         opened = [(stream, source) for stream, bound in sources.items() for source in bound]
         self._sources = [_Progress(*each) for each in opened]
         self._reducers = here
@@ -307,23 +312,37 @@ class SplitMerger:
             source = source.part(split)
         part = _Part(split, (), "rest", progress.high)
         part.taken = taken
+        sample = self._sample(number)
         reducer = self._reducers.get(number)
         if reducer is None or not isinstance(source, InBatches):
-            part.items = islice(iter(source), taken, None)
+            items = iter(source) if sample is None else sample.take(source)
+            part.items = islice(items, taken, None)
         else:
-            part.items = self._reduced(progress, part, source, reducer)
+            batches = source.batches() if sample is None else sample.take(source.batches())
+            part.items = self._reduced(progress, part, batches, reducer)
         progress.parts.append(part)
         progress.has_ended = True
 
+    def _sample(self, number: int) -> PredicateSample | None:
+        """Return a new sample of a source that can be read only once; None for any other."""
+        source = self._sources[number].source
+        if is_sized(source) or isinstance(source, LiveSource):
+            return None
+        return self.samples.setdefault(number, PredicateSample())
+
     def _reduced(
-        self, progress: _Progress, part: _Part, source: InBatches, reducer: SplitReducer
+        self,
+        progress: _Progress,
+        part: _Part,
+        batches: Iterator[ElementBatch | Element | DeadLetter],
+        reducer: SplitReducer,
     ) -> Iterator[Waiting]:
         """Yield the items of a source that is read here, after those taken; reduce its batches.
 
         A batch is reduced when all before it is merged: so it is known which elements are late.
         """
         skipped = part.taken
-        for item in source.batches():
+        for item in batches:
             if not isinstance(item, ElementBatch):
                 if skipped == 0:
                     yield item

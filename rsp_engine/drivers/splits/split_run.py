@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rsp_engine.drivers.replay_clock import ReplayClock
     from rsp_engine.evaluators.step import Step
     from rsp_engine.io.sources import ElementSource
+    from rsp_engine.io.sources.predicate_sample import PredicateSample
     from rsp_engine.io.sources.splits import SplitPart
     from rsp_engine.model.answers import Answer
     from rsp_engine.model.state import StateData
@@ -123,6 +124,10 @@ class SplitRun:
     def is_done(self) -> bool:
         """Whether all sources have ended, and all windows are answered."""
         return self._merger.is_done
+
+    def sample(self, number: int) -> PredicateSample | None:
+        """Return the predicates that were sampled of a source that can be read only once."""
+        return self._merger.samples.get(number)
 
     def plan(
         self, planned: Mapping[int, Split], size: int, count: int

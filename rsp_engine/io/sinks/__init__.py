@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.io.sinks.format import AnswerWriter, ContentForm, SinkFormat
     from rsp_engine.model.answers import Answer
+    from rsp_engine.options import TimeStyle
 
 __all__ = [
     "DEFAULT_FORMAT",
@@ -141,12 +142,13 @@ def open_sink(
     form: ContentForm,
     *,
     keep: bool = False,
+    times: TimeStyle = "ms",
 ) -> Sink:
     """Open an output in a format, for the answers of a query of the given form.
 
-    `output` is a path; `None` or `-` is standard output. A file is truncated, unless `keep` is set:
-    `go_back` then truncates it to the position of a checkpoint. Invalid combinations are refused
-    here, before the run starts:
+    `times` are milliseconds since 1970, or ISO 8601. `output` is a path; `None` or `-` is standard
+    output. A file is truncated, unless `keep` is set: `go_back` then truncates it to the position
+    of a checkpoint. Invalid combinations are refused here, before the run starts:
 
     >>> open_sink("csv", "answers.csv", "CONSTRUCT")
     Traceback (most recent call last):
@@ -160,4 +162,8 @@ def open_sink(
     if keep and not chosen.can_go_back:
         message = f"{format} cannot be resumed after a crash, as a checkpoint requires"
         raise SinkError(message, "use nquads, or run without a checkpoint")
-    return _FormattedSink(format, chosen.writer(), destination_of(output, chosen.suffix, keep=keep))
+    writer = chosen.writer if times == "ms" else chosen.iso_writer
+    if writer is None:
+        known = ", ".join(name for name, each in FORMATS.items() if each.iso_writer is not None)
+        raise SinkError(f"{format} has no ISO times", f"these formats have: {known}")
+    return _FormattedSink(format, writer(), destination_of(output, chosen.suffix, keep=keep))

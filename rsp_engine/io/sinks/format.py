@@ -42,6 +42,8 @@ class SinkFormat:
     help: str
     forms: tuple[ContentForm, ...]
     writer: Callable[[], AnswerWriter]
+    iso_writer: Callable[[], AnswerWriter] | None = None
+    """Creates a writer of ISO 8601 times instead of milliseconds, if the format has them."""
     suffix: str | None = None
     can_go_back: bool = True
     """Whether a file can be truncated and continued from there, as a checkpoint requires."""

@@ -18,10 +18,12 @@ import math
 from typing import TYPE_CHECKING, assert_never
 
 from rsp_engine.io.sinks.format import SinkFormat
-from rsp_engine.io.sinks.term_text import BindingsJson, json_text, score_text, window_json
+from rsp_engine.io.sinks.term_text import BindingsJson, iso_time, json_text, score_text, window_json
 from rsp_engine.model.answers import Boolean, Graph, Solutions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rsp_engine.model.answers import Answer, Row
 
 __all__ = ["JSONL", "JsonLinesWriter"]
@@ -36,12 +38,14 @@ class JsonLinesWriter:
     {"query":"q","window":{"open":0,"close":5},"boolean":true,"stats":{"triples":2}}
     """
 
-    def __init__(self) -> None:
+    def __init__(self, time: Callable[[int], str] = str) -> None:
+        """Set how times are written: as numbers by default."""
         self._bindings = BindingsJson()
+        self._time = time
 
     def __call__(self, answer: Answer) -> str:
         """Return the line of an answer."""
-        query, window = json_text(answer.query), window_json(answer.window)
+        query, window = json_text(answer.query), window_json(answer.window, self._time)
         start = f'{{"query":{query},"window":{window},'
         end = f',"stats":{json_text(dict(answer.stats))}}}\n'
         match answer.content:
@@ -49,7 +53,7 @@ class JsonLinesWriter:
                 return self._table(start, solutions, end)
             case Graph(triples):
                 graph = json_text("".join([f"{triple} .\n" for triple in triples]))
-                time = f'"timestamp":{answer.window.close}'
+                time = f'"timestamp":{self._time(answer.window.close)}'
                 return f'{start}{time},"graph":{graph},"format":"ntriples"{end}'
             case Boolean(value):
                 return f'{start}"boolean":{json_text(value)}{end}'
@@ -94,4 +98,5 @@ JSONL = SinkFormat(
     "one line of JSON a window, with rank, score and statistics",
     ("SELECT", "CONSTRUCT", "ASK"),
     JsonLinesWriter,
+    lambda: JsonLinesWriter(lambda time: json_text(iso_time(time))),
 )

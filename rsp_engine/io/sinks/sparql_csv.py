@@ -19,7 +19,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from rsp_engine.io.sinks.format import SinkFormat
 from rsp_engine.io.sinks.table import Dialect, Table
-from rsp_engine.io.sinks.term_text import score_text
+from rsp_engine.io.sinks.term_text import iso_time, score_text
 
 if TYPE_CHECKING:
     from rsp_engine.model.terms.term import Term
@@ -50,4 +50,5 @@ SPARQL_CSV = SinkFormat(
     "SPARQL 1.1 CSV, with columns for window, rank and score",
     ("SELECT", "ASK"),
     lambda: Table(_CSV),
+    lambda: Table(_CSV, iso_time),
 )

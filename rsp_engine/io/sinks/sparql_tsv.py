@@ -20,7 +20,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 from rsp_engine.errors import SinkError
 from rsp_engine.io.sinks.format import SinkFormat
 from rsp_engine.io.sinks.table import Dialect, Table
-from rsp_engine.io.sinks.term_text import score_text
+from rsp_engine.io.sinks.term_text import iso_time, score_text
 from rsp_engine.model.terms.rdf_text import blank_node_text, iri_text, literal_text, variable_text
 
 if TYPE_CHECKING:
@@ -65,4 +65,5 @@ SPARQL_TSV = SinkFormat(
     "SPARQL 1.1 TSV, with columns for window, rank and score",
     ("SELECT", "ASK"),
     lambda: Table(_TSV),
+    lambda: Table(_TSV, iso_time),
 )

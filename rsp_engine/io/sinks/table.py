@@ -39,8 +39,10 @@ class Dialect:
 class Table:
     """Serializes answers as rows of one table."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, time: Callable[[int], str] = str) -> None:
+        """Set the dialect, and how times are written: as numbers by default."""
         self._dialect = dialect
+        self._time = time
         self._texts = TermTexts(dialect.term)
         self.header: str | None = None
         """The header line, once it was written."""
@@ -78,7 +80,7 @@ class Table:
                 raise misfit(self._dialect.name, content)
 
     def _window(self, window: Interval) -> str:
-        return f"{window.open}{self._dialect.separator}{window.close}"
+        return self._time(window.open) + self._dialect.separator + self._time(window.close)
 
     def _rank_and_score(self, solutions: Solutions, row: Row) -> str:
         if not solutions.ranked:

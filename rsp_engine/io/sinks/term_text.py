@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import datetime, timedelta
 from functools import lru_cache
 from json.encoder import encode_basestring
 from operator import attrgetter
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.answers import Interval, Solutions
 
-__all__ = ["BindingsJson", "TermTexts", "json_text", "score_text", "window_json"]
+__all__ = ["BindingsJson", "TermTexts", "iso_time", "json_text", "score_text", "window_json"]
+
+_EPOCH = datetime(1970, 1, 1)
 
 
 class TermTexts(dict[Term, str]):
@@ -107,14 +110,28 @@ def _datatype(iri: str) -> str:
     return "" if iri == XSD_STRING else f',"datatype":{json_text(iri)}'
 
 
-def window_json(window: Interval) -> str:
-    """Serialize a window.
+def window_json(window: Interval, time: Callable[[int], str] = str) -> str:
+    """Serialize a window; `time` serializes its edges.
 
     >>> from rsp_engine.model.answers import Interval
     >>> window_json(Interval(0, 5000))
     '{"open":0,"close":5000}'
     """
-    return f'{{"open":{window.open},"close":{window.close}}}'
+    return f'{{"open":{time(window.open)},"close":{time(window.close)}}}'
+
+
+def iso_time(milliseconds: int) -> str:
+    """Return a time in ISO 8601; a number if the calendar has no such day.
+
+    >>> iso_time(1_709_283_610_000), iso_time(1), iso_time(10**17)
+    ('2024-03-01T09:00:10Z', '1970-01-01T00:00:00.001Z', '100000000000000000')
+    """
+    try:
+        instant = _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return str(milliseconds)
+    digits = "milliseconds" if milliseconds % 1000 else "seconds"
+    return f"{instant.isoformat(timespec=digits)}Z"
 
 
 class BindingsJson:

@@ -1,9 +1,10 @@
-"""Progress of finite sources: how much of the files and folders of a run was read."""
+"""Sizes of finite sources, and progress: how much of the files and folders of a run was read."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from rsp_engine.io.sources.files.turtle_files import TurtleFiles
 from rsp_engine.monitor.run_monitor import Extent
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.source import ElementSource
     from rsp_engine.io.sources.splits import Split
 
-__all__ = ["SizedSource", "extent_of"]
+__all__ = ["SizedSource", "bytes_of", "extent_of", "is_sized"]
 
 
 @runtime_checkable
@@ -21,6 +22,23 @@ class SizedSource(Protocol):
 
     def extent(self) -> Extent | None:
         """Return how much was read by this process; `None` if the size is not known."""
+
+
+def is_sized(source: ElementSource) -> bool:
+    """Return whether a source is made of files, so that it can be read again."""
+    return isinstance(source, SizedSource) and source.extent() is not None
+
+
+def bytes_of(sources: Sequence[ElementSource]) -> int:
+    """Return the bytes of the files of all sources; those without a known size have none."""
+    return sum(map(_bytes, sources))
+
+
+def _bytes(source: ElementSource) -> int:
+    if isinstance(source, TurtleFiles):
+        return source.size()
+    extent = source.extent() if isinstance(source, SizedSource) else None
+    return extent.whole if extent is not None and extent.unit == "bytes" else 0
 
 
 def extent_of(sources: Sequence[ElementSource], read_to: Mapping[int, Split]) -> Extent | None:

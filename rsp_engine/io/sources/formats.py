@@ -36,7 +36,7 @@ class SourceFormat:
 
 
 _TIMES = {"time": "iri or prov: take the time of a graph only from its name, or from PROV"}
-_UNIT = {"unit": "ms or s: what a time without a date counts"}
+_UNIT = {"unit": "ms, s, us or ns: what a time that is a number counts"}
 _TABLE = {
     "template": "a Turtle file with {column} where the value of a column goes",
     "time": "the column of the time; timestamp unless given",
@@ -59,6 +59,7 @@ SOURCE_FORMATS: Mapping[str, SourceFormat] = {
         "one JSON object per line, with a timestamp and a graph as RDF text",
         open_jsonl,
         (".jsonl", ".ndjson"),
+        _UNIT,
     ),
     "nquads": SourceFormat(
         "N-Quads; neighbouring quads of one graph are an element",

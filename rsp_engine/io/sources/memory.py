@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pyoxigraph as ox
 
+from rsp_engine.io.sources.files.rdf import MalformedRdfError, graph_of
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
@@ -27,9 +28,8 @@ class MemorySource:
         for position, (timestamp, text) in enumerate(self.pairs, start=1):
             raw = text.encode()
             try:
-                quads = ox.parse(raw, format=ox.RdfFormat.TURTLE)
-                triples = tuple(quad.triple for quad in quads)
-            except SyntaxError as error:
+                triples = graph_of(raw, ox.RdfFormat.TURTLE)
+            except MalformedRdfError as error:
                 yield DeadLetter(self.name, position, raw, f"malformed: {error}")
             else:
                 yield Element(timestamp, triples, self.name, position, raw)

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from decimal import Decimal
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
-__all__ = ["TimeUnit", "from_iso", "from_json", "from_number", "from_text"]
+__all__ = ["TIME_UNITS", "TimeUnit", "from_iso", "from_json", "from_number", "from_text"]
 
-TimeUnit = Literal["ms", "s"]
+TimeUnit = Literal["ms", "s", "us", "ns"]
+TIME_UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
+"""What a time that is a number counts; the first is the default."""
+_SHIFTS: dict[TimeUnit, int] = {"s": 3, "ms": 0, "us": -3, "ns": -6}
+"""By how many digits a number is moved to count milliseconds."""
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _LIMIT = 2**63
@@ -48,13 +53,14 @@ def from_iso(text: str) -> int:
 
 
 def from_number(text: str, unit: TimeUnit = "ms") -> int:
-    """Parse a whole number of milliseconds, or a number of seconds, rounded down to milliseconds.
+    """Parse a whole number of milliseconds, or a number in another unit, rounded down to these.
 
-    >>> from_number("1500"), from_number("1.5", "s")
-    (1500, 1500)
+    >>> from_number("1500"), from_number("1.5", "s"), from_number("1500999", "us")
+    (1500, 1500, 1500)
     """
-    if len(text) < 16 and text.isascii() and text.isdigit():  # the common case
-        return int(text) * (1_000 if unit == "s" else 1)
+    shift = _SHIFTS[unit]
+    if shift >= 0 and len(text) < 16 and text.isascii() and text.isdigit():  # the common case
+        return int(text) * (1_000 if shift else 1)
     match = _NUMBER.fullmatch(text)
     if match is None:
         raise ValueError(f"is not a number: {_shown(text)}")
@@ -64,8 +70,10 @@ def from_number(text: str, unit: TimeUnit = "ms") -> int:
     if len(whole) > 19:
         raise ValueError(_TOO_LARGE)
     finer = fraction.rstrip("0")
-    if unit == "s":
-        whole, finer = whole + finer[:3].ljust(3, "0"), finer[3:]
+    if shift > 0:
+        whole, finer = whole + finer[:shift].ljust(shift, "0"), finer[shift:]
+    elif shift < 0:
+        whole, finer = whole[:shift] or "0", (whole[shift:] + finer).strip("0")
     elif finer:
         raise ValueError(f"is not a whole number of milliseconds: {_shown(text)}")
     if sign == "-":
@@ -87,15 +95,17 @@ def from_text(text: str, unit: TimeUnit = "ms") -> int:
     return from_iso(text)
 
 
-def from_json(value: object) -> int:
-    """Convert a JSON value: a whole number of milliseconds, or an ISO 8601 string.
+def from_json(value: object, unit: TimeUnit = "ms") -> int:
+    """Convert a JSON value: a number in the given unit, or an ISO 8601 string.
 
-    >>> from_json(1000), from_json(1e3), from_json("1970-01-01T00:00:01Z")
-    (1000, 1000, 1000)
+    >>> from_json(1000), from_json(1e3), from_json("1970-01-01T00:00:01Z"), from_json(1.5, "s")
+    (1000, 1000, 1000, 1500)
     """
     match value:
         case bool():
             raise ValueError("is neither a number nor a string")
+        case int() | float() if unit != "ms":
+            return from_number(f"{Decimal(repr(value)):f}", unit)
         case int():
             return _checked(value)
         case float():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import NamedNode
 
 from rsp_engine.evaluators.service.evaluator import ServiceConfig
+from rsp_engine.model.quantities import quantity
 from rsp_engine.replica.sparql_client.request_text import batch_of, whole_text
 
 if TYPE_CHECKING:
@@ -108,12 +109,14 @@ def _variables(names: Iterable[str]) -> str:
 def _budget(plan: ServicePlan) -> str:
     if not plan.policy.is_bounded:
         return "none: all keys of the window are fetched"
-    return f"at most {plan.options.budget} keys per evaluation"
+    return f"at most {quantity(plan.options.budget, 'key')} per evaluation"
 
 
 def _limits(plan: ServicePlan) -> str:
     limits = plan.limits
-    requests = "" if limits.max_requests is None else f", {limits.max_requests} requests"
+    requests = (
+        "" if limits.max_requests is None else f", {quantity(limits.max_requests, 'request')}"
+    )
     return requests + ("" if limits.deadline_ms is None else f", {limits.deadline_ms} ms")
 
 
@@ -121,7 +124,11 @@ def _replica(plan: ServicePlan) -> str:
     is_loaded = plan.options.replica == "snapshot"
     begin = "loaded in full at the start" if is_loaded else "filled on demand"
     most = plan.options.capacity
-    return begin if most is None else f"{begin}; at most {most} keys are kept"
+    return (
+        begin
+        if most is None
+        else f"{begin}; at most {quantity(most, 'key')} {'is' if most == 1 else 'are'} kept"
+    )
 
 
 def _request(pattern: RemotePattern) -> str:

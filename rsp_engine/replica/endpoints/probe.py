@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import ServiceError
+from rsp_engine.monitor.redaction import without_secrets
 from rsp_engine.replica.sparql_client.access import credentials_of, origin_of, variables_of
 from rsp_engine.replica.sparql_client.client import Client
 from rsp_engine.replica.sparql_client.faults import FaultError
@@ -21,14 +22,14 @@ _MOST_BYTES = 64 * 1024
 
 
 def probe_endpoint(url: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Send `ASK {}`; return the origin and the latency. Raise `ServiceError` if it fails."""
-    origin = origin_of(url)
+    """Send `ASK {}`; return the address and the latency. Raise `ServiceError` if it fails."""
+    origin, address = origin_of(url), without_secrets(url)
     client = Client(url, credentials_of(variables_of(origin), environment), _MOST_BYTES)
     begin = time.monotonic()
     try:
         client.ask("ASK {}", begin + _TIMEOUT_S)
     except FaultError as fault:
-        raise ServiceError(f"{origin} does not answer: {fault.cause}") from None
+        raise ServiceError(f"{address} does not answer: {fault.cause}") from None
     finally:
         client.close()
-    return f"{origin} answers in {(time.monotonic() - begin) * 1000:.0f} ms"
+    return f"{address} answers in {(time.monotonic() - begin) * 1000:.0f} ms"

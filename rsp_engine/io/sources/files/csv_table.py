@@ -24,7 +24,8 @@ from rsp_engine.io.sources.files.blocks import Gap, lines, text_blocks
 from rsp_engine.io.sources.files.csv_template import CsvTemplate
 from rsp_engine.io.sources.inputs import extent_of_input, open_input
 from rsp_engine.io.sources.spec import nearest
-from rsp_engine.io.sources.times import from_text
+from rsp_engine.io.sources.times import TIME_UNITS, from_text
+from rsp_engine.model.quantities import quantity
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
@@ -95,7 +96,9 @@ class CsvTable:
     def _element(self, record: _Record) -> Element | DeadLetter:
         fields = record.fields
         if len(fields) != self._width:
-            return self._set_aside(record, f"it has {len(fields)} fields, not {self._width}")
+            return self._set_aside(
+                record, f"it has {quantity(len(fields), 'field')}, not {self._width}"
+            )
         try:
             timestamp = from_text(fields[self._time], self._options.unit)
         except ValueError as error:
@@ -214,7 +217,7 @@ def _options(spec: Spec, delimiter: str) -> CsvOptions:
         template=Path(options["template"]),
         time=options.get("time", "timestamp"),
         delimiter=_delimiter(spec, options.get("delimiter", delimiter)),
-        unit=cast("TimeUnit", spec.choice("unit", ("ms", "s"))),
+        unit=cast("TimeUnit", spec.choice("unit", TIME_UNITS)),
         columns=tuple(options["columns"].split(",")) if "columns" in options else (),
     )
 

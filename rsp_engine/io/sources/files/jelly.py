@@ -19,7 +19,7 @@ from pyjelly.parse.decode import Adapter, Decoder
 from pyjelly.parse.ioutils import get_options_and_frames
 
 from rsp_engine.io.sources.files.graph_times import GraphPiece, GraphTimeRule, GraphTimes, time_of
-from rsp_engine.io.sources.inputs import InputBroken, open_input
+from rsp_engine.io.sources.inputs import InputBroken, extent_of_input, open_input
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.inputs import Input
     from rsp_engine.io.sources.source import BlankNodeScope
     from rsp_engine.io.sources.spec import Spec
+    from rsp_engine.monitor.run_monitor import Extent
 
     Graph = GraphName | ox.DefaultGraph
 
@@ -54,6 +55,10 @@ class Jelly:
         self.name = source.name
         self._input = source
         self._times_by = times_by
+
+    def extent(self) -> Extent | None:
+        """Return how many bytes were read; `None` if the input is not a file."""
+        return extent_of_input(self._input)
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""

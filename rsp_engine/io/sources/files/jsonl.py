@@ -10,13 +10,13 @@ members of the object and empty lines are ignored.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rsp_engine.io.sources.files.blocks import Gap, lines, text_blocks
 from rsp_engine.io.sources.files.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of
 from rsp_engine.io.sources.inputs import extent_of_input, open_input
 from rsp_engine.io.sources.splits import is_splittable, part_of, split_lines
-from rsp_engine.io.sources.times import from_json
+from rsp_engine.io.sources.times import TIME_UNITS, from_json
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.source import BlankNodeScope
     from rsp_engine.io.sources.spec import Spec
     from rsp_engine.io.sources.splits import Split
+    from rsp_engine.io.sources.times import TimeUnit
     from rsp_engine.monitor.run_monitor import Extent
 
 __all__ = ["JsonLinesSource", "UnfitError", "element_in", "object_in", "open_jsonl"]
@@ -35,7 +36,8 @@ __all__ = ["JsonLinesSource", "UnfitError", "element_in", "object_in", "open_jso
 
 def open_jsonl(spec: Spec) -> JsonLinesSource:
     """Open a stream of JSON lines."""
-    return JsonLinesSource(open_input(spec.place))
+    unit = cast("TimeUnit", spec.choice("unit", TIME_UNITS))
+    return JsonLinesSource(open_input(spec.place), unit=unit)
 
 
 class JsonLinesSource:
@@ -44,10 +46,11 @@ class JsonLinesSource:
     blank_node_scope: BlankNodeScope = "element"
     leans_on_others = False
 
-    def __init__(self, source: Input, first_line: int = 1) -> None:
+    def __init__(self, source: Input, first_line: int = 1, unit: TimeUnit = "ms") -> None:
         self.name = source.name
         self._input = source
         self._first_line = first_line
+        self._unit = unit
 
     @property
     def can_be_cut(self) -> bool:
@@ -60,7 +63,7 @@ class JsonLinesSource:
 
     def part(self, split: Split) -> JsonLinesSource:
         """Return the lines of a split."""
-        return JsonLinesSource(part_of(self._input, split), split.line)
+        return JsonLinesSource(part_of(self._input, split), split.line, self._unit)
 
     def extent(self) -> Extent | None:
         """Return how many bytes were read; `None` if the input is not a file."""
@@ -78,7 +81,7 @@ class JsonLinesSource:
 
     def _read(self, number: int, line: bytes) -> Element | DeadLetter:
         try:
-            timestamp, triples = element_in(object_in(line))
+            timestamp, triples = element_in(object_in(line), unit=self._unit)
         except UnfitError as error:
             return DeadLetter(self.name, number, line, str(error))
         return Element(timestamp, triples, self.name, number, line)
@@ -104,7 +107,7 @@ def object_in(line: bytes) -> dict[str, object]:
 
 
 def element_in(
-    value: dict[str, object], arrival: int | None = None
+    value: dict[str, object], arrival: int | None = None, unit: TimeUnit = "ms"
 ) -> tuple[int, tuple[ox.Triple, ...]]:
     """Return the timestamp and the triples of an object; `arrival` replaces its timestamp.
 
@@ -115,7 +118,7 @@ def element_in(
         if key not in value:
             raise UnfitError(f'the object has no "{key}"')
     try:
-        timestamp = from_json(value["timestamp"]) if arrival is None else arrival
+        timestamp = from_json(value["timestamp"], unit) if arrival is None else arrival
     except ValueError as error:
         raise UnfitError(f"its time {error}") from None
     graph = value["graph"]

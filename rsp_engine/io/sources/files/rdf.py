@@ -15,7 +15,14 @@ import pyoxigraph as ox
 if TYPE_CHECKING:
     from pyoxigraph import Quad, Triple
 
-__all__ = ["DEEPEST_TRIPLE", "GRAPH_FORMATS", "MalformedRdfError", "graph_of", "quads_of"]
+__all__ = [
+    "DEEPEST_TRIPLE",
+    "GRAPH_FORMATS",
+    "MalformedRdfError",
+    "graph_of",
+    "parse_reason",
+    "quads_of",
+]
 
 DEEPEST_TRIPLE = 1_000
 """The deepest nesting of triple terms."""
@@ -73,6 +80,13 @@ def quads_of(
         raise MalformedRdfError(_plain(error.msg), error.lineno) from None
     except ValueError as error:
         raise MalformedRdfError(_plain(str(error))) from None
+
+
+def parse_reason(error: Exception) -> str:
+    """Return why a file of RDF cannot be read, with the line but without the parser's position."""
+    if isinstance(error, SyntaxError):
+        return str(MalformedRdfError(_plain(error.msg), error.lineno))
+    return getattr(error, "strerror", None) or _plain(str(error))
 
 
 def _check_harmless(data: bytes, syntax: ox.RdfFormat) -> None:

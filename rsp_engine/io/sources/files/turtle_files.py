@@ -20,7 +20,7 @@ from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.files.rdf import MalformedRdfError, graph_of
 from rsp_engine.io.sources.inputs import FileInput, InputBroken, local_path
 from rsp_engine.io.sources.splits import Split
-from rsp_engine.io.sources.times import from_number
+from rsp_engine.io.sources.times import TIME_UNITS, from_number
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.monitor.run_monitor import Extent
 
@@ -50,7 +50,7 @@ def open_turtle_files(spec: Spec) -> TurtleFiles:
     if folder is None or not folder.is_dir():
         hint = "turtle-files reads every .ttl and .nt file of a folder as one graph"
         raise SourceError(f"{spec.name}: it is not a folder", hint)
-    unit = cast("TimeUnit", spec.choice("unit", ("ms", "s")))
+    unit = cast("TimeUnit", spec.choice("unit", TIME_UNITS))
     return TurtleFiles(spec.place, unit, _files_in(spec.place, folder))
 
 
@@ -106,6 +106,10 @@ class TurtleFiles:
         for each in dated:
             yield _read(each)
             self._done += 1
+
+    def size(self) -> int:
+        """Return the bytes of all files."""
+        return sum(file.stat().st_size for file in self._files if file.is_file())
 
     def extent(self) -> Extent:
         """Return how many files were read."""

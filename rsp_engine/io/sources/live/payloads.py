@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyoxigraph import RdfFormat, Triple
 
     from rsp_engine.io.sources.live.records import SpoolRecord
+    from rsp_engine.io.sources.times import TimeUnit
 
 __all__ = ["Payloads", "TimeFrom"]
 
@@ -56,6 +57,8 @@ class Payloads:
     format: str = "jsonl"
     time: TimeFrom = "payload"
     ahead: int = 600_000
+    unit: TimeUnit = "ms"
+    """What a time in jsonl counts, if it is a number."""
 
     def elements(self, record: SpoolRecord) -> Iterator[Element | DeadLetter]:
         """Yield the elements and dead letters of a message."""
@@ -97,9 +100,9 @@ class Payloads:
             value = object_in(payload)
         except UnfitError:
             if arrival is None and b"\n" in payload.strip():
-                return JsonLinesSource(_Text(self.source, payload))
+                return JsonLinesSource(_Text(self.source, payload), unit=self.unit)
             raise
-        return [self._element(record, *element_in(value, arrival))]
+        return [self._element(record, *element_in(value, arrival, self.unit))]
 
     def _from_jelly(self, record: SpoolRecord, text: _Text) -> Iterable[Element | DeadLetter]:
         from rsp_engine.io.sources.files.jelly import Jelly, quads_in

@@ -42,6 +42,8 @@ GROUP = 500
 """The most messages that are synced to disk together."""
 GROUP_BYTES = 1 << 20
 """A group is full once it has this many bytes."""
+FIRST_BYTES = 1 << 20
+"""How many bytes of the first messages are remembered."""
 
 _LOG = logging.getLogger("rsp")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
@@ -138,6 +140,9 @@ class Inbox:
         """The number of duplicate messages that were dropped."""
         self.heard = time.monotonic()
         """When the last message arrived, on the monotonic clock."""
+        self.first: list[SpoolRecord] = []
+        """The first messages that arrived in this run, up to `FIRST_BYTES`."""
+        self._first_left = FIRST_BYTES
         self._spool = spool
         self._deduplicator = deduplicator
         self.largest = largest
@@ -158,6 +163,11 @@ class Inbox:
     def is_closed(self) -> bool:
         """Whether the source is closed."""
         return self._closing.is_set()
+
+    @property
+    def is_in_first(self) -> bool:
+        """Whether `first` has all messages that arrived in this run."""
+        return self._first_left > 0
 
     def close(self) -> None:
         """Refuse further messages, and wake waiting threads."""
@@ -202,6 +212,9 @@ class Inbox:
                 if self.is_closed:
                     raise InboxClosed
                 meanwhile()
+            if self._first_left > 0:
+                self.first += records
+                self._first_left -= len(data)
             for record in records:
                 self.last_id = record.message.id or self.last_id
         self.heard = time.monotonic()

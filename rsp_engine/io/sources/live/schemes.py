@@ -13,6 +13,7 @@ from rsp_engine.io.sources.live.payloads import Payloads
 from rsp_engine.io.sources.live.receiver import LARGEST_MESSAGE
 from rsp_engine.io.sources.live.source import ROOM, LiveSource, Settings
 from rsp_engine.io.sources.spec import nearest, need
+from rsp_engine.io.sources.times import TIME_UNITS
 from rsp_engine.model.durations import parse_duration
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.live.payloads import TimeFrom
     from rsp_engine.io.sources.live.receiver import Link
     from rsp_engine.io.sources.spec import Spec
+    from rsp_engine.io.sources.times import TimeUnit
 
     LinkFactory = Callable[[Path, bool], Link]
 
@@ -30,6 +32,7 @@ __all__ = ["SCHEMES", "Scheme", "is_live_url", "open_live"]
 OPTIONS = {
     "format": "the syntax of messages: jsonl, or one of RDF",
     "time": "payload or arrival: where the time of an element comes from",
+    "unit": "ms, s, us or ns: what a time in jsonl counts that is a number",
     "dedup": "id, content or none: how duplicates are recognised",
     "idle": "how long without messages until other streams stop waiting for it: 10s",
     "ahead": "how far ahead of its arrival a time can be: 10m",
@@ -164,7 +167,8 @@ def open_live(spec: Spec) -> LiveSource:
         need(spec.name, "jelly", "pyjelly")
     time = cast("TimeFrom", spec.choice("time", ("payload", "arrival")))
     ahead = _duration(spec, "ahead", "10m")
-    payloads = Payloads(spec.name, _NAMES.get(name, name), time, ahead)
+    unit = cast("TimeUnit", spec.choice("unit", TIME_UNITS))
+    payloads = Payloads(spec.name, _NAMES.get(name, name), time, ahead, unit)
     settings = Settings(
         cast("DuplicateRule", spec.choice("dedup", ("id", "content", "none"))),
         _duration(spec, "idle", "10s"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +11,7 @@ from rsp_engine.errors import DriverError, SourceError
 from rsp_engine.io.sources.live.deduplicator import Deduplicator
 from rsp_engine.io.sources.live.receiver import LARGEST_MESSAGE, Inbox, Receiver
 from rsp_engine.io.sources.live.spool import Spool, read_split
+from rsp_engine.io.sources.predicate_sample import PredicateSample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,6 +105,7 @@ class LiveSource:
         self._settings = settings
         self._receiving: _Receiving | None = None
         self._reader: SpoolReader | None = None
+        self._inbox: Inbox | None = None
 
     def begin(self, folder: Path, *, is_kept: bool) -> None:
         """Start to receive messages into a folder; continue a spool that is there."""
@@ -117,6 +120,7 @@ class LiveSource:
             raise DriverError(f"{self.name}: {folder} cannot be written: {reason}", hint) from None
         inbox = Inbox(self.name, spool, deduplicator, settings.largest)
         self._reader = SpoolReader(folder, self._payloads)
+        self._inbox = inbox
         self._receiving = _Receiving(spool, inbox, Receiver(link, inbox))
         self._receiving.receiver.start()
 
@@ -188,6 +192,15 @@ class LiveSource:
         if self._reader is None:
             raise DriverError(f"{self.name}: its receiver has not started")
         return self._reader.part(split)
+
+    def predicates(self) -> PredicateSample:
+        """Return the predicates of the first messages that arrived in this run."""
+        if self._inbox is None:
+            return PredicateSample()
+        sample = PredicateSample(is_cut=not self._inbox.is_in_first)
+        for record in self._inbox.first:
+            deque(sample.take(self._payloads.elements(record)), maxlen=0)
+        return sample
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read messages as they arrive, until the source ends."""
