@@ -23,15 +23,17 @@ from rsp_engine.cli.flag_signature import takes_flags
 from rsp_engine.cli.flags import RunFlags
 from rsp_engine.cli.grouped_help import GroupedCommand
 from rsp_engine.cli.query_setup import engine_of, refuse_overwriting, register_queries
+from rsp_engine.cli.snapshots import SnapshotPrinter
 from rsp_engine.cli.watching import RunView
 from rsp_engine.errors import BindingError
 from rsp_engine.model.option import milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rsp_engine.drivers.checkpoint.commits import RewindableOutput
     from rsp_engine.engine import Engine
+    from rsp_engine.io.sinks.format import ContentForm
     from rsp_engine.model.option import DurationLike
     from rsp_engine.monitor.run_monitor import Counts
 
@@ -52,7 +54,7 @@ def run_files(
     config: ConfigFlag = None,
 ) -> None:
     """Run queries over streams, and print an answer for each window that closes."""
-    from rsp_engine.io.sinks import FORMATS, DeadLetterFile, open_sink
+    from rsp_engine.io.sinks import DeadLetterFile, open_sink
 
     out = flags.output
     with ExitStack() as opened, exit_on_error():
@@ -64,14 +66,9 @@ def run_files(
         write_dead = lambda letter: letters[0].write(letter) if letters else None  # noqa: E731
         engine = engine_of(context, flags, dead_letter=write_dead)
         queries = configured_queries(context, files, config)
-        read = register_queries(engine, queries, flags.bindings).read
+        registered, read = register_queries(engine, queries, flags.bindings)
         forms = engine.forms
-        if len(forms) > 1 and out.output_format in _ONE_TABLE:
-            hint = "use jsonl, or run each query separately"
-            raise BindingError(f"{out.output_format} holds the answers of one query", hint)
-        for form in forms:
-            if out.output_format in FORMATS:
-                FORMATS[out.output_format].check(form)
+        _check_format(out.output_format, forms)
         written = {
             "--output": out.output,
             "--dead-letters": out.dead_letters,
@@ -87,6 +84,7 @@ def run_files(
             engine.watched_by(view.monitor)
         outputs: list[RewindableOutput] = []
         answers = engine.run(outputs)
+        snapshots = SnapshotPrinter(registered, out.snapshot)
         keep = flags.run.checkpoint is not None
         sink = open_sink(out.output_format, out.output, forms[0], keep=keep)
         opened.enter_context(closing(sink))
@@ -101,15 +99,28 @@ def run_files(
         opened.enter_context(_stop_after(engine, out.live_for))
         gc.freeze()  # what exists by now lives as long as the run: do not scan it
         gc.set_threshold(50_000, 20, 100)  # a run creates hardly any cyclic garbage
-        with exit_on_error(EXIT_FAILURE), suppress(BrokenPipeError), view:
+        with exit_on_error(EXIT_FAILURE), suppress(BrokenPipeError), view, snapshots:
             for answer in answers:
                 if not view.replaces_answers:
                     sink.write(answer)
                 verdict.add(answer.stats)
                 faults.add(answer.stats)
+                snapshots.after(answer)
     print_summary(engine.counts, out.dead_letters)
     verdict.report()
     faults.report()
+
+
+def _check_format(name: str, forms: Sequence[ContentForm]) -> None:
+    """Refuse a format that cannot hold the answers of the queries."""
+    from rsp_engine.io.sinks import FORMATS
+
+    if len(forms) > 1 and name in _ONE_TABLE:
+        hint = "use jsonl, or run each query separately"
+        raise BindingError(f"{name} holds the answers of one query", hint)
+    for form in forms:
+        if name in FORMATS:
+            FORMATS[name].check(form)
 
 
 @contextmanager
