@@ -4,7 +4,8 @@ All operators get the same observations, in slides of 1 % of the window, and ret
 objects after each. The baselines recompute each window, and get it in their preferred form: a list
 for the Python dict, arrays for NumPy, and dense keys for `bincount`. A ratio is measured in one
 run, between operators that take turns of some slides each; it is the median of five turns, in CPU
-time. Each ratio is printed with its bar, and whether it held.
+time. Each part prints a table in Markdown; a figure that misses its bar is marked. Arguments select
+parts: slides, correlation, size, dominance.
 
 Haghani, Michel, Aberer: Evaluating top-k queries over incomplete data streams. CIKM 2009, section
 6.
@@ -12,15 +13,17 @@ Haghani, Michel, Aberer: Evaluating top-k queries over incomplete data streams. 
 
 from __future__ import annotations
 
+import sys
 import time
 from heapq import nlargest
 from itertools import islice
 from operator import itemgetter
-from statistics import median
+from statistics import mean, median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.markdown import print_head, print_row, ratio
 from rsp_engine.experiments.datasets.incomplete import (
     PAPER_COUNTS,
     observed,
@@ -35,7 +38,7 @@ from rsp_engine.operators.incomplete.sla import SLA
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rsp_engine.experiments.datasets.incomplete import Observed
+    from rsp_engine.experiments.datasets.incomplete import Observed, StoredCounts
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.operators.incomplete.observations import IncompleteOperator
 
@@ -110,71 +113,115 @@ def in_turns(acts: Mapping[str, Iterator[list[int]]]) -> dict[str, float]:
     return {name: median(of_turns) for name, of_turns in times.items()}
 
 
-def with_bar(ratio: float, bar: float | None) -> str:
-    """Return a ratio with its bar, and whether it held."""
-    if bar is None:
-        return f"{ratio:7.2f}x"
-    return f"{ratio:7.2f}x (bar >= {bar}: {'held' if ratio >= bar else 'MISSED'})"
+def marked(value: str, *, holds: bool) -> str:
+    """Return a figure, marked if it misses its bar."""
+    return value if holds else f"{value} MISSED"
 
 
-def against_others(size: int) -> None:
-    """Measure EAA and the baselines on windows of a size."""
-    stream = observed(size + (1 + TURNS * TURN) * (size // 100), D, RHO)
-    config = IncompleteOperatorConfig(K, (1.0,) * D)
-    eaa = EAA(config)
-    acts = {
-        "EAA": sliding(stream, size, eaa),
-        "a Python dict": recomputed_from_lists(stream, size),
-        "numpy.unique": recomputed(stream, size, by_unique),
-        "dense bincount": recomputed(stream, size, by_bincount),
-        "SLA": sliding(stream, size, SLA(config)),
-    }
-    first = [next(act) for act in acts.values()]  # fills the window
-    assert all(answer == first[0] for answer in first), "the answers differ"
-    times = in_turns(acts)
-    ours = times.pop("EAA")
-    print(
-        f"  W = {size:6}, slide {size // 100}: EAA {ours:.2f} ms a slide, {len(eaa)} instances kept"
-    )
-    for name, others in times.items():
-        bar = DICT[size] if name == "a Python dict" else 1 if name == "numpy.unique" else None
-        print(f"    {name + ' / EAA':22}{with_bar(others / ours, bar)}")
+def slides() -> None:
+    """Print the time of a slide, of EAA and of the ways to recompute the window."""
+    print(f"\nd = {D}, k = {K}, rho = {RHO}, a slide of 1 % of W; others relative to EAA")
+    others = ["a Python dict", "`numpy.unique`", "dense `bincount`", "SLA"]
+    print_head(["W", "EAA, ms per slide", "instances kept", *others])
+    for size in SIZES:
+        stream = observed(size + (1 + TURNS * TURN) * (size // 100), D, RHO)
+        config = IncompleteOperatorConfig(K, (1.0,) * D)
+        eaa = EAA(config)
+        acts = {
+            "EAA": sliding(stream, size, eaa),
+            "dict": recomputed_from_lists(stream, size),
+            "unique": recomputed(stream, size, by_unique),
+            "bincount": recomputed(stream, size, by_bincount),
+            "SLA": sliding(stream, size, SLA(config)),
+        }
+        first = [next(act) for act in acts.values()]  # fills the window
+        assert all(answer == first[0] for answer in first), "the answers differ"
+        times = in_turns(acts)
+        ours = times.pop("EAA")
+        bars = {"dict": DICT[size], "unique": 1}
+        ratios = {name: each / ours for name, each in times.items()}
+        cells = (marked(ratio(r), holds=r >= bars.get(name, 0)) for name, r in ratios.items())
+        print_row([f"{size:,}", f"{ours:.2f}", f"{len(eaa):,}", *cells])
 
 
-def items_kept() -> None:
-    """Print the number of items kept, beside the paper's."""
+QUALITY = ["EAA", "approximate", "precision", "relative error"]
+
+
+def quality(counts: StoredCounts) -> list[str]:
+    """Return the cells of the items kept and the quality of the approximation."""
+    kept = [f"{counts.eaa:,.0f}", f"{counts.approximate:,.0f}"]
+    return [*kept, f"{counts.precision:.2f}", f"{counts.relative_error:.3f}"]
+
+
+def by_correlation() -> None:
+    """Print the items kept by rho, beside the paper's: Fig 5(c) and (d)."""
+    print(f"\n2 streams, k = {K}, means of 50 evaluations of three seeds; SLA keeps W items")
+    print_head(["W", "rho", *QUALITY, "paper: approximate"])
     for size in PAPER_COUNTS:
-        print(f"Items kept: 2 streams, k = 10, uniform values, C = 100, W = {size} (SLA keeps all)")
         for tenths in range(1, 10):
-            rho = tenths / 10
-            counts = stored_counts(size, 2, rho, SEEDS)
-            bar = 1.1 * of_the_paper(size, rho)
-            holds = counts.approximate <= bar and counts.precision >= 0.8
-            verdict = "no bar" if tenths == 1 else "held" if holds else "MISSED"
-            print(
-                f"  rho = {rho}: EAA {counts.eaa:5.0f}; approximate {counts.approximate:4.0f}"
-                f" (bar <= {bar:.0f}), precision {counts.precision:.2f} (bar >= 0.8): {verdict}"
-            )
-    print(f"Items kept: 3 streams, k = 10, rho = {RHO}")
-    for size in (500, 1000, 2000, 5000, 10_000):
-        counts = stored_counts(size, 3, RHO)
-        share = counts.eaa / size
-        verdict = ""
-        if size == SIZES[0]:
-            verdict = f" (bar <= {KEPT}: {'held' if share <= KEPT else 'MISSED'})"
-        print(
-            f"  W = {size:5}: EAA {counts.eaa:5.0f}, {share:.2f} W{verdict}; approximate"
-            f" {counts.approximate:4.0f}, precision {counts.precision:.2f}"
+            counts = stored_counts(size, 2, tenths / 10, SEEDS)
+            paper = of_the_paper(size, tenths / 10)
+            holds = counts.approximate <= 1.1 * paper and counts.precision >= 0.8
+            print_row(
+                [
+                    f"{size:,}", tenths / 10, *quality(counts),
+                    marked(f"{paper:.0f}", holds=holds or tenths == 1),
+                ]
+            )  # fmt: skip
+
+
+def by_size() -> None:
+    """Print the items kept by W, by the number of streams and by k: Fig 5(a), Tables 1 and 2."""
+    print("\nOne seed, means of 50 evaluations; SLA keeps W items")
+    print_head(["of", "W", "streams", "k", "rho", *QUALITY, "paper: precision"])
+    sizes = (500, 1000, 2000, 5000, 10_000)
+    grid = [("Fig 5(a, b)", size, 3, 10, "0.80 to 0.84") for size in sizes]
+    grid += [("Table 1", 1000, d, 10, "lost") for d in (2, 3, 4, 5, 6)]
+    grid += [("Table 2", 1000, 3, k, "lost, rises") for k in (5, 10, 20, 50)]
+    for origin, size, d, k, paper in grid:
+        counts = stored_counts(size, d, RHO, k=k)
+        holds = size != SIZES[0] or counts.eaa <= KEPT * size
+        print_row([origin, f"{size:,}", d, k, RHO, *quality(counts), marked(paper, holds=holds)])
+
+
+def dominance_set_size(current: Floats, interval: float) -> int:
+    """Return how many elements no later one dominates (k = 1), in the order of their times.
+
+    An element dominates an earlier one if its current score exceeds the other's best score, which
+    is `interval` above the current one, and at most 1.
+    """
+    latest_first = current[::-1]
+    largest_later = np.maximum.accumulate(np.concatenate([[-np.inf], latest_first[:-1]]))
+    return int(np.count_nonzero(np.minimum(latest_first + interval, 1.0) >= largest_later))
+
+
+def dominance() -> None:
+    """Print the expected size of the dominance set, by n and by the interval: Fig 4."""
+    intervals = (0.0, 0.05, 0.1, 0.2, 0.4)
+    draw = np.random.default_rng(4)
+    print("\nElements that are not dominated (k = 1), mean of 100 runs; at least n eps by Lemma 1")
+    print_head(["n", "ln n + 0.58", "eps = 0", *(f"eps = {eps}" for eps in intervals[1:])])
+    for n in (100, 1000, 10_000, 100_000):
+        sizes = [
+            mean(dominance_set_size(draw.random(n), eps) for _ in range(100)) for eps in intervals
+        ]
+        print_row(
+            [
+                f"{n:,}",
+                f"{np.log(n) + 0.5772:.1f}",
+                f"{sizes[0]:.1f}",
+                *(f"{size:,.0f}" for size in sizes[1:]),
+            ]
         )
 
 
-def main() -> None:
-    """Print all ratios."""
-    print(f"A slide of the window: d = {D}, k = {K}, rho = {RHO}")
-    for size in SIZES:
-        against_others(size)
-    items_kept()
-
+PARTS = {
+    "slides": slides,
+    "correlation": by_correlation,
+    "size": by_size,
+    "dominance": dominance,
+}
 
 if __name__ == "__main__":
-    main()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

@@ -1,10 +1,11 @@
-"""Top-k pairs: the K-skyband against the naive algorithm and against the lower bound.
+"""Top-k pairs: the algorithms of the paper's evaluation, and those that the engine uses.
 
-All share the scoring kernels s1 to s4 of the paper (section VI.A). The lower bound is the paper's
-`supreme` algorithm, which keeps the objects and scores each new one with the whole window; an
-oracle gives it everything else. A ratio is measured in one run, between algorithms that take turns;
-it is the median of five turns, in CPU time. Each ratio is printed with its bar, and whether it
-held.
+SCase is the K-skyband with its K-staircase, which the engine maintains; TA is the threshold
+algorithm, `supreme` the paper's lower bound, which keeps the objects and scores each new one with
+the whole window (an oracle gives it everything else). All share the scoring kernels s1 to s4 of the
+paper (section VI.A). A ratio is measured in one run, between algorithms that take turns; it is the
+median of five turns, in CPU time. Each part prints a table in Markdown; a figure that misses its
+bar is marked. Arguments select parts: naive, maintenance, queries.
 
 Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
 section VI.
@@ -12,16 +13,24 @@ section VI.
 
 from __future__ import annotations
 
+import sys
 import time
+from dataclasses import asdict
 from statistics import median
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from rsp_engine.operators.pairs.continuous import ContinuousAnswer
-from rsp_engine.operators.pairs.naive import NaivePairs
+from benchmarks.basic_skyband import BasicSkyband
+from benchmarks.continuous_answer import ContinuousAnswer
+from benchmarks.markdown import print_head, print_row, ratio
+from benchmarks.naive_pairs import NaivePairs
+from benchmarks.priority_search_tree import PrioritySearchTree
+from rsp_engine.model.state import with_header
 from rsp_engine.operators.pairs.objects import LastObjects
+from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_pairs_first, concatenated_pairs
 from rsp_engine.operators.pairs.skyband import PairSkyband, SkybandConfig
+from rsp_engine.operators.pairs.staircase import update_skyband_and_staircase
 from rsp_engine.operators.pairs.threshold_algorithm import GlobalScoring, LocalScore, SortedLists
 
 if TYPE_CHECKING:
@@ -33,9 +42,7 @@ if TYPE_CHECKING:
 N, K, D = 10_000, 20, 3
 TURNS = 5
 NAIVE, SUPREME = 20, 3  # bars: at least 20 times faster than naive, at most 3 times slower
-CONSIDERED = {10_000: 0.2, 100_000: 0.1}  # bars by N: the share of pairs that are considered
-FLAT = 1.5  # the bar for the slowest query against the fastest
-SLIDE = 50
+CONSIDERED = {10_000: 0.2, 100_000: 0.1}  # bars by N: the share of pairs that TA considers
 
 
 def s1(columns: Floats, row: Floats) -> Floats:
@@ -81,25 +88,25 @@ def total(local: list[Floats]) -> Floats:
     return sums
 
 
-def closest() -> SortedLists:
+def closest(d: int) -> SortedLists:
     """Return the sorted lists of the threshold algorithm for s1."""
-    local = tuple(LocalScore(column, difference, "rises", "rises") for column in range(D))
+    local = tuple(LocalScore(column, difference, "rises", "rises") for column in range(d))
     return SortedLists(GlobalScoring(local, total))
 
 
-def uniform(random: np.random.Generator, count: int) -> Floats:
+def uniform(random: np.random.Generator, count: int, d: int) -> Floats:
     """Draw independent values."""
-    return random.random((count, D))
+    return random.random((count, d))
 
 
-def correlated(random: np.random.Generator, count: int) -> Floats:
+def correlated(random: np.random.Generator, count: int, d: int) -> Floats:
     """Draw objects whose attributes are all large, or all small."""
-    return random.normal(0.5, 0.2, (count, 1)) + random.normal(0, 0.05, (count, D))
+    return random.normal(0.5, 0.2, (count, 1)) + random.normal(0, 0.05, (count, d))
 
 
-def anti_correlated(random: np.random.Generator, count: int) -> Floats:
+def anti_correlated(random: np.random.Generator, count: int, d: int) -> Floats:
     """Draw objects that are small in the other attributes if they are large in one."""
-    values = random.random((count, D))
+    values = random.random((count, d))
     centred: Floats = values - values.mean(axis=1, keepdims=True)
     return centred + random.normal(0.5, 0.05, (count, 1))
 
@@ -117,18 +124,18 @@ class Sliding(Protocol):
 class Supreme:
     """The lower bound: it keeps the objects and scores the pairs, but ranks nothing."""
 
-    def __init__(self, score: PairScore) -> None:
+    def __init__(self, d: int, score: PairScore) -> None:
         self._score = score
-        self._objects = LastObjects(D)
+        self.objects = LastObjects(d)
 
     def arrive(self, row: Floats) -> None:
         """Take an object."""
-        self._score(self._objects.columns, row)
-        self._objects.append(row)
+        self._score(self.objects.columns, row)
+        self.objects.append(row)
 
     def expire(self, first: int) -> None:
         """Forget the objects before a position."""
-        self._objects.expire(first)
+        self.objects.expire(first)
 
 
 def slide(operator: Sliding, rows: Floats, start: int, size: int) -> float:
@@ -141,9 +148,10 @@ def slide(operator: Sliding, rows: Floats, start: int, size: int) -> float:
 
 
 def in_turns(operators: Sequence[tuple[Sliding, int]], rows: Floats, size: int) -> list[float]:
-    """Slide operators in turns, each by its number of objects; return the median time of each."""
-    for operator, _ in operators:
-        slide(operator, rows[:size], 0, size)
+    """Slide operators in turns, each by its number of objects; return the median time of each.
+
+    The first `size` rows are in their windows already.
+    """
     times: list[list[float]] = [[] for _ in operators]
     for turn in range(TURNS):
         for (operator, count), own_times in zip(operators, times, strict=True):
@@ -152,91 +160,180 @@ def in_turns(operators: Sequence[tuple[Sliding, int]], rows: Floats, size: int) 
     return [median(own_times) for own_times in times]
 
 
-def with_bar(ratio: float, bar: float, *, at_least: bool = False) -> str:
-    """Return a ratio with its bar, and whether it held."""
-    holds = ratio >= bar if at_least else ratio <= bar
-    sign = ">=" if at_least else "<="
-    return f"{ratio:8.2f}x (bar {sign} {bar}: {'held' if holds else 'MISSED'})"
+def barred(value: float, bar: float, *, at_least: bool = False) -> str:
+    """Return a ratio, marked if it misses its bar."""
+    holds = value >= bar if at_least else value <= bar
+    return ratio(value) + ("" if holds else f" MISSED {bar}")
 
 
-def against_others(name: str, draw: Callable[[np.random.Generator, int], Floats]) -> None:
-    """Measure the K-skyband, the naive algorithm and the lower bound on one distribution."""
-    for score in (s1, s2, s3, s4):
-        rows = draw(np.random.default_rng(7), N + TURNS * 1000)
-        skyband = PairSkyband(SkybandConfig(K), D, score)
-        operators: list[tuple[Sliding, int]] = [
-            (skyband, 1000),
-            (Supreme(score), 1000),
-            (NaivePairs(K, D, score), 20),
-        ]
-        ours, supreme, naive = in_turns(operators, rows, N)
-        print(
-            f"  {name:16} {score.__name__}  {ours:6.1f} us an object, {len(skyband):4} pairs;"
-            f"  naive / ours {with_bar(naive / ours, NAIVE, at_least=True)};"
-            f"  ours / supreme {with_bar(ours / supreme, SUPREME)}"
-        )
+def against_naive() -> None:
+    """Print SCase against the naive algorithm and the lower bound, by score and distribution."""
+    print(f"\nN = {N:,}, K = {K}, d = {D}; naive and supreme relative to SCase")
+    print_head(["distribution", "score", "SCase, us per object", "pairs", "naive", "supreme"])
+    for draw in (uniform, correlated, anti_correlated):
+        for score in (s1, s2, s3, s4):
+            rows = draw(np.random.default_rng(7), N + TURNS * 500, D)
+            skyband = PairSkyband(SkybandConfig(K), D, score)
+            operators: list[tuple[Sliding, int]] = [
+                (skyband, 500),
+                (Supreme(D, score), 500),
+                (NaivePairs(K, D, score), 20),
+            ]
+            for operator, _ in operators:
+                slide(operator, rows[:N], 0, N)
+            ours, supreme, naive = in_turns(operators, rows, N)
+            print_row(
+                [
+                    draw.__name__.replace("_", "-"),
+                    score.__name__,
+                    f"{ours:,.0f}",
+                    len(skyband),
+                    barred(naive / ours, NAIVE, at_least=True),
+                    ratio(supreme / ours) + ("" if ours / supreme <= SUPREME else " MISSED"),
+                ]
+            )
 
 
-def by_threshold(size: int) -> None:
-    """Measure the share of pairs that the threshold algorithm considers."""
-    rows = uniform(np.random.default_rng(8), size + TURNS * 200)
-    by_lists = PairSkyband(SkybandConfig(K), D, s1, closest())
-    slide(by_lists, rows[:size], 0, size)
-    state = by_lists.state()
-    by_staircase = PairSkyband.restored(SkybandConfig(K), s1, state)
-    before = by_lists.considered
-    times: list[list[float]] = [[], []]
-    for turn in range(TURNS):
-        start = size + turn * 200
-        for operator, own_times in zip((by_lists, by_staircase), times, strict=True):
-            own_times.append(slide(operator, rows[start : start + 200], start, size))
-    share = (by_lists.considered - before) / (TURNS * 200) / size
-    ours, others = map(median, times)
-    bar = CONSIDERED[size]
-    print(
-        f"  N = {size:6}: {share:.3f} N pairs considered (bar <= {bar}:"
-        f" {'held' if share <= bar else 'MISSED'}); {ours:6.1f} us an object,"
-        f" {others / ours:.2f}x as fast as with all pairs ({others:.1f} us)"
+class Setting(NamedTuple):
+    """A setting of the paper's grid; the default is N = 10K, K = 20, d = 3, uniform."""
+
+    n: int = N
+    k: int = K
+    d: int = D
+    draw: Callable[[np.random.Generator, int, int], Floats] = uniform
+
+
+def closest_pairs(rows: Floats, k: int) -> Pairs:
+    """Return the K-skyband of a window under s1, from its newest objects to its oldest.
+
+    The score of a pair is at least its difference in the first attribute, so that few pairs of a
+    block of older objects can be better than the k best pairs of the newer ones.
+    """
+    pairs, stop = as_pairs([], [], []), len(rows)
+    while stop > 0:
+        start = max(0, stop - min(1000, max(50, len(rows) - stop)))
+        bound = pairs.scores[k - 1] if len(pairs.scores) >= k else np.inf
+        order = np.argsort(rows[start:, 0])
+        values, firsts = rows[start:, 0][order], rows[start:stop, 0]
+        low, high = np.searchsorted(values, firsts - bound), np.searchsorted(values, firsts + bound)
+        counts = np.minimum(high + 1, len(values)) - low
+        older = np.repeat(np.arange(start, stop), counts)
+        places = np.arange(len(older)) + np.repeat(low - np.cumsum(counts) + counts, counts)
+        newer = order[places] + start
+        older, newer = older[newer > older], newer[newer > older]
+        near = Pairs(s1(rows[newer].T, rows[older].T), older, newer)
+        near = near.take(near.scores <= bound)
+        candidates = best_pairs_first(concatenated_pairs([pairs, near]))
+        pairs, stop = candidates.take(update_skyband_and_staircase(candidates, k)[0]), start
+    return pairs
+
+
+def restored(k: int, rows: Floats, pairs: Pairs, lists: SortedLists | None = None) -> PairSkyband:
+    """Return a skyband under s1 with a full window."""
+    config = SkybandConfig(k)
+    content = {"first": 0, "columns": rows.T, "dead": [], "pairs": list(pairs)}
+    state = with_header("KSkyband", asdict(config), content)
+    return PairSkyband.restored(config, s1, state, lists)
+
+
+def maintenance(settings: Sequence[Setting] | None = None) -> None:
+    """Print the ways to maintain the skyband: Fig 12, and the size from which TA is ahead."""
+    grid = settings or (
+        [Setting(k=k) for k in (1, 5, 10, 20, 50, 100)]
+        + [Setting(n=n) for n in (50_000, 100_000, 150_000, 200_000)]
+        + [Setting(d=d) for d in (2, 4, 5, 6)]
+        + [Setting(draw=draw) for draw in (correlated, anti_correlated)]
     )
+    print("\nScore s1; basic, TA and supreme relative to SCase")
+    head = "distribution N K d".split()
+    print_head([*head, "SCase, us per object", "basic", "TA", "supreme", "TA considers"])
+    for setting in grid:
+        n, k, d, draw = setting
+        count, few = max(20, min(500, 5_000_000 // n)), 4
+        rows = draw(np.random.default_rng(8), n + TURNS * count, d)
+        pairs = closest_pairs(rows[:n], k)
+        by_staircase = restored(k, rows[:n], pairs)
+        by_lists = restored(k, rows[:n], pairs, closest(d))
+        basic, supreme = BasicSkyband(k, d, s1), Supreme(d, s1)
+        basic.fill(0, rows[:n].T, pairs)
+        supreme.objects.restore(0, rows[:n].T)
+        operators: list[tuple[Sliding, int]] = [
+            (by_staircase, count), (basic, few), (by_lists, count), (supreme, count),
+        ]  # fmt: skip
+        ours, *others = in_turns(operators, rows, n)
+        share = by_lists.considered / (TURNS * count) / n
+        bar = CONSIDERED.get(n, 1.0) if setting == Setting(n=n) else 1.0
+        considered = f"{share:.2f} N" + ("" if share <= bar else " MISSED")
+        print_row(
+            [
+                draw.__name__.replace("_", "-"), f"{n:,}", k, d,
+                f"{ours:,.0f}", *(ratio(other / ours) for other in others), considered,
+            ]
+        )  # fmt: skip
 
 
-def for_queries() -> None:
-    """Measure updates of the skyband and of a query's answer, for several k and n, in turns."""
-    rows = uniform(np.random.default_rng(9), N + 5000)
-    queries = {
-        (k, n): (PairSkyband(SkybandConfig(K), D, s1), ContinuousAnswer(k))
-        for k, n in ((1, N), (5, N), (10, N), (20, N), (20, 1000), (20, 3000))
-    }
-    for skyband, _ in queries.values():
-        slide(skyband, rows[:N], 0, N)
-    turns: dict[tuple[int, int], list[float]] = {query: [] for query in queries}
-    for start in range(N, N + 5000, SLIDE):
-        for (k, n), (skyband, answer) in queries.items():
-            begin = time.process_time()
-            slide(skyband, rows[start : start + SLIDE], start, N)
-            answer.update(skyband, skyband.end - n)
-            turns[k, n].append((time.process_time() - begin) / SLIDE * 1e6)
-    times = {query: median(own_times) for query, own_times in turns.items()}
-    for (k, n), (_, answer) in queries.items():
-        print(
-            f"  k = {k:2}, n = {n:5}: {times[k, n]:6.1f} us an object,"
-            f" {answer.recomputed} of 100 answers recomputed"
-        )
-    print(f"  largest / smallest {with_bar(max(times.values()) / min(times.values()), FLAT)}")
+def linear(pairs: Pairs, k: int, since: int) -> list[int]:
+    """Return the k best pairs of a window, read one by one: the paper's linear algorithm."""
+    found: list[int] = []
+    for place, older in enumerate(pairs.older.tolist()):
+        if older >= since:
+            found.append(place)
+            if len(found) == k:
+                break
+    return found
 
 
-def main() -> None:
-    """Print all ratios."""
-    print(f"The K-skyband: N = {N}, K = {K}, d = {D}")
-    against_others("uniform", uniform)
-    against_others("correlated", correlated)
-    against_others("anti-correlated", anti_correlated)
-    print(f"The threshold algorithm: s1, uniform, K = {K}, d = {D}")
-    for size in CONSIDERED:
-        by_threshold(size)
-    print(f"Queries that share the skyband, asked after every {SLIDE} objects: s1, uniform")
-    for_queries()
+def timed(act: Callable[[], object], count: int = 50) -> float:
+    """Return the median CPU time of an act, over five turns, in us."""
+    times = []
+    for _ in range(TURNS):
+        begin = time.process_time()
+        for _ in range(count):
+            act()
+        times.append((time.process_time() - begin) / count * 1e6)
+    return median(times)
 
+
+def queries() -> None:
+    """Print the ways to answer a query from the skyband: Figs 10 and 11."""
+    print("\nScore s1, uniform, d = 3; linear to continuous relative to the scan")
+    head = ["N", "K", "pairs", "new per object", "k", "n", "scan, us", "linear", "tree, ready"]
+    print_head([*head, "building the tree", "continuous"])
+    grid = [(N, big, min(20, big), 1000) for big in (1, 10, 20, 100, 1000)]
+    grid += [(N, 100, k, 1000) for k in (1, 100)] + [(N, 100, 20, n) for n in (3000, 9000)]
+    grid += [(100_000, 20, 20, 1000), (100_000, 1000, 20, 1000), (N, N, 20, 1000)]
+    for size, big, k, n in grid:
+        rows = uniform(np.random.default_rng(9), size + 50, D)
+        skyband = restored(big, rows[:size], closest_pairs(rows[:size], big))
+        print_row([f"{size:,}", f"{big:,}", *query_times(skyband, rows, k, n)])
+
+
+def query_times(skyband: PairSkyband, rows: Floats, k: int, n: int) -> list[str]:
+    """Return the cells of a row: a query after each object, answered by each algorithm."""
+    size, end = skyband.end, skyband.end - n
+    pairs = skyband.pairs()
+    tree = PrioritySearchTree(pairs)
+    scan = timed(lambda: skyband.best(k, end))
+    others = [timed(lambda: linear(pairs, k, end)), timed(lambda: tree.best(k, end))]
+    built = timed(lambda: PrioritySearchTree(pairs), 1)
+    answer, spent, new = ContinuousAnswer(k), 0.0, 0
+    answer.update(skyband, end)
+    for position in range(size, len(rows)):
+        slide(skyband, rows[position : position + 1], position, size)
+        entered = skyband.pairs().newer == position
+        new += int(np.count_nonzero(entered))
+        begin = time.process_time()
+        best = answer.update(skyband, skyband.end - n)
+        spent += time.process_time() - begin
+        assert best.scores.tolist() == skyband.best(k, skyband.end - n).scores.tolist()
+    count = len(rows) - size
+    cells = [f"{len(pairs.scores):,}", f"{new / count:.0f}", f"{k}", f"{n:,}", f"{scan:.1f}"]
+    continuous = spent / count * 1e6
+    return cells + [ratio(each / scan) for each in (*others, built, continuous)]
+
+
+PARTS = {"naive": against_naive, "maintenance": maintenance, "queries": queries}
 
 if __name__ == "__main__":
-    main()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

@@ -3,19 +3,23 @@
 Scores are uniform and every key is new. A ratio is measured in one run, between operators that take
 turns of several slides each, so that an operator runs with its own data in the caches. It is the
 median of five turns, in CPU time. Each ratio is printed with its bar, and whether it held.
+Arguments select parts: slides, growth, recurring, kept, changes, rates.
 """
 
 from __future__ import annotations
 
+import sys
 import time
-from statistics import mean, median
+from statistics import mean, median, pstdev
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.markdown import print_head, print_row, ratio
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
 from rsp_engine.operators.topk.baselines.pretopk import PreTopk
+from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
 from rsp_engine.operators.topk.contract import TopkOperatorConfig
 from rsp_engine.operators.topk.mintopk import MinTopk
 
@@ -273,9 +277,91 @@ def changes() -> None:
         )
 
 
+def bursts(seconds: int, mean_rate: int = 400) -> Integers:
+    """Return the number of arrivals in each second: bursts of some seconds, and lulls."""
+    draw = np.random.default_rng(11)
+    swing, level = np.empty(seconds), 0.0
+    for second, noise in enumerate(draw.normal(0, 1, seconds).tolist()):
+        level = 0.8 * level + 0.6 * noise  # a deviation of 1, correlated over some seconds
+        swing[second] = level
+    intensity = np.exp(1.2 * swing)
+    counts: Integers = draw.poisson(mean_rate * intensity / intensity.mean())
+    return counts
+
+
+class Timed:
+    """An operator over time-based windows of a stream whose rate varies."""
+
+    def __init__(self, operator: MinTopk | PreTopk | Sma, counts: Integers, panes: int) -> None:
+        self.operator, self.panes = operator, panes
+        self.edges = np.concatenate([[0], np.cumsum(counts)])
+        self.scores = np.random.default_rng(7).random(int(self.edges[-1]))
+        self.times: list[float] = []
+        for pane in range(panes - 1):
+            self._arrive(pane)
+            if pane % 10 == 0 and isinstance(operator, MinTopk):
+                operator.settle(0)
+
+    def _arrive(self, pane: int) -> None:
+        keys = np.arange(self.edges[pane], self.edges[pane + 1])
+        first = max(0, pane - self.panes + 1)
+        self.operator.arrive(Pane(first, pane), keys, keys, self.scores[keys])
+
+    def __call__(self, window: int) -> Integers:
+        """Slide the window, note the response time in ms, and return the answer."""
+        begin = time.process_time()
+        self._arrive(window + self.panes - 1)
+        keys = self.operator.close(window).keys
+        self.times.append((time.process_time() - begin) * 1e3)
+        return keys
+
+
+def rates() -> None:
+    """Print the response times of windows if the arrival rate varies: Fig 13 of MinTopk."""
+    k, size, windows = 1000, 1000, 200
+    print(f"\nWindows of {size:,} s, k = {k:,}, 400 objects per second on average, in bursts")
+    print_head(
+        "slide, objects per slide (least to most), operator, least ms, mean, most, deviation,"
+        " mean relative to MinTopk".split(", ")
+    )
+    for slide in (1, 10, 100):
+        panes = size // slide
+        counts = bursts(size + windows * slide).reshape(-1, slide).sum(axis=1)
+        measured = counts[panes - 1 :]
+        operators: dict[str, MinTopk | PreTopk | Sma] = {
+            "MinTopk": MinTopk(TopkOperatorConfig(k)),
+            "PreTopk": PreTopk(TopkOperatorConfig(k)),
+            "SMA": Sma(SmaConfig(k, k_max=k)),
+        }
+        if slide == 1:
+            del operators["PreTopk"]  # 1,000 lists of k objects: minutes for each window
+        acts = {name: Timed(operator, counts, panes) for name, operator in operators.items()}
+        for act in acts.values():
+            act(0)
+            act.times.clear()
+        for window in range(1, windows):
+            answers = [act(window).tolist() for act in acts.values()]
+            assert all(answer == answers[0] for answer in answers), "the answers differ"
+        base = mean(acts["MinTopk"].times)
+        for name, act in acts.items():
+            spread = (min(act.times), mean(act.times), max(act.times), pstdev(act.times))
+            print_row(
+                [
+                    f"{slide} s", f"{measured.min():,} to {measured.max():,}", name,
+                    *(f"{each:.2f}" for each in spread), ratio(mean(act.times) / base),
+                ]
+            )  # fmt: skip
+
+
+PARTS = {
+    "slides": slides,
+    "growth": growth,
+    "recurring": recurring,
+    "kept": kept,
+    "changes": changes,
+    "rates": rates,
+}
+
 if __name__ == "__main__":
-    slides()
-    growth()
-    recurring()
-    kept()
-    changes()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

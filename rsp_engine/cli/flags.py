@@ -94,6 +94,13 @@ class OutputFlags(Options):
     quiet: bool = option(
         False, "Print no warnings, no summary and no runner: only answers and errors."
     )
+    snapshot: str | None = option(
+        None,
+        "Print the K best pairs of the last RANGE, such as 3,1m, on standard error: when the run"
+        " ends, and with the next answer after SIGUSR1 (rankings of pairs).",
+        metavar="K,RANGE",
+        unset="no snapshots",
+    )
     dry_run: bool = option(
         False, "Print the plan and the requests that would be sent; read and send nothing."
     )

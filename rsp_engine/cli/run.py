@@ -21,6 +21,7 @@ from rsp_engine.cli.flag_signature import takes_flags
 from rsp_engine.cli.flags import RunFlags
 from rsp_engine.cli.grouped_help import GroupedCommand
 from rsp_engine.cli.query_setup import engine_of, refuse_overwriting, register_queries
+from rsp_engine.cli.snapshots import SnapshotPrinter
 from rsp_engine.cli.watching import RunView
 from rsp_engine.errors import BindingError
 from rsp_engine.model.option import milliseconds
@@ -90,6 +91,7 @@ def run_files(
             typer.echo(engine.runner_choice, err=True)
         outputs: list[RewindableOutput] = []
         answers = engine.run(outputs)
+        snapshots = SnapshotPrinter(registered.queries, out.snapshot)
         keep = flags.run.checkpoint is not None
         sink = open_sink(out.output_format, out.output, engine.forms[0], keep=keep, times=out.times)
         opened.enter_context(closing(sink))
@@ -104,16 +106,17 @@ def run_files(
         opened.enter_context(_stop_after(engine, out.live_for))
         gc.freeze()  # what exists by now lives as long as the run: do not scan it
         gc.set_threshold(50_000, 20, 100)  # a run creates hardly any cyclic garbage
-        with exit_on_error(EXIT_FAILURE), suppress(BrokenPipeError), view:
+        with exit_on_error(EXIT_FAILURE), suppress(BrokenPipeError), view, snapshots:
             for answer in answers:
                 if not view.replaces_answers:
                     sink.write(answer)
                 summary.add(answer)
+                snapshots.after(answer)
     summary.print(engine, registered.queries, out.dead_letters)
 
 
 def _check_format(name: str, forms: Sequence[ContentForm]) -> None:
-    """Raise unless a format can hold the answers of all queries."""
+    """Refuse a format that cannot hold the answers of the queries."""
     from rsp_engine.io.sinks import FORMATS
 
     if len(forms) > 1 and name in _ONE_TABLE:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from rsp_engine.cli.view_format import TermFormatter, printable
 from rsp_engine.grammar import tree
 from rsp_engine.io.sinks.term_text import iso_time
 from rsp_engine.io.sources.predicate_sample import MOST_SAMPLED
 from rsp_engine.model.answers import Boolean, Graph, Solutions
+from rsp_engine.model.display import TermFormatter, printable
 from rsp_engine.model.quantities import quantity
 from rsp_engine.monitor.redaction import Redactor
 

@@ -21,7 +21,6 @@ import pyoxigraph as ox
 from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.pairs.continuous import ContinuousAnswer
 from rsp_engine.operators.sparql.pane_matcher import Matcher
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
 from rsp_engine.operators.sparql.sparql_query import answer_content
@@ -85,7 +84,6 @@ class PairsEvaluator:
         self._window = window
         self._matcher = Matcher(config.shape.matching, store)
         self._projector = Projector(config.query, config.projected)
-        self._answer = ContinuousAnswer(config.k)
         self._general: SparqlEvaluator | None = None
         self._described = (
             _Described(SolutionDescriber(config.blocks, store)) if config.blocks else None
@@ -98,7 +96,7 @@ class PairsEvaluator:
         [scan] = scans
         self._now = now
         low, high = self._take(scan, now)
-        best = self.skyband.best(self._answer, low, high)
+        best = self.skyband.best(self.config.k, low, high)
         if best is None:
             return self._whole(scans, now)
         return answer_content(self.config.query, self._rows(best[self.config.offset :], now))
@@ -167,7 +165,7 @@ class PairsEvaluator:
                 )
         if skyband.latest == -np.inf:
             return answer_content(self.config.query, [])
-        pairs = skyband.snapshot(k, int(skyband.latest) - size + 1)
+        pairs = skyband.best(k, int(skyband.latest) - size + 1, skyband.latest)
         if pairs is None:
             raise BindingError(
                 "the window holds a value that a snapshot cannot calculate with",

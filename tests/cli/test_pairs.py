@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import random
+import signal
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner
 
+from rsp_engine import Engine
 from rsp_engine.cli import app
+from rsp_engine.cli.snapshots import SnapshotPrinter
 from tests.data import PROJECT, real_data
 from tests.thoroughness import TIMES
 
@@ -111,3 +115,68 @@ def test_pairs_are_the_same_on_spark(name, request, monkeypatch):
     assert expected
     monkeypatch.setenv("RSP_RUNNER", "spark")
     assert answers(query, stream) == expected
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+def test_a_snapshot_is_printed_when_the_run_ends(sales):
+    command = ["run", str(AUCTION), "--stream", sales, "--match", "element"]
+    done = CliRunner().invoke(app, [*command, "--snapshot", "1,7d"])
+    assert done.exit_code == 0, done.output
+    [snapshot] = lines(done.stderr)
+    last = lines(done.stdout)[-1]
+    assert snapshot["stats"] == {"snapshot": {"k": 1, "range": 7 * 86_400_000}}
+    assert (snapshot["query"], snapshot["window"]) == (last["query"], last["window"])
+    assert snapshot["rows"] == last["rows"][:1]
+
+
+def test_a_snapshot_is_printed_with_the_next_answer_after_a_signal(capsys):
+    engine = Engine()
+    stream = [(n, f"@prefix : <http://example.org/> . :s{n} :p {n * n} .") for n in range(1, 13)]
+    query = engine.register(
+        """PREFIX : <http://example.org/> SELECT ?a ?b (ABS(?x - ?y) AS ?d)
+        FROM NAMED WINDOW :w ON :s [RANGE 4ms STEP 4ms]
+        WHERE { WINDOW :w { ?a :p ?x . ?b :p ?y FILTER (STR(?a) < STR(?b)) } }
+        ORDER BY ?d LIMIT 2"""
+    )
+    engine.bind("http://example.org/s", stream)
+    running = engine.run()
+    printer = SnapshotPrinter([query], "1,2")
+    with printer:
+        printer.after(next(running))
+        assert not capsys.readouterr().err
+        os.kill(os.getpid(), signal.SIGUSR1)
+        printer.after(next(running))
+        [snapshot] = lines(capsys.readouterr().err)
+        assert [row["score"] for row in snapshot["rows"]] == [15.0]
+        printer.after(next(running))
+        assert not capsys.readouterr().err
+    [snapshot] = lines(capsys.readouterr().err)
+    assert [row["score"] for row in snapshot["rows"]] == [23.0]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "reason"),
+    [
+        ("4,1d", "at most 3"),
+        ("3,8d", "at most 604800000"),
+        ("0", "at least 1"),
+        ("3,x", "not a number of pairs"),
+        ("", "not a number of pairs"),
+    ],
+)
+def test_a_snapshot_that_cannot_be_is_refused_before_the_run(sales, snapshot, reason):
+    command = ["run", str(AUCTION), "--stream", sales, "--match", "element"]
+    done = CliRunner().invoke(app, [*command, "--snapshot", snapshot])
+    assert done.exit_code == 2
+    assert not done.stdout
+    assert reason in done.stderr
+
+
+def test_a_snapshot_needs_a_ranking_of_pairs(sales):
+    command = ["run", str(AUCTION), "--stream", sales, "--snapshot", "1"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 2
+    assert "needs a ranking of pairs" in done.stderr

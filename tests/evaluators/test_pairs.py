@@ -21,6 +21,7 @@ from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.pairs import PairsConfig, PairsEvaluator
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Answer, Solutions
+from rsp_engine.operators.pairs.shared_skyband import LEAST_LISTED
 from rsp_engine.options import RankingOptions
 from rsp_engine.plan.explain.text import explain
 from rsp_engine.plan.options import QueryOptions
@@ -284,7 +285,7 @@ def test_objects_of_several_triples_come_in_one_element(items, window, k):
 def test_the_threshold_algorithm_finds_the_same_pairs(stream, score, window):
     text = text_of(score, FILTERS[3], window, "DESC LIMIT 3")
     expected = run([text], stream, "auto")
-    with patch("rsp_engine.operators.pairs.shared_skyband._MANY", 0):
+    with patch("rsp_engine.operators.pairs.shared_skyband.LEAST_LISTED", 0):
         assert run([text], stream, "auto") == expected
 
 
@@ -338,6 +339,9 @@ def test_what_keeps_a_query_of_pairs_off_the_skyband_is_told(where, reason):
 def test_a_declared_distance_is_a_local_score():
     text = text_of("F(?x, ?y)", FILTERS[0], WINDOWS[0], "ASC LIMIT 2")
     assert "is monotone in its only" in explained(text, monotone={"F": "distance"})
+    assert f"windows of {LEAST_LISTED:,} objects or more" in explained(
+        text, monotone={"F": "distance"}
+    )
     assert "when the objects are exchanged" in explained(text)
 
 

@@ -8,6 +8,7 @@ from collections import deque
 import numpy as np
 import pytest
 
+from benchmarks.bench_incomplete import dominance_set_size
 from rsp_engine.experiments.datasets.incomplete import (
     PAPER_COUNTS,
     main,
@@ -55,6 +56,7 @@ def test_a_stream_tells_an_object_once_fresh_or_among_the_last_of_the_others(d, 
 def test_the_approximate_operator_keeps_as_few_as_in_the_paper_and_is_as_precise(size, rho):
     found = stored_counts(size, 2, rho, seeds=(0,))
     assert found.precision >= 0.80
+    assert 0 <= found.relative_error <= 0.05
     assert found.approximate <= 1.1 * of_the_paper(size, rho)
     assert found.approximate <= found.eaa + 1
 
@@ -72,6 +74,23 @@ def test_eaa_keeps_more_of_a_larger_window_and_the_approximate_operator_hardly_d
     assert large.eaa > 1.5 * small.eaa
     assert large.approximate < 1.25 * small.approximate
     assert large.precision >= 0.80
+
+
+def test_a_larger_k_is_answered_no_less_precisely_and_with_less_error():
+    few, many = (stored_counts(1000, 3, 0.5, k=k) for k in (5, 50))
+    assert many.precision >= few.precision
+    assert many.relative_error <= few.relative_error
+
+
+@pytest.mark.parametrize("interval", [0.0, 0.1, 0.5])
+def test_the_dominance_set_has_what_no_later_element_dominates(interval):
+    """Lemma 1 of the paper: at least n eps are expected; without intervals, about ln n."""
+    draw = np.random.default_rng(1)
+    current = draw.random(200)
+    best = np.minimum(current + interval, 1.0)
+    kept = [i for i in range(200) if not (current[i + 1 :] > best[i]).any()]
+    assert dominance_set_size(current, interval) == len(kept)
+    assert len(kept) >= 200 * interval * 0.8
 
 
 def test_streams_are_written_as_tables(tmp_path):

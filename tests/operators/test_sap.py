@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.sap_variants import Algorithm1, EqualPartitions, NonDelay
 from rsp_engine.model.windows import Pane, TimeFrame
 from rsp_engine.operators.sap.invariants import bound
 from rsp_engine.operators.sap.rank_test import rank_sum, tends_to_be_larger, upper_rank_sum
@@ -104,6 +105,13 @@ def play(stream: Stream, clever: Any, *, is_saved: bool) -> list[int]:
 @given(streams(), st.booleans())
 def test_every_partitioning_gives_the_ranking_of_the_oracle(partitioning, stream, is_saved):
     play(stream, Sap(SapConfig(stream.k, stream.slides, stream.s, partitioning)), is_saved=is_saved)
+
+
+@pytest.mark.parametrize("variant", [EqualPartitions, Algorithm1, NonDelay])
+@examples(40)
+@given(streams(), st.integers(1, 9))
+def test_the_variants_of_table_2_give_the_ranking_of_the_oracle(variant, stream, m):
+    play(stream, variant(stream.k, stream.slides, stream.s, m), is_saved=False)
 
 
 @pytest.mark.parametrize("index", ["skyband", "grid", "ring"])

@@ -2,8 +2,8 @@
 
 One K-skyband serves all queries that share a scoring function:
 
-    object -> scores with the window -> K-staircase -> K-skyband -> priority search tree -> answers
-    (`objects`)                         (`staircase`)   (`skyband`)  (`search_tree`, `continuous`)
+    object -> scores with the window -> K-staircase -> K-skyband -> answers
+    (`objects`)                         (`staircase`)   (`skyband`)
 
 With a global scoring function, only some of the pairs are scored (`threshold_algorithm`).
 

@@ -23,7 +23,6 @@ import pyoxigraph as ox
 from rsp_engine.model.terms.ntriples import row_text
 from rsp_engine.model.terms.numerals import DECIMAL, DOUBLE, SURE
 from rsp_engine.model.terms.xsd import XSD, XSD_STRING
-from rsp_engine.operators.pairs.continuous import snapshot
 from rsp_engine.operators.pairs.scoring import has_quotient
 from rsp_engine.operators.pairs.skyband import PairSkyband, SkybandConfig
 from rsp_engine.operators.pairs.threshold_algorithm import GlobalScoring, SortedLists
@@ -42,15 +41,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rsp_engine.model.arrays import Floats
-    from rsp_engine.operators.pairs.continuous import ContinuousAnswer
     from rsp_engine.operators.pairs.pairs import Pairs
     from rsp_engine.operators.pairs.scoring import PairScoring
     from rsp_engine.operators.sparql.pane_matcher import MatcherConfig, SolutionTuple
 
-__all__ = ["PairShape", "SharedSkyband", "Skybands"]
+__all__ = ["LEAST_LISTED", "PairShape", "SharedSkyband", "Skybands"]
+
+LEAST_LISTED = 150_000
+"""The least window, in objects, in which reading sorted lists is cheaper than scoring all pairs.
+
+`benchmarks/bench_pairs.py` measures it."""
 
 Kind = Literal["exact", "double"]
-_MANY = 150_000  # objects; with fewer, reading sorted lists costs more than scoring all
 _MOST = 10.0**SURE
 _NO_ARITHMETIC = {XSD_STRING, XSD + "boolean", ox.Literal("", language="en").datatype.value}
 
@@ -132,7 +134,6 @@ class SharedSkyband:
         parts = [shape.scoring.score, *(e for c in shape.scoring.conditions for e in c.sides)]
         self._expressions = tuple(parts)
         self._skyband: PairSkyband | None = None
-        self._epoch = 0
         self._scored: float = -inf  # the mark of the object that is being scored
         self._ambiguous: float = -inf
         """The last mark of an object that float64 cannot score with another one."""
@@ -214,19 +215,13 @@ class SharedSkyband:
         if self._odd:
             self._odd = {solution: mark for solution, mark in self._odd.items() if mark >= low}
 
-    def best(self, answer: ContinuousAnswer, low: int, high: int) -> list[SolutionTuple] | None:
-        """Return the best pairs of a window, each as one solution; None if they may be inexact."""
+    def best(self, k: int, low: int, high: float) -> list[SolutionTuple] | None:
+        """Return the k best pairs of a window as solutions; None if they may be inexact."""
         skyband = self._exact_skyband(low, high)
-        return None if skyband is None else self._pairs(answer.update(skyband, self._since(low)))
-
-    def snapshot(self, k: int, low: int) -> list[SolutionTuple] | None:
-        """Return the k best pairs of all objects from a mark on; None if they may be inexact."""
-        skyband = self._exact_skyband(low, self.latest)
-        return None if skyband is None else self._pairs(snapshot(skyband, k, self._since(low)))
-
-    def _since(self, low: int) -> int:
-        """Return the position of the first object from a mark on."""
-        return self._first + bisect_left(self._objects, low, key=lambda each: each.mark)
+        if skyband is None:
+            return None
+        since = self._first + bisect_left(self._objects, low, key=lambda each: each.mark)
+        return self._pairs(skyband.best(k, since))
 
     def _exact_skyband(self, low: int, high: float) -> PairSkyband | None:
         """Return the skyband; None if it may differ from SPARQL, or has later objects."""
@@ -245,7 +240,7 @@ class SharedSkyband:
         self._positions = {each.solution: place for place, each in enumerate(self._objects)}
         scoring, by_lists = self.shape.scoring, self.shape.by_lists
         # Sorted lists compare unrounded scores, so they cannot be used where scores are rounded.
-        lists = None if by_lists is None or self._digits else SortedLists(by_lists, _MANY)
+        lists = None if by_lists is None or self._digits else SortedLists(by_lists, LEAST_LISTED)
         self._skyband_kinds = frozenset(self._kinds)
         digits = None if "double" in self._kinds else self._digits
         kernel = scoring.kernel(
@@ -253,8 +248,6 @@ class SharedSkyband:
         )
         self._ambiguous = -inf
         skyband = PairSkyband(SkybandConfig(self.k), scoring.width, kernel, lists)
-        self._epoch += 1_000_000  # all positions have changed, so that answers are recomputed
-        skyband.epoch = self._epoch
         for each in self._objects:
             self._scored = each.mark
             skyband.arrive(each.row)

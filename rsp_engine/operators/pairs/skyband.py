@@ -8,6 +8,10 @@ pairs that may be in the skyband, which are few. They wait, and after some arriv
 skyband is read, Algorithm 4 merges them. Until then the previous staircase remains in use. It stays
 correct, because more pairs only lower it, and expired pairs affect only its expired steps.
 
+A query reads the pairs best first, and takes the first k of its window: the linear algorithm of the
+paper. Its priority search tree, and answers maintained from window to window, take longer than one
+comparison of arrays in all skybands up to some thousand pairs; they are baselines in `benchmarks/`.
+
 >>> def distance(columns, row):
 ...     return np.abs(columns[0] - row[0])
 >>> skyband = PairSkyband(SkybandConfig(1), 1, distance)
@@ -32,7 +36,6 @@ import numpy as np
 from rsp_engine.model.state import StateData, check_header, with_header
 from rsp_engine.operators.pairs.objects import LastObjects
 from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_pairs_first, concatenated_pairs
-from rsp_engine.operators.pairs.search_tree import PrioritySearchTree
 from rsp_engine.operators.pairs.staircase import Staircase, update_skyband_and_staircase
 
 if TYPE_CHECKING:
@@ -75,8 +78,6 @@ class PairSkyband:
         self, config: SkybandConfig, width: int, score: PairScore, lists: SortedLists | None = None
     ) -> None:
         self.config = config
-        self.epoch = 0
-        """The number of times that objects have changed position or lifetime."""
         self.considered = 0
         """The number of pairs scored so far."""
         self._score = score
@@ -85,7 +86,6 @@ class PairSkyband:
         self._objects = LastObjects(width, 1)  # the last column is the bound of the staircase
         self._dead: set[int] = set()  # positions of objects that arrived again elsewhere
         self._pairs = _NO_PAIRS
-        self._tree: PrioritySearchTree | None = None
         self._new: list[tuple[Floats, Integers, int]] = []  # scores, older objects, newer one
         self._arrivals = self._waiting = 0
 
@@ -172,7 +172,6 @@ class PairSkyband:
         self._objects.columns[-1, place] = bound
         if self._lists is not None:
             self._lists.forget()
-        self.epoch += 1
         self._update([self._pairs, late])
 
     def renew(self, position: int, to: int | None = None) -> None:
@@ -184,7 +183,6 @@ class PairSkyband:
         place = position - self.first
         row = self._objects.columns[:-1, place].copy()
         self._pairs = self._pairs.without(position)
-        self._tree = None
         self._new = [
             (scores[older != position], older[older != position], newer)
             for scores, older, newer in self._new
@@ -192,7 +190,6 @@ class PairSkyband:
         ]
         self._objects.columns[-1, place] = np.nan  # a bound that allows no pair
         self._dead.add(position)
-        self.epoch += 1
         self.insert(self.end if to is None else to, row)
 
     def expire(self, first: int) -> None:
@@ -215,7 +212,6 @@ class PairSkyband:
         candidates = best_pairs_first(concatenated_pairs(parts).since(self.first))
         kept, staircase = update_skyband_and_staircase(candidates, self.config.k)
         self._pairs = candidates.take(kept)
-        self._tree = None
         self._new.clear()
         self._arrivals = self._waiting = 0
         self._set_bounds(staircase)
@@ -235,12 +231,15 @@ class PairSkyband:
         self.settle()
         return self._pairs
 
-    def tree(self) -> PrioritySearchTree:
-        """Return the pairs of the K-skyband as a tree, which is built on first use."""
+    def best(self, k: int, since: int) -> Pairs:
+        """Return the k best pairs of the objects from a position on, best first.
+
+        Time: O(pairs), in one comparison of arrays.
+        """
+        if k > self.config.k:
+            raise ValueError(f"a {self.config.k}-skyband does not hold the {k} best pairs")
         pairs = self.pairs()
-        if self._tree is None:
-            self._tree = PrioritySearchTree(pairs)
-        return self._tree
+        return pairs.take(np.flatnonzero(pairs.older >= since)[:k])
 
     def staircase(self) -> Staircase:
         """Return the K-staircase."""
@@ -261,7 +260,6 @@ class PairSkyband:
                 "columns": self._objects.columns[:-1].tolist(),
                 "dead": sorted(self._dead),
                 "pairs": [values.tolist() for values in pairs],
-                "epoch": self.epoch,
             },
         )
 
@@ -280,7 +278,6 @@ class PairSkyband:
         skyband._objects.restore(state["first"], columns)
         skyband._dead = set(state["dead"])
         skyband._pairs = as_pairs(*state["pairs"])
-        skyband.epoch = state["epoch"]
         skyband._set_bounds(update_skyband_and_staircase(skyband._pairs, config.k)[1])
         return skyband
 

@@ -18,7 +18,7 @@ from rsp_engine.evaluators.pairs import PairsConfig
 from rsp_engine.grammar import tree
 from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.pairs.scoring import Condition, PairScoring, has_quotient
-from rsp_engine.operators.pairs.shared_skyband import PairShape
+from rsp_engine.operators.pairs.shared_skyband import LEAST_LISTED, PairShape
 from rsp_engine.operators.scoring.scoring_function import (
     Number,
     Scoring,
@@ -134,7 +134,11 @@ def _why(proof: Global | NotGlobal, score: Scoring) -> str:
     if isinstance(proof, Global):
         count = len(proof.local)
         parts = "its only local score" if count == 1 else f"each of its {count} local scores"
-        return f"{text} is monotone in {parts}: the threshold algorithm reads large windows"
+        return (
+            f"{text} is monotone in {parts}: the threshold algorithm reads windows of"
+            f" {LEAST_LISTED:,} objects or more, unless they hold decimals; in smaller ones, each"
+            " object is scored against the whole window"
+        )
     return (
         f"{text} is not known to be global ({proof.reason}):"
         " each object is scored against the whole window"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.priority_search_tree import PrioritySearchTree, SearchNode
 from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_pairs_first
-from rsp_engine.operators.pairs.search_tree import PrioritySearchTree, SearchNode
 from rsp_engine.operators.pairs.staircase import update_skyband_and_staircase
 
 FOLDER = Path(__file__).parents[2] / "cases" / "pairs"

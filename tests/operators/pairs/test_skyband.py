@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.basic_skyband import BasicSkyband
+from benchmarks.continuous_answer import ContinuousAnswer
+from benchmarks.naive_pairs import NaivePairs
+from benchmarks.priority_search_tree import PrioritySearchTree
 from rsp_engine.errors import StateError
-from rsp_engine.operators.pairs.continuous import ContinuousAnswer, snapshot
-from rsp_engine.operators.pairs.naive import NaivePairs
 from rsp_engine.operators.pairs.pairs import as_pairs, best_pairs_first
-from rsp_engine.operators.pairs.search_tree import PrioritySearchTree
 from rsp_engine.operators.pairs.skyband import PairSkyband, SkybandConfig
 from rsp_engine.operators.pairs.staircase import update_skyband_and_staircase
 from rsp_engine.operators.pairs.threshold_algorithm import SortedLists
@@ -91,7 +92,7 @@ def test_every_query_has_the_best_of_all_pairs_of_its_window(run: Run):
             since = max(position + 1 - n, 0)
             expected = all_pairs(run.rows, range(since, position + 1), run.score)[:k]
             assert as_list(answer.update(skyband, since)) == expected
-            assert as_list(snapshot(skyband, k, since)) == expected
+            assert as_list(skyband.best(k, since)) == expected
 
 
 @many
@@ -127,7 +128,6 @@ def test_the_threshold_algorithm_keeps_the_same_skyband(run: Run):
 def test_an_object_that_comes_late_counts_as_if_it_had_come_in_time(run: Run, data: st.DataObject):
     skyband = run.skyband()
     rows: list[list[float]] = []
-    continuous = ContinuousAnswer(run.k)
     for row in run.rows:
         position = data.draw(st.integers(skyband.first, skyband.end))
         rows.insert(position, row)
@@ -135,7 +135,7 @@ def test_an_object_that_comes_late_counts_as_if_it_had_come_in_time(run: Run, da
         skyband.expire(skyband.end - run.n)
         skyband._check()
         expected = all_pairs(rows, range(skyband.first, skyband.end), run.score)[: run.k]
-        assert as_list(continuous.update(skyband, skyband.first)) == expected
+        assert as_list(skyband.best(run.k, skyband.first)) == expected
 
 
 @many
@@ -144,7 +144,6 @@ def test_an_object_that_arrives_again_lives_on(run: Run, data: st.DataObject):
     skyband = run.skyband()
     rows: list[list[float]] = []
     alive: list[int] = []
-    continuous = ContinuousAnswer(run.k)
     for row in run.rows:
         again = data.draw(st.sampled_from([None, *alive]))
         if again is None:
@@ -160,7 +159,7 @@ def test_an_object_that_arrives_again_lives_on(run: Run, data: st.DataObject):
         skyband._check()
         expected = all_pairs(rows, alive, run.score)
         assert as_list(skyband.pairs()) == skyband_of(expected, run.k)
-        assert as_list(continuous.update(skyband, skyband.first)) == expected[: run.k]
+        assert as_list(skyband.best(run.k, skyband.first)) == expected[: run.k]
 
 
 @many
@@ -176,6 +175,18 @@ def test_what_the_staircase_dominates_is_dominated_by_k_pairs(run: Run):
             dominators = np.count_nonzero((pairs.scores < score) & (pairs.older >= older))
             assert staircase.dominates(score, older) == (dominators >= run.k)
             assert staircase.dominates(score, older) == (score > bounds[older - skyband.first])
+
+
+@many
+@given(runs())
+def test_the_basic_algorithm_keeps_the_same_skyband(run: Run):
+    basic = BasicSkyband(run.k, len(run.rows[0]), run.score)
+    for position, row in enumerate(run.rows):
+        basic.expire(position + 1 - run.n)
+        basic.arrive(row)
+        window = range(max(position + 1 - run.n, 0), position + 1)
+        expected = skyband_of(all_pairs(run.rows, window, run.score), run.k)
+        assert as_list(basic.pairs()) == expected
 
 
 @many
@@ -299,8 +310,6 @@ def test_invalid_parameters_are_refused():
         SkybandConfig(1, 0)
     skyband = PairSkyband(SkybandConfig(2), 1, closest)
     with pytest.raises(ValueError, match="a 2-skyband does not hold the 3 best pairs"):
-        snapshot(skyband, 3, 0)
-    with pytest.raises(ValueError, match="a 2-skyband does not hold the 3 best pairs"):
-        ContinuousAnswer(3).update(skyband, 0)
+        skyband.best(3, 0)
     with pytest.raises(StateError, match="k was 2, and is 3"):
         PairSkyband.restored(SkybandConfig(3), closest, skyband.state())

@@ -1,8 +1,8 @@
 """The answer of a continuous query, maintained from window to window.
 
 Expired pairs leave it, and new pairs that are better than its last pair enter. Only if fewer than k
-remain is the answer recomputed from the priority search tree, because pairs below the last
-remaining one may be better than any new pair.
+remain is the answer recomputed from the skyband, because pairs below the last remaining one may be
+better than any new pair. Objects must arrive in order.
 
 Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
 section IV.B.
@@ -12,27 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_pairs_first, concatenated_pairs
+from rsp_engine.operators.pairs.pairs import as_pairs, best_pairs_first, concatenated_pairs
 
 if TYPE_CHECKING:
+    from rsp_engine.operators.pairs.pairs import Pairs
     from rsp_engine.operators.pairs.skyband import PairSkyband
 
-__all__ = ["ContinuousAnswer", "snapshot"]
-
-
-def snapshot(skyband: PairSkyband, k: int, since: int) -> Pairs:
-    """Return the k best pairs of the objects from a position on, best first.
-
-    Time: O(log pairs + k) once the skyband is settled and has its tree.
-    """
-    if k > skyband.config.k:
-        raise ValueError(f"a {skyband.config.k}-skyband does not hold the {k} best pairs")
-    pairs = skyband.pairs()
-    if since <= skyband.first:
-        return pairs.take(slice(0, k))
-    return pairs.take(np.array(skyband.tree().best(k, since), dtype=np.int64))
+__all__ = ["ContinuousAnswer"]
 
 
 class ContinuousAnswer:
@@ -47,20 +33,17 @@ class ContinuousAnswer:
         """The number of times the answer was recomputed."""
         self._best = as_pairs([], [], [])
         self._seen = 0
-        self._epoch = -1
 
     def update(self, skyband: PairSkyband, since: int) -> Pairs:
         """Return the k best pairs of the objects from a position on, best first."""
-        if skyband.config.k < self.k:
-            raise ValueError(f"a {skyband.config.k}-skyband does not hold the {self.k} best pairs")
         pairs = skyband.pairs()
         left = self._best.since(since)
-        if skyband.epoch == self._epoch and len(left.scores):
+        if len(left.scores):
             new = pairs.take(pairs.newer >= self._seen).since(since)
             new = new.take(new.scores <= left.scores[-1])  # newer pairs win ties
             self._best = best_pairs_first(concatenated_pairs([left, new])).take(slice(0, self.k))
-        if skyband.epoch != self._epoch or len(self._best.scores) < self.k or not len(left.scores):
+        if len(self._best.scores) < self.k or not len(left.scores):
             self.recomputed += 1
-            self._best = snapshot(skyband, self.k, since)
-        self._seen, self._epoch = skyband.end, skyband.epoch
+            self._best = skyband.best(self.k, since)
+        self._seen = skyband.end
         return self._best

@@ -90,7 +90,7 @@ class PrioritySearchTree:
     def _check(self) -> None:
         """Assert the invariants of the tree."""
         places = _check_subtree(self.root)
-        assert sorted(places) == list(range(len(self._older))), "each pair has a node"  # noqa: S101
+        assert sorted(places) == list(range(len(self._older))), "each pair has a node"
 
 
 def _check_subtree(node: SearchNode | None) -> list[int]:
@@ -99,8 +99,8 @@ def _check_subtree(node: SearchNode | None) -> list[int]:
         return []
     left, right = _check_subtree(node.left), _check_subtree(node.right)
     for child in (node.left, node.right):
-        assert child is None or child.older <= node.older, "no child is younger"  # noqa: S101
-    assert all(place <= node.median for place in left), "better pairs are left"  # noqa: S101
-    assert all(place > node.median for place in right), "worse pairs are right"  # noqa: S101
-    assert abs(len(left) - len(right)) <= 2, "the subtrees are balanced"  # noqa: S101
+        assert child is None or child.older <= node.older, "no child is younger"
+    assert all(place <= node.median for place in left), "better pairs are left"
+    assert all(place > node.median for place in right), "worse pairs are right"
+    assert abs(len(left) - len(right)) <= 2, "the subtrees are balanced"
     return [node.place, *left, *right]

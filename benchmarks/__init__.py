@@ -1,0 +1,1 @@
+"""Benchmarks, and the baselines of the papers that only they measure and only tests check."""
