@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
     from rsp_engine.drivers.splits.split_reducer import ReducedSplit
     from rsp_engine.io.sources import BlankNodeScope, ElementSource
+    from rsp_engine.io.sources.predicate_sample import PredicateSample
     from rsp_engine.io.sources.splits import Split
     from rsp_engine.model.answers import Answer
     from rsp_engine.model.streams import DeadLetter, Element
@@ -104,6 +105,9 @@ class SplitTestDriver:
 
     def read_to(self) -> dict[int, Split]:
         return {}
+
+    def sample(self, number: int) -> PredicateSample | None:
+        return self._run.sample(number)
 
     def stop(self) -> None:
         raise NotImplementedError
