@@ -35,8 +35,11 @@ class SourceFormat:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-_TIMES = {"time": "iri or prov: take the time of a graph only from its name, or from PROV"}
 _UNIT = {"unit": "ms, s, us or ns: what a time that is a number counts"}
+_TIMES = {
+    "time": "iri or prov: take the time of a graph only from its name, or from PROV",
+    **_UNIT,
+}
 _TABLE = {
     "template": "a Turtle file with {column} where the value of a column goes",
     "time": "the column of the time; timestamp unless given",

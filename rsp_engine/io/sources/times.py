@@ -9,9 +9,22 @@ import re
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-__all__ = ["TIME_UNITS", "TimeUnit", "from_iso", "from_json", "from_number", "from_text"]
+import numpy as np
+
+if TYPE_CHECKING:
+    from rsp_engine.model.arrays import Integers
+
+__all__ = [
+    "TIME_UNITS",
+    "TimeUnit",
+    "from_iso",
+    "from_json",
+    "from_number",
+    "from_text",
+    "in_milliseconds",
+]
 
 TimeUnit = Literal["ms", "s", "us", "ns"]
 TIME_UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
@@ -79,6 +92,19 @@ def from_number(text: str, unit: TimeUnit = "ms") -> int:
     if sign == "-":
         return _checked(-int(whole) - bool(finer))  # round down, as positive times are
     return _checked(int(whole))
+
+
+def in_milliseconds(times: Integers, unit: TimeUnit) -> Integers | None:
+    """Convert times that are not negative, rounded down; `None` if one does not fit.
+
+    >>> in_milliseconds(np.array([1_999]), "us").tolist(), in_milliseconds(np.array([2]), "s")
+    ([1], array([2000]))
+    """
+    shift = _SHIFTS[unit]
+    if shift > 0 and times.max(initial=0) >= _LIMIT // 10**shift:
+        return None
+    factor = 10 ** abs(shift)
+    return np.asarray(times * factor if shift > 0 else times // factor)
 
 
 def from_text(text: str, unit: TimeUnit = "ms") -> int:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.io.sources.times import from_iso, from_json, from_number, from_text
+from rsp_engine.io.sources import open_source
+from rsp_engine.io.sources.files.nquads import NQuads
+from rsp_engine.io.sources.times import (
+    from_iso,
+    from_json,
+    from_number,
+    from_text,
+    in_milliseconds,
+)
+from rsp_engine.model.streams import Element
 
 JANUARY = 1_420_574_422_000  # 2015-01-06T20:00:22Z
 
@@ -157,3 +167,29 @@ def test_a_json_number_counts_milliseconds(value, expected):
 def test_any_other_json_value_is_refused_with_the_reason(value, reason):
     with pytest.raises(ValueError, match=reason):
         from_json(value)
+
+
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("a.nq", '<http://e/a> <http://e/p> "1" <http://e/g/{}> .\n'),
+        ("b.nq", "<urn:a>  <urn:p> <urn:b> <urn:g/{}> . # this line is not plain\n"),
+        ("c.trig", "<urn:g/{}> {{ <urn:a> <urn:p> 1 }}\n"),
+    ],
+)
+def test_the_digits_of_the_name_of_a_graph_are_read_in_their_unit(tmp_path, name, line, unit):
+    factor = {"s": 1 / 1_000, "us": 1_000, "ns": 1_000_000}[unit]
+    path = tmp_path / name
+    path.write_text("".join(line.format(int(time * factor)) for time in (1_000, 7_000)))
+    source = open_source(f"{path}?unit={unit}")
+    elements = [element for element in source if isinstance(element, Element)]
+    assert [element.timestamp for element in elements] == [1_000, 7_000]
+    if isinstance(source, NQuads) and (plain := source.plain_lines()) is not None:
+        assert plain.times.tolist() == [1_000, 7_000]
+    else:
+        assert name != "a.nq"
+
+
+def test_times_that_do_not_fit_are_not_converted_at_once():
+    assert in_milliseconds(np.array([2**60]), "s") is None

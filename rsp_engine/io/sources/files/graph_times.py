@@ -1,7 +1,7 @@
 """Timestamps of named graphs, for the formats in which a graph is an element.
 
 The time of a graph is stated by a `prov:generatedAtTime` triple about it in the default graph, or
-otherwise by the digits at the end of its name, in milliseconds:
+otherwise by the digits at the end of its name, in milliseconds or another unit:
 
     <http://example.org/g/1000>    1000, by its name
     _:g                            unknown until `_:g prov:generatedAtTime ...` is read
@@ -15,18 +15,20 @@ graph become dead letters.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 from pyoxigraph import BlankNode, NamedNode
 from pyoxigraph import Literal as RdfLiteral
 
-from rsp_engine.io.sources.times import from_iso, from_number
+from rsp_engine.io.sources.times import TIME_UNITS, TimeUnit, from_iso, from_number
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pyoxigraph import DefaultGraph, Triple
+
+    from rsp_engine.io.sources.spec import Spec
 
 __all__ = [
     "GENERATED_AT",
@@ -39,7 +41,7 @@ __all__ = [
 ]
 
 GraphName: TypeAlias = NamedNode | BlankNode
-GraphTimeRule = Literal["any", "iri", "prov"]
+
 
 GENERATED_AT = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
 MOST_WAITING = 1_000_000
@@ -55,6 +57,36 @@ _INSTANTS = {_XSD + name for name in ("dateTime", "dateTimeStamp")}
 _INTEGERS = {
     _XSD + name for name in ("integer", "long", "int", "nonNegativeInteger", "unsignedLong")
 }
+
+
+class GraphTimeRule(NamedTuple):
+    """Where the time of a graph is taken from, and what the digits of its name count."""
+
+    by: Literal["any", "iri", "prov"] = "any"
+    unit: TimeUnit = "ms"
+
+    @classmethod
+    def of(cls, spec: Spec) -> GraphTimeRule:
+        """Return the rule of the options of a source."""
+        by, unit = spec.choice("time", ("any", "iri", "prov")), spec.choice("unit", TIME_UNITS)
+        return cls(cast("Any", by), cast("Any", unit))
+
+    def time_by_name(self, name: GraphName | DefaultGraph) -> int | None:
+        """Return the time in the name of a graph; `None` if it has none.
+
+        >>> GraphTimeRule(unit="s").time_by_name(NamedNode("http://example.org/g/1000"))
+        1000000
+        """
+        if not isinstance(name, NamedNode):
+            return None
+        text = name.value
+        digits = text[len(text.rstrip(_DIGITS)) :]
+        if self.unit == "ms" and 0 < len(digits) <= _SAFE_DIGITS:
+            return int(digits)
+        try:
+            return from_number(digits, self.unit) if digits else None
+        except ValueError:  # too many digits: a key, not a time
+            return None
 
 
 class GraphPiece(NamedTuple):
@@ -77,9 +109,10 @@ class _StatedTime:
 class GraphTimes:
     """Assigns timestamps to graphs, as soon as they are known."""
 
-    def __init__(self, source: str, by: GraphTimeRule = "any") -> None:
+    def __init__(self, source: str, rule: GraphTimeRule | None = None) -> None:
         self._source = source
-        self._by = by
+        self._rule = rule or GraphTimeRule()
+        self._by = self._rule.by
         self._stated: dict[GraphName, _StatedTime] = {}
         self._used: dict[GraphName, int] = {}
         self._waiting: dict[GraphName, list[GraphPiece]] = {}
@@ -107,7 +140,7 @@ class GraphTimes:
         """
         if self._stated or self._used or self._by == "prov":
             return None
-        times = list(map(_time_by_name, names))
+        times = list(map(self._rule.time_by_name, names))
         return None if None in times else cast("list[int]", times)
 
     def statement(
@@ -139,11 +172,11 @@ class GraphTimes:
 
     def _time_of(self, name: GraphName) -> int | None:
         if not self._stated and not self._used and self._by != "prov":
-            return _time_by_name(name)
+            return self._rule.time_by_name(name)
         if name in self._stated:
             self._use(name, self._stated.pop(name).time)
         time = self._used.get(name)
-        return _time_by_name(name) if time is None and self._by != "prov" else time
+        return self._rule.time_by_name(name) if time is None and self._by != "prov" else time
 
     def _state(self, name: GraphName, stated: _StatedTime) -> Iterator[Element | DeadLetter]:
         self.has_memory = True
@@ -188,19 +221,6 @@ class GraphTimes:
 
     def _set_aside(self, piece: GraphPiece, reason: str) -> DeadLetter:
         return DeadLetter(self._source, piece.position, piece.raw, reason)
-
-
-def _time_by_name(name: GraphName | DefaultGraph) -> int | None:
-    if not isinstance(name, NamedNode):
-        return None
-    text = name.value
-    digits = text[len(text.rstrip(_DIGITS)) :]
-    if 0 < len(digits) <= _SAFE_DIGITS:
-        return int(digits)
-    try:
-        return from_number(digits) if digits else None
-    except ValueError:  # too many digits: a key, not a time
-        return None
 
 
 def time_of(triples: Iterable[Triple]) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 from pyjelly import jelly
@@ -42,8 +42,7 @@ _MOST_NAMES = 100_000
 
 def open_jelly(spec: Spec) -> Jelly:
     """Open a Jelly stream."""
-    by = cast("GraphTimeRule", spec.choice("time", ("any", "iri", "prov")))
-    return Jelly(open_input(spec.place), by)
+    return Jelly(open_input(spec.place), GraphTimeRule.of(spec))
 
 
 class Jelly:
@@ -51,10 +50,10 @@ class Jelly:
 
     blank_node_scope: BlankNodeScope = "stream"
 
-    def __init__(self, source: Input, times_by: GraphTimeRule = "any") -> None:
+    def __init__(self, source: Input, rule: GraphTimeRule | None = None) -> None:
         self.name = source.name
         self._input = source
-        self._times_by = times_by
+        self._rule = rule or GraphTimeRule()
 
     def extent(self) -> Extent | None:
         """Return how many bytes were read; `None` if the input is not a file."""
@@ -62,7 +61,7 @@ class Jelly:
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""
-        times = GraphTimes(self.name, self._times_by)
+        times = GraphTimes(self.name, self._rule)
         run: list[ox.Triple] = []
         graph: Graph = _DEFAULT
         begin = frame = 0

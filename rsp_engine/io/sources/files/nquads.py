@@ -11,6 +11,7 @@ If that fails, it is parsed line by line, so that only the malformed lines becom
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from io import BytesIO
 from itertools import accumulate, chain, pairwise
 from operator import attrgetter
@@ -25,6 +26,7 @@ from rsp_engine.io.sources.files.graph_times import GraphPiece, GraphTimeRule, G
 from rsp_engine.io.sources.files.rdf import DEEPEST_TRIPLE, MalformedRdfError, quads_of
 from rsp_engine.io.sources.inputs import InputBroken, extent_of_input, open_input
 from rsp_engine.io.sources.splits import Split, is_splittable, part_of, split_lines
+from rsp_engine.io.sources.times import in_milliseconds
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
@@ -51,8 +53,7 @@ _LONE_RETURN = re.compile(rb"\r(?!\n)")
 
 def open_nquads(spec: Spec) -> NQuads:
     """Open a stream of N-Quads."""
-    by = cast("GraphTimeRule", spec.choice("time", ("any", "iri", "prov")))
-    return NQuads(open_input(spec.place), by)
+    return NQuads(open_input(spec.place), GraphTimeRule.of(spec))
 
 
 class NQuads:
@@ -60,17 +61,19 @@ class NQuads:
 
     blank_node_scope: BlankNodeScope = "stream"
 
-    def __init__(self, source: Input, times_by: GraphTimeRule = "any", first_line: int = 1) -> None:
+    def __init__(
+        self, source: Input, rule: GraphTimeRule | None = None, first_line: int = 1
+    ) -> None:
         self.name = source.name
         self._input = source
-        self._times_by = times_by
+        self._rule = rule or GraphTimeRule()
         self._first_line = first_line
         self.leans_on_others = False
 
     @property
     def can_be_cut(self) -> bool:
         """Return whether the input is an uncompressed file and graph names may state the times."""
-        return self._times_by != "prov" and is_splittable(self._input)
+        return self._rule.by != "prov" and is_splittable(self._input)
 
     def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
         """Yield splits that end between two graphs."""
@@ -78,16 +81,20 @@ class NQuads:
 
     def plain_lines(self) -> PlainLines | None:
         """Read the whole input at once; `None` if a line is not plain."""
-        if self._times_by == "prov":
+        if self._rule.by == "prov":
             return None
         try:
-            return plain_lines(b"".join(self._input.chunks()))
+            found = plain_lines(b"".join(self._input.chunks()))
         except InputBroken:
             return None
+        if found is None or self._rule.unit == "ms":
+            return found
+        times = in_milliseconds(found.times, self._rule.unit)
+        return None if times is None else replace(found, times=times)
 
     def part(self, split: Split) -> NQuads:
         """Return the quads of a split; times that other splits state are not known to it."""
-        return NQuads(part_of(self._input, split), self._times_by, split.line)
+        return NQuads(part_of(self._input, split), self._rule, split.line)
 
     def extent(self) -> Extent | None:
         """Return how many bytes were read; `None` if the input is not a file."""
@@ -103,7 +110,7 @@ class NQuads:
 
     def batches(self) -> Iterator[ElementBatch | Element | DeadLetter]:
         """Read the stream from its start, a block at a time."""
-        times = GraphTimes(self.name, self._times_by)
+        times = GraphTimes(self.name, self._rule)
         run = _Run(self.name, times)
         for block in text_blocks(self._input, self._first_line):
             if isinstance(block, Gap):

@@ -12,12 +12,12 @@ letter, too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
 from rsp_engine.io.sources.files.blocks import Gap, text_blocks
-from rsp_engine.io.sources.files.graph_times import GraphPiece, GraphTimes
+from rsp_engine.io.sources.files.graph_times import GraphPiece, GraphTimeRule, GraphTimes
 from rsp_engine.io.sources.files.rdf import MalformedRdfError, quads_of
 from rsp_engine.io.sources.files.trig_statements import Statement, Statements
 from rsp_engine.io.sources.inputs import extent_of_input, open_input
@@ -26,7 +26,7 @@ from rsp_engine.model.streams import DeadLetter, Element
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.io.sources.files.graph_times import GraphName, GraphTimeRule
+    from rsp_engine.io.sources.files.graph_times import GraphName
     from rsp_engine.io.sources.inputs import Input
     from rsp_engine.io.sources.source import BlankNodeScope
     from rsp_engine.io.sources.spec import Spec
@@ -39,8 +39,7 @@ _SYNTAX = ox.RdfFormat.TRIG
 
 def open_trig(spec: Spec) -> Trig:
     """Open a stream of TriG."""
-    by = cast("GraphTimeRule", spec.choice("time", ("any", "iri", "prov")))
-    return Trig(open_input(spec.place), by)
+    return Trig(open_input(spec.place), GraphTimeRule.of(spec))
 
 
 class Trig:
@@ -48,10 +47,10 @@ class Trig:
 
     blank_node_scope: BlankNodeScope = "element"
 
-    def __init__(self, source: Input, times_by: GraphTimeRule = "any") -> None:
+    def __init__(self, source: Input, rule: GraphTimeRule | None = None) -> None:
         self.name = source.name
         self._input = source
-        self._times_by = times_by
+        self._rule = rule or GraphTimeRule()
 
     def extent(self) -> Extent | None:
         """Return how many bytes were read; `None` if the input is not a file."""
@@ -60,7 +59,7 @@ class Trig:
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""
         statements = Statements()
-        reader = _StatementReader(self.name, statements, GraphTimes(self.name, self._times_by))
+        reader = _StatementReader(self.name, statements, GraphTimes(self.name, self._rule))
         for block in text_blocks(self._input):
             if isinstance(block, Gap):
                 yield block.letter

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from rsp_engine.io.sources.files.graph_times import time_of
+from rsp_engine.io.sources.files.graph_times import GraphTimeRule, time_of
 from rsp_engine.io.sources.files.jsonl import JsonLinesSource, UnfitError, element_in, object_in
 from rsp_engine.io.sources.files.nquads import NQuads
 from rsp_engine.io.sources.files.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of, quads_of
@@ -84,9 +84,9 @@ class Payloads:
             if self.format == "jelly":
                 return self._from_jelly(record, text)
             if self.time == "payload" and self.format == "nquads":
-                return NQuads(text)
+                return NQuads(text, GraphTimeRule(unit=self.unit))
             if self.time == "payload" and self.format == "trig":
-                return Trig(text)
+                return Trig(text, GraphTimeRule(unit=self.unit))
             return [self._graph(record)]
         except UnfitError as error:
             return [self._letter(record, str(error))]
@@ -108,7 +108,7 @@ class Payloads:
         from rsp_engine.io.sources.files.jelly import Jelly, quads_in
 
         if self.time == "payload":
-            return Jelly(text)
+            return Jelly(text, GraphTimeRule(unit=self.unit))
         try:
             triples = tuple(dict.fromkeys(quad.triple for quad in quads_in(text)))
         except InputBroken as broken:

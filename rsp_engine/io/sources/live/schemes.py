@@ -32,7 +32,7 @@ __all__ = ["SCHEMES", "Scheme", "is_live_url", "open_live"]
 OPTIONS = {
     "format": "the syntax of messages: jsonl, or one of RDF",
     "time": "payload or arrival: where the time of an element comes from",
-    "unit": "ms, s, us or ns: what a time in jsonl counts that is a number",
+    "unit": "ms, s, us or ns: what a time that is a number counts",
     "dedup": "id, content or none: how duplicates are recognised",
     "idle": "how long without messages until other streams stop waiting for it: 10s",
     "ahead": "how far ahead of its arrival a time can be: 10m",
