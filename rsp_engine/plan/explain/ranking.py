@@ -10,6 +10,7 @@ from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.evaluators.incomplete import IncompleteConfig
 from rsp_engine.evaluators.pairs import PairsConfig
 from rsp_engine.evaluators.topk import TopkConfig
+from rsp_engine.model.quantities import quantity
 
 if TYPE_CHECKING:
     from rsp_engine.evaluators.incomplete import Attribute
@@ -110,7 +111,7 @@ def _pairs(config: PairsConfig) -> RankingExplanation:
         "shared": "all queries with the same objects and score share one skyband",
     }
     return RankingExplanation(
-        "K-skyband", f"the best {config.k} pairs{_without(config.offset)}", facts
+        "K-skyband", f"the best {quantity(config.k, 'pair')}{_without(config.offset)}", facts
     )
 
 
