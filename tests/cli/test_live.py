@@ -50,7 +50,7 @@ def test_a_recorded_stream_is_replayed_to_a_broker_and_ranked_from_there(here):
         done = called("replay", "stream.nq", f"{broker.url}/rooms/a", "--speed", "4")
         assert done.exit_code == 0, done.output
         assert done.stderr.startswith("40 elements sent to mqtt://")
-        assert "1 unreadable ones skipped" in done.stderr
+        assert "1 unreadable one skipped" in done.stderr
         running.send_signal(signal.SIGINT)
         output, told = running.communicate(timeout=60)
     assert running.returncode == 0, told

@@ -103,7 +103,7 @@ def test_no_secret_is_seen_counted_or_written_down(tmp_path, monkeypatch, scrape
             meanwhile=lambda seen: (
                 scrape(int(found[1]))
                 if (found := re.search(rb"127\.0\.0\.1:(\d+)/metrics", seen))
-                and b"1 windows" in seen
+                and b"1 window" in seen
                 and not texts
                 else None
             ),

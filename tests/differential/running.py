@@ -21,7 +21,7 @@ import pyoxigraph as ox
 
 from rsp_engine.engine import Engine
 from rsp_engine.errors import BindingError, PlanError
-from rsp_engine.grammar import check
+from rsp_engine.grammar import checked
 from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.options import OPERATORS
 from tests.differential.evaluation import Answer, Case, Shown
@@ -65,12 +65,12 @@ def engine_of(case: Case, operator: str, **more: Any) -> Engine:
         store = ox.Store()
         store.extend(ox.Quad(*map(_as_ox, triple)) for triple in triples)  # type: ignore[arg-type]
         engine.service(service.value, store)
-    with patch("rsp_engine.engine.check", _checked):
+    with patch("rsp_engine.engine.checked", _checked):
         engine.register(case.query())
     return engine
 
 
-_checked = lru_cache(maxsize=4)(check)
+_checked = lru_cache(maxsize=4)(checked)
 
 
 def is_refusal(error: Exception) -> bool:

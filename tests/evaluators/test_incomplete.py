@@ -265,7 +265,7 @@ LAST = "ORDER BY DESC(?score) LIMIT 3"
         (W2, SUM, UNION, TAIL.replace("DESC(?score)", "DESC(?score) ?o"), "more than one cond"),
         (W2, SUM, UNION, TAIL.replace("ORDER", "HAVING (SUM(?v) > 1) ORDER"), "HAVING removes"),
         (W2, SUM.replace("?o", "?k"), UNION, TAIL.replace("?o", "(STR(?o) AS ?k)"), "expression"),
-        (W2, "?o (AVG(?v) AS ?score)", UNION, TAIL, "one SUM or MAX"),
+        (W2, "?o (AVG(?v) AS ?score)", UNION, TAIL, "AVG may fall when an attribute arrives"),
         (W2, "?o (SUM(DISTINCT ?v) AS ?score)", UNION, TAIL, "DISTINCT drops equal values"),
         (W2, "?o (SUM(?v) * COUNT(*) AS ?score)", UNION, TAIL, "one SUM or MAX"),
         (W2, "?o (-SUM(?v) AS ?score)", UNION, TAIL, "does not rise"),

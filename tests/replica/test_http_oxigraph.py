@@ -42,7 +42,7 @@ def endpoint(
 
 def test_a_snapshot_is_read_in_pages(server):
     server.update(insert(25))
-    got = endpoint(server, page_rows=10).snapshot(UNLIMITED, 0)
+    got = endpoint(server, page_rows=10, whole_rows=0).snapshot(UNLIMITED, 0)
     assert got.answers == {user(n): (count(n),) for n in range(25)}
     assert got.faults == {}
     # Three pages, and one with nothing new.
@@ -51,7 +51,7 @@ def test_a_snapshot_is_read_in_pages(server):
 
 def test_the_snapshot_of_nothing_is_empty_and_whole(server):
     got = endpoint(server).snapshot(UNLIMITED, 0)
-    assert (got.answers, got.requests, got.faults) == ({}, 1, {})
+    assert (got.answers, got.requests, got.faults) == ({}, 2, {})
 
 
 def test_a_snapshot_that_runs_out_of_requests_leaves_out_the_key_that_may_be_cut(server):

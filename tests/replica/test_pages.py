@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 TRUTH = {user(n): (count(n),) for n in range(20)}
 
 
-def snapshot(behave: Callable[[Exchange], None], limits: Limits = UNLIMITED, page_rows: int = 8):
+def snapshot(
+    behave: Callable[[Exchange], None], limits: Limits = UNLIMITED, *, whole_rows: int = 0
+):
+    """Read twenty rows in pages of eight, or at once if `whole_rows` allows it."""
     with FaultServer(behave) as server:
         server.store.update(insert(20))
-        config = HttpConfig(allowed=(server.url,), page_rows=page_rows)
+        config = HttpConfig(allowed=(server.url,), page_rows=8, whole_rows=whole_rows)
         remote = HttpEndpoint(server.url, FOLLOWERS, config, {})
         got = remote.snapshot(limits, 0)
         remote.close()
@@ -139,6 +142,64 @@ def test_a_part_of_the_pages_holds_whole_answers_only(most):
     got, _ = snapshot(Exchange.answer, Limits(max_requests=most))
     assert list(got.answers) == users(min(20, 8 * most) - 1)
     assert got.faults == {"no requests left": 1}
+
+
+# At once.
+
+
+@pytest.mark.parametrize("whole_rows", [20, 1000])
+def test_a_snapshot_is_read_at_once_and_unsorted(whole_rows):
+    got, server = snapshot(Exchange.answer, whole_rows=whole_rows)
+    assert (got.answers, got.faults, got.requests) == (TRUTH, {}, 2)
+    assert list(got.answers) == sorted(got.answers, key=str)
+    assert not any("ORDER BY" in query for query in server.queries)
+
+
+def test_a_snapshot_of_too_many_rows_is_read_in_pages():
+    got, server = snapshot(Exchange.answer, whole_rows=19)
+    assert (got.answers, got.faults) == (TRUTH, {})
+    assert all("ORDER BY" in query for query in server.queries[1:])
+
+
+@pytest.mark.parametrize("is_said", [True, False])
+@pytest.mark.parametrize("size", [2, 8, 19, 20])
+def test_an_answer_that_is_cut_is_noticed_by_the_count_and_read_in_pages(size, is_said):
+    got, server = snapshot(cap(size, is_said=is_said), whole_rows=1000)
+    assert (got.answers, got.faults) == (TRUTH, {})
+    assert any("ORDER BY" in query for query in server.queries) == (size < 20 or is_said)
+
+
+@pytest.mark.parametrize(
+    "behave", [(b"no aggregates here", 400), (b'{"results": {"bindings": []}}', 200)]
+)
+def test_a_server_that_cannot_count_is_read_in_pages(behave):
+    def answer(exchange: Exchange) -> None:
+        exchange.answer(*behave) if "COUNT" in exchange.query else exchange.answer()
+
+    got, _ = snapshot(answer, whole_rows=1000)
+    assert (got.answers, got.faults) == (TRUTH, {})
+
+
+def test_a_whole_answer_that_is_refused_is_read_in_pages():
+    def answer(exchange: Exchange) -> None:
+        if "LIMIT" in exchange.query or "COUNT" in exchange.query:
+            exchange.answer()
+        else:
+            exchange.answer(b"too large", 413)
+
+    got, _ = snapshot(answer, whole_rows=1000)
+    assert (got.answers, got.faults) == (TRUTH, {})
+
+
+def test_rows_that_go_after_they_were_counted_are_no_fault():
+    def behave(exchange: Exchange) -> None:
+        if exchange.number == 2:
+            exchange.server.store.update(f"DELETE WHERE {{ {user(0)[0]} ?p ?o }}")
+        exchange.answer()
+
+    got, _ = snapshot(behave, whole_rows=1000)
+    assert got.answers == {key: found for key, found in TRUTH.items() if key != user(0)}
+    assert got.faults == {}
 
 
 KEYED = RemotePattern(SERVICE, "{ ?k <urn:p> ?v }", ("k",), ("v", "w"))

@@ -18,11 +18,18 @@ from rsp_engine.replica.sparql_client.client import Client
 from rsp_engine.replica.sparql_client.faults import ROWS_CUT, FaultError
 from rsp_engine.replica.sparql_client.pages import Pages, Rows
 from rsp_engine.replica.sparql_client.request_meter import RequestMeter
-from rsp_engine.replica.sparql_client.request_text import batch_of, batches, key_fault, whole_text
+from rsp_engine.replica.sparql_client.request_text import (
+    batch_of,
+    batches,
+    count_text,
+    key_fault,
+    whole_text,
+)
 from rsp_engine.replica.sparql_client.results import (
     answers_of_batch,
     answers_of_whole,
     read_results,
+    row_count,
 )
 from rsp_engine.replica.sparql_client.retry_decision import Act, decide_retry
 
@@ -42,14 +49,16 @@ class HttpConfig:
 
     `allowed` lists the origins, or URLs with these origins, that requests may go to. `timeout_ms`
     bounds one request, even without a deadline. `longest_wait_ms` bounds the wait that a server may
-    request with Retry-After. `credentials` is the prefix of the environment variables that hold
-    the credentials.
+    request with Retry-After. A snapshot of at most `whole_rows` is read at once, without sorting,
+    and any other in pages. `credentials` is the prefix of the environment variables that hold the
+    credentials.
     """
 
     allowed: tuple[str, ...]
     batch_keys: int = request_text.MOST_KEYS
     batch_bytes: int = request_text.MOST_BYTES
     page_rows: int = 20_000
+    whole_rows: int = 200_000
     answer_bytes: int = 32 * 1024 * 1024
     timeout_ms: int = 30_000
     longest_wait_ms: int = 60_000
@@ -61,7 +70,7 @@ class HttpConfig:
         for name in ("batch_keys", "batch_bytes", "page_rows", "answer_bytes", "timeout_ms"):
             if getattr(self, name) < 1:
                 raise ServiceError(f"{name} must be positive")
-        for name in ("longest_wait_ms", "retries"):
+        for name in ("longest_wait_ms", "retries", "whole_rows"):
             if getattr(self, name) < 0:
                 raise ServiceError(f"{name} must not be negative")
         if self.ca_file is not None and not Path(self.ca_file).is_file():
@@ -72,7 +81,8 @@ class HttpEndpoint:
     """A SPARQL endpoint over HTTP. Not thread-safe.
 
     Keys are fetched in batches. A batch that is refused, or whose answer is cut, is halved, down to
-    single keys. A snapshot is fetched in pages.
+    single keys. A snapshot is fetched at once, or in pages if it is large or its answer is cut: if
+    it has fewer rows than the server has counted.
     """
 
     def __init__(
@@ -109,7 +119,13 @@ class HttpEndpoint:
         return FetchResult(answers, meter.requests, dict(meter.faults))
 
     def snapshot(self, limits: Limits, now: int) -> FetchResult:
-        return self._read_pages(RequestMeter(limits))
+        meter = RequestMeter(limits)
+        reply: Rows | Act = Act.LESS
+        if self._config.whole_rows and limits.max_requests is None:
+            reply = self._read_at_once(meter)
+        if reply is Act.LESS:
+            meter.faults.clear()  # nothing is lost: it is read again, in pages
+        return self._whole_or_pages(reply, meter)
 
     def close(self) -> None:
         self._client.close()
@@ -141,10 +157,33 @@ class HttpEndpoint:
     def _fetch_whole(self, meter: RequestMeter) -> FetchResult:
         """Fetch a clause without keys: in one request, or in pages if that is too large."""
         reply = self._ask(whole_text(self._pattern), meter, is_divisible=True)
+        return self._whole_or_pages(reply, meter)
+
+    def _whole_or_pages(self, reply: Rows | Act, meter: RequestMeter) -> FetchResult:
+        """Return the result of a request for the whole clause, or read it in pages instead."""
         if reply is Act.LESS:
             return self._read_pages(meter)
         rows = reply.rows if isinstance(reply, Rows) else []
         return self._whole(rows, meter, is_complete=isinstance(reply, Rows))
+
+    def _read_at_once(self, meter: RequestMeter) -> Rows | Act:
+        """Ask for all rows of the clause, unsorted, unless the server counts too many of them.
+
+        Sorting takes a server far longer than sending, so the rows are sorted here.
+        """
+        counted = self._ask(count_text(self._pattern), meter, is_divisible=True)
+        if not isinstance(counted, Rows):
+            return counted
+        announced = row_count(counted.rows)
+        if announced is None or announced > self._config.whole_rows:
+            return Act.LESS
+        reply = self._ask(whole_text(self._pattern), meter, is_divisible=True, is_page=True)
+        if not isinstance(reply, Rows):
+            return reply
+        if reply.is_capped or len(reply.rows) < announced:
+            return Act.LESS
+        names = self._pattern.keys
+        return Rows(sorted(reply.rows, key=lambda row: [str(row.get(name)) for name in names]))
 
     def _read_pages(self, meter: RequestMeter) -> FetchResult:
         def ask(text: str) -> Rows | Act:

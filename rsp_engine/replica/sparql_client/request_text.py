@@ -159,6 +159,20 @@ def whole_text(pattern: RemotePattern) -> str:
     return f"SELECT {head} WHERE {pattern.body}"
 
 
+COUNT = "rsp_rows"
+"""The variable of the number of rows in the answer to `count_text`."""
+
+
+def count_text(pattern: RemotePattern) -> str:
+    """Return the request for the number of rows of the whole clause.
+
+    >>> from rsp_engine.replica.pattern import RemotePattern
+    >>> count_text(RemotePattern("http://e.org/s", "{ ?k <http://e.org/p> ?v }", ("k",), ("v",)))
+    'SELECT (COUNT(*) AS ?rsp_rows) WHERE { ?k <http://e.org/p> ?v }'
+    """
+    return f"SELECT (COUNT(*) AS ?{COUNT}) WHERE {pattern.body}"
+
+
 def page_text(pattern: RemotePattern, limit: int, offset: int, *, is_nested: bool = False) -> str:
     """Return the request for a page of the whole clause; the rows of a key are adjacent.
 

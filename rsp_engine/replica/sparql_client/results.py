@@ -13,6 +13,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from rsp_engine.model.terms.term import Term
 from rsp_engine.replica.sparql_client.faults import NOT_JSON, NOT_RESULTS, TRUNCATED, FaultError
+from rsp_engine.replica.sparql_client.request_text import COUNT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +28,7 @@ __all__ = [
     "answers_of_batch",
     "answers_of_whole",
     "read_results",
+    "row_count",
 ]
 
 
@@ -171,6 +173,17 @@ def answers_of_whole(
     for cause, count in unreadable.items():
         faults[cause] = faults.get(cause, 0) + count
     return answers, faults
+
+
+def row_count(rows: Sequence[ResultRow]) -> int | None:
+    """Return the number in the answer to a count; None if it is no such answer.
+
+    >>> row_count([{"rsp_rows": Literal(7)}]), row_count([])
+    (7, None)
+    """
+    if len(rows) != 1 or not isinstance(term := rows[0].get(COUNT), Literal):
+        return None
+    return int(term.value) if term.value.isascii() and term.value.isdigit() else None
 
 
 def _place(term: Term | None, size: int) -> int | None:
