@@ -157,7 +157,7 @@ def test_a_checkpoint_that_cannot_be_written_is_told_and_tried_again(tmp_path, m
 def test_a_checkpoint_of_spark_is_not_taken_up(tmp_path):
     write_stream(tmp_path / "stream.nq")
     run(tmp_path, 3)
-    with pytest.raises(StateError, match="its runner differs"):
+    with pytest.raises(StateError, match=r"its runner differs\n  hint: --runner local resumes it"):
         next(made(tmp_path, tmp_path / "checkpoint").run())
 
 

@@ -68,9 +68,11 @@ class Checkpoint:
             )
         for name in (*self._identity, *saved):
             if saved.get(name) != self._identity.get(name):
+                hint = "name another folder, or run the queries that it belongs to"
+                if name == "runner":
+                    hint = f"--runner {saved_runner(self.folder)} resumes it"
                 raise StateError(
-                    f"{self.folder} is the checkpoint of another run: its {name} differs",
-                    "name another folder, or run the queries that it belongs to",
+                    f"{self.folder} is the checkpoint of another run: its {name} differs", hint
                 )
 
     def _begin(self, path: Path) -> None:
