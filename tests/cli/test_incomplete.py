@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from rsp_engine.cli import app
 from rsp_engine.experiments.datasets.incomplete import write_streams
 from tests.data import PROJECT, real_data
+from tests.thoroughness import TIMES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,7 +148,7 @@ def test_what_makes_no_sense_is_refused(options, wrong):
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES if TIMES > 1 else NAMES[:1])
 def test_answers_are_the_same_on_spark(name, request, monkeypatch):
     asked = request.getfixturevalue(name)
     expected = answers(asked)

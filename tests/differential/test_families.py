@@ -16,7 +16,7 @@ from tests.differential.checking import Failure, drawn, failures, smaller
 from tests.differential.families import FAMILIES
 from tests.thoroughness import TIMES
 
-CASES = 30
+CASES = 15
 THOROUGH_CASES = 2_400
 
 

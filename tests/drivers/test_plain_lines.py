@@ -102,7 +102,7 @@ mentions = st.lists(
 
 
 @pytest.mark.parametrize("query", QUERIES)
-@examples(20)
+@examples(60)
 @given(found=mentions, step=st.integers(1, 12), in_order=st.booleans(), size=st.integers(1, 2000))
 def test_plain_lines_give_the_same_answers(query, found, step, in_order, size):
     remote = ox.Store()

@@ -153,7 +153,7 @@ LARGE = {
 }
 
 
-@examples(60)
+@examples(200)
 @given(group_stories())
 @example(summed(TENTHS, "decimal", descending=False))
 @example(summed(TENTHS, "decimal", descending=True))

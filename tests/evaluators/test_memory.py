@@ -146,7 +146,7 @@ CHANGES = st.lists(st.tuples(TIMES, st.sampled_from(USERS), VALUES), max_size=12
 
 
 @pytest.mark.parametrize("is_pushed", [False, True], ids=["fetched", "pushed"])
-@examples(20)
+@examples(40)
 @given(ARRIVALS, CHANGES, st.sampled_from([(0, 1), (1, 0), (3, 3)]), st.booleans())
 def test_an_answer_that_says_it_is_exact_is_that_of_the_table(
     is_pushed, arrivals, changes, sizes, has_texts
@@ -178,7 +178,7 @@ def test_an_answer_that_says_it_is_exact_is_that_of_the_table(
         assert [answer.content for answer in table] == [answer.content for answer in exact]
 
 
-@examples(15)
+@examples(30)
 @given(ARRIVALS, st.integers(0, 3))
 def test_without_changes_outside_the_list_nothing_is_lost(arrivals, n):
     stream = [element(*arrival) for arrival in sorted(arrivals)]

@@ -30,7 +30,7 @@ from tests.drivers.cut import ALWAYS, cut, texts
 from tests.thoroughness import examples
 
 EX = "http://example.org/"
-many = examples(25)
+many = examples(50)
 
 SCORES = (
     "ABS(?x - ?y)",

@@ -12,7 +12,7 @@ from tests.grammar.w3c import syntax_tests, text_of
 from tests.thoroughness import examples
 
 
-@examples(50)
+@examples(100)
 @given(queries())
 def test_a_generated_tree_is_read_back_from_its_text(query):
     assert parse(serialise(query)) == query

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("spark")
 
-SOME_CASES = CASES if TIMES > 1 else CASES[::6]
+SOME_CASES = CASES if TIMES > 1 else CASES[::12]
 """A Spark query takes seconds to start: a usual run takes every sixth case."""
 
 
