@@ -37,7 +37,7 @@ check: $(STAMP) ## check format, lint, types, import rules and the examples in d
 	$(BIN)/pytest -q --doctest-modules rsp_engine
 
 test: $(STAMP) java ## run the tests, within minutes (needs Java 17 or later: see scripts/java)
-	$(BIN)/pytest -n 2 --dist loadscope
+	$(BIN)/pytest -n 3 --dist loadscope
 	@echo "left out: most examples of the properties, most cases on Spark, kills, floods, hours (make soak)"
 
 test-fast: $(STAMP) ## run the tests that need neither Java nor a process nor a server, within a minute
@@ -46,7 +46,7 @@ test-fast: $(STAMP) ## run the tests that need neither Java nor a process nor a 
 
 coverage: $(STAMP) java ## measure which lines and branches the tests run; list the files that they run least
 	rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -q -n 2 --dist loadscope
+	$(BIN)/coverage run -m pytest -q -n 3 --dist loadscope
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report | awk 'NR <= 32 || /^TOTAL/'
 

@@ -44,7 +44,7 @@ def windows(folder: Path) -> int:
 def test_a_run_that_is_killed_again_and_again_gives_every_answer_once(tmp_path):
     """Killed at each point, and then at random: the bytes are those of a run without kills.
 
-    It takes some 20 seconds, since each run, the three of a usual test too, starts Spark anew.
+    It takes some 40 seconds, since each run, the two of a usual test too, starts Spark anew.
     """
     write_stream(tmp_path / "stream.nq")
     expected = texts(made(tmp_path, None))
@@ -62,5 +62,6 @@ def test_a_run_that_is_killed_again_and_again_gives_every_answer_once(tmp_path):
     assert found == "".join(expected)
     closes = [json.loads(line)["window"]["close"] for line in found.splitlines()]
     assert len(set(closes)) == len(closes)
-    assert run(tmp_path, "never", 0) == 0, "nothing is left to do"
-    assert (tmp_path / "answers.jsonl").read_text(encoding="utf-8") == found
+    if TIMES > 1:
+        assert run(tmp_path, "never", 0) == 0, "nothing is left to do"
+        assert (tmp_path / "answers.jsonl").read_text(encoding="utf-8") == found
