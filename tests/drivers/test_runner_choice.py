@@ -95,6 +95,12 @@ def test_a_checkpoint_is_resumed_where_it_began(here):
         chosen("s.jsonl", checkpoint=state)
 
 
+def test_a_checkpoint_whose_identity_is_a_folder_is_refused(here):
+    (here / "state" / "run.json").mkdir(parents=True)
+    with pytest.raises(StateError, match=r"run\.json cannot be read: Is a directory"):
+        chosen("s.jsonl", checkpoint=here / "state")
+
+
 def test_a_run_leaves_a_checkpoint_that_auto_resumes(here):
     def run() -> int:
         with Engine(checkpoint=here / "state") as engine:

@@ -114,6 +114,10 @@ def _read(path: Path) -> dict[str, Any]:
         saved = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(saved, dict):
             raise TypeError("not a JSON object")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        hint = "restore it, or start with an empty folder"
+        raise StateError(f"{path} cannot be read: {reason}", hint) from None
     except (ValueError, TypeError):
         raise StateError(f"{path} is damaged", "start with an empty folder") from None
     return saved
