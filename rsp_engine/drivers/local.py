@@ -34,6 +34,8 @@ _HURRIED_S = 0.05
 """The least interval between two commits, in seconds, while back-pressure blocks a sender."""
 _SPLITS = 4
 """How many splits of a source one micro-batch reads."""
+_MOST_SPLIT_BYTES = 1 << 20
+"""The largest split: the columns of a larger one do not fit into the cache of a processor."""
 _ITEMS = 20_000
 """How many items one micro-batch takes of sources that cannot be split."""
 
@@ -45,7 +47,7 @@ class LocalDriver(SplitDriver):
         self, run: SplitRun, checkpoint: CheckpointSpec | None = None, *, split_bytes: int = 1 << 20
     ) -> None:
         super().__init__(run, checkpoint)
-        self._split_bytes = split_bytes
+        self._split_bytes = min(split_bytes, _MOST_SPLIT_BYTES)
         self._committed = self._next_commit = -float("inf")
         self._is_failing = False
         self._is_dirty = False
@@ -70,7 +72,7 @@ class LocalDriver(SplitDriver):
         )
         reduced = []
         for number, split in planned:
-            reduced.append((number, split, self._run.reduce(number, split)))
+            reduced.append((number, split.without_data(), self._run.reduce(number, split)))
             self._commits.planned[number] = split
             if self._is_time_to_commit():
                 break  # the other splits are planned again

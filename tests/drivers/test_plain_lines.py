@@ -13,7 +13,9 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
-from rsp_engine.io.sources.fast_nquads.plain_lines import plain_lines
+from rsp_engine.io.blank_nodes import within_stream
+from rsp_engine.io.canonical_literals import canonical_triples
+from rsp_engine.io.sources.fast_nquads.quad_lines import DECIMAL, DOUBLE, INTEGER
 from rsp_engine.io.sources.files.nquads import NQuads
 from rsp_engine.model.streams import Element
 from rsp_engine.operators.scoring.term_scores import number
@@ -23,6 +25,7 @@ from tests.thoroughness import examples
 
 EX = "http://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
+KINDS = {INTEGER: "integer", DECIMAL: "decimal", DOUBLE: "double"}
 names = st.text("ab0-._/:#~% é<", max_size=4)
 iris = st.builds("<{}://{}>".format, st.sampled_from(("http", "https", "urn")), names)
 numbers = st.sampled_from(
@@ -45,30 +48,44 @@ lines = st.builds(
 )
 
 
-@examples(500)
-@given(st.lists(lines, max_size=4))
-def test_what_is_plain_is_what_a_parser_reads(found):
-    data = "".join(found).encode()
-    plain = plain_lines(data)
-    event("plain" if plain else "not plain")
-    if plain is None or not len(plain):
+@examples(1500)
+@given(st.lists(lines, max_size=6), st.sampled_from(("", "#\n", "\n", f"<{EX}a>\n")))
+def test_columns_are_what_a_parser_reads(found, other):
+    data = (f"<{EX}a> <{EX}p> \"1\" <{EX}1> .\n" * 9 + other + "".join(found)).encode()
+    read = NQuads(_Input(data)).read_columns(3)
+    event("in columns" if read else "by blocks")
+    if read is None:
         return
-    quads = list(ox.parse(data, ox.RdfFormat.N_QUADS))
-    every = np.arange(len(quads))
-    assert [str(q.subject) for q in quads] == plain.subjects(every)
-    assert [str(q.object) for q in quads] == plain.objects(every)
-    assert [str(q.triple) for q in quads] == plain.triples(every)
-    for predicate in {str(q.predicate) for q in quads}:
-        having = [n for n, q in enumerate(quads) if str(q.predicate) == predicate]
-        assert plain.matching(predicate.encode()).tolist() == having
-    assert [str(number(q.object)) for q in quads] == [
-        "None" if np.isnan(value) else str(value) for value in plain.values.tolist()
-    ]
-    elements = [item for item in NQuads(_Input(data)) if isinstance(item, Element)]
-    assert sum(len(element.triples) for element in elements) == len(plain)
-    assert len(elements) == plain.begins.sum()
+    columns, every = read.lines, np.arange(len(read.lines))
+    items = list(NQuads(_Input(data)))
+    elements = [item for item in items if isinstance(item, Element)]
+    triples = within_stream(
+        canonical_triples([triple for element in elements for triple in element.triples]), 3
+    )
+    assert [str(t) for t in triples] == columns.triples(every)
+    assert [str(t.subject) for t in triples] == columns.subjects(every)
+    assert [str(t.object) for t in triples] == columns.objects(every)
+    for coded, texts in (
+        (columns.subject_codes(every), columns.subjects(every)),
+        (columns.object_codes(every), columns.objects(every)),
+    ):
+        assert [coded.texts[code] for code in coded.codes] == texts
+        assert len(set(coded.texts)) == len(coded.texts)
+    for predicate in {str(t.predicate) for t in triples}:
+        having = [n for n, t in enumerate(triples) if str(t.predicate) == predicate]
+        assert columns.matching(predicate.encode()).tolist() == having
+    for triple, value, kind in zip(triples, columns.values, columns.kinds, strict=True):
+        if kind in KINDS:
+            assert triple.object.datatype.value == XSD + KINDS[kind]
+            assert str(number(triple.object)) == str(value.item())
+        else:
+            assert np.isnan(value)
+    assert [len(e.triples) for e in elements] == np.diff(
+        [*np.flatnonzero(columns.begins), len(columns)]
+    ).tolist()
     times = [element.timestamp for element in elements for _ in element.triples]
-    assert times == plain.times.tolist()
+    assert times == columns.times.tolist()
+    assert [letter for _, letter in read.letters] == [i for i in items if i not in elements]
 
 
 class _Input:
@@ -130,5 +147,5 @@ def test_plain_lines_give_the_same_answers(query, found, step, in_order, size):
         assert answers() == expected
         with in_splits(size=size):
             assert answers() == expected
-            with patch.object(NQuads, "plain_lines", lambda _: None):
+            with patch.object(NQuads, "read_columns", lambda *_: None):
                 assert answers() == expected

@@ -18,8 +18,7 @@ from rsp_engine.drivers.splits.pushdown import (
     MatchedSolutions,
 )
 from rsp_engine.drivers.splits.segments import PaneContent
-from rsp_engine.io.sources.fast_nquads.plain_lines import DECIMAL, DOUBLE
-from rsp_engine.io.sources.fast_nquads.plain_numbers import MOST_DIGITS
+from rsp_engine.io.sources.fast_nquads.quad_lines import DECIMAL, DOUBLE, MOST_DIGITS
 from rsp_engine.model.terms.lazy_text import WrittenRows, WrittenTriples
 from rsp_engine.model.terms.numerals import SURE
 from rsp_engine.operators.scoring.exact_scores import Column, NumberKind, exact_scores
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rsp_engine.drivers.splits.pushdown import Pushdown
-    from rsp_engine.io.sources.fast_nquads.plain_lines import PlainLines
+    from rsp_engine.io.sources.fast_nquads.quad_lines import QuadLines
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.windows import Pane
 
@@ -45,7 +44,7 @@ class PlainPushdown(Protocol):
 
     pushdown: Pushdown
 
-    def over(self, lines: PlainLines) -> Pack | None:
+    def over(self, lines: QuadLines) -> Pack | None:
         """Return a function that makes pane contents of lines; None if the lines must be parsed."""
 
 
@@ -55,7 +54,7 @@ class _Triples:
     def __init__(self, pushdown: Pushdown) -> None:
         self.pushdown = pushdown
 
-    def over(self, lines: PlainLines) -> Pack | None:
+    def over(self, lines: QuadLines) -> Pack | None:
         def pack(pane: Pane, indices: Integers) -> PaneContent:
             text = "\n".join(dict.fromkeys(lines.triples(indices)))
             return PaneContent(self.pushdown.step, self.pushdown.scan, pane, WrittenTriples(text))
@@ -77,7 +76,7 @@ class _Solutions:
         self._is_ordered = pushdown.wanted.matching.ordered
         self._value = pushdown.wanted.matching.names[1]
 
-    def over(self, lines: PlainLines) -> Pack | None:
+    def over(self, lines: QuadLines) -> Pack | None:
         matching = lines.matching(self._predicate)
         values = lines.values[matching]
         if np.isnan(values).any():
@@ -110,7 +109,7 @@ class _Solutions:
 
     def _pane_content(
         self,
-        lines: PlainLines,
+        lines: QuadLines,
         pane: Pane,
         indices: Integers,
         numbers: Floats,
@@ -124,7 +123,7 @@ class _Solutions:
         matched = PaneSolutions(rows, lines.times[kept], numbers[kept], kind=kind)
         return PaneContent(self.pushdown.step, self.pushdown.scan, pane, matched)
 
-    def _best(self, lines: PlainLines, indices: Integers, numbers: Floats) -> Integers:
+    def _best(self, lines: QuadLines, indices: Integers, numbers: Floats) -> Integers:
         """Return a superset of the k best: the operator breaks ties by text."""
         assert isinstance(self._keep, KeepBest), "the caller checks it"  # noqa: S101
         scores = numbers if self._keep.descending else -numbers
@@ -135,7 +134,7 @@ class _Solutions:
         distinct = set(lines.rows(indices[near]))
         return near if len(distinct) >= self._keep.k else np.arange(size)
 
-    def _latest(self, lines: PlainLines, indices: Integers) -> Integers:
+    def _latest(self, lines: QuadLines, indices: Integers) -> Integers:
         """Return the latest line of each subject; a tie goes to the larger text."""
         times = lines.times[indices]
         subjects = lines.subjects(indices)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.drivers.splits.fast_reducer import Pack
     from rsp_engine.drivers.splits.pushdown import MatchedSolutions, Pushdown
-    from rsp_engine.io.sources.fast_nquads.plain_lines import PlainLines
+    from rsp_engine.io.sources.fast_nquads.reader import ReadQuads
     from rsp_engine.io.sources.splits import SplitPart
     from rsp_engine.model.arrays import Booleans, Integers
     from rsp_engine.model.windows import TimeFrame
@@ -75,16 +75,20 @@ class SplitReducer:
         self._is_plain = len(self._plain) == len(pushdowns)
 
     def reduce(self, part: SplitPart) -> ReducedSplit:
-        """Read a split, and reduce it: on plain lines if they suffice, else on parsed elements."""
+        """Read a split, and reduce it: as columns if they suffice, else as parsed elements."""
         if self._is_plain and isinstance(part, NQuads):
-            lines = part.plain_lines()
-            reduced = None if lines is None else self._reduce_plain(lines)
+            try:
+                read = part.read_columns(self._number)
+            except TripleTermError as error:
+                return ReducedSplit(trouble=str(error))
+            reduced = None if read is None else self._reduce_columns(read)
             if reduced is not None:
                 return reduced
         return self._reduce_elements(part)
 
-    def _reduce_plain(self, lines: PlainLines) -> ReducedSplit | None:
-        """Reduce plain lines; return None if they must be parsed."""
+    def _reduce_columns(self, read: ReadQuads) -> ReducedSplit | None:
+        """Reduce quads that were read as columns; return None if they must be parsed."""
+        lines = read.lines
         if not len(lines):
             return None
         times = lines.times
@@ -98,7 +102,8 @@ class SplitReducer:
             packs.append((plain.pushdown.frame, pack))
         # Lines of one element have one time, so they are in the same segment and the same panes.
         starts = np.arange(len(times) + 1)
-        return ReducedSplit([s for _, s in self._segments(times, starts, lines.begins, packs)])
+        segments = self._segments(times, starts, lines.begins, packs)
+        return ReducedSplit(list(_in_order(segments, _letters(read.letters, times))))
 
     def reduce_batch(self, batch: ElementBatch) -> ReducedSplit:
         """Reduce a batch of a source that cannot be split."""

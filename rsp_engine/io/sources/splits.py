@@ -6,8 +6,10 @@ splits of a source, read in order, give the same elements as the source itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.inputs import BLOCK_SIZE, FileInput
@@ -35,6 +37,12 @@ class Split:
     start: int
     end: int | None
     line: int = 1
+    data: bytes | None = field(default=None, compare=False, repr=False)
+    """The bytes of the range, if planning the split has read them."""
+
+    def without_data(self) -> Split:
+        """Return the range alone."""
+        return Split(self.start, self.end, self.line)
 
 
 @runtime_checkable
@@ -81,11 +89,14 @@ class _FileRange:
 
     def chunks(self) -> Iterator[bytes]:
         start, end = self._split.start, self._split.end
+        if self._split.data is not None:
+            yield self._split.data
+            return
         try:
             with self._path.open("rb") as stream:
                 stream.seek(start)
                 left = None if end is None else end - start
-                while data := stream.read(BLOCK_SIZE if left is None else min(BLOCK_SIZE, left)):
+                while data := stream.read(BLOCK_SIZE if left is None else left):
                     left = None if left is None else left - len(data)
                     yield data
         except OSError as error:
@@ -109,7 +120,7 @@ def split_lines(
             if since.end is None:
                 return
             stream.seek(start)
-            line += stream.read(since.end - start).count(b"\n")
+            line += _count_lines(since.data or stream.read(since.end - start))
             start = since.end
         while True:
             stream.seek(start)
@@ -127,9 +138,14 @@ def split_lines(
                 before = after
             else:
                 break
-            whole = b"".join(pieces)
-            yield Split(start, start + len(whole), line)
-            line += whole.count(b"\n")
+            whole = b"".join(pieces) if len(pieces) > 1 else data
+            yield Split(start, start + len(whole), line, whole)
+            line += _count_lines(whole)
             start += len(whole)
     if data:
         yield Split(start, None, line)
+
+
+def _count_lines(data: bytes) -> int:
+    """Count newlines, which `bytes.count` does several times slower."""
+    return int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")))

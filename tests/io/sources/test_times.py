@@ -185,8 +185,8 @@ def test_the_digits_of_the_name_of_a_graph_are_read_in_their_unit(tmp_path, name
     source = open_source(f"{path}?unit={unit}")
     elements = [element for element in source if isinstance(element, Element)]
     assert [element.timestamp for element in elements] == [1_000, 7_000]
-    if isinstance(source, NQuads) and (plain := source.plain_lines()) is not None:
-        assert plain.times.tolist() == [1_000, 7_000]
+    if isinstance(source, NQuads) and (read := source.read_columns(0)) is not None:
+        assert read.lines.times.tolist() == [1_000, 7_000]
     else:
         assert name != "a.nq"
 

@@ -1,261 +1,333 @@
-r"""Plain N-Quads lines, located in a byte array without a parser.
+r"""Plain N-Quads lines, located in a text without a parser, all lines at once.
 
-Most lines of most streams have this form: http IRIs of letters, digits and `._/-`; an object that
-is such an IRI, a canonical number or a simple string; a graph name that ends in its time; and
-single spaces.
+Most lines of most streams have this form: http IRIs of letters, digits and `._/-`, perhaps with a
+fragment; an object that is such an IRI, or a literal without escapes; a graph name that ends in its
+time; and single spaces.
 
     <http://a.org/b> <http://a.org/p> "1"^^<http://...#integer> <http://a.org/g/7> .
 
-Such lines are valid N-Quads, and their terms are spelled as the engine spells them. All lines are
-processed together, as one array of bytes. The shape of a line is the sequence of its structural
-characters: brackets, quotes, colons, hashes and spaces.
-
-    <:> <:> ""^^<:#> <:> \n
-
-A text has few shapes. If any line has another form, the whole text is left to the parser.
+Spaces and newlines give the edges of the terms, and what follows the last quote of a literal is one
+of a few suffixes. Within these edges, each character must be one of the plain ones. If as many
+characters are special as the forms of the lines require, no other one can be; only if there are
+more, they are looked for. Any other line is left to the parser, by itself.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
+import pyoxigraph as ox
 
-from rsp_engine.io.sources.fast_nquads.plain_numbers import plain_numbers, trailing_digits
+from rsp_engine.io.sources.fast_nquads.quad_lines import (
+    DECIMAL,
+    DOUBLE,
+    INTEGER,
+    MOST_DIGITS,
+    NO_NUMBER,
+    UNREAD,
+    QuadLines,
+)
+from rsp_engine.io.sources.fast_nquads.words import LONGEST, Words
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
-    Bytes = NDArray[np.uint8]
+__all__ = ["Located", "locate"]
 
-__all__ = ["PlainLines", "plain_lines"]
-
-_MOST_SHAPES = 16  # each shape costs a pass: a text with more of them is left to the parser
-_SHAPE = re.compile(rb'<:> <:(#?)> (<:>|""(?:\^\^<:#>)?) <:> \n')
-INTEGER, DECIMAL, DOUBLE = 1, 2, 3
-_KINDS = {
-    kind: f"^^<http://www.w3.org/2001/XMLSchema#{kind}>".encode()
-    for kind in ("integer", "decimal", "double")
-}
-_ORDINARY, _SHAPING, _ODD = b"\0\1\2"
+_MOST_SUFFIXES = 16  # each costs a pass: lines with further ones are left to the parser
+_NEWLINE, _SPACE, _QUOTE, _HASH, _DOT, _ZERO, _MINUS, _SLASH, _CLOSE = b'\n "#.0-/>'
+_HTTP, _HTTPS = (
+    np.uint64(int.from_bytes(start, "little")) for start in (b"<http://", b"<https:/")
+)
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-"
+_LAST_ASCII = 0x7F
+_NOT_IN_IRI, _NOT_IN_TEXT = 1, 2
 _CLASSES = bytes(
-    _SHAPING if byte in b'<>":^# \n' else _ORDINARY if byte in _PLAIN else _ODD
+    _NOT_IN_IRI * (byte not in _PLAIN + b" \n#")
+    + _NOT_IN_TEXT * (byte in b'"\\' or (byte < _SPACE and byte != _NEWLINE) or byte == _LAST_ASCII)
     for byte in range(256)
 )
+_XSD = b"^^<http://www.w3.org/2001/XMLSchema#"
+_KINDS = {
+    b"": NO_NUMBER,
+    _XSD + b"integer>": INTEGER,
+    _XSD + b"decimal>": DECIMAL,
+    _XSD + b"double>": DOUBLE,
+}
+# Special characters: of an IRI; of a literal, without its suffix.
+_IN_IRI, _IN_LITERAL = 3, 2
 
 
-@dataclass(frozen=True, slots=True)
-class PlainLines:
-    """The positions of the terms of all lines in a text, and the time of each line."""
+class Located(NamedTuple):
+    """The plain lines of a text, with their numbers, and the edges of the other lines."""
 
-    text: str
-    edges: Integers
-    """Per line: its start, and the positions of the spaces after each of its four terms."""
-    times: Integers
-    begins: Booleans
-    """Per line: whether it is the first of an element."""
-    values: Floats
-    """Per line: the object as a number; NaN if it is not a number."""
-    kinds: Integers
-    """Per line: the datatype of that number: `INTEGER`, `DECIMAL`, `DOUBLE`, or 0."""
-
-    def __len__(self) -> int:
-        return len(self.times)
-
-    def matching(self, predicate: bytes) -> Integers:
-        """Return the indices of the lines with a predicate."""
-        starts, ends = self.edges[:, 1] + 1, self.edges[:, 2]
-        places = np.flatnonzero(ends - starts == len(predicate))
-        text = np.frombuffer(self.text.encode(), dtype=np.uint8)
-        return places[_have(text, starts[places], predicate)]
-
-    def subjects(self, places: Integers) -> list[str]:
-        """Return the subjects of some lines, as N-Quads text."""
-        return self._between(self.edges[places, 0], self.edges[places, 1])
-
-    def objects(self, places: Integers) -> list[str]:
-        """Return the objects of some lines, as N-Quads text."""
-        return self._between(self.edges[places, 2] + 1, self.edges[places, 3])
-
-    def triples(self, places: Integers) -> list[str]:
-        """Return the triples of some lines, as N-Quads text."""
-        return self._between(self.edges[places, 0], self.edges[places, 3])
-
-    def rows(self, places: Integers) -> list[str]:
-        """Return the subjects and objects of some lines, as tab-separated rows."""
-        pairs = zip(self.subjects(places), self.objects(places), strict=True)
-        return [f"{subject}\t{value}" for subject, value in pairs]
-
-    def _between(self, starts: Integers, ends: Integers) -> list[str]:
-        text = self.text
-        return [text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+    lines: QuadLines
+    numbers: Integers
+    others: list[tuple[int, int, int]]
+    """The number, the start and the end of each line that is not plain."""
 
 
-def plain_lines(data: bytes) -> PlainLines | None:
-    r"""Locate the terms of all lines; `None` if one is not plain, or repeated in its element.
+def locate(data: bytes) -> Located:
+    r"""Locate the terms of the plain lines of a text, all of whose lines end with a newline.
 
     >>> line = b'<http://a.org/b> <http://a.org/p> "c" <http://a.org/g/7> .\n'
-    >>> plain_lines(line).times, plain_lines(line + b"#\n")
-    (array([7]), None)
+    >>> located = locate(line + b"# <urn:a>\n" + line)
+    >>> located.lines.times, located.numbers, located.others
+    (array([7, 7]), array([0, 2]), [(1, 59, 69)])
     """
-    if not data.endswith(b"\n"):
-        return None if data else _no_lines()
-    classes = data.translate(_CLASSES)
-    if _ODD in classes:
-        return None
-    text = np.frombuffer(data, dtype=np.uint8)
-    marks = np.flatnonzero(np.frombuffer(classes, dtype=np.bool_))
-    shapes = _shapes(text[marks], marks)
-    if shapes is None:
-        return None
-    parts = [part for shape in shapes if (part := _lines_of(text, shape)) is not None]
-    if len(parts) < len(shapes):
-        return None
-    lines = np.concatenate([shape.lines for shape in shapes])
-    order = np.argsort(lines, kind="stable") if len(shapes) > 1 else slice(None)
-    edges, times, values, kinds = (np.concatenate(each)[order] for each in zip(*parts, strict=True))
-    begins = _begins(text, edges, times)
-    if not begins.all() and len(set(data.splitlines())) < len(times):
-        return None
-    return PlainLines(data.decode(), edges, times, begins, values, kinds)
-
-
-def _no_lines() -> PlainLines:
-    return PlainLines(
-        "",
-        np.empty((0, 5), dtype=np.int64),
-        np.empty(0, dtype=np.int64),
-        np.empty(0, dtype=np.bool_),
-        np.empty(0),
-        np.empty(0, dtype=np.int64),
+    if len(data) < len(b"<http://"):
+        count = data.count(b"\n")
+        return Located(QuadLines.none(), np.empty(0, dtype=np.int64), _lines(data, range(count)))
+    words = Words(data)
+    text = words.bytes
+    marks = np.flatnonzero(text <= _SPACE)
+    kinds = text[marks]
+    last = np.flatnonzero(kinds == _NEWLINE)
+    first = np.r_[0, last[:-1] + 1]
+    starts = np.r_[0, marks[last[:-1]] + 1]
+    rows = np.flatnonzero(last - first >= len(("subject", "predicate", "object", "graph")))
+    edges = _Edges(
+        starts[rows],
+        *(marks[first[rows] + number] for number in (0, 1)),
+        *(marks[last[rows] - number] for number in (2, 1, 0)),
     )
+    found = _Lines(data, words, edges)
+    are_plain = found.are_plain(data.translate(_CLASSES), are_all=len(rows) == len(last))
+    if not data.isascii() and not _is_utf8(data):
+        are_plain &= ~np.isin(rows, np.searchsorted(marks[last], np.flatnonzero(text > _LAST_ASCII)))
+    are_blank = (kinds == _SPACE) | (kinds == _NEWLINE)
+    if not are_blank.all():
+        broken = np.searchsorted(last, np.flatnonzero(~are_blank))
+        are_plain &= ~np.isin(rows, broken)
+    if are_plain.all() and len(rows) == len(last):
+        return Located(found.lines(None), rows, [])
+    rows = rows[are_plain]
+    others = np.setdiff1d(np.arange(len(last)), rows, assume_unique=True)
+    ends = (marks[last[others]] + 1).tolist()
+    edges_of = zip(others.tolist(), starts[others].tolist(), ends, strict=True)
+    return Located(found.lines(are_plain), rows, list(edges_of))
 
 
-class _Shape(NamedTuple):
-    """Lines of one shape: their indices, their starts, and their structural characters."""
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
-    text: bytes
-    lines: Integers
+
+def _lines(data: bytes, numbers: range) -> list[tuple[int, int, int]]:
+    ends = [0]
+    for line in data.splitlines(keepends=True):
+        ends.append(ends[-1] + len(line))
+    return [(number, ends[number], ends[number + 1]) for number in numbers]
+
+
+class _Edges(NamedTuple):
+    """The start of each line, and the ends of its four terms and of the line."""
+
     starts: Integers
-    marks: Integers
+    subjects: Integers
+    predicates: Integers
+    objects: Integers
+    graphs: Integers
+    lines: Integers
 
 
-def _shapes(kinds: Bytes, marks: Integers) -> list[_Shape] | None:
-    """Group lines by shape; `None` if there are too many shapes."""
-    ends = np.flatnonzero(kinds == ord("\n"))
-    firsts = np.r_[0, ends[:-1] + 1]
-    starts = np.r_[0, marks[ends[:-1]] + 1]
-    counts = ends - firsts + 1
-    shapes: list[_Shape] = []
-    left = np.arange(len(ends))
-    while len(left):
-        if len(shapes) == _MOST_SHAPES:
-            return None
-        first, count = firsts[left[0]], counts[left[0]]
-        shape = kinds[first : first + count].tobytes()
-        alike = left[counts[left] == count]
-        alike = alike[_have(kinds, firsts[alike], shape)]
-        positions = marks[firsts[alike][:, np.newaxis] + np.arange(count)]
-        shapes.append(_Shape(shape, alike, starts[alike], positions))
-        left = np.setdiff1d(left, alike, assume_unique=True) if len(alike) < len(left) else left[:0]
-    return shapes
+class _Lines:
+    """Lines with five blanks or more, which may be plain."""
 
+    def __init__(self, data: bytes, words: Words, edges: _Edges) -> None:
+        self._data = data
+        self._words = words
+        self._edges = edges
+        text, starts = words.bytes, edges.predicates + 1
+        self._are_literals = text[starts] == _QUOTE
+        self._closes = np.full(len(starts), -1)  # the closing quotes of literals
+        self._kinds = np.full(len(starts), NO_NUMBER)
+        self._hashes = np.zeros(len(starts), dtype=np.int64)  # in the suffixes of literals
+        # Special characters of the lines: three IRIs, and another one or a literal.
+        self._specials = np.where(self._are_literals, 3 * _IN_IRI + _IN_LITERAL, 4 * _IN_IRI)
+        self._find_suffixes(starts, edges.objects)
+        self._values = np.full(len(starts), np.nan)
+        self._read_numbers(starts)
+        self._times, self._digits = words.trailing_digits(edges.graphs - 1)
 
-def _lines_of(text: Bytes, shape: _Shape) -> tuple[Integers, Integers, Floats, Integers] | None:
-    """Return edges, times, numbers and types of lines of one shape; `None` if one is not plain."""
-    known = _SHAPE.fullmatch(shape.text)
-    if known is None:
-        return None
-    starts, marks = shape.starts, shape.marks
-    spaces = [n for n, mark in enumerate(shape.text) if mark == ord(" ")]
-    edges = np.column_stack([starts, *(marks[:, n] for n in spaces)])
-    is_name = [
-        _are_names(text, marks[:, :3], starts, edges[:, 1]),
-        _are_names(text, marks[:, 4 : spaces[1]], edges[:, 1] + 1, edges[:, 2]),
-        _are_names(text, marks[:, spaces[2] + 1 : spaces[3]], edges[:, 3] + 1, edges[:, 4]),
-        _have(text, edges[:, 4] + 1, b".\n"),
-    ]
-    if not all(each.all() for each in is_name):
-        return None
-    times = trailing_digits(text, edges[:, 4] - 1)
-    values = _objects(text, known[2], marks[:, spaces[1] + 1 : spaces[2]], edges)
-    return None if times is None or values is None else (edges, times, *values)
+    def lines(self, chosen: Booleans | None) -> QuadLines:
+        """Return the quads of some of the lines, or of all of them."""
+        edges = self._edges
+        columns = (*edges[:5], self._times, self._values, self._kinds)
+        taken = columns if chosen is None else [column[chosen] for column in columns]
+        return QuadLines.of(self._data, *taken)
 
+    def are_plain(self, translated: bytes, *, are_all: bool) -> Booleans:
+        """Return which lines are plain, given the class of each character.
 
-def _are_names(text: Bytes, marks: Integers, starts: Integers, ends: Integers) -> Booleans:
-    """Return which IRIs are plain, given their brackets, colons and hashes."""
-    scheme, last = marks[:, 1], marks[:, -1]
-    path_ends = marks[:, 2]  # the `#` of a fragment, or the closing bracket
-    is_secure = scheme - starts == len(b"<https")
-    is_http = (scheme - starts == len(b"<http")) | (
-        is_secure & (text[np.where(is_secure, scheme - 1, scheme)] == ord("s"))
-    )
-    are_names: Booleans = (
-        (marks[:, 0] == starts)
-        & (last == ends - 1)
-        & is_http
-        & _have(text, starts, b"<http")
-        & _have(text, scheme + 1, b"//")
-        & (path_ends > scheme + len(b"://"))
-    )
-    return are_names
-
-
-def _objects(
-    text: Bytes, shape: bytes, marks: Integers, edges: Integers
-) -> tuple[Floats, Integers] | None:
-    """Return numbers and types of objects of one shape; `None` if one is not plain."""
-    starts, ends = edges[:, 2] + 1, edges[:, 3]
-    values, kinds = np.full(len(edges), np.nan), np.zeros(len(edges), dtype=np.int64)
-    none = values, kinds
-    if shape.startswith(b"<"):
-        return none if _are_names(text, marks, starts, ends).all() else None
-    quote = marks[:, 1]
-    if not (marks[:, 0] == starts).all():
-        return None
-    if shape == b'""':
-        return none if (quote == ends - 1).all() else None
-    is_left = np.ones(len(edges), dtype=np.bool_)
-    for number, (kind, suffix) in enumerate(_KINDS.items(), INTEGER):
-        chosen = np.flatnonzero(is_left & (ends - quote - 1 == len(suffix)))
-        chosen = chosen[_have(text, quote[chosen] + 1, suffix)]
-        if not len(chosen):
-            continue
-        of_kind = plain_numbers(text, starts[chosen] + 1, quote[chosen], is_whole=kind == "integer")
-        if of_kind is None:
-            return None
-        values[chosen], kinds[chosen], is_left[chosen] = of_kind, number, False
-    return None if is_left.any() else none
-
-
-def _begins(text: Bytes, edges: Integers, times: Integers) -> Booleans:
-    """Return which lines have another graph than the line before."""
-    starts = edges[:, 3] + 1
-    sizes = edges[:, 4] - starts
-    begins = np.ones(len(times), dtype=np.bool_)
-    begins[1:] = (times[1:] != times[:-1]) | (sizes[1:] != sizes[:-1])
-    alike = np.flatnonzero(~begins)
-    for size in np.unique(sizes[alike]).tolist():
-        places = alike[sizes[alike] == size]
-        here, before = (
-            text[starts[p][:, np.newaxis] + np.arange(size)] for p in (places, places - 1)
+        `are_all` tells whether these are all lines of the text.
+        """
+        text, edges = self._words.bytes, self._edges
+        are_plain = (
+            (edges.lines == edges.graphs + 2)
+            & (text[edges.graphs + 1] == _DOT)
+            & self._are_iris(edges.starts, edges.subjects)
+            & self._are_iris(edges.subjects + 1, edges.predicates)
+            & self._are_iris(edges.objects + 1, edges.graphs)
+            & (self._digits > 0)
+            & (self._digits <= LONGEST)
         )
-        begins[places] = (here != before).any(axis=1)
-    return begins
+        if self._are_literals.all():
+            are_plain &= self._closes >= 0
+        else:
+            are_iris = self._are_iris(edges.predicates + 1, edges.objects)
+            are_plain &= np.where(self._are_literals, self._closes >= 0, are_iris)
+        classes = np.frombuffer(translated, dtype=np.uint8)
+        are_all = are_all and bool(are_plain.all())
+        if not are_all or np.count_nonzero(classes) != self._specials.sum():
+            are_plain &= self._have_plain_characters(classes)
+        are_hashes = text == _HASH
+        if not are_all or np.count_nonzero(are_hashes) != self._hashes.sum():
+            are_plain &= self._have_one_hash(np.flatnonzero(are_hashes))
+        return are_plain
+
+    def _are_iris(self, starts: Integers, ends: Integers) -> Booleans:
+        """Return which terms begin and end as http IRIs with an authority."""
+        text, words = self._words.bytes, self._words.at(starts)
+        is_secure = words == _HTTPS
+        are_iris: Booleans = words == _HTTP
+        after = starts + len(b"<http://")
+        if is_secure.any():
+            are_iris |= is_secure & (text[np.minimum(after, len(text) - 1)] == _SLASH)
+            after = after + is_secure
+        are_iris &= (text[ends - 1] == _CLOSE) & (ends - 1 > after)
+        return are_iris & (text[np.minimum(after, len(text) - 1)] != _HASH)
+
+    def _find_suffixes(self, starts: Integers, ends: Integers) -> None:
+        """Find the closing quotes of literals, and the kinds of their suffixes."""
+        left = np.flatnonzero(self._are_literals & (ends > starts + 1))
+        for _ in range(_MOST_SUFFIXES):
+            if not len(left):
+                break
+            start, end = int(starts[left[0]]), int(ends[left[0]])
+            suffix = self._data[self._data.rindex(b'"', start, end) : end]
+            kind = _kind(suffix[1:])
+            closes = ends[left] - len(suffix)
+            are_equal = self._words.equal(closes, suffix) & (closes > starts[left])
+            equal = left[are_equal]
+            if kind is not None:
+                self._closes[equal] = closes[are_equal]
+                self._kinds[equal] = kind
+                self._specials[equal] += sum(map(bool, suffix[1:].translate(_CLASSES)))
+                self._hashes[equal] = suffix.count(b"#")
+            are_equal[0] = True  # also if the literal has no second quote
+            left = left[~are_equal]
+
+    def _read_numbers(self, starts: Integers) -> None:
+        """Set the values of numbers; those that may have another form are not read."""
+        for kind in (INTEGER, DECIMAL, DOUBLE):
+            chosen = np.flatnonzero(self._kinds == kind)
+            if not len(chosen):
+                continue
+            read = _integers if kind == INTEGER else _decimals
+            values, are_canonical = read(self._words, starts[chosen] + 1, self._closes[chosen])
+            self._values[chosen] = np.where(are_canonical, values, np.nan)
+            self._kinds[chosen[~are_canonical]] = UNREAD
+
+    def _have_plain_characters(self, classes: Integers) -> Booleans:
+        """Return which lines have only plain characters in IRIs, and no escapes in literals."""
+        edges, size = self._edges, len(b"<http://")
+        in_object = edges.predicates + 1
+        are_literals, closes = self._are_literals, self._closes
+        begins = in_object + np.where(are_literals, 1, size)
+        ends = np.where(are_literals & (closes >= 0), closes, edges.objects - 1)
+        zones = np.column_stack(
+            (edges.starts + size, edges.subjects - 1)
+            + (edges.subjects + 1 + size, edges.predicates - 1)
+            + (begins, np.maximum(ends, begins))
+            + (edges.objects + 1 + size, edges.graphs - 1)
+        )
+        if not len(zones):
+            return np.empty(0, dtype=np.bool_)
+        zones = np.minimum(zones, len(classes) - 1)
+        found = np.bitwise_or.reduceat(classes, zones.ravel())[::2].reshape(-1, 4)
+        # A zone without characters gives the class of the one behind it.
+        forbidden = np.where(are_literals, _NOT_IN_TEXT, _NOT_IN_IRI)
+        in_objects = np.where(begins == ends, 0, found[:, 2] & forbidden)
+        in_iris = (found[:, 0] | found[:, 1] | found[:, 3]) & _NOT_IN_IRI
+        are_plain: Booleans = (in_iris | in_objects) == 0
+        return are_plain
+
+    def _have_one_hash(self, places: Integers) -> Booleans:
+        """Return which lines have at most one hash in each IRI, given the places of all."""
+        edges = self._edges
+        have_one = np.ones(len(edges.starts), dtype=np.bool_)
+        if not len(have_one):
+            return have_one
+        rows = np.maximum(np.searchsorted(edges.starts, places, side="right") - 1, 0)
+        terms = sum((places > end[rows]).astype(np.int64) for end in edges[1:4])
+        zones = rows * 4 + terms
+        is_repeated = np.zeros(len(places), dtype=np.bool_)
+        is_repeated[1:] = zones[1:] == zones[:-1]
+        is_repeated &= ~(self._are_literals[rows] & (terms == 2))  # noqa: PLR2004 - the object
+        have_one[rows[is_repeated]] = False
+        return have_one
 
 
-def _have(text: Bytes, starts: Integers, wanted: bytes) -> Booleans:
-    """Return at which of `starts` the text equals `wanted`."""
-    size = len(wanted)
-    if not len(starts) or len(text) < size:
-        return np.zeros(len(starts), dtype=np.bool_)
-    fits = starts <= len(text) - size
-    windows = sliding_window_view(text, size)[np.where(fits, starts, 0)]
-    same: Booleans = (windows.view(f"S{size}").ravel() == wanted) & fits
-    return same
+@lru_cache(maxsize=256)
+def _kind(suffix: bytes) -> int | None:
+    """Return the kind of literals with a suffix; None if it is not valid."""
+    if (kind := _KINDS.get(suffix)) is not None:
+        return kind
+    if not suffix.isascii():
+        return None
+    try:
+        [triple] = ox.parse(b'<urn:s> <urn:p> ""' + suffix + b" .", ox.RdfFormat.N_TRIPLES)
+    except (SyntaxError, ValueError):
+        return None
+    is_same = str(triple.object) == '""' + suffix.decode()
+    return NO_NUMBER if is_same and suffix.startswith(b"@") else UNREAD
+
+
+def _integers(words: Words, starts: Integers, ends: Integers) -> tuple[Floats, Booleans]:
+    """Return integers, and which of them are canonical and have at most 18 digits."""
+    text = words.bytes
+    is_negative = text[starts] == _MINUS
+    starts = starts + is_negative
+    sizes = ends - starts
+    numbers, are_digits = words.digits(ends, np.minimum(sizes, LONGEST))
+    are_canonical = (
+        are_digits
+        & (sizes >= 1)
+        & (sizes <= LONGEST)
+        & ((sizes == 1) | (text[starts] != _ZERO))
+        & ~(is_negative & (numbers == 0))
+    )
+    return np.where(is_negative, -numbers, numbers).astype(np.float64), are_canonical
+
+
+def _decimals(words: Words, starts: Integers, ends: Integers) -> tuple[Floats, Booleans]:
+    """Return decimals, and which of them are canonical and have few digits on either side."""
+    text = words.bytes
+    is_negative = text[starts] == _MINUS
+    starts = starts + is_negative
+    fractions = np.zeros(len(starts), dtype=np.int64)
+    for digits in range(MOST_DIGITS, 0, -1):
+        fractions[(text[ends - 1 - digits] == _DOT) & (ends - 1 - digits >= starts)] = digits
+    has_point = fractions > 0
+    wholes = ends - starts - fractions - has_point
+    sizes = np.clip(wholes, 0, MOST_DIGITS)
+    whole, are_whole = words.digits(ends - fractions - has_point, sizes)
+    fraction, are_digits = words.digits(ends, fractions)
+    scale = 10**fractions
+    are_canonical = (
+        are_whole
+        & are_digits
+        & (wholes == sizes)
+        & (wholes >= 1)
+        & ((wholes == 1) | (text[starts] != _ZERO))
+        & ~(is_negative & (whole == 0) & (fraction == 0))
+        & ~(has_point & (text[ends - 1] == _ZERO))
+    )
+    values = (whole * scale + fraction) / scale
+    return np.where(is_negative, -values, values), are_canonical

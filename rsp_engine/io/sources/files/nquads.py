@@ -11,7 +11,6 @@ If that fails, it is parsed line by line, so that only the malformed lines becom
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from io import BytesIO
 from itertools import accumulate, chain, pairwise
 from operator import attrgetter
@@ -20,13 +19,12 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import pyoxigraph as ox
 
 from rsp_engine.io.sources.batch import ElementBatch
-from rsp_engine.io.sources.fast_nquads.plain_lines import PlainLines, plain_lines
+from rsp_engine.io.sources.fast_nquads.reader import ReadQuads, read_quads
 from rsp_engine.io.sources.files.blocks import Gap, TextBlock, lines, text_blocks
 from rsp_engine.io.sources.files.graph_times import GraphPiece, GraphTimeRule, GraphTimes
 from rsp_engine.io.sources.files.rdf import DEEPEST_TRIPLE, MalformedRdfError, quads_of
 from rsp_engine.io.sources.inputs import InputBroken, extent_of_input, open_input
 from rsp_engine.io.sources.splits import Split, is_splittable, part_of, split_lines
-from rsp_engine.io.sources.times import in_milliseconds
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
@@ -79,18 +77,16 @@ class NQuads:
         """Yield splits that end between two graphs."""
         return split_lines(self._input, size, since, _have_different_graphs)
 
-    def plain_lines(self) -> PlainLines | None:
-        """Read the whole input at once; `None` if a line is not plain."""
-        if self._rule.by == "prov":
-            return None
+    def read_columns(self, stream: int) -> ReadQuads | None:
+        """Read the whole input at once, as columns; None if it must be read as elements.
+
+        `stream` scopes the blank nodes.
+        """
         try:
-            found = plain_lines(b"".join(self._input.chunks()))
+            data = b"".join(self._input.chunks())
         except InputBroken:
             return None
-        if found is None or self._rule.unit == "ms":
-            return found
-        times = in_milliseconds(found.times, self._rule.unit)
-        return None if times is None else replace(found, times=times)
+        return read_quads(self.name, data, self._rule, self._first_line, stream)
 
     def part(self, split: Split) -> NQuads:
         """Return the quads of a split; times that other splits state are not known to it."""

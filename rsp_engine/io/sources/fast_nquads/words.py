@@ -1,0 +1,183 @@
+"""Fields of a text, compared and parsed eight bytes at a time, for all lines at once.
+
+A word is the eight bytes at any position, as a little-endian integer: its first character is the
+lowest byte. One gather reads the words of all lines, so a field of 30 bytes costs four of them.
+
+>>> words = Words(b"<http://example.org/17> <http://example.org/2017>")
+>>> words.equal(np.array([0, 24]), b"<http://example.org/17>").tolist()
+[True, False]
+>>> [column.tolist() for column in words.trailing_digits(np.array([22, 48]))]
+[[17, 2017], [2, 4]]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from rsp_engine.model.arrays import Booleans, Integers
+
+    Unsigned = NDArray[np.uint64]
+
+__all__ = ["LONGEST", "Words", "mixed"]
+
+_WIDTH = 8
+_BITS = 8 * _WIDTH
+LONGEST = 18
+"""Most digits of an integer that fit into 64 bits, whatever they are."""
+
+
+def _all_bytes(byte: int) -> np.uint64:
+    """Return a word of eight equal bytes."""
+    return np.uint64(int.from_bytes(bytes([byte]) * _WIDTH, "little"))
+
+
+_ZEROS, _LOW7, _HIGH = _all_bytes(ord("0")), _all_bytes(0x7F), _all_bytes(0x80)
+_ABOVE_NINE = _all_bytes(0x80 - 10)  # added to a byte of 7 bits, it sets the high bit from 10 on
+_ONES = np.uint64(2**_BITS - 1)
+# The steps that join neighbouring digits, then pairs, then fours: mask, factor, shift.
+_JOINS = tuple(
+    (np.uint64(mask), np.uint64(factor), np.uint64(shift))
+    for mask, factor, shift in (
+        (0x0F0F0F0F0F0F0F0F, 10 * 2**8 + 1, 8),
+        (0x00FF00FF00FF00FF, 100 * 2**16 + 1, 16),
+        (0x0000FFFF0000FFFF, 10_000 * 2**32 + 1, 32),
+    )
+)
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
+_FOLD = np.uint64(29)
+
+
+def mixed(columns: Iterable[Unsigned]) -> Unsigned:
+    """Return a hash of each row of some columns."""
+    hashes: Unsigned = np.zeros(1, dtype=np.uint64)
+    for column in columns:
+        hashes = (hashes ^ (hashes >> _FOLD) ^ column) * _MIX
+    return hashes
+
+
+class Words:
+    """The words of a text of at least eight bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self.bytes = np.frombuffer(data, dtype=np.uint8)
+        self._words: Unsigned = np.ndarray(
+            shape=(len(data) - _WIDTH + 1,), dtype="<u8", buffer=data, strides=(1,)
+        )
+
+    def at(self, places: Integers) -> Unsigned:
+        """Return the words that begin at some places; near the end of the text, the last word."""
+        return self._words[np.minimum(places, len(self._words) - 1)]
+
+    def equal(self, places: Integers, wanted: bytes) -> Booleans:
+        """Return at which places the text goes on with some bytes."""
+        size = len(wanted)
+        is_equal: Booleans = places <= len(self.bytes) - size
+        if size < _WIDTH:
+            for offset, byte in enumerate(wanted):
+                is_equal &= self.bytes[np.minimum(places + offset, len(self.bytes) - 1)] == byte
+            return is_equal
+        for offset in (*range(0, size - _WIDTH, _WIDTH), size - _WIDTH):
+            word = np.uint64(int.from_bytes(wanted[offset : offset + _WIDTH], "little"))
+            is_equal &= self.at(places + offset) == word
+            if not is_equal.any():
+                break
+        return is_equal
+
+    def digits(self, ends: Integers, counts: Integers) -> tuple[Integers, Booleans]:
+        """Return the numbers of some digits before `ends`, and which of them are digits only.
+
+        There are at most 18 digits, and 24 bytes or more before the end of those above 8.
+        """
+        numbers = np.zeros(len(ends), dtype=np.int64)
+        are_digits = np.ones(len(ends), dtype=np.bool_)
+        for before in range(0, int(counts.max(initial=0)), _WIDTH):
+            used = np.minimum(np.maximum(counts - before, 0), _WIDTH)
+            # Bytes that do not belong to the number are the low ones: they become leading zeros.
+            shift = (_BITS - 8 * used).astype(np.uint64)
+            keep = np.where(used > 0, _ONES << np.minimum(shift, np.uint64(_BITS - 1)), 0)
+            words = self.at(np.maximum(ends - before - _WIDTH, 0))
+            digits = ((words & keep) | (_ZEROS & ~keep)) ^ _ZEROS
+            are_digits &= _non_digits(digits) == 0
+            for mask, factor, bits in _JOINS:
+                digits = ((digits & mask) * factor) >> bits
+            numbers += digits.astype(np.int64) * 10**before
+        return numbers, are_digits
+
+    def trailing_digits(self, ends: Integers) -> tuple[Integers, Integers]:
+        """Return the numbers that end before `ends`, and how many digits each has, up to 19.
+
+        A number of 19 digits is not valid.
+        """
+        counts = np.zeros(len(ends), dtype=np.int64)
+        for before in range(0, LONGEST + 1, _WIDTH):
+            words = self.at(np.maximum(ends - before - _WIDTH, 0)) ^ _ZEROS
+            # The highest byte that is not a digit stops the count; 53 bits are enough to find it.
+            exponents = np.frexp(_non_digits(words).astype(np.float64))[1]
+            more = _WIDTH - exponents // 8
+            counts = np.where(counts == before, counts + more, counts)
+            if not (counts == before + _WIDTH).any():
+                break
+        counts = np.minimum(counts, LONGEST + 1)
+        return self.digits(ends, np.minimum(counts, LONGEST))[0], counts
+
+    def fields(self, starts: Integers, ends: Integers) -> Iterator[Unsigned]:
+        """Yield words that, with their lengths, tell apart fields of at least eight bytes.
+
+        Words that all fields have in common are left out.
+        """
+        for offset in range(0, int((ends - starts).max(initial=0)), _WIDTH):
+            words = self.at(np.maximum(np.minimum(starts + offset, ends - _WIDTH), 0))
+            if (words != words[0]).any():
+                yield words
+
+    def differ(self, starts: Integers, ends: Integers) -> Booleans:
+        """Return which fields differ from the field before."""
+        sizes = ends - starts
+        differ = np.ones(len(starts), dtype=np.bool_)
+        differ[1:] = sizes[1:] != sizes[:-1]
+        for words in self.fields(starts, ends):
+            differ[1:] |= words[1:] != words[:-1]
+        for place in np.flatnonzero(sizes < _WIDTH).tolist():
+            differ[place] = place == 0 or not np.array_equal(
+                *(self.bytes[starts[at] : ends[at]] for at in (place - 1, place))
+            )
+        return differ
+
+    def codes(self, starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
+        """Number distinct fields of at least eight bytes, for each field; return also one of each.
+
+        Fields are told apart by a hash, and then compared with the one that has the same number.
+        """
+        if not len(starts):
+            return starts, starts
+        columns = [(ends - starts).astype(np.uint64), *self.fields(starts, ends)]
+        hashes = mixed(columns)
+        order = np.argsort(hashes)
+        is_first = np.ones(len(order), dtype=np.bool_)
+        is_first[1:] = hashes[order[1:]] != hashes[order[:-1]]
+        codes = np.empty(len(order), dtype=np.int64)
+        codes[order] = np.cumsum(is_first) - 1
+        firsts: Integers = order[is_first]
+        if all((words == words[firsts][codes]).all() for words in columns):
+            return codes, firsts
+        return _codes_of([*zip(*(words.tolist() for words in columns), strict=True)])
+
+
+def _codes_of(fields: list[tuple[int, ...]]) -> tuple[Integers, Integers]:
+    """Number distinct fields one by one, for the rare case of equal hashes."""
+    numbers: dict[tuple[int, ...], int] = {}
+    codes = [numbers.setdefault(field, len(numbers)) for field in fields]
+    firsts = {code: place for place, code in reversed([*enumerate(codes)])}
+    return np.array(codes, dtype=np.int64), np.array([firsts[code] for code in range(len(numbers))])
+
+
+def _non_digits(words: Unsigned) -> Unsigned:
+    """Return the high bit of each byte above 9; the digits are already reduced to 0 to 9."""
+    return (((words & _LOW7) + _ABOVE_NINE) | words) & _HIGH
