@@ -94,10 +94,11 @@ class GroupTopkEvaluator:
         [scan] = scans
         assert isinstance(scan, CountedScan | TimedScan), "panes are matched once"  # noqa: S101
         for pane, matched in scan.fresh(self._matcher, now):
-            self._groups.take(pane, matched.read())
+            self._groups.take(pane, matched)
         self._groups.expire(scan.closed)
+        totals = self._aggregates.totals(scan.closed)
         ranking = self._aggregates.close(scan.closed)
-        best = self._groups.bindings(ranking.keys[self.config.offset :].tolist())
+        best = self._groups.bindings(ranking.keys[self.config.offset :].tolist(), totals)
         rows = self._projector.rows(best, now)
         self.may_give_blank_nodes |= holds_blank_nodes(rows)
         return answer_content(self.config.query, rows)

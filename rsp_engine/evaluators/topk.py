@@ -133,7 +133,7 @@ class TopkEvaluator:
             self._take_keyed(pane, matched, window, self._keyed)
             return
         keys = self._objects.numbers(pane.last, best)
-        self._objects.positions.note(keys.tolist(), positions.tolist())
+        self._objects.positions.note(keys, positions)
         self._ranker.arrive(pane, keys, positions, scores[order])
 
     def _keyed_topk(self, window: int) -> KeyedTopk:
@@ -253,13 +253,16 @@ class Objects:
 
     def expire(self, window: int) -> None:
         """Forget the solutions that end before a window."""
+        gone = []
         for end in [end for end in self._ends if end < window]:
             for solution in self._ends.pop(end):
                 number, until = self._numbers[solution]
                 if until == end:
                     del self._numbers[solution], self._solutions[number], self._scores[number]
-                    self._blocks.touch_one(number)
-                    self.positions.forget(number)
+                    gone.append(number)
+        if gone:
+            self._blocks.touch(gone)
+            self.positions.forget(gone)
 
     def state(self) -> StateData:
         """Return the objects as plain data."""

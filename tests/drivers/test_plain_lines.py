@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from rsp_engine.engine import Engine
 from rsp_engine.io.blank_nodes import within_stream
 from rsp_engine.io.canonical_literals import canonical_triples
-from rsp_engine.io.sources.fast_nquads.quad_lines import DECIMAL, DOUBLE, INTEGER
 from rsp_engine.io.sources.files.nquads import NQuads
 from rsp_engine.model.streams import Element
+from rsp_engine.model.terms.columns import DECIMAL_KIND, DOUBLE_KIND, INTEGER_KIND
 from rsp_engine.operators.scoring.term_scores import number
 from tests.drivers.cut import texts
 from tests.drivers.split_runs import in_splits
@@ -25,7 +25,7 @@ from tests.thoroughness import examples
 
 EX = "http://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
-KINDS = {INTEGER: "integer", DECIMAL: "decimal", DOUBLE: "double"}
+KINDS = {INTEGER_KIND: "integer", DECIMAL_KIND: "decimal", DOUBLE_KIND: "double"}
 names = st.text("ab0-._/:#~% é<", max_size=4)
 iris = st.builds("<{}://{}>".format, st.sampled_from(("http", "https", "urn")), names)
 numbers = st.sampled_from(
@@ -51,7 +51,7 @@ lines = st.builds(
 @examples(1500)
 @given(st.lists(lines, max_size=6), st.sampled_from(("", "#\n", "\n", f"<{EX}a>\n")))
 def test_columns_are_what_a_parser_reads(found, other):
-    data = (f"<{EX}a> <{EX}p> \"1\" <{EX}1> .\n" * 9 + other + "".join(found)).encode()
+    data = (f'<{EX}a> <{EX}p> "1" <{EX}1> .\n' * 9 + other + "".join(found)).encode()
     read = NQuads(_Input(data)).read_columns(3)
     event("in columns" if read else "by blocks")
     if read is None:
@@ -65,17 +65,18 @@ def test_columns_are_what_a_parser_reads(found, other):
     assert [str(t) for t in triples] == columns.triples(every)
     assert [str(t.subject) for t in triples] == columns.subjects(every)
     assert [str(t.object) for t in triples] == columns.objects(every)
-    for coded, texts in (
+    for coded, written in (
         (columns.subject_codes(every), columns.subjects(every)),
         (columns.object_codes(every), columns.objects(every)),
     ):
-        assert [coded.texts[code] for code in coded.codes] == texts
+        assert [coded.texts[code] for code in coded.codes] == written
         assert len(set(coded.texts)) == len(coded.texts)
     for predicate in {str(t.predicate) for t in triples}:
         having = [n for n, t in enumerate(triples) if str(t.predicate) == predicate]
         assert columns.matching(predicate.encode()).tolist() == having
     for triple, value, kind in zip(triples, columns.values, columns.kinds, strict=True):
         if kind in KINDS:
+            assert isinstance(triple.object, ox.Literal)
             assert triple.object.datatype.value == XSD + KINDS[kind]
             assert str(number(triple.object)) == str(value.item())
         else:

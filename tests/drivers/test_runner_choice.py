@@ -83,9 +83,9 @@ def test_a_checkpoint_is_resumed_where_it_began(here):
     assert chosen("s.jsonl", checkpoint=state).runner == "local"
     state.mkdir()
     assert chosen("201.jsonl", checkpoint=state).runner == "spark"
-    (state / "run.json").write_text('{"version": 4, "runner": "local"}')
+    (state / "run.json").write_text('{"version": 5, "runner": "local"}')
     assert chosen("201.jsonl", checkpoint=state).runner == "local"
-    (state / "run.json").write_text('{"version": 4}')
+    (state / "run.json").write_text('{"version": 5}')
     assert chosen("s.jsonl", checkpoint=state) == (
         "spark",
         "the run of the checkpoint began on Spark",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "saved_runner"]
 
-_VERSION = 4
+_VERSION = 5
 """The version of the format of checkpoints."""
 
 

@@ -14,11 +14,19 @@ import numpy as np
 from rsp_engine.drivers.splits.pushdown import (
     DescribedElements,
     KeepBest,
+    KeepDistinct,
     KeepLatest,
     MatchedSolutions,
 )
 from rsp_engine.drivers.splits.segments import PaneContent
-from rsp_engine.io.sources.fast_nquads.quad_lines import DECIMAL, DOUBLE, MOST_DIGITS
+from rsp_engine.model.terms.columns import (
+    DECIMAL_KIND,
+    DOUBLE_KIND,
+    INTEGER_KIND,
+    MOST_DIGITS,
+    ColumnRows,
+    NumberColumn,
+)
 from rsp_engine.model.terms.lazy_text import WrittenRows, WrittenTriples
 from rsp_engine.model.terms.numerals import SURE
 from rsp_engine.operators.scoring.exact_scores import Column, NumberKind, exact_scores
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
     from rsp_engine.drivers.splits.pushdown import Pushdown
     from rsp_engine.io.sources.fast_nquads.quad_lines import QuadLines
     from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.model.terms.columns import Column as TermsColumn
     from rsp_engine.model.windows import Pane
 
     Pack = Callable[[Pane, Integers], PaneContent]
@@ -65,7 +74,9 @@ class _Triples:
 class _Solutions:
     """A pushdown of the solutions of one pattern that can reach an answer."""
 
-    def __init__(self, pushdown: Pushdown, predicate: bytes, keep: KeepBest | KeepLatest) -> None:
+    def __init__(
+        self, pushdown: Pushdown, predicate: bytes, keep: KeepBest | KeepLatest | KeepDistinct
+    ) -> None:
         assert isinstance(pushdown.wanted, MatchedSolutions), "only these are matched"  # noqa: S101
         self.pushdown = pushdown
         self._predicate = predicate
@@ -79,9 +90,10 @@ class _Solutions:
     def over(self, lines: QuadLines) -> Pack | None:
         matching = lines.matching(self._predicate)
         values = lines.values[matching]
-        if np.isnan(values).any():
+        has_value = self._value in variables(self._scoring)
+        if has_value and np.isnan(values).any():
             return None
-        kind = _kind(values, lines.kinds[matching])
+        kind = _kind(values, lines.kinds[matching]) if has_value else None
         scores = self._scores(values, kind)
         if scores is None:
             return None
@@ -90,17 +102,24 @@ class _Solutions:
         numbers[matching] = scores
         is_matching = np.zeros(len(lines), dtype=np.bool_)
         is_matching[matching] = True
+        rows = _Rows(lines, matching) if isinstance(self._keep, KeepDistinct) else None
 
         def pack(pane: Pane, indices: Integers) -> PaneContent:
-            return self._pane_content(lines, pane, indices[is_matching[indices]], numbers, kind)
+            chosen = indices[is_matching[indices]]
+            if rows is None:
+                return self._pane_content(lines, pane, chosen, numbers, kind)
+            columns, times = rows.at(chosen), lines.times[chosen]
+            matched = PaneSolutions(columns, times, numbers[chosen], kind=kind)
+            return PaneContent(self.pushdown.step, self.pushdown.scan, pane, matched)
 
         return pack
 
     def _scores(self, values: Floats, kind: NumberKind | None) -> Floats | None:
         """Return the score of each value; None if float64 may not have SPARQL's order."""
-        has_value = self._value in variables(self._scoring)
         if not self._is_ordered:
-            return evaluate(self._scoring, {self._value: values} if has_value else {})
+            if self._value not in variables(self._scoring):
+                return np.full(len(values), evaluate(self._scoring, {})[0])
+            return evaluate(self._scoring, {self._value: values})
         if not len(values):
             return values
         if kind is None:
@@ -148,13 +167,33 @@ class _Solutions:
         return np.sort(np.fromiter(latest.values(), dtype=np.int64, count=len(latest)))
 
 
+class _Rows:
+    """The subjects and objects of matching quads, as columns."""
+
+    def __init__(self, lines: QuadLines, matching: Integers) -> None:
+        self._places = np.empty(len(lines), dtype=np.int64)
+        self._places[matching] = np.arange(len(matching))
+        kinds = lines.kinds[matching]
+        are_numbers = np.isin(kinds, (INTEGER_KIND, DECIMAL_KIND, DOUBLE_KIND)).all()
+        objects: TermsColumn = (
+            NumberColumn(lines.values[matching], kinds)
+            if are_numbers
+            else lines.object_codes(matching)
+        )
+        self._rows = ColumnRows((lines.subject_codes(matching), objects))
+
+    def at(self, chosen: Integers) -> ColumnRows:
+        """Return the rows of some of these quads."""
+        return self._rows.at(self._places[chosen])
+
+
 def _kind(values: Floats, kinds: Integers) -> NumberKind | None:
     """Return the kind of numbers; None if float64 may not have SPARQL's order."""
     if not len(values) or np.abs(values).max() >= 10.0**SURE:
         return None
-    is_decimal = kinds == DECIMAL
+    is_decimal = kinds == DECIMAL_KIND
     digits = _digits(values[is_decimal]) if is_decimal.any() else 0
-    are_double = kinds == DOUBLE
+    are_double = kinds == DOUBLE_KIND
     if not are_double.any():
         return NumberKind("exact", digits)
     return NumberKind("double" if are_double.all() else "mixed", digits)
@@ -187,6 +226,6 @@ def plain_pushdown(pushdown: Pushdown) -> PlainPushdown | None:
         return None
     if set(variables(wanted.matching.scoring)) - {value.name}:
         return None
-    if isinstance(keep, KeepBest) or (isinstance(keep, KeepLatest) and keep.key == (0,)):
-        return _Solutions(pushdown, str(predicate).encode(), keep)
-    return None
+    if isinstance(keep, KeepLatest) and keep.key != (0,):
+        return None
+    return _Solutions(pushdown, str(predicate).encode(), keep)

@@ -15,11 +15,11 @@ import numpy as np
 
 from rsp_engine.evaluators.acquatop.ranked_objects import Members
 from rsp_engine.model.blocks import RowBlocks, rows_of
-from rsp_engine.model.terms.lazy_text import WrittenRows
 from rsp_engine.model.terms.ntriples import read_rows, row_text
 from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
 from rsp_engine.operators.acquatop.whole_window import WholeWindow
 from rsp_engine.operators.scoring.positions import Positions, instants
+from rsp_engine.operators.sparql.pane_matcher import UnreadRows
 from rsp_engine.operators.topk.contract import TopkAnswer, TopkOperatorConfig
 from rsp_engine.replica.sparql_client.request_text import key_fault
 
@@ -301,7 +301,7 @@ class ArrivalObjects:
         numbers = matched.numbers[places]
         streaming = np.where(np.isnan(numbers), -inf, numbers)
         rows = matched.solutions
-        chosen = rows.texts if isinstance(rows, WrittenRows) else rows
+        chosen = rows.texts if isinstance(rows, UnreadRows) else rows
         solutions = [chosen[place] for place in places.tolist()]
         positions = self._positions.of(
             matched.times[places], lambda place: as_text(solutions[place]), self._table.at
@@ -414,7 +414,7 @@ class JoinKeys:
         """
         places = np.array(matched.in_order(range(len(matched.solutions))), dtype=np.int64)
         rows = matched.solutions
-        if isinstance(rows, WrittenRows):
+        if isinstance(rows, UnreadRows):
             texts = rows.column(*self._columns)
             chosen, places = self._select([texts[place] for place in places.tolist()], places)
             numbers = self._numbers_of_texts(chosen)

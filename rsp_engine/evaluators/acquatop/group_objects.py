@@ -83,7 +83,7 @@ class GroupObjects:
         return True
 
     def take(self, pane: Pane, matched: PaneSolutions) -> None:
-        self._join(self._groups.take(pane, matched.read()))
+        self._join(self._groups.take(pane, matched))
 
     def _exact(self, totals: Totals) -> Floats:
         """Return x_S of groups, and record the kind of its numbers."""
@@ -169,18 +169,21 @@ class GroupObjects:
         return self._exact(totals), totals.positions
 
     def bindings(self, numbers: Sequence[int], now: int) -> list[Mapping[str, Term]]:
-        return self._groups.bindings(numbers)
+        return self._groups.bindings(numbers, self._window_totals())
 
     def terms(self, numbers: Sequence[int], now: int) -> Sequence[Term | None]:
         return self._groups.terms(numbers)
 
     def members(self) -> Members:
-        totals = self._totals or self._aggregates.totals(self._window)
+        totals = self._window_totals()
         joined = np.array([group in self._key_of for group in totals.keys.tolist()], dtype=bool)
         totals = totals.take(joined)
         groups, positions, values = totals.keys, totals.positions, self._exact(totals)
-        ends = np.array([self._groups.end(group) for group in groups.tolist()], dtype=np.int64)
+        ends = self._groups.ends(groups)
         return Members(groups, self.keys_of(groups.tolist()), values, positions, ends)
+
+    def _window_totals(self) -> Totals:
+        return self._totals or self._aggregates.totals(self._window)
 
     def state(self) -> StateData:
         return {"groups": self._groups.state(), "aggregates": self._aggregates.state()}

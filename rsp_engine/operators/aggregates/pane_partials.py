@@ -25,7 +25,7 @@ from rsp_engine.operators.scoring.exact_sums import MOST, pieces, rounded_sum, r
 from rsp_engine.operators.topk.pane_buffer import check_open, check_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -184,6 +184,55 @@ def totals_of(function: Function, rows: Partials) -> Totals:
     return Totals(keys[starts], positions, values / counts if function == "avg" else values, counts)
 
 
+class _RunningTotals:
+    """The merged partials of the panes of one window, which follow the window as it slides.
+
+    A pane that leaves is withdrawn: counts and sums are exact integers. A latest position stays: it
+    is that of the last pane of its key, and panes leave in the order of their ends. Time for a
+    slide: O(d + r), with d distinct codes, and r rows of the panes that join and leave.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self.panes: set[Pane] = set()
+        self._codes, *self._columns = _empty(function)
+
+    def add(self, rows: Partials) -> None:
+        """Add the rows of a pane."""
+        places = np.searchsorted(self._codes, rows[0])
+        known = np.zeros(len(places), dtype=bool)
+        inside = places < len(self._codes)
+        known[inside] = self._codes[places[inside]] == rows[0][inside]
+        if not known.all():
+            merges = _merges(self._function)
+            new = places[~known]
+            self._codes = np.insert(self._codes, new, rows[0][~known])
+            self._columns = [
+                np.insert(column, new, none)
+                for column, (_, none) in zip(self._columns, merges, strict=True)
+            ]
+            places = np.searchsorted(self._codes, rows[0])
+        for column, values, (merge, _) in zip(
+            self._columns, rows[1:], _merges(self._function), strict=True
+        ):
+            column[places] = merge(column[places], values)  # the codes of a pane are unique
+
+    def withdraw(self, panes: Mapping[Pane, Partials]) -> None:
+        """Withdraw panes that were added: all that end together, since one may correct another."""
+        self.panes -= panes.keys()
+        self.add(negated(self._function, _merge(self._function, list(panes.values()))))
+        counts = self._columns[0]
+        if 2 * np.count_nonzero(counts) < len(counts):
+            kept = np.any([counts, *self._columns[2:]], axis=0)
+            self._codes = self._codes[kept]
+            self._columns = [column[kept] for column in self._columns]
+
+    def rows(self) -> Partials:
+        """Return the rows with arrivals."""
+        is_counted = self._columns[0] > 0
+        return (self._codes[is_counted], *(column[is_counted] for column in self._columns))
+
+
 class PanePartials:
     """The partials of the panes of open windows.
 
@@ -195,12 +244,16 @@ class PanePartials:
         self._function = function
         self._panes: dict[Pane, list[Partials]] = {}
         self._saved: dict[Pane, tuple[Partials, dict[str, Any]]] = {}
+        # Minima and maxima cannot be withdrawn: their windows are merged from all panes.
+        self._running = None if function in {"min", "max"} else _RunningTotals(function)
 
     def add(self, pane: Pane, rows: Partials) -> None:
         """Add partials to their pane; raise ValueError if a window of the pane has closed."""
         check_open(pane, self.closed)
         if not len(rows[0]):
             return
+        if self._running is not None and pane in self._running.panes:
+            self._running.add(rows)
         parts = [*self._panes.get(pane, []), rows]
         # Merge only parts of similar size, so that many small batches stay cheap.
         while len(parts) > 1 and len(parts[-2][0]) <= 2 * len(parts[-1][0]):
@@ -215,10 +268,20 @@ class PanePartials:
     def totals(self, window: int) -> Totals:
         """Return the totals of an open window so far."""
         check_order(window, self.closed)
+        if self._running is not None:
+            return totals_of(self._function, self._run_to(self._running, window))
         parts = [rows for _, rows in self.of(window, window)]
-        rows = _merge(self._function, parts or [_empty(self._function)])
-        is_counted = rows[1] > 0  # the other rows have been withdrawn entirely
-        return totals_of(self._function, tuple(column[is_counted] for column in rows))
+        return totals_of(self._function, _merge(self._function, parts or [_empty(self._function)]))
+
+    def _run_to(self, running: _RunningTotals, window: int) -> Partials:
+        """Return the rows of an open window; its panes join, and those before it leave."""
+        panes = {pane for pane in self._panes if pane.first <= window <= pane.last}
+        if not running.panes <= panes:  # an earlier window than the last one
+            running = self._running = _RunningTotals(self._function)
+        for pane in panes - running.panes:
+            running.add(self._whole(pane))
+        running.panes = panes
+        return running.rows()
 
     def _whole(self, pane: Pane) -> Partials:
         self._panes[pane] = [_merge(self._function, self._panes[pane])]
@@ -227,7 +290,13 @@ class PanePartials:
     def close(self, window: int) -> None:
         """Close a window, and remove the panes that no later window contains."""
         self.closed = window
-        self._panes = {pane: parts for pane, parts in self._panes.items() if pane.last > window}
+        gone = [pane for pane in self._panes if pane.last <= window]
+        if self._running is not None:
+            added = {pane: self._whole(pane) for pane in gone if pane in self._running.panes}
+            if added:
+                self._running.withdraw(added)
+        for pane in gone:
+            del self._panes[pane]
 
     def state(self) -> StateData:
         """Return all rows as plain data, independent of how they were batched."""

@@ -23,15 +23,16 @@ If the slots are exhausted, or a time is more than 278 years from 1970, position
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import compress, groupby
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rsp_engine.model.blocks import RowBlocks, rows_of
+from rsp_engine.model.integer_map import IntegerMap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rsp_engine.model.arrays import Integers
     from rsp_engine.model.state import StateData
@@ -42,6 +43,7 @@ Peers = list[tuple[str, int]]
 """The previous arrivals of one instant, in order: their texts and positions."""
 
 _BITS = 20
+_NEVER = np.iinfo(np.int64).min
 _SLOTS = 1 << _BITS
 _FARTHEST = (1 << 63 - _BITS) - 1
 _STEP = 1 << 10  # gap beyond the outermost peer, which leaves room for many more late arrivals
@@ -137,34 +139,42 @@ class LatestPositions:
     """
 
     def __init__(self) -> None:
-        self._of: dict[int, int] = {}
+        self._of = IntegerMap()
         self._blocks = RowBlocks()
 
-    def note(self, numbers: Iterable[int], positions: Iterable[int]) -> None:
+    def note(self, numbers: Sequence[int] | Integers, positions: Sequence[int] | Integers) -> None:
         """Record arrivals of objects; the latest position of each is kept."""
-        latest, numbers = self._of, [*numbers]
-        self._blocks.touch(numbers)
-        for number, position in zip(numbers, positions, strict=True):
-            latest[number] = max(position, latest.get(number, position))
+        objects, arrived = np.asarray(numbers, np.int64), np.asarray(positions, np.int64)
+        new = np.unique(objects[~self._of.has(objects)])
+        self._of.insert(new, _NEVER)
+        np.maximum.at(self._of.values, self._of.places(objects), arrived)
+        self._blocks.touch(objects)
 
     def at(self, times: Integers) -> Iterator[tuple[int, int]]:
         """Yield the objects whose latest arrival was at some instants, and their positions."""
-        positions = np.fromiter(self._of.values(), np.int64, len(self._of))
-        return compress(self._of.items(), np.isin(instants(positions), times).tolist())
+        chosen = np.isin(instants(self._of.values), times)
+        columns = self._of.keys[chosen].tolist(), self._of.values[chosen].tolist()
+        return zip(*columns, strict=True)
 
-    def forget(self, number: int) -> None:
-        """Remove an object, if present."""
-        self._of.pop(number, None)
-        self._blocks.touch_one(number)
+    def forget(self, numbers: Sequence[int] | Integers) -> None:
+        """Remove objects, if present."""
+        gone = np.asarray(numbers, np.int64)
+        self._of.remove(gone)
+        self._blocks.touch(gone)
 
     def state(self) -> StateData:
         """Return the objects and their positions, as plain data."""
-        rows = self._blocks.state(self._of, lambda some: [[n, self._of[n]] for n in some])
-        return {"size": len(self._of), "rows": rows}
+        return {"size": len(self._of), "rows": self._blocks.state(self._of.keys, self._rows)}
+
+    def _rows(self, numbers: list[int]) -> list[list[int]]:
+        positions = self._of.values[self._of.places(np.array(numbers))].tolist()
+        return [list(row) for row in zip(numbers, positions, strict=True)]
 
     def restore(self, state: StateData) -> None:
         """Restore the state."""
-        self._of = dict(rows_of(state["rows"], state["size"]))
+        rows = np.array(rows_of(state["rows"], state["size"]), dtype=np.int64).reshape(-1, 2)
+        self._of = IntegerMap()
+        self._of.keys, self._of.values = rows[:, 0].copy(), rows[:, 1].copy()
         self._blocks = RowBlocks()
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyoxigraph as ox
 
+from rsp_engine.model.terms.columns import ColumnRows
 from rsp_engine.model.terms.lazy_text import WrittenRows
 from rsp_engine.model.terms.ntriples import row_text
 from rsp_engine.model.terms.term_order import number_key, order_key
@@ -31,10 +32,13 @@ if TYPE_CHECKING:
     from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.sparql.one_pattern import OnePattern
 
-__all__ = ["Matcher", "MatcherConfig", "PaneSolutions", "SolutionTuple"]
+__all__ = ["Matcher", "MatcherConfig", "PaneSolutions", "SolutionTuple", "UnreadRows"]
 
 SolutionTuple = tuple["Term", ...]
 """The terms of the variables of the pattern. They identify the triple."""
+
+UnreadRows = WrittenRows | ColumnRows
+"""Solutions that are parsed when they are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,8 @@ class PaneSolutions(NamedTuple):
         """Return the solutions at some indices."""
         chosen = np.array(places, dtype=np.int64)
         rows = self.solutions
-        subset = rows.at(places) if isinstance(rows, WrittenRows) else [rows[p] for p in places]
+        subset: Sequence[SolutionTuple]
+        subset = rows.at(places) if isinstance(rows, UnreadRows) else [rows[p] for p in places]
         keys = None if self.keys is None else [self.keys[place] for place in places]
         return PaneSolutions(subset, self.times[chosen], self.numbers[chosen], keys, self.kind)
 
@@ -114,19 +119,19 @@ class PaneSolutions(NamedTuple):
     def width(self) -> int:
         """The number of terms of a solution; 0 if there is none."""
         rows = self.solutions
-        if isinstance(rows, WrittenRows):
+        if isinstance(rows, UnreadRows):
             return rows.width
         return len(rows[0]) if rows else 0
 
     def read(self) -> PaneSolutions:
         """Return the same solutions, all parsed."""
-        if isinstance(self.solutions, WrittenRows):
+        if isinstance(self.solutions, UnreadRows):
             return self._replace(solutions=list(self.solutions))
         return self
 
     def texts(self) -> Sequence[str]:
         """Return the solutions as lines of text."""
-        if isinstance(self.solutions, WrittenRows):
+        if isinstance(self.solutions, UnreadRows):
             return self.solutions.texts
         return list(map(row_text, self.solutions))
 
@@ -146,7 +151,7 @@ class PaneSolutions(NamedTuple):
         times = self.times.tolist()
         seen = Counter(times[place] for place in places)
         rows = self.solutions
-        text = rows.texts.__getitem__ if isinstance(rows, WrittenRows) else partial(_text, rows)
+        text = rows.texts.__getitem__ if isinstance(rows, UnreadRows) else partial(_text, rows)
         # Making text costs more than all the rest, and only simultaneous solutions need it.
         return sorted(
             places,
@@ -179,6 +184,9 @@ def _text(rows: Sequence[SolutionTuple], place: int) -> str:
 
 def _concatenate(parts: Sequence[Sequence[SolutionTuple]]) -> Sequence[SolutionTuple]:
     """Return all solutions as one sequence, unparsed if all parts are."""
+    columns = [part for part in parts if isinstance(part, ColumnRows)]
+    if len(columns) == len(parts):
+        return ColumnRows.joined(columns)
     written = [part for part in parts if isinstance(part, WrittenRows)]
     if len(written) == len(parts):
         return WrittenRows(written[0].width, [text for part in written for text in part.texts])

@@ -145,7 +145,9 @@ def test_the_death_of_java_is_one_error(run):
 def test_the_death_of_java_in_a_run_that_answers_is_one_error(run):
     run.until(run.answers)
     [java, *_] = run.java()
-    first, second = killed(run, java)
+    said = killed(run, java)
+    assert len(said) == 2, said
+    first, second = said
     assert first == "error: Spark stopped: its Java process was killed by SIGKILL"
     assert "run the same command again to resume" in second
 
@@ -154,6 +156,8 @@ def test_the_death_of_java_in_a_run_that_answers_is_one_error(run):
 def test_the_death_of_who_plans_batches_is_one_error(run):
     run.until(run.answers)
     [runner] = [n for n, each in run.below().items() if "streaming_source_runner" in each.command]
-    first, second = killed(run, runner)
+    said = killed(run, runner)
+    assert len(said) == 2, said
+    first, second = said
     assert first == "error: Spark stopped: the Python process that plans batches died"
     assert "run the same command again to resume" in second

@@ -21,26 +21,26 @@ import numpy as np
 import pyoxigraph as ox
 
 from rsp_engine.io.sources.fast_nquads.quad_lines import (
-    DECIMAL,
-    DOUBLE,
-    INTEGER,
-    MOST_DIGITS,
     NO_NUMBER,
     UNREAD,
+    LineEdges,
+    Objects,
     QuadLines,
 )
 from rsp_engine.io.sources.fast_nquads.words import LONGEST, Words
+from rsp_engine.model.terms.columns import DECIMAL_KIND, DOUBLE_KIND, INTEGER_KIND, MOST_DIGITS
+from rsp_engine.model.terms.numerals import SURE
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
 __all__ = ["Located", "locate"]
 
 _MOST_SUFFIXES = 16  # each costs a pass: lines with further ones are left to the parser
 _NEWLINE, _SPACE, _QUOTE, _HASH, _DOT, _ZERO, _MINUS, _SLASH, _CLOSE = b'\n "#.0-/>'
-_HTTP, _HTTPS = (
-    np.uint64(int.from_bytes(start, "little")) for start in (b"<http://", b"<https:/")
-)
+_HTTP, _HTTPS = (np.uint64(int.from_bytes(start, "little")) for start in (b"<http://", b"<https:/"))
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-"
 _LAST_ASCII = 0x7F
 _NOT_IN_IRI, _NOT_IN_TEXT = 1, 2
@@ -52,9 +52,9 @@ _CLASSES = bytes(
 _XSD = b"^^<http://www.w3.org/2001/XMLSchema#"
 _KINDS = {
     b"": NO_NUMBER,
-    _XSD + b"integer>": INTEGER,
-    _XSD + b"decimal>": DECIMAL,
-    _XSD + b"double>": DOUBLE,
+    _XSD + b"integer>": INTEGER_KIND,
+    _XSD + b"decimal>": DECIMAL_KIND,
+    _XSD + b"double>": DOUBLE_KIND,
 }
 # Special characters: of an IRI; of a literal, without its suffix.
 _IN_IRI, _IN_LITERAL = 3, 2
@@ -88,15 +88,16 @@ def locate(data: bytes) -> Located:
     first = np.r_[0, last[:-1] + 1]
     starts = np.r_[0, marks[last[:-1]] + 1]
     rows = np.flatnonzero(last - first >= len(("subject", "predicate", "object", "graph")))
-    edges = _Edges(
+    edges = LineEdges(
         starts[rows],
         *(marks[first[rows] + number] for number in (0, 1)),
-        *(marks[last[rows] - number] for number in (2, 1, 0)),
+        *(marks[last[rows] - number] for number in (2, 1)),
     )
-    found = _Lines(data, words, edges)
+    found = _Lines(data, words, edges, marks[last[rows]])
     are_plain = found.are_plain(data.translate(_CLASSES), are_all=len(rows) == len(last))
     if not data.isascii() and not _is_utf8(data):
-        are_plain &= ~np.isin(rows, np.searchsorted(marks[last], np.flatnonzero(text > _LAST_ASCII)))
+        broken = np.searchsorted(marks[last], np.flatnonzero(text > _LAST_ASCII))
+        are_plain &= ~np.isin(rows, broken)
     are_blank = (kinds == _SPACE) | (kinds == _NEWLINE)
     if not are_blank.all():
         broken = np.searchsorted(last, np.flatnonzero(~are_blank))
@@ -125,24 +126,14 @@ def _lines(data: bytes, numbers: range) -> list[tuple[int, int, int]]:
     return [(number, ends[number], ends[number + 1]) for number in numbers]
 
 
-class _Edges(NamedTuple):
-    """The start of each line, and the ends of its four terms and of the line."""
-
-    starts: Integers
-    subjects: Integers
-    predicates: Integers
-    objects: Integers
-    graphs: Integers
-    lines: Integers
-
-
 class _Lines:
     """Lines with five blanks or more, which may be plain."""
 
-    def __init__(self, data: bytes, words: Words, edges: _Edges) -> None:
+    def __init__(self, data: bytes, words: Words, edges: LineEdges, ends: Integers) -> None:
         self._data = data
         self._words = words
         self._edges = edges
+        self._ends = ends
         text, starts = words.bytes, edges.predicates + 1
         self._are_literals = text[starts] == _QUOTE
         self._closes = np.full(len(starts), -1)  # the closing quotes of literals
@@ -157,10 +148,11 @@ class _Lines:
 
     def lines(self, chosen: Booleans | None) -> QuadLines:
         """Return the quads of some of the lines, or of all of them."""
-        edges = self._edges
-        columns = (*edges[:5], self._times, self._values, self._kinds)
-        taken = columns if chosen is None else [column[chosen] for column in columns]
-        return QuadLines.of(self._data, *taken)
+        edges, times, values, kinds = self._edges, self._times, self._values, self._kinds
+        if chosen is not None:
+            edges, times = edges.at(chosen), times[chosen]
+            values, kinds = values[chosen], kinds[chosen]
+        return QuadLines.of(self._data, edges, times, Objects(values, kinds))
 
     def are_plain(self, translated: bytes, *, are_all: bool) -> Booleans:
         """Return which lines are plain, given the class of each character.
@@ -168,8 +160,8 @@ class _Lines:
         `are_all` tells whether these are all lines of the text.
         """
         text, edges = self._words.bytes, self._edges
-        are_plain = (
-            (edges.lines == edges.graphs + 2)
+        are_plain: Booleans = (
+            (self._ends == edges.graphs + 2)
             & (text[edges.graphs + 1] == _DOT)
             & self._are_iris(edges.starts, edges.subjects)
             & self._are_iris(edges.subjects + 1, edges.predicates)
@@ -201,7 +193,8 @@ class _Lines:
             are_iris |= is_secure & (text[np.minimum(after, len(text) - 1)] == _SLASH)
             after = after + is_secure
         are_iris &= (text[ends - 1] == _CLOSE) & (ends - 1 > after)
-        return are_iris & (text[np.minimum(after, len(text) - 1)] != _HASH)
+        are_iris &= text[np.minimum(after, len(text) - 1)] != _HASH
+        return are_iris
 
     def _find_suffixes(self, starts: Integers, ends: Integers) -> None:
         """Find the closing quotes of literals, and the kinds of their suffixes."""
@@ -225,16 +218,16 @@ class _Lines:
 
     def _read_numbers(self, starts: Integers) -> None:
         """Set the values of numbers; those that may have another form are not read."""
-        for kind in (INTEGER, DECIMAL, DOUBLE):
+        for kind in (INTEGER_KIND, DECIMAL_KIND, DOUBLE_KIND):
             chosen = np.flatnonzero(self._kinds == kind)
             if not len(chosen):
                 continue
-            read = _integers if kind == INTEGER else _decimals
+            read = _integers if kind == INTEGER_KIND else _decimals
             values, are_canonical = read(self._words, starts[chosen] + 1, self._closes[chosen])
             self._values[chosen] = np.where(are_canonical, values, np.nan)
             self._kinds[chosen[~are_canonical]] = UNREAD
 
-    def _have_plain_characters(self, classes: Integers) -> Booleans:
+    def _have_plain_characters(self, classes: NDArray[np.uint8]) -> Booleans:
         """Return which lines have only plain characters in IRIs, and no escapes in literals."""
         edges, size = self._edges, len(b"<http://")
         in_object = edges.predicates + 1
@@ -242,10 +235,12 @@ class _Lines:
         begins = in_object + np.where(are_literals, 1, size)
         ends = np.where(are_literals & (closes >= 0), closes, edges.objects - 1)
         zones = np.column_stack(
-            (edges.starts + size, edges.subjects - 1)
-            + (edges.subjects + 1 + size, edges.predicates - 1)
-            + (begins, np.maximum(ends, begins))
-            + (edges.objects + 1 + size, edges.graphs - 1)
+            [
+                *(edges.starts + size, edges.subjects - 1),
+                *(edges.subjects + 1 + size, edges.predicates - 1),
+                *(begins, np.maximum(ends, begins)),
+                *(edges.objects + 1 + size, edges.graphs - 1),
+            ]
         )
         if not len(zones):
             return np.empty(0, dtype=np.bool_)
@@ -269,7 +264,7 @@ class _Lines:
         zones = rows * 4 + terms
         is_repeated = np.zeros(len(places), dtype=np.bool_)
         is_repeated[1:] = zones[1:] == zones[:-1]
-        is_repeated &= ~(self._are_literals[rows] & (terms == 2))  # noqa: PLR2004 - the object
+        is_repeated &= ~(self._are_literals[rows] & (terms == 2))
         have_one[rows[is_repeated]] = False
         return have_one
 
@@ -290,16 +285,16 @@ def _kind(suffix: bytes) -> int | None:
 
 
 def _integers(words: Words, starts: Integers, ends: Integers) -> tuple[Floats, Booleans]:
-    """Return integers, and which of them are canonical and have at most 18 digits."""
+    """Return integers, and which of them are canonical and have at most 14 digits."""
     text = words.bytes
     is_negative = text[starts] == _MINUS
     starts = starts + is_negative
     sizes = ends - starts
-    numbers, are_digits = words.digits(ends, np.minimum(sizes, LONGEST))
+    numbers, are_digits = words.digits(ends, np.minimum(sizes, SURE - 1))
     are_canonical = (
         are_digits
         & (sizes >= 1)
-        & (sizes <= LONGEST)
+        & (sizes < SURE)
         & ((sizes == 1) | (text[starts] != _ZERO))
         & ~(is_negative & (numbers == 0))
     )

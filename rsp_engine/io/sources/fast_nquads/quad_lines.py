@@ -6,40 +6,53 @@ Terms stay where they are in the text until they are read; most never are.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyoxigraph as ox
 
 from rsp_engine.io.sources.fast_nquads.words import Words, mixed
+from rsp_engine.model.terms.columns import TermColumn
 from rsp_engine.model.terms.stored_literal import stored_literal
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
-__all__ = [
-    "DECIMAL",
-    "DOUBLE",
-    "INTEGER",
-    "MOST_DIGITS",
-    "NO_NUMBER",
-    "UNREAD",
-    "QuadLines",
-    "TermCodes",
-]
+__all__ = ["NO_NUMBER", "UNREAD", "LineEdges", "Objects", "QuadLines"]
 
-NO_NUMBER, INTEGER, DECIMAL, DOUBLE, UNREAD = range(5)
-"""The kinds of objects. One that is unread may have another form than that of the engine."""
-
-MOST_DIGITS = 6
-"""Most digits on either side of a decimal point: the division by a power of ten is then exact."""
+NO_NUMBER, UNREAD = 0, 4
+"""Kinds of objects without a number. One that is unread may have another form than the engine's."""
 
 
-class TermCodes(NamedTuple):
-    """Terms as codes: the text of code n is `texts[n]`."""
+class LineEdges(NamedTuple):
+    """The start of each line in a text, and the ends of its terms: each is followed by a space."""
 
-    codes: Integers
-    texts: list[str]
+    starts: Integers
+    subjects: Integers
+    predicates: Integers
+    objects: Integers
+    graphs: Integers
+
+    def at(self, chosen: NDArray[Any]) -> LineEdges:
+        """Return the edges of some lines."""
+        return LineEdges(*(column[chosen] for column in self))
+
+    def joined(self, others: LineEdges, shift: int) -> LineEdges:
+        """Return these edges and those of a text that begins `shift` bytes later."""
+        pairs = zip(self, others, strict=True)
+        return LineEdges(*(np.concatenate((mine, column + shift)) for mine, column in pairs))
+
+
+class Objects(NamedTuple):
+    """The objects of quads as numbers: NaN if they are not, or unread.
+
+    `kinds` are the datatypes of numbers, as in `columns`; else `NO_NUMBER` or `UNREAD`.
+    """
+
+    values: Floats
+    kinds: Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,79 +60,39 @@ class QuadLines:
     """The quads of a text, in the order of their lines."""
 
     data: bytes
-    starts: Integers
-    subject_ends: Integers
-    predicate_ends: Integers
-    object_ends: Integers
-    graph_ends: Integers
+    edges: LineEdges
     times: Integers
     values: Floats
-    """The objects as numbers; NaN if they are not, or unread."""
     kinds: Integers
-    """The datatypes of these numbers: `INTEGER`, `DECIMAL` or `DOUBLE`; else `NO_NUMBER`, `UNREAD`.
-
-    Numbers of one datatype are equal if and only if their texts are.
-    """
     begins: Booleans
-    """Whether each quad is the first of an element: the graph is another than in the line before."""
+    """Whether each quad is the first of an element: its graph is not that of the quad before."""
 
     @classmethod
-    def of(
-        cls,
-        data: bytes,
-        starts: Integers,
-        subject_ends: Integers,
-        predicate_ends: Integers,
-        object_ends: Integers,
-        graph_ends: Integers,
-        times: Integers,
-        values: Floats,
-        kinds: Integers,
-    ) -> QuadLines:
+    def of(cls, data: bytes, edges: LineEdges, times: Integers, objects: Objects) -> QuadLines:
         """Return quads with the edges of their terms; find out where elements begin."""
         begins = np.ones(len(times), dtype=np.bool_)
         begins[1:] = times[1:] != times[:-1]
         if not begins.all():
-            begins = Words(data).differ(object_ends + 1, graph_ends)
-        edges = starts, subject_ends, predicate_ends, object_ends, graph_ends
-        return cls(data, *edges, times, values, kinds, begins)
+            begins = Words(data).differ(edges.objects + 1, edges.graphs)
+        return cls(data, edges, times, *objects, begins)
 
     @classmethod
     def none(cls) -> QuadLines:
         """Return no quads."""
         empty: Integers = np.empty(0, dtype=np.int64)
-        return cls.of(b"", *[empty] * 6, np.empty(0), empty)
+        return cls.of(b"", LineEdges(*[empty] * 5), empty, Objects(np.empty(0), empty))
 
     def __len__(self) -> int:
         return len(self.times)
 
     def and_quads(self, numbers: Integers, more: QuadLines, more_numbers: Integers) -> QuadLines:
         """Return these quads and those of another text, in the order of their numbers."""
-        order = np.argsort(np.concatenate((numbers, more_numbers)))
-        shift = len(self.data)
-        edges = (
-            np.concatenate((mine, others + shift))[order]
-            for mine, others in zip(self._edges, more._edges, strict=True)  # noqa: SLF001
-        )
-        columns = (
-            np.concatenate(pair)[order]
-            for pair in (
-                (self.times, more.times),
-                (self.values, more.values),
-                (self.kinds, more.kinds),
-            )
-        )
-        return QuadLines.of(self.data + more.data, *edges, *columns)
-
-    @property
-    def _edges(self) -> tuple[Integers, ...]:
-        return (
-            self.starts,
-            self.subject_ends,
-            self.predicate_ends,
-            self.object_ends,
-            self.graph_ends,
-        )
+        order = np.argsort(np.concatenate((numbers, more_numbers)), kind="stable")
+        edges = self.edges.joined(more.edges, len(self.data)).at(order)
+        times = np.concatenate((self.times, more.times))[order]
+        values = np.concatenate((self.values, more.values))[order]
+        kinds = np.concatenate((self.kinds, more.kinds))[order]
+        return QuadLines.of(self.data + more.data, edges, times, Objects(values, kinds))
 
     def with_times(self, times: Integers) -> QuadLines:
         """Return the same quads at other times."""
@@ -129,13 +102,13 @@ class QuadLines:
         """Return which quads do not repeat a triple of their element; None if all."""
         if self.begins.all():
             return None
-        words, elements = Words(self.data), np.cumsum(self.begins)
+        words, edges, elements = Words(self.data), self.edges, np.cumsum(self.begins)
         columns = (
             elements.astype(np.uint64),
-            words.at(np.maximum(self.subject_ends - 8, self.starts)),
-            words.at(np.maximum(self.predicate_ends - 8, self.subject_ends + 1)),
-            words.at(self.predicate_ends + 1),
-            (self.object_ends - self.starts).astype(np.uint64),
+            words.at(np.maximum(edges.subjects - 8, edges.starts)),
+            words.at(np.maximum(edges.predicates - 8, edges.subjects + 1)),
+            words.at(edges.predicates + 1),
+            (edges.objects - edges.starts).astype(np.uint64),
         )
         hashes = mixed(columns)
         order = np.argsort(hashes)
@@ -152,13 +125,19 @@ class QuadLines:
 
     def at(self, chosen: Booleans) -> QuadLines:
         """Return some of the quads, among them the first one of each element."""
-        columns = (*self._edges, self.times, self.values, self.kinds, self.begins)
-        return QuadLines(self.data, *(column[chosen] for column in columns))
+        return QuadLines(
+            self.data,
+            self.edges.at(chosen),
+            self.times[chosen],
+            self.values[chosen],
+            self.kinds[chosen],
+            self.begins[chosen],
+        )
 
     def matching(self, predicate: bytes) -> Integers:
         """Return the indices of the quads with a predicate."""
-        starts = self.subject_ends + 1
-        places = np.flatnonzero(self.predicate_ends - starts == len(predicate))
+        starts = self.edges.subjects + 1
+        places = np.flatnonzero(self.edges.predicates - starts == len(predicate))
         if not len(places):
             return places
         are_equal = Words(self.data).equal(starts[places], predicate)
@@ -166,18 +145,18 @@ class QuadLines:
 
     def subjects(self, places: Integers) -> list[str]:
         """Return the subjects of some quads, as text."""
-        return self._between(self.starts[places], self.subject_ends[places])
+        return self._between(self.edges.starts[places], self.edges.subjects[places])
 
     def objects(self, places: Integers) -> list[str]:
         """Return the objects of some quads, as text."""
-        texts = self._between(self.predicate_ends[places] + 1, self.object_ends[places])
+        texts = self._between(self.edges.predicates[places] + 1, self.edges.objects[places])
         for place in np.flatnonzero(self.kinds[places] == UNREAD).tolist():
             texts[place] = _read(texts[place])
         return texts
 
     def triples(self, places: Integers) -> list[str]:
         """Return the triples of some quads, as text."""
-        texts = self._between(self.starts[places], self.object_ends[places])
+        texts = self._between(self.edges.starts[places], self.edges.objects[places])
         for place in np.flatnonzero(self.kinds[places] == UNREAD).tolist():
             subject, predicate, value = texts[place].split(" ", 2)
             texts[place] = f"{subject} {predicate} {_read(value)}"
@@ -188,24 +167,24 @@ class QuadLines:
         pairs = zip(self.subjects(places), self.objects(places), strict=True)
         return [f"{subject}\t{value}" for subject, value in pairs]
 
-    def subject_codes(self, places: Integers) -> TermCodes:
+    def subject_codes(self, places: Integers) -> TermColumn:
         """Return the subjects of some quads as codes."""
-        codes, firsts = self._codes(self.starts[places], self.subject_ends[places])
-        return TermCodes(codes, self.subjects(places[firsts]))
+        codes, firsts = self._codes(self.edges.starts[places], self.edges.subjects[places])
+        return TermColumn(codes, self.subjects(places[firsts]))
 
-    def object_codes(self, places: Integers) -> TermCodes:
+    def object_codes(self, places: Integers) -> TermColumn:
         """Return the objects of some quads as codes."""
-        starts, ends = self.predicate_ends[places] + 1, self.object_ends[places]
+        starts, ends = self.edges.predicates[places] + 1, self.edges.objects[places]
         codes, firsts = self._codes(starts, ends)
         texts = self.objects(places[firsts])
         if not (self.kinds[places] == UNREAD).any():
-            return TermCodes(codes, texts)
+            return TermColumn(codes, texts)
         known: dict[str, int] = {}  # unread literals of different texts may be the same term
         numbers = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64)
-        return TermCodes(numbers[codes], list(known))
+        return TermColumn(numbers[codes], list(known))
 
     def _codes(self, starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
-        if len(starts) and (ends - starts).min() >= 8:  # noqa: PLR2004 - a word
+        if len(starts) and (ends - starts).min() >= 8:
             return Words(self.data).codes(starts, ends)
         numbers: dict[str, int] = {}
         codes = [numbers.setdefault(t, len(numbers)) for t in self._between(starts, ends)]

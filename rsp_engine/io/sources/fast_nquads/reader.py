@@ -15,7 +15,7 @@ import pyoxigraph as ox
 from rsp_engine.io.blank_nodes import within_stream
 from rsp_engine.io.canonical_literals import canonical_triples
 from rsp_engine.io.sources.fast_nquads.plain_lines import locate
-from rsp_engine.io.sources.fast_nquads.quad_lines import NO_NUMBER, QuadLines
+from rsp_engine.io.sources.fast_nquads.quad_lines import NO_NUMBER, LineEdges, Objects, QuadLines
 from rsp_engine.io.sources.files.graph_times import GraphTimeRule
 from rsp_engine.io.sources.files.rdf import MalformedRdfError, quads_of
 from rsp_engine.io.sources.times import in_milliseconds
@@ -120,7 +120,7 @@ def _parse(name: str, raws: Sequence[tuple[int, bytes]], first_line: int) -> _Qu
 
 def _write(quads: Sequence[ox.Quad], stream: int) -> QuadLines | None:
     """Write quads in the form of the engine; None if the name of a graph states no time."""
-    times = [_DIGITS.time_by_name(quad.graph_name) for quad in quads]  # type: ignore[arg-type]
+    times = [_DIGITS.time_by_name(quad.graph_name) for quad in quads]
     if None in times:
         return None
     triples = canonical_triples([quad.triple for quad in quads])
@@ -133,9 +133,9 @@ def _write(quads: Sequence[ox.Quad], stream: int) -> QuadLines | None:
     sizes = np.array([[len(term.encode()) + 1 for term in row] for row in terms], dtype=np.int64)
     sizes = sizes.reshape(-1, 4)
     starts = np.r_[0, np.cumsum(sizes.sum(axis=1) + len(".\n"))][:-1]
-    edges = (starts + size - 1 for size in np.cumsum(sizes, axis=1).T)
+    edges = LineEdges(starts, *(starts + size - 1 for size in np.cumsum(sizes, axis=1).T))
     values = np.full(len(quads), np.nan)
     kinds = np.full(len(quads), NO_NUMBER)
     plain = locate(text)
     values[plain.numbers], kinds[plain.numbers] = plain.lines.values, plain.lines.kinds
-    return QuadLines.of(text, starts, *edges, np.array(times, dtype=np.int64), values, kinds)
+    return QuadLines.of(text, edges, np.array(times, dtype=np.int64), Objects(values, kinds))

@@ -151,7 +151,7 @@ class Words:
         return differ
 
     def codes(self, starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
-        """Number distinct fields of at least eight bytes, for each field; return also one of each.
+        """Return the number of each distinct field of at least eight bytes, and an example of each.
 
         Fields are told apart by a hash, and then compared with the one that has the same number.
         """
@@ -171,7 +171,7 @@ class Words:
 
 
 def _codes_of(fields: list[tuple[int, ...]]) -> tuple[Integers, Integers]:
-    """Number distinct fields one by one, for the rare case of equal hashes."""
+    """Return numbers of distinct fields, one by one, for the rare case of equal hashes."""
     numbers: dict[tuple[int, ...], int] = {}
     codes = [numbers.setdefault(field, len(numbers)) for field in fields]
     firsts = {code: place for place, code in reversed([*enumerate(codes)])}
