@@ -145,9 +145,8 @@ class Words:
         for words in self.fields(starts, ends):
             differ[1:] |= words[1:] != words[:-1]
         for place in np.flatnonzero(sizes < _WIDTH).tolist():
-            differ[place] = place == 0 or not np.array_equal(
-                *(self.bytes[starts[at] : ends[at]] for at in (place - 1, place))
-            )
+            here, before = (self.bytes[starts[at] : ends[at]] for at in (place, place - 1))
+            differ[place] = place == 0 or not np.array_equal(here, before)
         return differ
 
     def codes(self, starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
