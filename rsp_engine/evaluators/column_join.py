@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.model.terms.lazy_text import WrittenTriples
-from rsp_engine.model.terms.ntriples import read_rows
+from rsp_engine.model.terms.ntriples import read_terms
 from rsp_engine.operators.joins.column_join import ColumnJoin, TooManySolutionsError
 from rsp_engine.operators.sparql.sparql_query import answer_content, as_row
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     import pyoxigraph as ox
 
     from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
     from rsp_engine.model.answers import Boolean, Graph, Row, Solutions
     from rsp_engine.model.state import StateData
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.joins.column_join import JoinConfig, JoinedColumns
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Contents
@@ -33,6 +34,10 @@ __all__ = ["ColumnJoinConfig", "ColumnJoinEvaluator"]
 
 _GENERAL_WINDOWS = 15
 """How many windows the general path takes after one in which most triples contribute."""
+
+
+_OLD_ROWS = 1_000
+"""How many rows of earlier windows are kept besides twice those of the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ class ColumnJoinEvaluator:
         self._number = 0  # of the last window that was joined
         self._left_to_general = 0
         self._stats: dict[str, int | bool] = {}
-        self._known: dict[str, Row] = {}
+        self._known: dict[str, Row] = {}  # by text: those of the last windows
 
     @property
     def may_give_blank_nodes(self) -> bool:
@@ -115,7 +120,7 @@ class ColumnJoinEvaluator:
         self._general.restore(state)
 
     def _rows(self, joined: JoinedColumns) -> Solutions | Graph:
-        """Return the projected solutions, sorted by text. Rows of the last window are not read."""
+        """Return the projected solutions, sorted by text. Known rows are not read again."""
         query, size = self.config.query, len(next(iter(joined.values())))
         columns = [
             self._join.texts(joined[name]) if name in joined else [""] * size
@@ -124,17 +129,29 @@ class ColumnJoinEvaluator:
         texts = ["\t".join(row) for row in zip(*columns, strict=True)] if columns else [""] * size
         if self.config.join.is_distinct:
             texts = list(dict.fromkeys(texts))
-        if not self.may_give_blank_nodes:
+        if self._join.has_blank_nodes and not self.may_give_blank_nodes:
             self._general.may_give_blank_nodes = any("_:" in text for text in texts)
         texts.sort()
         offset, limit = query.cut
         texts = texts[offset : None if limit is None else offset + limit]
         known = self._known
-        unknown = list(dict.fromkeys(text for text in texts if text not in known))
-        read = read_rows(unknown, len(query.variables))
-        fresh = {text: as_row(query, row) for text, row in zip(unknown, read, strict=True)}
-        self._known = {text: known.get(text) or fresh[text] for text in texts}
-        return answer_content(query, [self._known[text] for text in texts])
+        known.update(self._read([text for text in texts if text not in known]))
+        rows = list(map(known.__getitem__, texts))
+        if len(known) > 2 * len(texts) + _OLD_ROWS:
+            self._known = dict(zip(texts, rows, strict=True))
+        return answer_content(query, rows)
+
+    def _read(self, texts: Sequence[str]) -> Iterator[tuple[str, Row]]:
+        """Return rows by their texts; most terms are in several rows, and read once."""
+        query = self.config.query
+        rows = [text.split("\t") if query.variables else [] for text in texts]
+        names = list(set().union(*rows) - {""})
+        terms: dict[str, Term | None] = {"": None}
+        terms.update(zip(names, read_terms(names), strict=True))
+        return (
+            (text, as_row(query, [terms[name] for name in row]))
+            for text, row in zip(texts, rows, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,8 @@ class ColumnJoin:
 
     def __init__(self, config: JoinConfig) -> None:
         self._config = config
+        self.has_blank_nodes = False
+        """Whether a triple so far had a blank node, or a text that looks like one."""
         self._triples = WindowContent[str]()
         self._start(())
 
@@ -125,8 +127,10 @@ class ColumnJoin:
 
     def texts(self, column: Integers) -> list[str]:
         """Return the texts of a column, empty where it is unbound."""
-        texts = self._codes.texts()
-        return ["" if code == UNBOUND else texts[code] for code in column.tolist()]
+        texts, codes = self._codes.texts(), column.tolist()
+        if (column == UNBOUND).any():
+            return ["" if code == UNBOUND else texts[code] for code in codes]
+        return list(map(texts.__getitem__, codes))
 
     def _start(self, keys: Iterable[Hashable]) -> None:
         """Begin with an empty dictionary, and encode the panes of the window."""
@@ -143,21 +147,38 @@ class ColumnJoin:
         self._size = len(self._codes)
 
     def _encode(self, key: Hashable, text: str) -> None:
-        """Encode the triples of a pane that match a pattern."""
+        """Encode the triples of a pane that match a pattern.
+
+        Objects come first: the subject of a triple that fails a filter is not encoded.
+        """
+        self.has_blank_nodes |= "_:" in text
         subjects, predicates, objects = _columns(text)
         verbs = self._codes.encode(predicates)
         wanted = np.isin(verbs, [pattern.verb for pattern in self._all])
         if not wanted.all():
-            verbs, chosen = verbs[wanted], wanted.tolist()
-            subjects, objects = list(compress(subjects, chosen)), list(compress(objects, chosen))
-        pairs = self._codes.encode(subjects) << _HALF | self._codes.encode(objects)
-        for pattern in self._all:
-            own = pattern.matching(pairs[verbs == pattern.verb])
-            for name in pattern.names:
-                for decisions in self._decisions.get(name, ()):
-                    codes = pattern.columns(own)[name]
-                    own = own[decisions.of(codes, self._codes.texts())]
-            pattern.add(key, own)
+            chosen = wanted.tolist()
+            verbs, subjects = verbs[wanted], list(compress(subjects, chosen))
+            objects = list(compress(objects, chosen))
+        values = self._codes.encode(objects)
+        rows = [
+            self._kept(pattern.value, np.flatnonzero(verbs == pattern.verb), values)
+            for pattern in self._all
+        ]
+        heads = np.full(len(values), UNBOUND, dtype=np.int64)
+        kept = _distinct(np.concatenate(rows))
+        heads[kept] = self._codes.encode([subjects[row] for row in kept.tolist()])
+        for pattern, matching in zip(self._all, rows, strict=True):
+            own = self._kept(pattern.subject, matching, heads)
+            pattern.add(key, heads[own], values[own])
+
+    def _kept(self, end: str | int, rows: Integers, codes: Integers) -> Integers:
+        """Return the rows whose code is the constant of a pattern, or passes the filters on it."""
+        if isinstance(end, int):
+            is_constant: Booleans = codes[rows] == end
+            return rows[is_constant]
+        for decisions in self._decisions.get(end, ()):
+            rows = rows[decisions.of(codes[rows], self._codes.texts())]
+        return rows
 
 
 class _PatternPairs:
@@ -166,7 +187,7 @@ class _PatternPairs:
     def __init__(self, pattern: OnePattern, codes: TermCodes) -> None:
         self.predicate = str(pattern.predicate)
         self.verb = codes.code(self.predicate)
-        self._ends = tuple(
+        self.subject, self.value = self._ends = tuple(
             term.name if isinstance(term, Hole) else codes.code(str(_stored(term)))
             for term in (pattern.subject, pattern.object)
         )
@@ -177,26 +198,17 @@ class _PatternPairs:
     def __len__(self) -> int:
         return sum(map(len, self._panes.values()))
 
-    def add(self, key: Hashable, pairs: Integers) -> None:
-        """Add the pairs of a pane, which match the pattern."""
-        self._panes[key] = _distinct(pairs)
+    def add(self, key: Hashable, subjects: Integers, objects: Integers) -> None:
+        """Add the pairs of a pane; both ends are equal if both are the same variable."""
+        pairs = _pairs(subjects, objects)
+        self._panes[key] = _distinct(
+            pairs[subjects == objects] if self.subject == self.value else pairs
+        )
 
     def remove(self, key: Hashable) -> None:
         """Remove a pane."""
         del self._panes[key]
         self._by_object.pop(key, None)
-
-    def matching(self, pairs: Integers) -> Integers:
-        """Return the pairs that have the constants of the pattern, or equal ends if it says so."""
-        if len(self.names) == 2:
-            return pairs
-        (subjects, objects), (subject, value) = _halves(pairs), self._ends
-        is_matching: Booleans = (
-            subjects == subject
-            if isinstance(subject, int)
-            else objects == (value if isinstance(value, int) else subjects)
-        )
-        return pairs[is_matching]
 
     def columns(self, pairs: Integers) -> JoinedColumns:
         """Return pairs as the columns of the variables."""

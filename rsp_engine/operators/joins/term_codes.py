@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rsp_engine.model.arrays import Integers
 
@@ -41,10 +42,8 @@ class TermCodes:
 
     def texts(self) -> list[str]:
         """Return the text of each code."""
-        if len(self._texts) < len(self._codes):
-            self._texts = list(self._codes)
+        new = len(self._codes) - len(self._texts)
+        if new:
+            latest = list(islice(reversed(self._codes), new))
+            self._texts += reversed(latest)
         return self._texts
-
-    def texts_of(self, codes: Iterable[int]) -> list[str]:
-        """Return the texts of some codes."""
-        return list(map(self.texts().__getitem__, codes))
