@@ -112,15 +112,25 @@ class SparqlEvaluator:
         self._all_graphs.append(graph)
 
     def tidy(self) -> None:
-        """Rebuild the store if it is out of order, or has too many removed quads."""
-        gone = sum(graph.gone for graph in self._all_graphs)
-        is_full = gone > _MANY + self._size + sum(map(len, self._all_graphs))
-        order = self.config.needs_order
-        if not is_full and not (order and not all(g.is_in_order() for g in self._all_graphs)):
+        """Bring the store up to date; rebuild it if that is cheaper, or if it is out of order."""
+        if not (self._is_full() or self._is_out_of_order()):
+            for window in self._graphs:
+                window.update_store()
             return
         self.store = self._static_store(self.store)
         for graph in self._all_graphs:
             graph.move_to(self.store)
+
+    def _is_full(self) -> bool:
+        """Return whether more quads are to remove, or were removed, than a new store would hold."""
+        live = self._size + sum(map(len, self._all_graphs))
+        entering = sum(graph.entering for graph in self._graphs)
+        leaving = sum(graph.leaving for graph in self._graphs)
+        gone = sum(graph.gone for graph in self._all_graphs)
+        return leaving > live - entering or gone > live + _MANY
+
+    def _is_out_of_order(self) -> bool:
+        return self.config.needs_order and not all(g.is_in_order() for g in self._all_graphs)
 
     def _static_store(self, store: ox.Store) -> ox.Store:
         """Return a new store with the static graphs only."""

@@ -23,6 +23,7 @@ from rsp_engine.plan.logical.translate import translate
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.services import chosen_policy
 from rsp_engine.plan.shapes.acquatop import ACQUATOP_SHAPE
+from rsp_engine.plan.shapes.column_join import COLUMN_JOIN_SHAPE
 from rsp_engine.plan.shapes.group_topk import GROUP_TOPK_SHAPE
 from rsp_engine.plan.shapes.incomplete import INCOMPLETE_SHAPE
 from rsp_engine.plan.shapes.pairs import PAIRS_SHAPE
@@ -59,6 +60,7 @@ SHAPES: tuple[Shape, ...] = (
     PAIRS_SHAPE,
     TOPK_SHAPE,
     PER_PANE_SHAPE,
+    COLUMN_JOIN_SHAPE,
     SERVICE_SHAPE,
     SPARQL_SHAPE,
 )

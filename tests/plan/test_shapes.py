@@ -172,14 +172,15 @@ def test_the_reasons_against_other_shapes_are_explained_on_request():
     before, after = explain(made, why_not=True).split("\nWhy not\n")
     assert explain(made) == before
     lines = after.splitlines()
-    assert [line.split()[0] for line in lines] == [shape.name for shape in SHAPES[:7]]
+    assert [line.split()[0] for line in lines] == [shape.name for shape in SHAPES[:8]]
     assert lines[4:] == [
-        "  topk       only a SELECT with ORDER BY and LIMIT ranks (line 1, column 33)",
-        "  per_pane   LIMIT and OFFSET cut the rows of the whole window (line 1, column 33)",
-        "  service    there is no SERVICE clause (line 1, column 33)",
+        "  topk        only a SELECT with ORDER BY and LIMIT ranks (line 1, column 33)",
+        "  per_pane    LIMIT and OFFSET cut the rows of the whole window (line 1, column 33)",
+        "  column_join the window has no two triple patterns to join (line 2, column 54)",
+        "  service     there is no SERVICE clause (line 1, column 33)",
     ]
     assert "why_not" not in explain_json(made)
-    assert explain_json(made, why_not=True)["why_not"][6] == {
+    assert explain_json(made, why_not=True)["why_not"][7] == {
         "shape": "service",
         "reason": "there is no SERVICE clause",
         "line": 1,

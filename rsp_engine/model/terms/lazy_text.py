@@ -12,7 +12,7 @@ from rsp_engine.model.terms.ntriples import read_rows, read_triples
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["WrittenRows", "WrittenTriples"]
+__all__ = ["WrittenRows", "WrittenTriples", "triple_lines"]
 
 Row = tuple[Any, ...]  # terms; `None` where a variable is unbound
 
@@ -62,14 +62,14 @@ class WrittenRows(Sequence[Row]):
 
 
 class WrittenTriples(Sequence[ox.Triple]):
-    """Triples kept as text, one per line.
+    """Triples kept as text, one per line: the text that `str` gives of a triple.
+
+    So equal triples have equal lines.
 
     >>> triples = WrittenTriples('<urn:a> <urn:b> "c"')
     >>> triples.add('<urn:d> <urn:e> "f"')
     >>> len(triples), [str(triple.object) for triple in triples]
     (2, ['"c"', '"f"'])
-    >>> print(triples.quads(ox.NamedNode("urn:g"))[0])
-    <urn:a> <urn:b> "c" <urn:g>
     """
 
     __slots__ = ("text",)
@@ -96,13 +96,13 @@ class WrittenTriples(Sequence[ox.Triple]):
         """Parse all triples at once."""
         return iter(read_triples(self.text))
 
-    def quads(self, graph: ox.NamedNode, *, in_order: bool = False) -> list[ox.Quad]:
-        """Parse the triples as quads of a graph, sorted by text if `in_order`.
 
-        This is faster than to parse triples and make a quad of each.
-        """
-        if not self.text:
-            return []
-        end = f" {graph} .\n"
-        text = "\n".join(sorted(self.text.split("\n"))) if in_order else self.text
-        return list(ox.parse(text.replace("\n", end) + end, format=ox.RdfFormat.N_QUADS))
+def triple_lines(triples: Sequence[ox.Triple]) -> list[str]:
+    """Return each triple as its text; triples that are kept as text are not parsed.
+
+    >>> triple_lines(WrittenTriples('<urn:a> <urn:b> "c"'))
+    ['<urn:a> <urn:b> "c"']
+    """
+    if isinstance(triples, WrittenTriples):
+        return triples.text.split("\n") if triples.text else []
+    return list(map(str, triples))

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
-    from pyoxigraph import Quad, Store
+    from pyoxigraph import Store
 
 __all__ = ["InsertionOrder", "OrderedGraph"]
 
@@ -21,8 +21,9 @@ __all__ = ["InsertionOrder", "OrderedGraph"]
 class OrderedGraph(Protocol):
     """A graph of a store whose content changes, and which can move to another store."""
 
-    gone: int
-    """The number of quads removed since the store was new."""
+    @property
+    def gone(self) -> int:
+        """The number of quads removed since the store was new."""
 
     def __len__(self) -> int: ...
 
@@ -36,21 +37,21 @@ class OrderedGraph(Protocol):
 class InsertionOrder:
     """The positions of the quads of a graph in a store. Memory: all quads ever inserted.
 
-    >>> from pyoxigraph import NamedNode, Quad
-    >>> a, b = (Quad(node, node, node) for node in map(NamedNode, ("urn:a", "urn:b")))
+    A quad may be given as its text.
+
     >>> inserted = InsertionOrder()
-    >>> inserted.add([a, b]), inserted.are_in_order([a, b])
+    >>> inserted.add(["a", "b"]), inserted.are_in_order(["a", "b"])
     (None, True)
-    >>> inserted.add([a]), inserted.are_in_order([b, a])
+    >>> inserted.add(["a"]), inserted.are_in_order(["b", "a"])
     (None, False)
     """
 
     def __init__(self) -> None:
-        self._places: dict[Quad, int] = {}
+        self._places: dict[Hashable, int] = {}
         self.has_repeats = False
         """Whether a quad was inserted twice; otherwise insertion order is arrival order."""
 
-    def add(self, quads: Iterable[Quad]) -> None:
+    def add(self, quads: Iterable[Hashable]) -> None:
         """Record quads that are inserted in this order."""
         places = self._places
         for quad in quads:
@@ -58,7 +59,7 @@ class InsertionOrder:
             if places.setdefault(quad, place) != place:
                 self.has_repeats = True
 
-    def are_in_order(self, quads: Iterable[Quad]) -> bool:
+    def are_in_order(self, quads: Iterable[Hashable]) -> bool:
         """Return whether the store has these quads in this order, ignoring repetitions."""
         places = [self._places[quad] for quad in dict.fromkeys(quads)]
         return all(map(int.__lt__, places, places[1:]))

@@ -38,6 +38,10 @@ class WindowContent(Generic[T]):
         """Iterate over the parts in the order of their arrival; an item may be in several."""
         return chain.from_iterable(self._parts.values())
 
+    def part(self, key: Hashable) -> list[T]:
+        """Return the items of a part."""
+        return self._parts[key]
+
     def coming(self, keys: Iterable[Hashable]) -> list[Hashable]:
         """Return those keys that are not yet part of the content."""
         return [key for key in keys if key not in self._parts]
@@ -49,21 +53,21 @@ class WindowContent(Generic[T]):
 
     def add(self, key: Hashable, items: Iterable[T]) -> list[T]:
         """Add a part, and return the items that are new to the content."""
-        part = list(dict.fromkeys(items))
-        counts = self._counts
-        new = [item for item in part if item not in counts]
-        for item in part:
-            counts[item] = counts.get(item, 0) + 1
-        self._parts[key] = part
+        ones, counts = dict.fromkeys(items, 1), self._counts
+        part = self._parts[key] = list(ones)
+        repeated = counts.keys() & ones.keys()
+        new = [item for item in part if item not in repeated] if repeated else part
+        counts.update(dict.fromkeys(new, 1))
+        for item in repeated:
+            counts[item] += 1
         return new
 
     def remove(self, key: Hashable) -> list[T]:
         """Remove a part, and return the items that left the content."""
-        gone, counts = [], self._counts
-        for item in self._parts.pop(key):
-            if counts[item] == 1:
-                del counts[item]
-                gone.append(item)
-            else:
-                counts[item] -= 1
-        return gone
+        part, counts = self._parts.pop(key), self._counts
+        before = list(map(counts.pop, part))
+        if sum(before) == len(part):
+            return part
+        kept = {item: count - 1 for item, count in zip(part, before, strict=True) if count > 1}
+        counts.update(kept)
+        return [item for item in part if item not in kept]

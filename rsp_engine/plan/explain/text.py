@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rsp_engine.evaluators.column_join import ColumnJoinConfig
 from rsp_engine.evaluators.per_pane import PerPaneConfig
 from rsp_engine.evaluators.service.evaluator import ServiceConfig
 from rsp_engine.evaluators.sparql import GeneralConfig
@@ -59,7 +60,7 @@ def explain(plan: QueryPlan, *, why_not: bool = False) -> str:
 def _refusals(plan: QueryPlan) -> Iterator[str]:
     yield "Why not"
     for shape, reason, at in plan.refusals:
-        yield f"  {shape:10} {reason} (line {at.line}, column {at.column})"
+        yield f"  {shape:11} {reason} (line {at.line}, column {at.column})"
     yield ""
 
 
@@ -76,9 +77,7 @@ def explain_json(plan: QueryPlan, *, why_not: bool = False) -> dict[str, Any]:
         "physical": {
             "operator": operator_of(plan)[0],
             "why": physical.why,
-            "evaluated_by": "Oxigraph"
-            if explain_ranking(physical) is None
-            else operator_of(plan)[0],
+            "evaluated_by": _evaluated_by(plan),
             "sparql": physical.operator.query.sparql,
             "windows": [
                 {
@@ -147,10 +146,22 @@ def operator_of(plan: QueryPlan) -> tuple[str, str]:
     match plan.physical.operator:
         case PerPaneConfig():
             return "pane by pane", "evaluated by Oxigraph"
+        case ColumnJoinConfig(join=join):
+            is_alone = join.is_complete
+            return "join on columns", "without Oxigraph" if is_alone else "finished by Oxigraph"
         case GeneralConfig() | ServiceConfig():
             return "general path", "evaluated by Oxigraph"
         case other:
             return other.tag, "evaluated by its own operator"
+
+
+def _evaluated_by(plan: QueryPlan) -> str:
+    match plan.physical.operator:
+        case ColumnJoinConfig(join=join) if join.is_complete:
+            return operator_of(plan)[0]
+        case _:
+            is_ranked = explain_ranking(plan.physical) is not None
+            return operator_of(plan)[0] if is_ranked else "Oxigraph"
 
 
 def _ranking_as_data(plan: QueryPlan) -> dict[str, Any]:

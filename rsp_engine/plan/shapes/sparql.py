@@ -16,20 +16,28 @@ from rsp_engine.plan.sparql.element_blocks import by_element
 from rsp_engine.plan.sparql.general import sparql_path
 
 if TYPE_CHECKING:
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.options import QueryOptions
     from rsp_engine.plan.sparql.element_blocks import ByElement
 
-__all__ = ["SPARQL_SHAPE", "general_path"]
+__all__ = ["SPARQL_SHAPE", "general_path", "general_query"]
 
 
 def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
     if query.services:
         raise NoMatchError("SERVICE is answered from a replica", query.services[0])
     rewritten, why = general_path(query, options)
+    return Choice(
+        GeneralConfig(general_query(query, options, rewritten)), why, (), rewritten.blocks
+    )
+
+
+def general_query(query: LogicalQuery, options: QueryOptions, rewritten: ByElement) -> SparqlConfig:
+    """Return the query that Oxigraph evaluates over the content of the windows."""
     text = sparql_path(query.unit, options.functions).sparql
     config = sparql_path(rewritten.query, options.functions, ties(query, rewritten.nodes))
-    return Choice(GeneralConfig(replace(config, sparql=text)), why, (), rewritten.blocks)
+    return replace(config, sparql=text)
 
 
 def general_path(query: LogicalQuery, options: QueryOptions) -> tuple[ByElement, str]:

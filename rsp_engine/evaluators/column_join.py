@@ -1,0 +1,165 @@
+"""The column-join evaluator: triple patterns that are joined on arrays, over all panes of a window.
+
+A query that only projects the solutions is answered from the columns. For any other, the join finds
+the triples that can contribute to an answer, and Oxigraph evaluates the query over these: what is
+left out is in no solution, so the answer is that of the general path. Where most triples
+contribute, the general path itself is cheaper, and takes the next windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rsp_engine.evaluators.sparql import SparqlEvaluator
+from rsp_engine.model.terms.lazy_text import WrittenTriples
+from rsp_engine.model.terms.ntriples import read_terms
+from rsp_engine.operators.joins.column_join import ColumnJoin, TooManySolutionsError
+from rsp_engine.operators.sparql.sparql_query import answer_content, as_row
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+    import pyoxigraph as ox
+
+    from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
+    from rsp_engine.model.answers import Boolean, Graph, Row, Solutions
+    from rsp_engine.model.state import StateData
+    from rsp_engine.model.terms.term import Term
+    from rsp_engine.operators.joins.column_join import JoinConfig, JoinedColumns
+    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
+    from rsp_engine.operators.windows.scan import Contents
+
+__all__ = ["ColumnJoinConfig", "ColumnJoinEvaluator"]
+
+_GENERAL_WINDOWS = 15
+"""How many windows the general path takes after one in which most triples contribute."""
+
+
+_OLD_ROWS = 1_000
+"""How many rows of earlier windows are kept besides twice those of the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnJoinConfig:
+    """The query as on the general path, and the join of its window.
+
+    The saved state is that of the general path, so a checkpoint of either serves both.
+    """
+
+    tag: ClassVar[str] = "General"
+    scan_kind: ClassVar[ScanKind] = "triples"
+
+    query: SparqlConfig
+    join: JoinConfig
+
+    def evaluator(self, context: EvaluatorContext) -> ColumnJoinEvaluator:
+        """Return the evaluator of a run."""
+        general = SparqlEvaluator(self.query, context.store(), context.windows)
+        return ColumnJoinEvaluator(self, general)
+
+
+class ColumnJoinEvaluator:
+    """Joins the patterns of one window. Memory: the triples of the window, and those of Oxigraph.
+
+    From one window to the next, only panes that enter or leave are encoded, and only triples that
+    begin or cease to contribute are given to Oxigraph.
+    """
+
+    def __init__(self, config: ColumnJoinConfig, general: SparqlEvaluator) -> None:
+        self.config = config
+        self._general = general
+        self._join = ColumnJoin(config.join)
+        self._number = 0  # of the last window that was joined
+        self._left_to_general = 0
+        self._stats: dict[str, int | bool] = {}
+        self._known: dict[str, Row] = {}  # by text: those of the last windows
+
+    @property
+    def may_give_blank_nodes(self) -> bool:
+        return self._general.may_give_blank_nodes
+
+    def stats(self) -> dict[str, int | bool]:
+        """Return the statistics of the last answer."""
+        return self._stats
+
+    def answer(self, scans: Sequence[Contents], now: int) -> Solutions | Graph | Boolean:
+        """Return the answer over the only scan, at an instant."""
+        if self._left_to_general:
+            self._left_to_general -= 1
+        elif (answer := self._joined(scans, now)) is not None:
+            self._stats = {"triples": len(self._join), "exact": True}
+            return answer
+        answer = self._general.answer(scans, now)
+        self._stats = self._general.stats()
+        return answer
+
+    def _joined(self, scans: Sequence[Contents], now: int) -> Solutions | Graph | Boolean | None:
+        """Return the answer by the join; None if the general path is cheaper."""
+        [scan] = scans
+        self._join.move(scan.content())
+        try:
+            joined = self._join.solutions()
+            if self.config.join.is_complete:
+                return self._rows(self._join.with_optionals(joined))
+            triples = self._join.contributing(joined)
+        except TooManySolutionsError:
+            return None
+        if 2 * len(triples) > len(self._join):
+            self._left_to_general = _GENERAL_WINDOWS
+            return None
+        self._number += 1
+        return self._general.answer([_Part(self._number, triples)], now)
+
+    def state(self) -> StateData:
+        """Return the state as plain data: that of the general path."""
+        return self._general.state()
+
+    def restore(self, state: StateData) -> None:
+        """Restore a saved state."""
+        self._general.restore(state)
+
+    def _rows(self, joined: JoinedColumns) -> Solutions | Graph:
+        """Return the projected solutions, sorted by text. Known rows are not read again."""
+        query, size = self.config.query, len(next(iter(joined.values())))
+        columns = [
+            self._join.texts(joined[name]) if name in joined else [""] * size
+            for name in query.variables
+        ]
+        texts = ["\t".join(row) for row in zip(*columns, strict=True)] if columns else [""] * size
+        if self.config.join.is_distinct:
+            texts = list(dict.fromkeys(texts))
+        if self._join.has_blank_nodes and not self.may_give_blank_nodes:
+            self._general.may_give_blank_nodes = any("_:" in text for text in texts)
+        texts.sort()
+        offset, limit = query.cut
+        texts = texts[offset : None if limit is None else offset + limit]
+        known = self._known
+        known.update(self._read([text for text in texts if text not in known]))
+        rows = list(map(known.__getitem__, texts))
+        if len(known) > 2 * len(texts) + _OLD_ROWS:
+            self._known = dict(zip(texts, rows, strict=True))
+        return answer_content(query, rows)
+
+    def _read(self, texts: Sequence[str]) -> Iterator[tuple[str, Row]]:
+        """Return rows by their texts; most terms are in several rows, and read once."""
+        query = self.config.query
+        rows = [text.split("\t") if query.variables else [] for text in texts]
+        names = list(set().union(*rows) - {""})
+        terms: dict[str, Term | None] = {"": None}
+        terms.update(zip(names, read_terms(names), strict=True))
+        return (
+            (text, as_row(query, [terms[name] for name in row]))
+            for text, row in zip(texts, rows, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The content of a window as one part of its own, given as lines of text."""
+
+    number: int
+    lines: list[str]
+
+    def content(self) -> Iterable[tuple[Hashable, Sequence[ox.Triple]]]:
+        return [(self.number, WrittenTriples("\n".join(self.lines)))]

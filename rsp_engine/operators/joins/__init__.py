@@ -1,0 +1,1 @@
+"""Joins of triple patterns on columns."""

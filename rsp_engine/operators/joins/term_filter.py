@@ -1,0 +1,119 @@
+"""Conditions on one variable, decided once for each term.
+
+A comparison of plain numbers is decided in float64, which orders decimals of 15 digits. Oxigraph
+decides the rest: it evaluates the condition over a store with the terms, so errors, datatypes and
+languages count as in the query itself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pyoxigraph as ox
+
+from rsp_engine.model.terms.numerals import SURE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rsp_engine.model.arrays import Booleans, Floats, Integers
+
+__all__ = ["TERM_PROPERTY", "ComparisonSign", "NumberComparison", "TermDecisions", "TermFilter"]
+
+TERM_PROPERTY = "urn:rsp-engine:term"
+"""The property by which the text of a filter reads a term."""
+ComparisonSign = Literal["=", "!=", "<", "<=", ">", ">="]
+_NUMBER = re.compile(
+    r'"(?:(-?[0-9]+)"\^\^<http://www\.w3\.org/2001/XMLSchema#integer>'
+    r'|(-?[0-9]+(?:\.[0-9]+)?)"\^\^<http://www\.w3\.org/2001/XMLSchema#(?:decimal|double)>)'
+)
+_COMPARE: dict[ComparisonSign, Callable[[Floats, float], Booleans]] = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NumberComparison:
+    """The comparison of a variable with a number of at most 15 digits."""
+
+    operator: ComparisonSign
+    number: float
+
+    def decide(self, texts: Sequence[str]) -> tuple[Booleans, Booleans]:
+        """Return for which terms it holds, and which terms are plain numbers."""
+        numbers = np.fromiter(map(_plain_number, texts), dtype=np.float64, count=len(texts))
+        is_plain = ~np.isnan(numbers)
+        return _COMPARE[self.operator](numbers, self.number) & is_plain, is_plain
+
+
+def _plain_number(text: str) -> float:
+    """Return the number of an integer, a decimal or a double of few digits; else NaN."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return np.nan
+    lexical = match[1] or match[2]
+    return float(lexical) if len(lexical) <= SURE else np.nan
+
+
+@dataclass(frozen=True, slots=True)
+class TermFilter:
+    """A condition on one variable.
+
+    `sparql` selects the nodes whose term, by `TERM_PROPERTY`, meets the condition.
+    """
+
+    variable: str
+    sparql: str
+    comparison: NumberComparison | None = None
+
+    def decide(self, texts: Sequence[str]) -> Booleans:
+        """Return for which terms the condition holds."""
+        if self.comparison is None:
+            return self._ask(texts)
+        holds, is_plain = self.comparison.decide(texts)
+        others = np.flatnonzero(~is_plain)
+        if len(others):
+            holds[others] = self._ask([texts[place] for place in others.tolist()])
+        return holds
+
+    def _ask(self, texts: Sequence[str]) -> Booleans:
+        """Let Oxigraph evaluate the condition. It may relabel blank nodes: no condition tells."""
+        holds = np.zeros(len(texts), dtype=np.bool_)
+        lines = (f"<urn:{n}> <{TERM_PROPERTY}> {text} .\n" for n, text in enumerate(texts))
+        store = ox.Store()
+        store.load("".join(lines), format=ox.RdfFormat.N_TRIPLES, lenient=True)
+        solutions = store.query(self.sparql)
+        assert isinstance(solutions, ox.QuerySolutions), "the text is a SELECT query"  # noqa: S101
+        for solution in solutions:
+            holds[int(solution[0].value.removeprefix("urn:"))] = True
+        return holds
+
+
+class TermDecisions:
+    """The decisions of a filter, by the code of the term."""
+
+    def __init__(self, condition: TermFilter) -> None:
+        self._condition = condition
+        self._holds = np.zeros(0, dtype=np.bool_)
+        self._is_known = np.zeros(0, dtype=np.bool_)
+
+    def of(self, codes: Integers, texts: Sequence[str]) -> Booleans:
+        """Return for which codes the condition holds; `texts` are those of all codes."""
+        if len(texts) > len(self._holds):
+            room = np.zeros(2 * len(texts) - len(self._holds), dtype=np.bool_)
+            self._holds = np.concatenate((self._holds, room))
+            self._is_known = np.concatenate((self._is_known, room))
+        unknown = np.unique(codes[~self._is_known[codes]])
+        if len(unknown):
+            self._holds[unknown] = self._condition.decide([texts[n] for n in unknown.tolist()])
+            self._is_known[unknown] = True
+        holds: Booleans = self._holds[codes]
+        return holds
