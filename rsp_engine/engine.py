@@ -37,7 +37,6 @@ from rsp_engine.drivers.registered_query import Query
 from rsp_engine.drivers.replay_clock import ReplayClock
 from rsp_engine.drivers.runner_choice import choose_runner, is_in_kafka
 from rsp_engine.drivers.splits.split_run import SplitRun
-from rsp_engine.drivers.unseen_predicates import unseen_predicates
 from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.errors import BindingError, render
 from rsp_engine.evaluators.physical_plan import plan_identity
@@ -59,7 +58,6 @@ from rsp_engine.options import (
     ServiceOptions,
     WindowOptions,
 )
-from rsp_engine.plan.explain.text import explain, query_info
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import QueryPlan, plan
 from rsp_engine.plan.services import refuse_unused_services
@@ -368,6 +366,9 @@ class Engine:
         >>> Engine().explain()
         ''
         """
+        # A run explains nothing.
+        from rsp_engine.plan.explain.text import explain
+
         return "\n".join(explain(each, why_not=why_not) for each in self._plans)
 
     @property
@@ -563,6 +564,8 @@ class Engine:
         >>> Engine().unseen_predicates("http://example.org/q")
         []
         """
+        from rsp_engine.drivers.unseen_predicates import unseen_predicates
+
         bound: dict[str, list[tuple[ElementSource, PredicateSample | None]]] = {}
         opened = ((stream, each) for stream, all_ in self._sources.items() for each in all_)
         for number, (stream, source) in enumerate(opened):
@@ -602,6 +605,8 @@ class Engine:
         sources: Mapping[str, Sequence[ElementSource]],
     ) -> StartedRun:
         """Return what a monitor needs to know about a run."""
+        from rsp_engine.plan.explain.text import query_info
+
         opened = [source for bound in sources.values() for source in bound]
         return StartedRun(
             [query_info(planned) for planned in self._plans],

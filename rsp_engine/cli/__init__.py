@@ -1,16 +1,19 @@
 """The command line: `rsp` and its subcommands, one per file."""
 
-from rsp_engine.cli import demo as _demo
-from rsp_engine.cli import doctor as _doctor
-from rsp_engine.cli import experiment as _experiment
-from rsp_engine.cli import explain as _explain
-from rsp_engine.cli import policies as _policies
-from rsp_engine.cli import replay as _replay
-from rsp_engine.cli import run as _run
-from rsp_engine.cli import validate as _validate
+from __future__ import annotations
+
+import gc
+import os
+from typing import Any
+
 from rsp_engine.cli.app import app
 
 __all__ = ["app", "main"]
 
-COMMANDS = (_validate, _explain, _run, _replay, _demo, _experiment, _policies, _doctor)
-main = app
+
+def main(*arguments: Any, **settings: Any) -> Any:  # noqa: ANN401 - what typer takes and returns
+    """Run the command `rsp`, in a process of its own."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the engine multiplies no matrices
+    # To import modules and to run queries creates hardly any cyclic garbage.
+    gc.set_threshold(50_000, 20, 100)
+    return app(*arguments, **settings)

@@ -17,7 +17,6 @@ files within that folder. Flags, variables and a file that `--config` names have
 from __future__ import annotations
 
 import os
-import tomllib
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -57,6 +56,8 @@ _ONLY_OF_RUN = ("format",)  # `rsp explain --format` is the format of a plan, no
 
 def read_config(path: Path, params: Mapping[str, Any], command: str | None) -> dict[str, Any]:
     """Return the values that a file sets for the parameters of a command, by parameter name."""
+    import tomllib  # most runs have no such file
+
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

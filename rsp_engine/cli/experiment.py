@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rsp_engine.cli.app import EXIT_FAILURE, app, exit_on_error
+from rsp_engine.cli.app import EXIT_FAILURE, exit_on_error
 from rsp_engine.model.quantities import quantity
 
 if TYPE_CHECKING:
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
     from rsp_engine.experiments.suite import Suite
 
-__all__ = ["experiment"]
+__all__ = []
 
-experiment = typer.Typer(
+app = typer.Typer(
     name="experiment",
     help="Compare refresh policies: run suites of experiments, and report on them.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
-app.add_typer(experiment)
 
 _RESULTS = Path("results")
 Results = Annotated[
@@ -37,7 +37,7 @@ Quick = Annotated[
 ]
 
 
-@experiment.command("list")
+@app.command("list")
 def list_suites() -> None:
     """List the suites that can be run by name, with the number of their runs."""
     from rsp_engine.experiments.bundled_suites import known_suites
@@ -51,7 +51,7 @@ def list_suites() -> None:
             typer.echo(f"{suite.name:{width}}  {suite.title} ({runs})")
 
 
-@experiment.command("run")
+@app.command("run")
 def run_suites(
     suites: Annotated[
         list[str], typer.Argument(metavar="SUITE", help="A name that `list` shows, or a TOML file.")
@@ -100,7 +100,7 @@ def run_suites(
             typer.echo(path)
 
 
-@experiment.command("report")
+@app.command("report")
 def report_on(
     names: Annotated[
         list[str] | None,

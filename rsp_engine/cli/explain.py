@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rsp_engine.cli.app import app, exit_on_error
+from rsp_engine.cli.app import exit_on_error
+from rsp_engine.cli.commands import command_app
 from rsp_engine.cli.config import ConfigFlag, FilesArgument, configured_queries
 from rsp_engine.cli.flag_signature import takes_flags
 from rsp_engine.cli.flags import RunFlags
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["explain_files"]
 
 _FORMATS = ("text", "json", "dot", "svg")
+
+
+app = command_app()
 
 
 @app.command("explain", cls=GroupedCommand)

@@ -8,6 +8,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from rsp_engine.cli.commands import commands
+from rsp_engine.cli.plain_values import take_plain_values
 from rsp_engine.cli.value_reasons import value_reason
 
 __all__ = ["CommandGroup", "GroupedCommand"]
@@ -33,6 +35,15 @@ class GroupedCommand(TyperCommand):
 
 class CommandGroup(TyperGroup):
     """A group of commands: its help has the first sentence of each, its errors plain reasons."""
+
+    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - typer has no public type
+        super().__init__(**attributes)
+        self.commands = commands()  # type: ignore[assignment]  # nobody adds one
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer has no public type
+        """Parse the flags before the command; typer has added its own to them by now."""
+        take_plain_values(self, ctx)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer has no public type
         """Run a command; say in plain words why the value of a flag is refused."""

@@ -7,9 +7,13 @@ from typing import Annotated
 
 import typer
 
-from rsp_engine.cli.app import OutputFormat, app
+from rsp_engine.cli.app import OutputFormat
+from rsp_engine.cli.commands import command_app
 
 __all__ = ["list_policies"]
+
+
+app = command_app()
 
 
 @app.command("policies")

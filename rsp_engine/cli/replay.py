@@ -6,11 +6,15 @@ from typing import Annotated
 
 import typer
 
-from rsp_engine.cli.app import EXIT_FAILURE, app, exit_on_error
+from rsp_engine.cli.app import EXIT_FAILURE, exit_on_error
+from rsp_engine.cli.commands import command_app
 from rsp_engine.errors import BindingError
 from rsp_engine.model.quantities import quantity
 
 __all__ = ["replay_file"]
+
+
+app = command_app()
 
 
 @app.command("replay", context_settings={"ignore_unknown_options": True})  # for -?format=

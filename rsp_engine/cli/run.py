@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from rsp_engine.cli.app import EXIT_FAILURE, app, exit_on_error
+from rsp_engine.cli.app import EXIT_FAILURE, exit_on_error
+from rsp_engine.cli.commands import command_app
 from rsp_engine.cli.config import (
     ConfigFlag,
     FilesArgument,
@@ -41,6 +42,9 @@ __all__ = []
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ONE_TABLE = ("csv", "tsv", "sparql-json", "sparql-xml")
 """Formats that hold the answers of one query only."""
+
+
+app = command_app()
 
 
 @app.command("run", cls=GroupedCommand)
@@ -105,7 +109,6 @@ def run_files(
         opened.enter_context(view.begin())
         opened.enter_context(_stop_after(engine, out.live_for))
         gc.freeze()  # what exists by now lives as long as the run: do not scan it
-        gc.set_threshold(50_000, 20, 100)  # a run creates hardly any cyclic garbage
         with exit_on_error(EXIT_FAILURE), suppress(BrokenPipeError), view, snapshots:
             for answer in answers:
                 if not view.replaces_answers:

@@ -102,7 +102,7 @@ class SnapshotPrinter:
 
 def _of_pairs(queries: Sequence[Query]) -> list[Query]:
     """Return the rankings of pairs; refuse the flag if there are none."""
-    from rsp_engine.evaluators.pairs import PairsConfig
+    from rsp_engine.evaluators.pairs.config import PairsConfig
 
     ranked = [each for each in queries if isinstance(each.physical.operator, PairsConfig)]
     if not ranked:

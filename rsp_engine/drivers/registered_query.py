@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
-from rsp_engine.plan.explain.text import explain
 from rsp_engine.plan.planner import QueryPlan
 
 if TYPE_CHECKING:
@@ -42,11 +41,14 @@ class Query(QueryPlan):
 
     def explain(self) -> str:
         """Return the logical and the physical plan as text, with the reasons for each choice."""
+        # A run explains nothing.
+        from rsp_engine.plan.explain.text import explain
+
         return explain(self)
 
     def _repr_html_(self) -> str:
         """Return the plan for a notebook."""
-        return f"<pre>{escape(explain(self))}</pre>"
+        return f"<pre>{escape(self.explain())}</pre>"
 
     def now(self, k: int | None = None, range: int | None = None) -> Solutions | Graph:  # noqa: A002 - RANGE
         """Return the k best pairs of the window that ends with the last answer: a snapshot.

@@ -6,7 +6,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rsp_engine.drivers.checkpoint.store import saved_runner
 from rsp_engine.errors import DriverError
 from rsp_engine.io.sources.extent import bytes_of
 from rsp_engine.io.sources.live.source import LiveSource
@@ -44,8 +43,7 @@ def choose_runner(options: RunOptions, sources: Sequence[ElementSource]) -> Runn
         return RunnerChoice(options.runner, "it is named")
     if options.master is not None:
         return RunnerChoice("spark", "a Spark master is named")
-    saved = None if options.checkpoint is None else saved_runner(Path(options.checkpoint))
-    if saved is not None:
+    if (saved := _saved_runner(options)) is not None:
         where = "on Spark" if saved == "spark" else "without Spark"
         return RunnerChoice(saved, f"the run of the checkpoint began {where}")
     if options.packages is not None:
@@ -53,6 +51,15 @@ def choose_runner(options: RunOptions, sources: Sequence[ElementSource]) -> Runn
     if any(map(is_in_kafka, sources)):
         return RunnerChoice("spark", "Kafka is read through Spark")
     return _by_size(bytes_of(sources))
+
+
+def _saved_runner(options: RunOptions) -> Literal["local", "spark"] | None:
+    if options.checkpoint is None:
+        return None
+    # Most runs have no checkpoint.
+    from rsp_engine.drivers.checkpoint.store import saved_runner
+
+    return saved_runner(Path(options.checkpoint))
 
 
 def is_in_kafka(source: ElementSource) -> bool:

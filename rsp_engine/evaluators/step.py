@@ -15,7 +15,6 @@ from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.answer_state import read_answer, write_answer
 from rsp_engine.evaluators.physical_plan import block_graphs, plan_identity
 from rsp_engine.evaluators.protocol import EvaluatorContext, Snapshots
-from rsp_engine.evaluators.service.refresh import Refresh
 from rsp_engine.evaluators.service.service_plan import changes_stream
 from rsp_engine.io.blank_nodes import numbered
 from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Solutions
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
+    from rsp_engine.evaluators.service.refresh import Refresh
+    from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.model.state import StateData
     from rsp_engine.model.windows import Pane
     from rsp_engine.monitor.run_monitor import RunMonitor
@@ -57,7 +58,7 @@ class Step:
         self.watch: RunMonitor | None = None
         """The monitor that receives each answer with its latency."""
         self._scans = [_scan(plan, scan) for scan in plan.scans]
-        self._refreshes = [Refresh(service) for service in plan.services]
+        self._refreshes = [_refresh(service) for service in plan.services]
         self._feeds: dict[str, list[Refresh]] = {}
         for refresh in self._refreshes:
             if refresh.plan.is_pushed:
@@ -267,6 +268,13 @@ def due_together(
                 yield step, answer
             case _:
                 continue
+
+
+def _refresh(service: ServicePlan) -> Refresh:
+    # Queries without SERVICE need neither replicas nor policies.
+    from rsp_engine.evaluators.service.refresh import Refresh
+
+    return Refresh(service)
 
 
 def _scan(plan: PhysicalPlan, scan: WindowScan) -> Scan:

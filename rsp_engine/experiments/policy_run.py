@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyoxigraph import Literal
 
 from rsp_engine.drivers.bindings import connect
-from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
 from rsp_engine.evaluators.service.service_plan import changes_stream
 from rsp_engine.evaluators.step import Step
 from rsp_engine.experiments.workload import SERVICE

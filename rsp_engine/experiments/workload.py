@@ -26,7 +26,7 @@ import numpy as np
 from pyoxigraph import Literal, NamedNode, Store, Triple
 
 from rsp_engine.drivers.bindings import connect
-from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
 from rsp_engine.experiments.datasets.dataset import DFC, MENTIONS_PREDICATE, RANGE, STEP, USER
 from rsp_engine.grammar import check
 from rsp_engine.model.windows import TimeFrame

@@ -24,6 +24,7 @@ from rsp_engine.grammar import tree
 from rsp_engine.grammar.builtins import BUILTINS
 from rsp_engine.grammar.expressions import aggregates, parts
 from rsp_engine.grammar.validate import validate
+from rsp_engine.lazy_registry import LazyRegistry
 from rsp_engine.model.terms.xsd import XSD
 
 if TYPE_CHECKING:
@@ -146,16 +147,15 @@ def _wrong(text: str, message: str, span: Span, hint: str) -> QuerySyntaxError:
     return QuerySyntaxError([Diagnostic("syntax", message, span, hint)], text, _SOURCE)
 
 
-USUAL: Mapping[str, Definition] = {
-    definition.name: definition
-    for definition in (
+USUAL: Mapping[str, Definition] = LazyRegistry(
+    {
         # A double, since the product of two long decimals can exceed the digits of a decimal.
-        read_definition(
+        "norm": lambda: read_definition(
             "norm(?value, ?least, ?largest) = xsd:double(?value - ?least) / (?largest - ?least)",
             {"xsd": XSD},
         ),
-    )
-}
+    }
+)
 """The predefined functions; a definition of the same name replaces one."""
 
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 import pyoxigraph as ox
 
 from rsp_engine.errors import BindingError, Diagnostic
-from rsp_engine.evaluators.service.evaluator import ServiceConfig
+from rsp_engine.evaluators.service.config import ServiceConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import is_aggregate
 from rsp_engine.model.terms.xsd import XSD

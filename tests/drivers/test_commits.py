@@ -15,7 +15,7 @@ from rsp_engine.replica.endpoints.endpoint import FetchResult, Limits
 from rsp_engine.replica.endpoints.recording import RecordingEndpoint
 
 if TYPE_CHECKING:
-    from rsp_engine.drivers.checkpoint.state_log import LoggedState
+    from rsp_engine.drivers.checkpoint.logged_state import LoggedState
 
 KEY = (Literal("a"),)
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
-from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check

@@ -9,7 +9,7 @@ import pytest
 
 from rsp_engine.engine import Engine
 from rsp_engine.errors import QueryError
-from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Answer, Boolean, Graph, Solutions

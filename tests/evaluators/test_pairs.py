@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from rsp_engine import Engine
 from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.pairs import PairsConfig, PairsEvaluator
+from rsp_engine.evaluators.pairs.config import PairsConfig
+from rsp_engine.evaluators.pairs.evaluator import PairsEvaluator
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Answer, Solutions
 from rsp_engine.operators.pairs.shared_skyband import LEAST_LISTED

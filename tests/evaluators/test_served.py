@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
-from rsp_engine.evaluators.service.evaluator import ServiceClause, ServiceGraph
+from rsp_engine.evaluators.service.config import ServiceClause
+from rsp_engine.evaluators.service.evaluator import ServiceGraph
 from rsp_engine.model.answers import Answer, Boolean, Solutions
 from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from rsp_engine.replica.endpoints.recorded import RecordedEndpoint

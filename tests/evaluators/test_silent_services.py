@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from rsp_engine.cli import app
 from rsp_engine.engine import Engine
 from rsp_engine.errors import PlanError
-from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
 from rsp_engine.evaluators.topk import TopkConfig
 from rsp_engine.model.answers import Boolean, Solutions
 

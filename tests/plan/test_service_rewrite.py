@@ -6,7 +6,7 @@ import pyoxigraph as ox
 import pytest
 
 from rsp_engine.errors import BindingError, PlanError
-from rsp_engine.evaluators.service.evaluator import ServiceConfig
+from rsp_engine.evaluators.service.config import ServiceConfig
 from rsp_engine.grammar import check
 from rsp_engine.options import RankingOptions, ServiceOptions
 from rsp_engine.plan.explain.text import explain, explain_json

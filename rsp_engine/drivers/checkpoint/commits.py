@@ -13,8 +13,7 @@ import gc
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from rsp_engine.drivers.checkpoint.state_log import LoggedState
-from rsp_engine.drivers.checkpoint.store import Checkpoint
+from rsp_engine.drivers.checkpoint.logged_state import LoggedState
 from rsp_engine.errors import StateError
 from rsp_engine.io.sources.splits import Split
 from rsp_engine.model.state import damage_guard
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from rsp_engine.drivers.checkpoint.store import Checkpoint
     from rsp_engine.drivers.splits.split_run import SplitRun
     from rsp_engine.model.state import StateData
     from rsp_engine.replica.endpoints.recording import RecordedCall, RecordingEndpoint
@@ -78,9 +78,12 @@ class Commits:
     def __init__(self, run: SplitRun, spec: CheckpointSpec) -> None:
         self._run = run
         self._spec = spec
-        self._checkpoint = (
-            None if spec.folder is None else Checkpoint(spec.folder, dict(spec.identity))
-        )
+        self._checkpoint: Checkpoint | None = None
+        if spec.folder is not None:
+            # Most runs have no checkpoint.
+            from rsp_engine.drivers.checkpoint.store import Checkpoint
+
+            self._checkpoint = Checkpoint(spec.folder, dict(spec.identity))
         self.last = -1
         """The number of the last micro-batch that was committed, -1 before the first."""
         self.planned: dict[int, Split] = {}

@@ -26,6 +26,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rsp_engine.drivers.checkpoint.item_delta import item_delta, patched_items
+from rsp_engine.drivers.checkpoint.logged_state import LoggedState
 from rsp_engine.drivers.checkpoint.record_log import HINT, RecordLog
 from rsp_engine.drivers.checkpoint.text_delta import patched_text, text_delta
 from rsp_engine.errors import StateError
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.state import StateData
 
-__all__ = ["LoggedState", "StateLog"]
+__all__ = ["StateLog"]
 
 Names = tuple[str, ...]
 """The path of a leaf: the names from the root."""
@@ -45,14 +46,6 @@ _LEAST = 1 << 16
 """No new file begins for fewer bytes of changes: it would cost more than reading them."""
 _SHORT = 200
 """A leaf of at most this many bytes is written in full, without a delta."""
-
-
-class LoggedState(NamedTuple):
-    """The content of a log: the last commit, and the notes since then."""
-
-    batch: int = -1
-    state: StateData | None = None
-    notes: tuple[Any, ...] = ()
 
 
 class _Leaf(NamedTuple):

@@ -19,8 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from rsp_engine.drivers.checkpoint.logged_state import LoggedState
 from rsp_engine.drivers.checkpoint.record_log import write_file
-from rsp_engine.drivers.checkpoint.state_log import LoggedState, StateLog
+from rsp_engine.drivers.checkpoint.state_log import StateLog
 from rsp_engine.errors import DriverError, StateError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.evaluators.physical_plan import block_graphs, load_graphs
 from rsp_engine.evaluators.topk import TopkConfig

@@ -16,7 +16,7 @@ from rsp_engine.drivers.intake import Intake
 from rsp_engine.drivers.splits.pushdown import Pushdown, pushdowns
 from rsp_engine.drivers.splits.split_merger import SplitMerger
 from rsp_engine.drivers.splits.split_reducer import ReducedSplit, SplitReducer
-from rsp_engine.evaluators.pairs import PairsConfig
+from rsp_engine.evaluators.pairs.config import PairsConfig
 from rsp_engine.io.sources.live.source import LiveSource
 from rsp_engine.io.sources.splits import Split, Splittable
 from rsp_engine.model.windows import CountFrame, TimeFrame

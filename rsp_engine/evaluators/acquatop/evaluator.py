@@ -14,10 +14,9 @@ data. Section 5, Algorithm 5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from rsp_engine.evaluators.acquatop.voi_outlook import VoiOutlook
 from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.model.candidates import Candidates
 from rsp_engine.model.terms.term_order import full_key
-from rsp_engine.operators.sparql.pane_matcher import Matcher, MatcherConfig
+from rsp_engine.operators.sparql.pane_matcher import Matcher
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
 from rsp_engine.operators.topk.contract import TopkAnswer
 from rsp_engine.operators.windows.time_windows import TimedScan
@@ -42,64 +41,15 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Store
 
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.ranked_objects import RankedObjects
-    from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
     from rsp_engine.evaluators.service.refresh import Refresh, RefreshReport
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.state import StateData
-    from rsp_engine.operators.aggregates.groups import Grouping
-    from rsp_engine.operators.scoring.monotonicity import Proof
-    from rsp_engine.operators.scoring.scoring_function import Scoring
-    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
-    from rsp_engine.options import ArrivalRule, ObjectMemory
     from rsp_engine.replica.pattern import RemoteSolution
 
-__all__ = ["AcquaTopConfig", "AcquaTopEvaluator"]
-
-
-@dataclass(frozen=True, slots=True)
-class AcquaTopConfig:
-    """`matching` gives the solutions of the window, with x_S.
-
-    `key` has the positions of the join key in a solution. `scoring` is F, over the variables
-    `streaming` and `remote`, if it has them; `proof` says how it depends on x_S. With a `grouping`,
-    objects are groups of solutions, and x_S is an aggregate. `projected` is the query for the rows:
-    see `Projector`. `scored` is the query for the scores of objects as terms; None if the score is
-    a variable. With the memory `list`, only the objects of the Super-MTK+N list are kept.
-    """
-
-    tag: ClassVar[str] = "Joined"
-    scan_kind: ClassVar[ScanKind] = "solutions"
-
-    query: SparqlConfig
-    matching: MatcherConfig
-    key: tuple[int, ...]
-    scoring: Scoring
-    streaming: str | None
-    remote: str | None
-    descending: bool
-    k: int
-    offset: int
-    n: int
-    arrivals: ArrivalRule
-    is_judged: bool
-    proof: Proof
-    grouping: Grouping | None = None
-    projected: SparqlConfig | None = None
-    scored: SparqlConfig | None = None
-    memory: ObjectMemory = "table"
-
-    def evaluator(self, context: EvaluatorContext) -> AcquaTopEvaluator:
-        """Return the evaluator of a run."""
-        [refresh] = context.refreshes
-        return AcquaTopEvaluator(self, context.store(), refresh)
-
-    @property
-    def is_monotone(self) -> bool:
-        """Whether a larger x_S is proved not to be worse."""
-        good = ("rises", "constant") if self.descending else ("falls", "constant")
-        return self.proof.direction in good
+__all__ = ["AcquaTopEvaluator"]
 
 
 class AcquaTopEvaluator:

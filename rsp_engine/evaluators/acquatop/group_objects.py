@@ -21,7 +21,7 @@ from rsp_engine.replica.sparql_client.request_text import key_fault
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.plain_scores import PlainScores, RemoteValues
     from rsp_engine.evaluators.service.refresh import Refresh
     from rsp_engine.model.arrays import Booleans, Floats, Integers

@@ -18,7 +18,7 @@ from rsp_engine.operators.topk.contract import Arrivals, rank_order
 from rsp_engine.replica.store.replica import Replica, ReplicaConfig
 
 if TYPE_CHECKING:
-    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.plain_scores import PlainScores
     from rsp_engine.evaluators.acquatop.ranked_objects import RankedObjects
     from rsp_engine.evaluators.service.refresh import Refresh

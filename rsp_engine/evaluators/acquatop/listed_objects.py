@@ -24,7 +24,7 @@ from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.plain_scores import PlainScores, RemoteValues
     from rsp_engine.evaluators.service.refresh import Refresh
     from rsp_engine.model.arrays import Booleans, Floats, Integers

@@ -28,7 +28,7 @@ from rsp_engine.operators.scoring.term_scores import column
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.model.state import StateData
     from rsp_engine.model.terms.term import Term

@@ -25,7 +25,7 @@ from rsp_engine.operators.topk.dominance import dominators
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.ranked_objects import Members
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.terms.term import Term

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyoxigraph as ox
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rsp_engine.evaluators.physical_plan import WindowScan
-    from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
+    from rsp_engine.evaluators.service.config import ServiceClause, ServiceConfig
     from rsp_engine.evaluators.service.refresh import Refresh, RefreshReport
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.model.answers import Boolean, Graph, Solutions
@@ -40,46 +40,12 @@ if TYPE_CHECKING:
     from rsp_engine.model.state import StateData
     from rsp_engine.model.terms.term import Term
     from rsp_engine.model.windows import CountFrame
-    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
     from rsp_engine.replica.pattern import Key, RemotePattern, RemoteSolution
 
-__all__ = ["ServiceClause", "ServiceConfig", "ServiceEvaluator", "ServiceGraph"]
+__all__ = ["ServiceEvaluator", "ServiceGraph"]
 
 _MARK = ox.Literal("true", datatype=ox.NamedNode("http://www.w3.org/2001/XMLSchema#boolean"))
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceClause:
-    """A SERVICE clause, read from the named graph `graph`.
-
-    `keys` is the query for the required keys; None if the clause has no keys and is fetched as a
-    whole. With `is_marked`, the node of each solution gets an extra triple, since a solution may
-    bind no variable and would have none.
-    """
-
-    graph: str
-    keys: SparqlConfig | None
-    is_marked: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceConfig:
-    """The clauses are in the order in which their data are needed."""
-
-    tag: ClassVar[str] = "Served"
-
-    query: SparqlConfig
-    clauses: tuple[ServiceClause, ...]
-
-    @property
-    def scan_kind(self) -> ScanKind:
-        """Triples; with their times if the answer depends on these."""
-        return "timed triples" if self.query.is_timed else "triples"
-
-    def evaluator(self, context: EvaluatorContext) -> ServiceEvaluator:
-        """Return the evaluator of a run."""
-        return ServiceEvaluator(self, context.store(), context.scans, context.refreshes)
 
 
 class ServiceEvaluator:

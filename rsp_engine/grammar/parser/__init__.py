@@ -60,10 +60,11 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def _read(written: str) -> tuple[QueryUnit | None, list[Diagnostic]]:
     text, places, diagnostics = undo_codepoint_escapes(written)
+    parser = tables(is_ascii=text.isascii())
     try:
-        raw = tables().parse(text)
+        raw = parser.parse(text)
     except UnexpectedInput as error:
-        failure = Failure.of(error, text, places, tables())
+        failure = Failure.of(error, text, places, parser)
         span = places.written(failure.span.start, failure.span.end)
         hints = (rule(failure) for rule in HINTS)
         hint = next((hint for hint in hints if hint is not None), None)

@@ -7,6 +7,9 @@ memory.
 The tables are a pickle, and a pickle can run any code: they are read only from a file and a folder
 that belong to the user and that no one else can write to. Where there are no such modes, as on
 Windows, they are built in memory.
+
+For a text of ASCII there are tables of their own, whose names have only characters of ASCII: to
+compile the classes of all other characters takes longer than to parse most queries.
 """
 
 from __future__ import annotations
@@ -14,22 +17,33 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import stat
 import sys
 import tempfile
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
+from pkgutil import get_data
 
 import lark
 
 __all__ = ["tables"]
 
 
+_BEYOND_ASCII = re.compile(r"\\u[0-9A-F]{4}|\\U[0-9A-F]{8}")
+"""A character that is not of ASCII, in the classes of the grammar."""
+
+
 @cache
-def tables() -> lark.Lark:
-    """Return Lark's parser of the grammar, from the cache if possible."""
-    grammar = files("rsp_engine.grammar").joinpath("rspql.lark").read_text(encoding="utf-8")
+def tables(*, is_ascii: bool = False) -> lark.Lark:
+    """Return Lark's parser of the grammar, from the cache if possible.
+
+    With `is_ascii`, it parses texts of ASCII only, and to the same trees.
+    """
+    grammar = (get_data("rsp_engine.grammar", "rspql.lark") or b"").decode()
+    if is_ascii:
+        # The letter is in these classes anyway. Lark sorts terminals by the length of their text.
+        grammar = _BEYOND_ASCII.sub("A", grammar)
     folder = _cache_folder()
     if folder is None:
         return _make(grammar)

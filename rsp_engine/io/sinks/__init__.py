@@ -18,20 +18,13 @@ without a message. Every other failure is a `SinkError` that names the output.
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rsp_engine.errors import SinkError, StateError
 from rsp_engine.io.sinks.dead_letters import DeadLetterFile
 from rsp_engine.io.sinks.destinations import Destination, destination_of
-from rsp_engine.io.sinks.jelly import JELLY
-from rsp_engine.io.sinks.jsonl import JSONL
-from rsp_engine.io.sinks.nquads import NQUADS
-from rsp_engine.io.sinks.sparql_csv import SPARQL_CSV
-from rsp_engine.io.sinks.sparql_json import SPARQL_JSON
-from rsp_engine.io.sinks.sparql_tsv import SPARQL_TSV
-from rsp_engine.io.sinks.sparql_xml import SPARQL_XML
-from rsp_engine.io.sinks.table import Table
+from rsp_engine.io.sinks.format import HeadedWriter
+from rsp_engine.lazy_registry import LazyRegistry, importer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,15 +42,20 @@ __all__ = [
     "open_sink",
 ]
 
-FORMATS: Mapping[str, SinkFormat] = MappingProxyType(
+FORMATS: Mapping[str, SinkFormat] = LazyRegistry(
     {
-        each.name: each
-        for each in (JSONL, SPARQL_CSV, SPARQL_TSV, SPARQL_JSON, SPARQL_XML, NQUADS, JELLY)
+        "jsonl": importer("rsp_engine.io.sinks.jsonl", "JSONL"),
+        "csv": importer("rsp_engine.io.sinks.sparql_csv", "SPARQL_CSV"),
+        "tsv": importer("rsp_engine.io.sinks.sparql_tsv", "SPARQL_TSV"),
+        "sparql-json": importer("rsp_engine.io.sinks.sparql_json", "SPARQL_JSON"),
+        "sparql-xml": importer("rsp_engine.io.sinks.sparql_xml", "SPARQL_XML"),
+        "nquads": importer("rsp_engine.io.sinks.nquads", "NQUADS"),
+        "jelly": importer("rsp_engine.io.sinks.jelly", "JELLY"),
     }
 )
 """All output formats, by name."""
 
-DEFAULT_FORMAT = JSONL.name
+DEFAULT_FORMAT = "jsonl"
 """The default format: the only one that writes every field of an answer."""
 
 
@@ -110,6 +108,7 @@ class _FormattedSink(Sink):
     def __init__(self, format: str, writer: AnswerWriter, destination: Destination) -> None:  # noqa: A002 - the users' word
         self._kind = f"{format} to {destination.kind}"
         self._writer = writer
+        self._headed = _with_header(writer)
         self._destination = destination
 
     def write(self, answer: Answer) -> None:
@@ -121,7 +120,7 @@ class _FormattedSink(Sink):
         self._destination.close()
 
     def position(self) -> list[Any]:
-        header = self._writer.header if isinstance(self._writer, Table) else None
+        header = None if self._headed is None else self._headed.header
         return [self._kind, self._destination.position(), header]
 
     def go_back(self, position: list[Any] | None) -> None:
@@ -132,8 +131,12 @@ class _FormattedSink(Sink):
                 "write them as before, or name another folder for the checkpoint",
             )
         self._destination.go_back(start)
-        if isinstance(self._writer, Table):
-            self._writer.header = header
+        if self._headed is not None:
+            self._headed.header = header
+
+
+def _with_header(writer: object) -> HeadedWriter | None:
+    return writer if isinstance(writer, HeadedWriter) else None
 
 
 def open_sink(

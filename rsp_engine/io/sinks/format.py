@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from rsp_engine.errors import SinkError
 from rsp_engine.model.answers import Answer, Boolean, Graph, Solutions
 
-__all__ = ["AnswerWriter", "ContentForm", "SinkFormat", "misfit"]
+__all__ = ["AnswerWriter", "ContentForm", "HeadedWriter", "SinkFormat", "misfit"]
 
 ContentForm: TypeAlias = Literal["SELECT", "CONSTRUCT", "ASK"]
 """The query forms that have answers."""
 
 AnswerWriter: TypeAlias = Callable[[Answer], str | bytes]
 """Serializes the answers of one query, in order; empty if there is nothing to write."""
+
+
+@runtime_checkable
+class HeadedWriter(Protocol):
+    """A writer that writes a header before the first answer."""
+
+    header: str | None
+    """The header, once it was written."""
+
 
 _ANSWERS: dict[ContentForm, str] = {
     "SELECT": "the rows that a SELECT answers",

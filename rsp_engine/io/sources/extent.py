@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from rsp_engine.io.sources.files.turtle_files import TurtleFiles
 from rsp_engine.monitor.run_monitor import Extent
 
 if TYPE_CHECKING:
@@ -24,6 +23,14 @@ class SizedSource(Protocol):
         """Return how much was read by this process; `None` if the size is not known."""
 
 
+@runtime_checkable
+class _FolderSource(Protocol):
+    """A source of many files, whose extent counts files."""
+
+    def size(self) -> int:
+        """Return the bytes of all files."""
+
+
 def is_sized(source: ElementSource) -> bool:
     """Return whether a source is made of files, so that it can be read again."""
     return isinstance(source, SizedSource) and source.extent() is not None
@@ -35,7 +42,7 @@ def bytes_of(sources: Sequence[ElementSource]) -> int:
 
 
 def _bytes(source: ElementSource) -> int:
-    if isinstance(source, TurtleFiles):
+    if isinstance(source, _FolderSource):
         return source.size()
     extent = source.extent() if isinstance(source, SizedSource) else None
     return extent.whole if extent is not None and extent.unit == "bytes" else 0

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from rsp_engine.errors import SourceError
-from rsp_engine.io.sources.files.csv_table import open_csv, open_tsv
-from rsp_engine.io.sources.files.jsonl import open_jsonl
-from rsp_engine.io.sources.files.nquads import open_nquads
-from rsp_engine.io.sources.files.trig import open_trig
-from rsp_engine.io.sources.files.turtle_files import open_turtle_files
 from rsp_engine.io.sources.inputs import local_path
 from rsp_engine.io.sources.live.schemes import is_live_url, open_live
 from rsp_engine.io.sources.spec import STANDARD_INPUT, Spec, nearest, need, read_spec
+from rsp_engine.lazy_registry import importer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,35 +45,50 @@ _TABLE = {
 }
 
 
-def _open_jelly(spec: Spec) -> ElementSource:
-    need(spec.name, "jelly", "pyjelly")
-    # pyjelly is an optional extra.
-    from rsp_engine.io.sources.files.jelly import open_jelly
+def _opener(module: str, name: str) -> Callable[[Spec], ElementSource]:
+    """Return a function that imports the reader of a format when a source is opened."""
+    find = importer(f"rsp_engine.io.sources.files.{module}", name)
+    return lambda spec: cast("ElementSource", find()(spec))
 
-    return open_jelly(spec)
+
+def _open_jelly(spec: Spec) -> ElementSource:
+    need(spec.name, "jelly", "pyjelly")  # pyjelly is an optional extra
+    return _opener("jelly", "open_jelly")(spec)
 
 
 SOURCE_FORMATS: Mapping[str, SourceFormat] = {
     "jsonl": SourceFormat(
         "one JSON object per line, with a timestamp and a graph as RDF text",
-        open_jsonl,
+        _opener("jsonl", "open_jsonl"),
         (".jsonl", ".ndjson"),
         _UNIT,
     ),
     "nquads": SourceFormat(
         "N-Quads; neighbouring quads of one graph are an element",
-        open_nquads,
+        _opener("nquads", "open_nquads"),
         (".nq", ".nquads"),
         _TIMES,
     ),
-    "trig": SourceFormat("TriG; a graph block is an element", open_trig, (".trig",), _TIMES),
+    "trig": SourceFormat(
+        "TriG; a graph block is an element", _opener("trig", "open_trig"), (".trig",), _TIMES
+    ),
     "turtle-files": SourceFormat(
         "a folder; each file is one graph, with its time in the file's name",
-        open_turtle_files,
+        _opener("turtle_files", "open_turtle_files"),
         options=_UNIT,
     ),
-    "csv": SourceFormat("a table; a template turns rows into triples", open_csv, (".csv",), _TABLE),
-    "tsv": SourceFormat("the same, with tabs between the fields", open_tsv, (".tsv",), _TABLE),
+    "csv": SourceFormat(
+        "a table; a template turns rows into triples",
+        _opener("csv_table", "open_csv"),
+        (".csv",),
+        _TABLE,
+    ),
+    "tsv": SourceFormat(
+        "the same, with tabs between the fields",
+        _opener("csv_table", "open_tsv"),
+        (".tsv",),
+        _TABLE,
+    ),
     "jelly": SourceFormat(
         "Jelly; neighbouring quads of one graph are an element, or a frame of triples",
         _open_jelly,

@@ -8,6 +8,7 @@ raise `ValueError` for a term that cannot be written.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from rsp_engine.model.terms.xsd import XSD, XSD_STRING
 
@@ -21,8 +22,10 @@ _LETTER = (
     r"\u2070-\u218F\u2C00-\u2FEF\u3001-\uD7FF\uF900-\uFDCF\uFDF0-\uFFFD\U00010000-\U000EFFFF"
 )
 _LATER = r"\u00B7\u0300-\u036F\u203F\u2040"
-_LABEL = re.compile(f"[0-9{_LETTER}](?:[-.0-9{_LETTER}{_LATER}]*[-0-9{_LETTER}{_LATER}])?")
-_VARIABLE = re.compile(f"[0-9{_LETTER}][0-9{_LETTER}{_LATER}]*")
+_LABEL = f"[0-9{_LETTER}](?:[-.0-9{_LETTER}{_LATER}]*[-0-9{_LETTER}{_LATER}])?"
+_VARIABLE = f"[0-9{_LETTER}][0-9{_LETTER}{_LATER}]*"
+_PLAIN_NAME = re.compile("[0-9A-Z_a-z]+")
+"""Most names. The expressions of all others are compiled at their first use, which takes long."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ESCAPED = re.compile(r'["\x00-\x1f\x7f]|\\[uU]?')
 _ESCAPES = {'"': '\\"', "\t": "\\t", "\b": "\\b", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
@@ -94,7 +97,7 @@ def blank_node_text(label: str) -> str:
     >>> blank_node_text("b0")
     '_:b0'
     """
-    if _LABEL.fullmatch(label) is None:
+    if not _matches(_LABEL, label):
         raise ValueError(f"not a blank node label: {label!r}")
     return f"_:{label}"
 
@@ -105,6 +108,18 @@ def variable_text(name: str) -> str:
     >>> variable_text("score")
     '?score'
     """
-    if _VARIABLE.fullmatch(name) is None:
+    if not _matches(_VARIABLE, name):
         raise ValueError(f"not a variable: {name!r}")
     return f"?{name}"
+
+
+def _matches(expression: str, name: str) -> bool:
+    """Return whether a name is plain, or matches an expression."""
+    if _PLAIN_NAME.fullmatch(name) is not None:
+        return True
+    return _compiled(expression).fullmatch(name) is not None
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from rsp_engine.operators.sap.sap import Sap, SapConfig
-from rsp_engine.operators.topk.baselines.oracle import Oracle
-from rsp_engine.operators.topk.baselines.pretopk import PreTopk
-from rsp_engine.operators.topk.baselines.skyband import KSkyband
-from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
+from rsp_engine.lazy_registry import LazyRegistry, importer
 from rsp_engine.operators.topk.contract import TopkOperatorConfig
-from rsp_engine.operators.topk.mintopk import MinTopk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["RANKERS", "RankerName", "ranker_config"]
 
@@ -25,32 +23,41 @@ RankerName = Literal[
     "SMA",
     "SMA (ring buffer)",
 ]
-RANKERS: dict[RankerName, type[Any]] = {
-    "MinTopk": MinTopk,
-    "PreTopk": PreTopk,
-    "Oracle": Oracle,
-    "SAP": Sap,
-    "SAP (dynamic)": Sap,
-    "SAP (equal)": Sap,
-    "k-skyband": KSkyband,
-    "SMA": Sma,
-    "SMA (ring buffer)": Sma,
-}
+_SAP = importer("rsp_engine.operators.sap.sap", "Sap")
+_SMA = importer("rsp_engine.operators.topk.baselines.sma", "Sma")
+
+RANKERS: Mapping[str, type[Any]] = LazyRegistry(
+    {
+        "MinTopk": importer("rsp_engine.operators.topk.mintopk", "MinTopk"),
+        "PreTopk": importer("rsp_engine.operators.topk.baselines.pretopk", "PreTopk"),
+        "Oracle": importer("rsp_engine.operators.topk.baselines.oracle", "Oracle"),
+        "SAP": _SAP,
+        "SAP (dynamic)": _SAP,
+        "SAP (equal)": _SAP,
+        "k-skyband": importer("rsp_engine.operators.topk.baselines.skyband", "KSkyband"),
+        "SMA": _SMA,
+        "SMA (ring buffer)": _SMA,
+    }
+)
 """Call a class with its configuration to create an operator; `restored` also takes a state."""
 
 
 def ranker_config(name: RankerName, k: int, slides: int) -> TopkOperatorConfig:
     """Return the configuration of an operator for windows of `slides` slides."""
+    # As the operators, their configurations are imported when they are used.
     match name:
-        case "SAP":
-            return SapConfig(k, slides)
-        case "SAP (dynamic)":
-            return SapConfig(k, slides, partitioning="dynamic")
-        case "SAP (equal)":
-            return SapConfig(k, slides, partitioning="equal")
-        case "SMA":
-            return SmaConfig(k)
-        case "SMA (ring buffer)":
-            return SmaConfig(k, index="ring")
+        case "SAP" | "SAP (dynamic)" | "SAP (equal)":
+            from rsp_engine.operators.sap.sap import SapConfig
+
+            if name == "SAP":
+                return SapConfig(k, slides)
+            partitioning: Literal["dynamic", "equal"] = (
+                "dynamic" if name == "SAP (dynamic)" else "equal"
+            )
+            return SapConfig(k, slides, partitioning=partitioning)
+        case "SMA" | "SMA (ring buffer)":
+            from rsp_engine.operators.topk.baselines.sma import SmaConfig
+
+            return SmaConfig(k) if name == "SMA" else SmaConfig(k, index="ring")
         case _:
             return TopkOperatorConfig(k)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
-from rsp_engine.evaluators.incomplete import IncompleteConfig
-from rsp_engine.evaluators.pairs import PairsConfig
+from rsp_engine.evaluators.incomplete.config import IncompleteConfig
+from rsp_engine.evaluators.pairs.config import PairsConfig
 from rsp_engine.evaluators.topk import TopkConfig
 from rsp_engine.model.quantities import quantity
 
 if TYPE_CHECKING:
-    from rsp_engine.evaluators.incomplete import Attribute
+    from rsp_engine.evaluators.incomplete.config import Attribute
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
     from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.operators.aggregates.groups import Grouping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import NamedNode
 
-from rsp_engine.evaluators.service.evaluator import ServiceConfig
+from rsp_engine.evaluators.service.config import ServiceConfig
 from rsp_engine.model.quantities import quantity
 from rsp_engine.replica.sparql_client.request_text import batch_of, whole_text
 

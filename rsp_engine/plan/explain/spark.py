@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
-from rsp_engine.evaluators.pairs import PairsConfig
+from rsp_engine.evaluators.pairs.config import PairsConfig
 from rsp_engine.evaluators.topk import TopkConfig
 from rsp_engine.model.windows import CountFrame
 

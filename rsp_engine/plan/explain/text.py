@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.column_join import ColumnJoinConfig
 from rsp_engine.evaluators.per_pane import PerPaneConfig
-from rsp_engine.evaluators.service.evaluator import ServiceConfig
+from rsp_engine.evaluators.service.config import ServiceConfig
 from rsp_engine.evaluators.sparql import GeneralConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.write import WritePatterns

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
 from rsp_engine.grammar import tree
 from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.scoring.scoring_function import Scoring, variables

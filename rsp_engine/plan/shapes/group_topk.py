@@ -40,7 +40,7 @@ from rsp_engine.plan.sparql.object_texts import free_variable, matching_of, proj
 from rsp_engine.plan.variables import certain_variables, visible_variables
 
 if TYPE_CHECKING:
-    from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+    from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.operators.aggregates.pane_partials import Function
     from rsp_engine.plan.logical.algebra import Logical

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.incomplete import Attribute, IncompleteConfig
+from rsp_engine.evaluators.incomplete.config import Attribute, IncompleteConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.expressions import aggregates
 from rsp_engine.operators.scoring.scoring_function import (
@@ -57,7 +57,7 @@ from rsp_engine.plan.sparql.object_texts import batch_config, free_variable, sel
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from rsp_engine.evaluators.incomplete import Algorithm
+    from rsp_engine.evaluators.incomplete.config import Algorithm
     from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.operators.incomplete.observations import ScoreAggregate
     from rsp_engine.options import MatchRule, OperatorName

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rsp_engine.evaluators.pairs import PairsConfig
+from rsp_engine.evaluators.pairs.config import PairsConfig
 from rsp_engine.grammar import tree
 from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.pairs.scoring import Condition, PairScoring, has_quotient

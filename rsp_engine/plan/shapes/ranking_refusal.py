@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import Diagnostic
-from rsp_engine.evaluators.acquatop.evaluator import AcquaTopConfig
+from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
 from rsp_engine.plan.shapes.acquatop import acquatop_plan
 from rsp_engine.plan.shapes.group_topk import group_topk_plan
 from rsp_engine.plan.shapes.incomplete import ALGORITHMS, has_optional_windows, incomplete_config

@@ -20,7 +20,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.service.evaluator import ServiceClause, ServiceConfig
+from rsp_engine.evaluators.service.config import ServiceClause, ServiceConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.write import WriteQueries
 from rsp_engine.operators.sparql.projector import variable_iri

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from requests.auth import AuthBase
-
 from rsp_engine.errors import ServiceError
 
 if TYPE_CHECKING:
@@ -84,8 +82,8 @@ def _split(url: str) -> SplitResult:
         raise ServiceError("the URL of a service cannot be read") from None
 
 
-class Credentials(AuthBase):
-    """The Authorization header of a service, or none."""
+class Credentials:
+    """The Authorization header of a service, or none: what requests calls to authenticate."""
 
     def __init__(self, header: str | None = None) -> None:
         self._header = header

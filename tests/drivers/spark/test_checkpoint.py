@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rsp_engine.drivers.checkpoint.state_log import LoggedState
+from rsp_engine.drivers.checkpoint.logged_state import LoggedState
 from rsp_engine.drivers.checkpoint.store import Checkpoint
 from rsp_engine.errors import DriverError, StateError
 from rsp_engine.io.sinks import open_sink

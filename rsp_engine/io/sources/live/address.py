@@ -14,7 +14,6 @@ from __future__ import annotations
 import base64
 import os
 import re
-import ssl
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -23,6 +22,7 @@ from rsp_engine.errors import SourceError
 from rsp_engine.monitor.redaction import without_secrets
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Mapping
 
 __all__ = ["Address", "address_of"]
@@ -88,6 +88,8 @@ class Address:
         """Return the TLS context with the configured certificates; `None` without TLS."""
         if not self.is_safe:
             return None
+        import ssl  # few sources need it, and its import is slow
+
         try:
             context = ssl.create_default_context(cafile=self.variable("CA"))
             if (certificate := self.variable("CERT")) is not None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, cast
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.files.rdf import GRAPH_FORMATS
 from rsp_engine.io.sources.live.address import Address, address_of
-from rsp_engine.io.sources.live.payloads import Payloads
 from rsp_engine.io.sources.live.receiver import LARGEST_MESSAGE
 from rsp_engine.io.sources.live.source import ROOM, LiveSource, Settings
 from rsp_engine.io.sources.spec import nearest, need
@@ -153,6 +152,9 @@ def is_live_url(place: str) -> bool:
 
 def open_live(spec: Spec) -> LiveSource:
     """Return a source that is not yet started; raise `SourceError` for invalid options."""
+    # It imports the readers of all formats.
+    from rsp_engine.io.sources.live.payloads import Payloads
+
     scheme = SCHEMES[spec.place.partition("://")[0].lower()]
     known = {**OPTIONS, **scheme.options}
     for option in spec.options:

@@ -11,9 +11,8 @@ path.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyoxigraph as ox
@@ -30,44 +29,14 @@ from rsp_engine.operators.windows.time_windows import TimedScan
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
+    from rsp_engine.evaluators.pairs.config import PairsConfig
     from rsp_engine.model.answers import Boolean, Graph, Row, Solutions
     from rsp_engine.model.state import StateData
-    from rsp_engine.operators.pairs.shared_skyband import PairShape, Skybands
+    from rsp_engine.operators.pairs.shared_skyband import Skybands
     from rsp_engine.operators.sparql.pane_matcher import SolutionTuple
-    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
-    from rsp_engine.operators.windows.element_solutions import ElementBlock
     from rsp_engine.operators.windows.scan import Scan
 
-__all__ = ["PairsConfig", "PairsEvaluator"]
-
-
-@dataclass(frozen=True, slots=True)
-class PairsConfig:
-    """The answer of a window of `size` is its top k pairs without the first `offset`.
-
-    `names` are the variables of the first object, then of the second; `why` states whether the
-    score is global. A window that the skyband cannot answer is evaluated as a whole, over the
-    solutions of its elements for `blocks`, if there are any.
-    """
-
-    tag: ClassVar[str] = "Pairs"
-    scan_kind: ClassVar[ScanKind] = "timed triples"
-
-    query: SparqlConfig
-    shape: PairShape
-    names: tuple[str, ...]
-    projected: SparqlConfig | None
-    blocks: tuple[ElementBlock, ...]
-    k: int
-    offset: int
-    size: int
-    why: str
-
-    def evaluator(self, context: EvaluatorContext) -> PairsEvaluator:
-        """Return the evaluator of a run."""
-        [window] = context.windows
-        return PairsEvaluator(self, context.store(), window, context.skybands)
+__all__ = ["PairsEvaluator"]
 
 
 class PairsEvaluator:

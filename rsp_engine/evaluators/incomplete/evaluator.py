@@ -16,8 +16,7 @@ forgets objects that it does not keep. Its answers are marked as approximate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyoxigraph as ox
@@ -45,69 +44,17 @@ from rsp_engine.operators.windows.time_windows import TimeScan
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from rsp_engine.evaluators.protocol import EvaluatorContext, ScanKind
+    from rsp_engine.evaluators.incomplete.config import IncompleteConfig
     from rsp_engine.model.answers import Boolean, Graph, Solutions
     from rsp_engine.model.state import StateData
-    from rsp_engine.operators.incomplete.observations import IncompleteOperator, ScoreAggregate
-    from rsp_engine.operators.sparql.pane_matcher import MatcherConfig, SolutionTuple
-    from rsp_engine.operators.sparql.sparql_query import SparqlConfig
+    from rsp_engine.operators.incomplete.observations import IncompleteOperator
+    from rsp_engine.operators.sparql.pane_matcher import SolutionTuple
     from rsp_engine.operators.windows.scan import Scan
 
-__all__ = ["Algorithm", "Attribute", "IncompleteConfig", "IncompleteEvaluator"]
+__all__ = ["IncompleteEvaluator"]
 
-Algorithm = Literal["EAA", "SLA", "approximate", "Oracle"]
 _ROUNDING = 1e-9  # relative to the largest score: the difference of float64 and SPARQL
 _MOST = 10.0**SURE  # sums of larger integers may overflow in SPARQL
-
-
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """One attribute of the objects, observed in one scan.
-
-    `keys` and `value` are positions in a solution of `matching`. `weight` is its factor in the
-    score, and `high` its largest weighted value. Objects without a `required` attribute are not
-    ranked.
-    """
-
-    scan: int
-    matching: MatcherConfig
-    keys: tuple[int, ...]
-    value: int
-    weight: float = 1.0
-    high: float = 1.0
-    required: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class IncompleteConfig:
-    """`algorithm` finds the top k objects; the approximate one keeps at most `bound` instances.
-
-    `function` aggregates the values of different attributes, `repeats` those of the same attribute.
-    `streams` are the streams of the attributes. Without a `bound`, the number of instances is not
-    limited.
-    """
-
-    tag: ClassVar[str] = "Collected"
-    scan_kind: ClassVar[ScanKind] = "triples"
-
-    query: SparqlConfig
-    windows: tuple[str, ...]
-    streams: tuple[str, ...]
-    attributes: tuple[Attribute, ...]
-    function: ScoreAggregate
-    repeats: ScoreAggregate
-    k: int
-    algorithm: Algorithm
-    bound: int | None
-
-    def evaluator(self, context: EvaluatorContext) -> IncompleteEvaluator:
-        """Return the evaluator of a run. Static graphs are not loaded: the query reads none."""
-        return IncompleteEvaluator(self)
-
-    @property
-    def is_approximate(self) -> bool:
-        """Whether answers may miss objects."""
-        return self.algorithm == "approximate"
 
 
 class _PartialContent(NamedTuple):
@@ -163,7 +110,7 @@ class IncompleteEvaluator:
         return {"exact": self._is_exact}
 
     def _new_operator(self) -> IncompleteOperator:
-        operators: dict[Algorithm, Any] = {"EAA": EAA, "SLA": SLA, "Oracle": IncompleteOracle}
+        operators: dict[str, Any] = {"EAA": EAA, "SLA": SLA, "Oracle": IncompleteOracle}
         if self.config.is_approximate:
             return Approximate(self._operator_config, self.config.bound)
         operator: IncompleteOperator = operators[self.config.algorithm](self._operator_config)

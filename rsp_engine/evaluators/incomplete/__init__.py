@@ -1,0 +1,1 @@
+"""The evaluator of rankings of incomplete objects, and its configuration."""

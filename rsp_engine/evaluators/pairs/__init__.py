@@ -1,0 +1,1 @@
+"""The evaluator of rankings of pairs, and its configuration."""
