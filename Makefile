@@ -1,7 +1,7 @@
 # One word, one act. `make` alone lists the words.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo factory check test test-fast coverage mutants soak bench pictures format clean java
+.PHONY: help setup demo factory check test test-fast coverage mutants soak bench bench-peers pictures format clean java
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -76,6 +76,10 @@ bench: $(STAMP) java ## run the benchmarks, one after the other
 		echo "$$script"; $(BIN)/python "$$script"; \
 	done
 
+bench-peers: $(STAMP) java ## compare with other programs on the same files (PEERS="duckdb reload" CASES="a b" RUNS=3 SIZE=0.1)
+	$(BIN)/python -m benchmarks.peers $(foreach flag,PEERS CASES RUNS SIZE,\
+		$(if $($(flag)),--$(shell echo $(flag) | tr A-Z a-z) $($(flag))))
+
 pictures: $(STAMP) ## draw the pictures of the documents
 	$(BIN)/python scripts/pictures.py
 	$(BIN)/python scripts/architecture.py
@@ -85,7 +89,7 @@ format: $(STAMP) ## format the code and mend what can be mended by machine
 	$(BIN)/ruff check --fix
 
 clean: ## remove .venv, caches and builds
-	rm -rf $(VENV) build dist .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) benchmarks/peers/.venv benchmarks/peers/.streams build dist .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 java:
