@@ -70,11 +70,12 @@ soak: $(STAMP) java ## run the long tests, part by part, each with its time (PAR
 		echo "soak: $$part took $$(( $$(date +%s) - begun )) s"; \
 	done
 
-bench: $(STAMP) java ## run the benchmarks, one after the other
+bench: $(STAMP) java ## run the benchmarks, one after the other, within half an hour (FULL=1: in full, within hours)
 	@test -n "$(BENCHMARKS)" || { echo "There is no benchmarks/bench_*.py to run." >&2; exit 1; }
 	@set -e; for script in $(BENCHMARKS); do \
-		echo "$$script"; $(BIN)/python "$$script"; \
+		echo "$$script"; RSP_FULL=$(FULL) $(BIN)/python "$$script"; \
 	done
+	@test -n "$(FULL)" || echo "left out: the full sizes, which docs/performance.md shows (make bench FULL=1)"
 
 bench-peers: $(STAMP) java ## compare with other programs on the same files (PEERS="duckdb reload" CASES="a b" RUNS=3 SIZE=0.1)
 	$(BIN)/python -m benchmarks.peers $(foreach flag,PEERS CASES RUNS SIZE,\
