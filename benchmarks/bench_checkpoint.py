@@ -229,7 +229,8 @@ def growth_by_distinct_keys() -> float:
     rows = [alone("distinct", count) for count in DISTINCT]
     for count, (size, memory) in zip(DISTINCT, rows, strict=True):
         print(f"{count:9}{size / 1e6:9.2f}{memory / 1000:9.0f}")
-    return max(after / before for before, after in zip(*rows, strict=True))
+    (small_log, small_memory), (large_log, large_memory) = rows
+    return max(large_log / small_log, large_memory / small_memory)
 
 
 if __name__ == "__main__":

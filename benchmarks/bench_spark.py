@@ -135,7 +135,7 @@ def memory() -> float:
 def main() -> None:
     """Print triples a second, and ratios to parsing."""
     flags = argparse.ArgumentParser()
-    flags.add_argument("--triples", type=int, default=sized(short=200_000, full=1_000_000))
+    flags.add_argument("--triples", type=int, default=sized(short=100_000, full=1_000_000))
     flags.add_argument("--runs", type=int, default=sized(short=1, full=3))
     options = flags.parse_args()
     with tempfile.TemporaryDirectory() as folder:
