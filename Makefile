@@ -1,7 +1,7 @@
 # One word, one act. `make` alone lists the words.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo factory check test test-fast coverage mutants soak bench pictures format clean java
+.PHONY: help setup demo factory check test test-fast coverage mutants soak bench bench-peers pictures format clean java
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -70,11 +70,16 @@ soak: $(STAMP) java ## run the long tests, part by part, each with its time (PAR
 		echo "soak: $$part took $$(( $$(date +%s) - begun )) s"; \
 	done
 
-bench: $(STAMP) java ## run the benchmarks, one after the other
+bench: $(STAMP) java ## run the benchmarks, one after the other, within half an hour (FULL=1: in full, within hours)
 	@test -n "$(BENCHMARKS)" || { echo "There is no benchmarks/bench_*.py to run." >&2; exit 1; }
 	@set -e; for script in $(BENCHMARKS); do \
-		echo "$$script"; $(BIN)/python "$$script"; \
+		echo "$$script"; RSP_FULL=$(FULL) $(BIN)/python "$$script"; \
 	done
+	@test -n "$(FULL)" || echo "left out: the full sizes, which docs/performance.md shows (make bench FULL=1)"
+
+bench-peers: $(STAMP) java ## compare with other programs on the same files (PEERS="duckdb reload" CASES="a b" RUNS=3 SIZE=0.1)
+	$(BIN)/python -m benchmarks.peers $(foreach flag,PEERS CASES RUNS SIZE,\
+		$(if $($(flag)),--$(shell echo $(flag) | tr A-Z a-z) $($(flag))))
 
 pictures: $(STAMP) ## draw the pictures of the documents
 	$(BIN)/python scripts/pictures.py
@@ -85,7 +90,7 @@ format: $(STAMP) ## format the code and mend what can be mended by machine
 	$(BIN)/ruff check --fix
 
 clean: ## remove .venv, caches and builds
-	rm -rf $(VENV) build dist .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) benchmarks/peers/.venv benchmarks/peers/.streams build dist .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 java:

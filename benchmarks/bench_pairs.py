@@ -4,7 +4,7 @@ SCase is the K-skyband with its K-staircase, which the engine maintains; TA is t
 algorithm, `supreme` the paper's lower bound, which keeps the objects and scores each new one with
 the whole window (an oracle gives it everything else). All share the scoring kernels s1 to s4 of the
 paper (section VI.A). A ratio is measured in one run, between algorithms that take turns; it is the
-median of five turns, in CPU time. Each part prints a table in Markdown; a figure that misses its
+median of the turns, in CPU time. Each part prints a table in Markdown; a figure that misses its
 bar is marked. Arguments select parts: naive, maintenance, queries.
 
 Shen, Cheema, Lin, Zhang, Wang: Efficiently monitoring top-k pairs over sliding windows. ICDE 2012,
@@ -26,6 +26,7 @@ from benchmarks.continuous_answer import ContinuousAnswer
 from benchmarks.markdown import print_head, print_row, ratio
 from benchmarks.naive_pairs import NaivePairs
 from benchmarks.priority_search_tree import PrioritySearchTree
+from benchmarks.size import sized
 from rsp_engine.model.state import with_header
 from rsp_engine.operators.pairs.objects import LastObjects
 from rsp_engine.operators.pairs.pairs import Pairs, as_pairs, best_pairs_first, concatenated_pairs
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from rsp_engine.operators.pairs.skyband import PairScore
 
 N, K, D = 10_000, 20, 3
-TURNS = 5
+TURNS = sized(short=3, full=5)
 NAIVE, SUPREME = 20, 3  # bars: at least 20 times faster than naive, at most 3 times slower
 CONSIDERED = {10_000: 0.2, 100_000: 0.1}  # bars by N: the share of pairs that TA considers
 
@@ -170,7 +171,7 @@ def against_naive() -> None:
     """Print SCase against the naive algorithm and the lower bound, by score and distribution."""
     print(f"\nN = {N:,}, K = {K}, d = {D}; naive and supreme relative to SCase")
     print_head(["distribution", "score", "SCase, us per object", "pairs", "naive", "supreme"])
-    for draw in (uniform, correlated, anti_correlated):
+    for draw in sized(short=(uniform,), full=(uniform, correlated, anti_correlated)):
         for score in (s1, s2, s3, s4):
             rows = draw(np.random.default_rng(7), N + TURNS * 500, D)
             skyband = PairSkyband(SkybandConfig(K), D, score)
@@ -239,9 +240,9 @@ def restored(k: int, rows: Floats, pairs: Pairs, lists: SortedLists | None = Non
 def maintenance(settings: Sequence[Setting] | None = None) -> None:
     """Print the ways to maintain the skyband: Fig 12, and the size from which TA is ahead."""
     grid = settings or (
-        [Setting(k=k) for k in (1, 5, 10, 20, 50, 100)]
-        + [Setting(n=n) for n in (50_000, 100_000, 150_000, 200_000)]
-        + [Setting(d=d) for d in (2, 4, 5, 6)]
+        [Setting(k=k) for k in sized(short=(1, 20, 100), full=(1, 5, 10, 20, 50, 100))]
+        + [Setting(n=n) for n in sized(short=(50_000,), full=(50_000, 100_000, 150_000, 200_000))]
+        + [Setting(d=d) for d in sized(short=(2, 6), full=(2, 4, 5, 6))]
         + [Setting(draw=draw) for draw in (correlated, anti_correlated)]
     )
     print("\nScore s1; basic, TA and supreme relative to SCase")
@@ -284,7 +285,7 @@ def linear(pairs: Pairs, k: int, since: int) -> list[int]:
 
 
 def timed(act: Callable[[], object], count: int = 50) -> float:
-    """Return the median CPU time of an act, over five turns, in us."""
+    """Return the median CPU time of an act, over the turns, in us."""
     times = []
     for _ in range(TURNS):
         begin = time.process_time()
@@ -301,7 +302,8 @@ def queries() -> None:
     print_head([*head, "building the tree", "continuous"])
     grid = [(N, big, min(20, big), 1000) for big in (1, 10, 20, 100, 1000)]
     grid += [(N, 100, k, 1000) for k in (1, 100)] + [(N, 100, 20, n) for n in (3000, 9000)]
-    grid += [(100_000, 20, 20, 1000), (100_000, 1000, 20, 1000), (N, N, 20, 1000)]
+    largest = [(100_000, 20, 20, 1000), (100_000, 1000, 20, 1000), (N, N, 20, 1000)]
+    grid += sized(short=[], full=largest)
     for size, big, k, n in grid:
         rows = uniform(np.random.default_rng(9), size + 50, D)
         skyband = restored(big, rows[:size], closest_pairs(rows[:size], big))

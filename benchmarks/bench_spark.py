@@ -19,6 +19,7 @@ from unittest.mock import patch
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode
 
+from benchmarks.size import sized
 from rsp_engine.drivers.spark.session import start_session
 from rsp_engine.drivers.spark.split_source import NextBatch
 from rsp_engine.engine import Engine
@@ -134,8 +135,8 @@ def memory() -> float:
 def main() -> None:
     """Print triples a second, and ratios to parsing."""
     flags = argparse.ArgumentParser()
-    flags.add_argument("--triples", type=int, default=1_000_000)
-    flags.add_argument("--runs", type=int, default=3)
+    flags.add_argument("--triples", type=int, default=sized(short=100_000, full=1_000_000))
+    flags.add_argument("--runs", type=int, default=sized(short=1, full=3))
     options = flags.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         stream, small = Path(folder) / "stream.nq", Path(folder) / "small.nq"

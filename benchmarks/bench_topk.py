@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.markdown import print_head, print_row, ratio
+from benchmarks.size import sized
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.acquatop.topk_n import TopkN, TopkNConfig
 from rsp_engine.operators.topk.baselines.pretopk import PreTopk
@@ -221,8 +222,9 @@ def kept() -> None:
     print("\nCandidates, and the average of the lists as a share of what is expected")
     print("(the papers: 2 k in theory, 2.4 k measured)")
     print("    window  panes       k   expected             MinTopk      Topk+N, K = N = k/2")
+    small = ((100_000, (100,)),)
     for panes in (10, 100, 1000):
-        for window, ks in ((100_000, (100,)), (WINDOW, (10, 100, 1000, 10_000))):
+        for window, ks in sized(short=small, full=(*small, (WINDOW, (10, 100, 1000, 10_000)))):
             for k in ks:
                 slide = window // panes
                 windows = 1000 // k + 4  # short lists differ more
@@ -254,7 +256,7 @@ def average_length(operator: MinTopk | TopkN, panes: int, slide: int, windows: i
 
 def changes() -> None:
     """Print the time of a change of a remote value, for keys all over the window."""
-    batches, size, panes = 1000, 1000, 100
+    batches, size, panes = sized(short=200, full=1000), 1000, 100
     print(f"\n{batches * size:,} changes in batches of {size:,}, {panes} panes, a slide every 10")
     print("     K      N   seconds   us a change   candidates")
     draw = np.random.default_rng(7)
@@ -318,7 +320,7 @@ class Timed:
 
 def rates() -> None:
     """Print the response times of windows if the arrival rate varies: Fig 13 of MinTopk."""
-    k, size, windows = 1000, 1000, 200
+    k, size, windows = 1000, 1000, sized(short=50, full=200)
     print(f"\nWindows of {size:,} s, k = {k:,}, 400 objects per second on average, in bursts")
     print_head(
         "slide, objects per slide (least to most), operator, least ms, mean, most, deviation,"

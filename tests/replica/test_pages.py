@@ -66,7 +66,7 @@ def test_a_server_that_takes_no_heed_of_the_page_comes_to_an_end(kind):
     rows = [
         {
             "user": {"type": kind, "value": "http://example.org/1"},
-            "followers": {"type": "literal", "value": str(number)},
+            "count": {"type": "literal", "value": str(number)},
         }
         for number in range(3)
     ]

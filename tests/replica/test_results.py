@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
+from rsp_engine.replica.pattern import RemotePattern
 from rsp_engine.replica.sparql_client.faults import FaultError
-from rsp_engine.replica.sparql_client.results import read_results
+from rsp_engine.replica.sparql_client.result_table import ResultTable
+from rsp_engine.replica.sparql_client.results import in_key_order, read_results
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -20,13 +22,15 @@ def document(*rows: object) -> bytes:
 
 
 def value(**member: object) -> object:
-    (row,) = read_results(document({"a": {k.replace("_", ":"): v for k, v in member.items()}}))
+    (row,) = read_results(
+        document({"a": {k.replace("_", ":"): v for k, v in member.items()}}), ["a"]
+    )
     return row["a"]
 
 
 def cause(data: bytes) -> str:
     with pytest.raises(FaultError) as error:
-        read_results(data)
+        read_results(data, ["a"])
     return error.value.cause
 
 
@@ -44,7 +48,7 @@ def test_terms_are_read_in_every_way_that_servers_write_them():
 def test_a_blank_node_keeps_its_identity_whatever_its_label():
     same, other = "nodeID://b1", "_:x y"
     ((one, two, three),) = [
-        [row["a"] for row in read_results(document(*({"a": b} for b in blanks)))]
+        [row["a"] for row in read_results(document(*({"a": b} for b in blanks)), ["a"])]
         for blanks in [[{"type": "bnode", "value": label} for label in (same, same, other)]]
     ]
     assert one == two != three
@@ -63,16 +67,16 @@ def test_what_is_no_term_is_nothing_and_what_is_not_there_is_absent():
         {"value": "a"},
         "a",
     ):
-        assert read_results(document({"a": wrong})) == [{"a": None}], wrong
-    assert read_results(document({"a": None})) == [{}]
-    assert read_results(document({})) == [{}]
+        assert read_results(document({"a": wrong}), ["a"]) == [{"a": None}], wrong
+    assert read_results(document({"a": None}), ["a"]) == [{}]
+    assert read_results(document({}), ["a"]) == [{}]
 
 
 def test_what_is_only_sloppy_is_read():
     whole = document({"a": {"type": "literal", "value": "é", "more": 1}})
-    assert read_results(b"\xef\xbb\xbf" + whole) == [{"a": Literal("é")}]
-    assert read_results(b"\n\n" + whole + b"\n\n") == [{"a": Literal("é")}]
-    assert read_results(b'{"results": {"bindings": [], "distinct": false}, "head": 3}') == []
+    assert read_results(b"\xef\xbb\xbf" + whole, ["a"]) == [{"a": Literal("é")}]
+    assert read_results(b"\n\n" + whole + b"\n\n", ["a"]) == [{"a": Literal("é")}]
+    assert read_results(b'{"results": {"bindings": [], "distinct": false}, "head": 3}', ["a"]) == []
 
 
 def test_what_is_something_else_has_its_cause():
@@ -108,5 +112,36 @@ def test_reading_can_be_ended_between_rows():
 
     many = document(*[{"a": {"type": "literal", "value": "x"}}] * 2500)
     with pytest.raises(FaultError, match="time-out"):
-        read_results(many, heed)
-    assert len(read_results(many)) == 2500
+        read_results(many, ["a"], heed)
+    assert len(read_results(many, ["a"])) == 2500
+
+
+def test_only_variables_that_were_asked_for_are_read():
+    one = {"type": "literal", "value": "1"}
+    rows = read_results(document({"a": one, "b": one}, {"b": one}), ["a", "c"])
+    assert rows == [{"a": Literal("1")}, {}]
+
+
+rows = st.lists(
+    st.dictionaries(st.sampled_from("abc"), st.none() | st.builds(Literal, st.sampled_from("xyz")))
+)
+
+
+@given(rows, st.integers(0, 5), st.integers(0, 5))
+def test_a_table_is_the_sequence_of_its_rows(given_rows, start, stop):
+    table = ResultTable.of(given_rows)
+    assert list(table) == given_rows
+    assert table == given_rows
+    assert table[start:stop] == given_rows[start:stop]
+    assert [table[place] for place in range(len(table))] == given_rows
+    assert table.take(range(len(table))[::-1]) == given_rows[::-1]
+    with pytest.raises(IndexError):
+        table[len(given_rows)]
+
+
+@given(rows)
+def test_rows_are_sorted_by_their_keys_and_otherwise_stay(given_rows):
+    pattern = RemotePattern("http://e.org/s", "{}", ("b", "a"), ("c",))
+    whole = [row for row in given_rows if {"a", "b"} <= row.keys()]
+    ordered = sorted(whole, key=lambda row: (str(row["b"]), str(row["a"])))
+    assert in_key_order(pattern, whole) == ordered

@@ -9,17 +9,16 @@ read.
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from rsp_engine.drivers.checkpoint.logged_state import LoggedState
 from rsp_engine.errors import StateError
 from rsp_engine.io.sources.splits import Split
+from rsp_engine.model.garbage import no_garbage_collection
 from rsp_engine.model.state import damage_guard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rsp_engine.drivers.checkpoint.store import Checkpoint
@@ -105,7 +104,7 @@ class Commits:
         of services. Otherwise it may end elsewhere: from the first call that differs, services are
         called again.
         """
-        with _no_garbage_collection():
+        with no_garbage_collection():
             self._restore(is_strict=is_strict)
 
     def _restore(self, *, is_strict: bool) -> None:
@@ -176,18 +175,6 @@ class Commits:
         outputs = [output.position() for output in self._spec.outputs]
         planned = {str(number): _split_data(split) for number, split in self.planned.items()}
         return {"run": self._run.state(), "planned": planned, "outputs": outputs}
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector: a large state is all new objects, and none is garbage."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _split_data(split: Split) -> list[int | None]:

@@ -19,6 +19,7 @@ from rsp_engine.model.terms.numerals import DECIMAL, SURE
 from rsp_engine.operators.scoring.exact_scores import (
     Column,
     NumberKind,
+    fractional_digits,
     ordered_scores,
     read_column,
 )
@@ -184,9 +185,7 @@ class RemoteValues:
         if numbers is None:
             values = column(terms)
             return np.where(np.isnan(values), -np.inf, values), _kinds(terms)
-        kind = numbers.kind
-        is_uniform = kind.name == "double" or kind == NumberKind("exact")
-        return numbers.values, np.full(len(terms), _number(kind)) if is_uniform else _kinds(terms)
+        return numbers.values, _kinds_of_numbers(numbers.kind, terms)
 
     def of(self, keys: Integers) -> Floats:
         """Return the value of each key, and record the kinds for the scores."""
@@ -217,6 +216,16 @@ class RemoteValues:
         """Return the only remote solution of a key, and mark it as used."""
         [[solution]] = self._replica.values([key])
         return solution
+
+
+def _kinds_of_numbers(kind: NumberKind, terms: Sequence[Term | None]) -> Integers:
+    """Return the kind of each number of a column that has a kind."""
+    if kind.name == "double" or kind == NumberKind("exact"):
+        return np.full(len(terms), _number(kind), dtype=np.int8)
+    if kind.name == "mixed":
+        return _kinds(terms)
+    digits = [fractional_digits(term.value) for term in terms if term is not None]
+    return np.array(digits, dtype=np.int8)
 
 
 def _kinds(terms: Sequence[Term | None]) -> Integers:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rsp_engine.model.garbage import no_garbage_collection
 from rsp_engine.policies.policy import elected_set
 from rsp_engine.replica.budget_shares import AbsentKeys, shares
 from rsp_engine.replica.change_signal import ChangeSignal, modified_pattern
@@ -102,6 +103,7 @@ class Refresh:
         self.outcomes: Counter[str] = Counter()
         """How many fetched keys were changed, unchanged or failed."""
 
+    @no_garbage_collection()
     def begin(self, now: int) -> Integers:
         """Load the snapshot once, as of an instant before the first evaluation; return its keys.
 

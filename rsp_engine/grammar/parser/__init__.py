@@ -9,9 +9,7 @@ each builds the nodes of its namesake, `build_terms` also the paths.
 
 from __future__ import annotations
 
-import gc
 import unicodedata
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lark import Token, Tree
@@ -25,10 +23,9 @@ from rsp_engine.grammar.parser.names import Names
 from rsp_engine.grammar.parser.tables import tables
 from rsp_engine.grammar.parser.terminal_names import expectation
 from rsp_engine.grammar.parser.tree_builder import BuildQueries
+from rsp_engine.model.garbage import no_garbage_collection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rsp_engine.grammar.tree import QueryUnit
 
 __all__ = ["DEEPEST", "read"]
@@ -42,20 +39,8 @@ def read(written: str) -> tuple[QueryUnit | None, list[Diagnostic]]:
 
     A tree that comes with errors serves only to find further ones; it must not be evaluated.
     """
-    with _no_garbage_collection():
+    with no_garbage_collection():
         return _read(written)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Pause the garbage collector: trees have no cycles, and it would walk them for nothing."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _read(written: str) -> tuple[QueryUnit | None, list[Diagnostic]]:

@@ -46,6 +46,7 @@ __all__ = [
     "Column",
     "NumberKind",
     "exact_scores",
+    "fractional_digits",
     "magnitude",
     "most_digits",
     "ordered_scores",
@@ -130,12 +131,16 @@ def _exact_column(texts: list[str], *, has_points: bool) -> Column | None:
         return None
     if not has_points:
         return Column(np.array([*map(int, texts)], dtype=np.float64), NumberKind("exact"))
-    digits = max(map(_digits, texts))
+    digits = max(map(fractional_digits, texts))
     return Column(np.array([*map(float, texts)], dtype=np.float64), NumberKind("exact", digits))
 
 
-def _digits(text: str) -> int:
-    """Return the number of fractional digits."""
+def fractional_digits(text: str) -> int:
+    """Return the number of fractional digits of an integer or a decimal.
+
+    >>> fractional_digits("-2.50"), fractional_digits("7")
+    (2, 0)
+    """
     return len(text.partition(".")[2])
 
 
@@ -148,7 +153,7 @@ def _mixed_column(terms: Sequence[object]) -> Column | None:
         if datatype != DOUBLE:
             if len(term.value) > SURE:
                 return None
-            digits = max(digits, _digits(term.value))
+            digits = max(digits, fractional_digits(term.value))
         values.append(NUMERALS[datatype](term.value))
     return _as_column(values, NumberKind("mixed", digits))
 

@@ -19,6 +19,7 @@ from rsp_engine.replica.sparql_client.faults import ROWS_CUT, FaultError
 from rsp_engine.replica.sparql_client.pages import Pages, Rows
 from rsp_engine.replica.sparql_client.request_meter import RequestMeter
 from rsp_engine.replica.sparql_client.request_text import (
+    COUNT,
     batch_of,
     batches,
     count_text,
@@ -28,6 +29,7 @@ from rsp_engine.replica.sparql_client.request_text import (
 from rsp_engine.replica.sparql_client.results import (
     answers_of_batch,
     answers_of_whole,
+    in_key_order,
     read_results,
     row_count,
 )
@@ -38,7 +40,8 @@ if TYPE_CHECKING:
 
     from rsp_engine.replica.pattern import Key, RemotePattern
     from rsp_engine.replica.sparql_client.request_text import KeyBatch
-    from rsp_engine.replica.sparql_client.results import Answers, ResultRow
+    from rsp_engine.replica.sparql_client.result_table import ResultRow
+    from rsp_engine.replica.sparql_client.results import Answers
 
 __all__ = ["HttpConfig", "HttpEndpoint"]
 
@@ -94,6 +97,7 @@ class HttpEndpoint:
     ) -> None:
         self._origin = allowed_origin(url, config.allowed)
         self._pattern = pattern
+        self._names = *pattern.keys, *pattern.variables
         self._config = config
         variables = config.credentials or variables_of(self._origin)
         credentials = credentials_of(variables, environment)
@@ -136,7 +140,8 @@ class HttpEndpoint:
         refused_keys = 0
         while batch := halves.popleft() if halves else next(pending, None):
             is_divisible = len(batch.keys) > 1
-            reply = self._ask(batch.text, meter, is_divisible=is_divisible)
+            names = batch.place, *self._pattern.variables
+            reply = self._ask(batch.text, names, meter, is_divisible=is_divisible)
             if isinstance(reply, Rows):
                 new, faults = answers_of_batch(batch, reply.rows)
                 answers |= new
@@ -156,7 +161,7 @@ class HttpEndpoint:
 
     def _fetch_whole(self, meter: RequestMeter) -> FetchResult:
         """Fetch a clause without keys: in one request, or in pages if that is too large."""
-        reply = self._ask(whole_text(self._pattern), meter, is_divisible=True)
+        reply = self._ask(whole_text(self._pattern), self._names, meter, is_divisible=True)
         return self._whole_or_pages(reply, meter)
 
     def _whole_or_pages(self, reply: Rows | Act, meter: RequestMeter) -> FetchResult:
@@ -171,23 +176,23 @@ class HttpEndpoint:
 
         Sorting takes a server far longer than sending, so the rows are sorted here.
         """
-        counted = self._ask(count_text(self._pattern), meter, is_divisible=True)
+        counted = self._ask(count_text(self._pattern), [COUNT], meter, is_divisible=True)
         if not isinstance(counted, Rows):
             return counted
         announced = row_count(counted.rows)
         if announced is None or announced > self._config.whole_rows:
             return Act.LESS
-        reply = self._ask(whole_text(self._pattern), meter, is_divisible=True, is_page=True)
+        text = whole_text(self._pattern)
+        reply = self._ask(text, self._names, meter, is_divisible=True, is_page=True)
         if not isinstance(reply, Rows):
             return reply
         if reply.is_capped or len(reply.rows) < announced:
             return Act.LESS
-        names = self._pattern.keys
-        return Rows(sorted(reply.rows, key=lambda row: [str(row.get(name)) for name in names]))
+        return Rows(in_key_order(self._pattern, reply.rows))
 
     def _read_pages(self, meter: RequestMeter) -> FetchResult:
         def ask(text: str) -> Rows | Act:
-            return self._ask(text, meter, is_divisible=True, is_page=True)
+            return self._ask(text, self._names, meter, is_divisible=True, is_page=True)
 
         pages = Pages(self._pattern, self._config.page_rows, self._config.retries)
         rows, is_complete = pages.read(ask, meter.faults)
@@ -201,9 +206,18 @@ class HttpEndpoint:
         return FetchResult(answers, meter.requests, dict(meter.faults))
 
     def _ask(
-        self, text: str, meter: RequestMeter, *, is_divisible: bool, is_page: bool = False
+        self,
+        text: str,
+        names: Sequence[str],
+        meter: RequestMeter,
+        *,
+        is_divisible: bool,
+        is_page: bool = False,
     ) -> Rows | Act:
-        """Send a query, with retries; return its rows, or how to go on. Only pages may be cut."""
+        """Send a query for variables, with retries; return its rows, or how to go on.
+
+        Only pages may be cut.
+        """
         tries = 0
         while True:
             try:
@@ -215,7 +229,7 @@ class HttpEndpoint:
                 reply = self._client.ask(text, until)
                 if reply.is_capped and not is_page:
                     raise FaultError(ROWS_CUT)
-                rows = read_results(reply.body, partial(meter.heed, until))
+                rows = read_results(reply.body, names, partial(meter.heed, until))
                 return Rows(rows, reply.is_capped)
             except FaultError as fault:
                 meter.faults[fault.cause] += 1

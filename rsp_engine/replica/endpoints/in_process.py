@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from rsp_engine.replica.endpoints.endpoint import Limits
     from rsp_engine.replica.pattern import Key, RemotePattern
-    from rsp_engine.replica.sparql_client.results import Answers, ResultRow, RowFaults
+    from rsp_engine.replica.sparql_client.result_table import ResultRow
+    from rsp_engine.replica.sparql_client.results import Answers, RowFaults
 
 __all__ = ["EVALUATION", "InProcessEndpoint", "ask", "refuse_unreadable", "spent"]
 

@@ -25,6 +25,8 @@ from rsp_engine.replica.sparql_client.faults import status_cause
 from rsp_engine.replica.sparql_client.retry_decision import Act
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import requests
 
     from rsp_engine.replica.pattern import RemotePattern
@@ -60,14 +62,20 @@ class SparqlWrapperEndpoint(HttpEndpoint):
         return f"Wrapped({self._origin})"
 
     def _ask(
-        self, text: str, meter: RequestMeter, *, is_divisible: bool, is_page: bool = False
+        self,
+        text: str,
+        names: Sequence[str],
+        meter: RequestMeter,
+        *,
+        is_divisible: bool,
+        is_page: bool = False,
     ) -> Rows | Act:
-        reply = super()._ask(text, meter, is_divisible=is_divisible, is_page=is_page)
+        reply = super()._ask(text, names, meter, is_divisible=is_divisible, is_page=is_page)
         if reply is Act.STOP and self._sender.is_challenged():
             # A challenge is the first step of digest authentication, not a fault. The answer to it
             # is a request of its own and counts.
             meter.faults -= Counter([status_cause(_UNAUTHORIZED)])
-            return super()._ask(text, meter, is_divisible=is_divisible, is_page=is_page)
+            return super()._ask(text, names, meter, is_divisible=is_divisible, is_page=is_page)
         return reply
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.terms.term import Term
     from rsp_engine.replica.pattern import RemotePattern
-    from rsp_engine.replica.sparql_client.results import ResultRow
+    from rsp_engine.replica.sparql_client.result_table import ResultRow
 
 __all__ = ["Pages", "Rows"]
 

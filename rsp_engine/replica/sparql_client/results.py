@@ -4,43 +4,52 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
-from collections.abc import Mapping
 from functools import lru_cache
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from rsp_engine.model.terms.term import Term
+from rsp_engine.model.garbage import no_garbage_collection
 from rsp_engine.replica.sparql_client.faults import NOT_JSON, NOT_RESULTS, TRUNCATED, FaultError
 from rsp_engine.replica.sparql_client.request_text import COUNT
+from rsp_engine.replica.sparql_client.result_table import ResultTable, Unbound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.replica.pattern import Key, RemotePattern, RemoteSolution
     from rsp_engine.replica.sparql_client.request_text import KeyBatch
+    from rsp_engine.replica.sparql_client.result_table import ResultRow
 
 __all__ = [
     "Answers",
-    "ResultRow",
     "RowFaults",
     "answers_of_batch",
     "answers_of_whole",
+    "in_key_order",
     "read_results",
     "row_count",
 ]
 
 
+_PLAIN = {NamedNode, Literal}  # the terms that need no care
 _AT_ONCE = 1000  # rows between two checks of the deadline
 
 
-def read_results(data: bytes, heed: Callable[[], object] = bool) -> list[ResultRow]:
-    """Read the rows of a document. `heed` is called regularly and may raise to stop it.
+@no_garbage_collection()
+def read_results(
+    data: bytes, names: Iterable[str], heed: Callable[[], object] = bool
+) -> ResultTable:
+    """Read the rows of a document: the variables that were asked for, whatever else it has.
 
-    >>> read_results(b'{"results": {"bindings": [{"a": {"type": "literal", "value": "1"}}]}}')
+    `heed` is called regularly and may raise to stop it.
+
+    >>> text = b'{"results": {"bindings": [{"a": {"type": "literal", "value": "1"}}]}}'
+    >>> [*read_results(text, ["a"])]
     [{'a': <Literal value=1 datatype=<NamedNode value=http://www.w3.org/2001/XMLSchema#string>>}]
-    >>> read_results(b'{"results": {"bind')
+    >>> read_results(b'{"results": {"bind', ["a"])
     Traceback (most recent call last):
     ...
     rsp_engine.replica.sparql_client.faults.FaultError: truncated
@@ -55,7 +64,7 @@ def read_results(data: bytes, heed: Callable[[], object] = bool) -> list[ResultR
         raise FaultError(TRUNCATED if is_cut else NOT_JSON) from None
     except (ValueError, RecursionError):
         raise FaultError(NOT_JSON) from None
-    return result_rows(document, heed)
+    return _result_table(document, names, heed)
 
 
 def _cause(error: json.JSONDecodeError) -> str:
@@ -65,33 +74,32 @@ def _cause(error: json.JSONDecodeError) -> str:
     return TRUNCATED if not text or (text.startswith("{") and is_cut) else NOT_JSON
 
 
-def result_rows(document: object, heed: Callable[[], object] = bool) -> list[ResultRow]:
+def _result_table(
+    document: object, names: Iterable[str], heed: Callable[[], object]
+) -> ResultTable:
     """Return the rows of a parsed JSON document."""
     match document:
-        case {"results": {"bindings": list(bindings)}}:
-            rows: list[ResultRow] = []
+        case {"results": {"bindings": list(bindings)}} if set(map(type, bindings)) <= {dict}:
+            columns: dict[str, list[Any]] = {name: [] for name in names}
             for start in range(0, len(bindings), _AT_ONCE):
                 heed()
-                rows += map(_row, bindings[start : start + _AT_ONCE])
-            return rows
+                some = bindings[start : start + _AT_ONCE]
+                for name, cells in columns.items():
+                    values = [binding.get(name) for binding in some]
+                    cells += [_term(value) if value else Unbound.UNBOUND for value in values]
+            return ResultTable(columns, len(bindings))
     raise FaultError(NOT_RESULTS)
-
-
-def _row(binding: object) -> ResultRow:
-    if not isinstance(binding, dict):
-        raise FaultError(NOT_RESULTS)
-    return {name: _term(value) for name, value in binding.items() if value}
 
 
 def _term(value: Any) -> Term | None:  # noqa: ANN401 - any JSON value
     """Return the term, or None if the engine does not support it."""
     try:
         kind, text = value["type"], value["value"]
+        if kind in _IRI:
+            return NamedNode(text)
         if not isinstance(text, str):
             return None
-        if kind in ("uri", "iri"):
-            return NamedNode(text)
-        if kind in ("literal", "typed-literal"):
+        if kind in _LITERAL:
             return _literal(text, value)
         if kind == "bnode":
             # Some servers use labels that are not valid in RDF.
@@ -102,9 +110,14 @@ def _term(value: Any) -> Term | None:  # noqa: ANN401 - any JSON value
     return None
 
 
+_IRI, _LITERAL = ("uri", "iri"), ("literal", "typed-literal")
+
+
 def _literal(text: str, members: dict[str, object]) -> Term | None:
-    language = members.get("xml:lang") or members.get("lang")
     datatype = members.get("datatype")
+    if len(members) == 3 and isinstance(datatype, str) and datatype:
+        return Literal(text, datatype=_datatype(datatype))
+    language = members.get("xml:lang") or members.get("lang")
     if members.get("its:dir"):
         return None
     if isinstance(language, str):
@@ -119,9 +132,6 @@ def _datatype(iri: str) -> NamedNode:
     return NamedNode(iri)
 
 
-ResultRow = Mapping[str, Term | None]
-"""A row as received. Unbound variables are absent; an unreadable term is None."""
-
 BAD_TERM = "bad term"
 FOREIGN_ROW = "row of no key"
 UNBOUND_KEY = "row without key"
@@ -130,20 +140,23 @@ Answers = dict["Key", tuple["RemoteSolution", ...]]
 RowFaults = dict[str, int]
 
 
-def answers_of_batch(batch: KeyBatch, rows: Iterable[ResultRow]) -> tuple[Answers, RowFaults]:
+def answers_of_batch(batch: KeyBatch, rows: Sequence[ResultRow]) -> tuple[Answers, RowFaults]:
     """Return the answers of the keys of a batch; a key without rows has no solutions.
 
     If a row belongs to no key of the batch, the document is no answer to it: there are no answers.
     """
-    rows_by_key: list[list[ResultRow]] = [[] for _ in batch.keys]
-    for row in rows:
-        place = _place(row.get(batch.place), len(batch.keys))
+    table = ResultTable.of(rows)
+    rows_by_key: list[list[dict[str, Any]]] = [[] for _ in batch.keys]
+    places = [_place(term, len(batch.keys)) for term in table.column(batch.place)]
+    names = [name for name in table.columns if name != batch.place]
+    for place, row in zip(places, table.rows(names), strict=True):
         if place is None:
             return {}, {FOREIGN_ROW: 1}
-        rows_by_key[place].append({name: term for name, term in row.items() if name != batch.place})
-    return _whole_answers(zip(batch.keys, rows_by_key, strict=True))
+        rows_by_key[place].append(row)
+    return _whole_answers(list(zip(batch.keys, rows_by_key, strict=True)))
 
 
+@no_garbage_collection()
 def answers_of_whole(
     pattern: RemotePattern, rows: Sequence[ResultRow], *, is_all: bool = True
 ) -> tuple[Answers, RowFaults]:
@@ -153,26 +166,43 @@ def answers_of_whole(
     key is left out. Rows whose key is a blank node are skipped, since no join can match them, and
     rows without a key are faults.
     """
-    rows_by_key: dict[Key, list[ResultRow]] = defaultdict(list)
+    table = ResultTable.of(rows)
+    key_columns = [table.column(name) for name in pattern.keys]
+    keys: list[Any] = list(zip(*key_columns, strict=True)) if key_columns else [()] * len(table)
+    names = [name for name in table.columns if name not in pattern.keys]
+    rest = table.rows(names)
+    are_plain = all(set(map(type, column)) <= _PLAIN for column in key_columns)
+    if is_all and pattern.keys and are_plain and table.kinds(names) <= {*_PLAIN, Unbound}:
+        answers: Answers = dict(zip(keys, zip(rest, strict=True), strict=True))
+        if len(answers) == len(keys):  # the common case: one row for each key
+            return answers, {}
+    rows_by_key: dict[Key, list[dict[str, Any]]] = {}
     faults: RowFaults = {}
-    key: Key = ()
     if not pattern.keys and is_all:
         rows_by_key[()] = []
-    for row in rows:
-        terms = [row.get(name) for name in pattern.keys]
-        key = tuple(term for term in terms if term is not None)
-        if len(key) < len(terms):
-            is_there = all(name in row for name in pattern.keys)
-            cause = BAD_TERM if is_there else UNBOUND_KEY
+    for key, row in zip(keys, rest, strict=True):
+        kinds = _PLAIN if are_plain else set(map(type, key))
+        if kinds <= _PLAIN:
+            rows_by_key.setdefault(key, []).append(row)
+        elif kinds & {Unbound, NoneType}:
+            cause = UNBOUND_KEY if Unbound in kinds else BAD_TERM
             faults[cause] = faults.get(cause, 0) + 1
-        elif not any(isinstance(term, BlankNode) for term in key):
-            rows_by_key[key].append({n: term for n, term in row.items() if n not in pattern.keys})
-    if not is_all:
-        rows_by_key.pop(key, None)
+    if not is_all and keys:
+        rows_by_key.pop(keys[-1], None)
     answers, unreadable = _whole_answers(rows_by_key.items())
     for cause, count in unreadable.items():
         faults[cause] = faults.get(cause, 0) + count
     return answers, faults
+
+
+@no_garbage_collection()
+def in_key_order(pattern: RemotePattern, rows: Sequence[ResultRow]) -> ResultTable:
+    """Return rows sorted by the text of their keys; rows of the same key stay as they are."""
+    table = ResultTable.of(rows)
+    order: Sequence[int] = range(len(table))
+    for name in reversed(pattern.keys):  # sorting is stable: the first key is the last to sort by
+        order = sorted(order, key=[str(term) for term in table.column(name)].__getitem__)
+    return table.take(order)
 
 
 def row_count(rows: Sequence[ResultRow]) -> int | None:
@@ -193,7 +223,12 @@ def _place(term: Term | None, size: int) -> int | None:
     return place if place < size else None
 
 
-def _whole_answers(rows_by_key: Iterable[tuple[Key, list[ResultRow]]]) -> tuple[Answers, RowFaults]:
+def _whole_answers(
+    rows_by_key: Collection[tuple[Key, list[Any]]],
+) -> tuple[Answers, RowFaults]:
+    kinds = {type(term) for _, rows in rows_by_key for row in rows for term in row.values()}
+    if kinds <= _PLAIN:
+        return {key: _sorted(rows) for key, rows in rows_by_key}, {}
     answers: Answers = {}
     bad = 0
     for key, rows in rows_by_key:
@@ -212,17 +247,20 @@ def _readable(row: ResultRow) -> dict[str, Term] | None:
 
 
 def _in_order(key: Key, solutions: list[dict[str, Term]]) -> tuple[RemoteSolution, ...]:
-    if len(solutions) > 1:
-        solutions = sorted(solutions, key=_order)
     names: dict[BlankNode, BlankNode] = {}
-    for solution in solutions:
+    ordered = _sorted(solutions)
+    for solution in ordered:
         for variable in sorted(solution):
             term = solution[variable]
             if isinstance(term, BlankNode):
                 if term not in names:
                     names[term] = BlankNode(f"{_digest(key)}n{len(names)}")
                 solution[variable] = names[term]
-    return tuple(solutions)
+    return ordered
+
+
+def _sorted(solutions: list[dict[str, Term]]) -> tuple[dict[str, Term], ...]:
+    return tuple(sorted(solutions, key=_order) if len(solutions) > 1 else solutions)
 
 
 def _order(solution: dict[str, Term]) -> list[tuple[str, str]]:

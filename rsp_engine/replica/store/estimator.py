@@ -166,8 +166,12 @@ class _Poisson:
     def intervals(self, numbers: Integers) -> Integers:
         self._grow(int(numbers.max(initial=-1)) + 1)
         weight = self._learned.weight
-        known = self._counts[numbers], self._times[numbers], self._unchanged[numbers]
-        means = 1 / rates(*known, weight, weight * self._mean)
+        means: Floats = np.full(len(numbers), self._mean)  # for keys of which nothing is known yet
+        is_known = self._counts[numbers].any(axis=1) | (self._unchanged[numbers] != 0)
+        known = numbers[is_known]
+        if len(known):
+            rows = self._counts[known], self._times[known], self._unchanged[known]
+            means[is_known] = 1 / rates(*rows, weight, weight * self._mean)
         return np.clip(np.rint(means), 1, FOREVER).astype(np.int64)
 
     def forget(self, numbers: Integers) -> None:

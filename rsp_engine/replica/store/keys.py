@@ -71,7 +71,18 @@ class Keys:
 
     def numbers(self, keys: Collection[Key]) -> Integers:
         """Return the numbers of keys, in the given order; assign missing ones."""
-        return np.fromiter(map(self.number, keys), dtype=np.int64, count=len(keys))
+        self._assign(dict.fromkeys(key for key in keys if key not in self._numbers))
+        return np.fromiter(map(self._numbers.__getitem__, keys), dtype=np.int64, count=len(keys))
+
+    def _assign(self, keys: Collection[Key]) -> None:
+        """Assign numbers to new keys, the smallest free ones first."""
+        reused = [heappop(self._free) for _ in range(min(len(keys), len(self._free)))]
+        beyond = range(self.size, self.size + len(keys) - len(reused))
+        numbers = [*reused, *beyond]
+        self.size = beyond.stop
+        self._numbers.update(zip(keys, numbers, strict=True))
+        self._keys.update(zip(numbers, keys, strict=True))
+        self._blocks.touch(numbers)
 
     def every(self) -> Integers:
         """Return the numbers of all keys."""

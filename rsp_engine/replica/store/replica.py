@@ -10,6 +10,7 @@ keys. A dropped key is unknown: it is a cold miss when it is needed again.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -120,19 +121,42 @@ class Replica:
         self._freshness.grow(self.keys.size)
         in_time = self._freshness.last_refresh[numbers] <= now
         pairs = zip(numbers.tolist(), fetched.answers.values(), strict=True)
-        answers = dict(pair for pair, is_taken in zip(pairs, in_time, strict=True) if is_taken)
+        answers = dict(compress(pairs, in_time.tolist()))
         before = {number: self._values.get(number) for number in answers}
-        differ = [not _are_equal(before[number] or (), new) for number, new in answers.items()]
+        differ = [
+            bool(new) if old is None else not _are_equal(old, new)
+            for old, new in zip(before.values(), answers.values(), strict=True)
+        ]
         self._renew(numbers[in_time], np.array(differ, dtype=np.bool_), now)
-        changed = dict.fromkeys(answers, False)
-        for (number, new), differs in zip(answers.items(), differ, strict=True):
-            old = before[number]
-            # Equal solutions keep their order, and their identity: callers compare with `is`.
-            for dropped, solutions in self._put(number, new if differs or old is None else old):
-                changed[dropped] = before.get(dropped, solutions) is not None
-            changed[number] = differs or old is None
-        self._forget_dropped(changed)
+        changed = {
+            number: differs or old is None
+            for (number, old), differs in zip(before.items(), differ, strict=True)
+        }
+        # Equal solutions keep their order, and their identity: callers compare with `is`.
+        renewed = {
+            number: new if changed[number] else before[number] or ()
+            for number, new in answers.items()
+        }
+        if self.config.capacity is None:
+            self._values.update(renewed)
+        else:
+            self._put_within_capacity(renewed, before, changed)
         return np.array(sorted(n for n in changed if changed[n]), dtype=np.int64)
+
+    def _put_within_capacity(
+        self,
+        renewed: Mapping[int, tuple[RemoteSolution, ...]],
+        before: Mapping[int, tuple[RemoteSolution, ...] | None],
+        changed: dict[int, bool],
+    ) -> None:
+        """Store solutions; add the known keys that are dropped to make room to the changed ones."""
+        for (number, solutions), has_changed in zip(
+            renewed.items(), list(changed.values()), strict=True
+        ):
+            for dropped, its_solutions in self._put(number, solutions):
+                changed[dropped] = before.get(dropped, its_solutions) is not None
+            changed[number] = has_changed
+        self._forget_dropped(changed)
 
     def confirm(self, numbers: Integers, now: int) -> None:
         """Record that keys are unchanged, by the change signal: the same as an equal fetch."""
