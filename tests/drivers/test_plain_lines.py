@@ -99,6 +99,7 @@ class _Input:
         yield self._data
 
 
+WINDOW = "FROM NAMED WINDOW :w ON :s [RANGE 10ms STEP {}ms]"
 HEAD = f"PREFIX : <{EX}> SELECT ?s ?v FROM NAMED WINDOW :w ON :s [RANGE 10ms STEP {{}}ms]"
 QUERIES = (
     "WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY DESC(?v) LIMIT 2",
@@ -106,20 +107,54 @@ QUERIES = (
     "WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY DESC(?v * 2 - 1) LIMIT 3",
     "WHERE {{ WINDOW :w {{ ?s :p ?v }} SERVICE :svc {{ ?s :f ?f }} }}"
     " ORDER BY DESC(?v + ?f) LIMIT 2",
+    "WHERE {{ WINDOW :w {{ ?s :p ?v FILTER (?v > 1 && ?v != 3) }} }} ORDER BY DESC(?v) LIMIT 3",
+    "WHERE {{ WINDOW :w {{ ?s :p ?v FILTER (!(?v = 1.5 || 2 < ?v)) }} }} ORDER BY ?v LIMIT 3",
+    "WHERE {{ WINDOW :w {{ ?s :p ?v FILTER (?v IN (0, 1.5)) FILTER (?s != :a) }} }}"
+    " ORDER BY DESC(?v) LIMIT 3",
+    "WHERE {{ WINDOW :w {{ ?s :p ?v FILTER (STRSTARTS(STR(?s), 'http://example.org/b')) }} }}"
+    " ORDER BY DESC(?v) LIMIT 3",
+    "WHERE {{ WINDOW :w {{ ?s :p ?v FILTER (?v + 1 > 2 && isNumeric(?v)) }} }} ORDER BY ?v LIMIT 3",
+)
+GROUPED = (
+    "SELECT ?s (SUM(?v) AS ?n) {} WHERE {{ WINDOW :w {{ ?s :p ?v }} }}",
+    "SELECT ?s (COUNT(*) AS ?n) {} WHERE {{ WINDOW :w {{ ?s :p ?v FILTER (?v >= 1) }} }}",
+    "SELECT ?s (MAX(?v) AS ?n) {} WHERE {{ WINDOW :w {{ ?s :p ?v FILTER (?s < :c) }} }}",
+    "SELECT ?s (AVG(?v) AS ?n) {} WHERE {{ WINDOW :w {{ ?s :p ?v }} }}",
+    "SELECT ?s (COUNT(?v) AS ?n) {} WHERE {{ WINDOW :w {{ ?v :p ?s }} }}",
 )
 mentions = st.lists(
     st.tuples(
         st.integers(0, 40),
         st.sampled_from("abc"),
         st.sampled_from("pppq"),
-        st.sampled_from((*(f'"{n}"^^<{XSD}integer>' for n in range(4)), f'"1.5"^^<{XSD}double>')),
+        st.sampled_from(
+            (
+                *(f'"{n}"^^<{XSD}integer>' for n in range(4)),
+                f'"1.5"^^<{XSD}double>',
+                f'"1.5"^^<{XSD}decimal>',
+                f'"02"^^<{XSD}integer>',
+                f'"2"^^<{XSD}int>',
+                '"a b"@en',
+                f"<{EX}a>",
+                "_:b",
+            )
+        ),
     ),
     min_size=1,
     max_size=60,
 )
 
 
-@pytest.mark.parametrize("query", QUERIES)
+QUERIES_ON_COLUMNS = (
+    *(HEAD + query for query in QUERIES),
+    *(
+        f"PREFIX : <{EX}> {query.replace('{}', WINDOW, 1)} GROUP BY ?s ORDER BY DESC(?n) LIMIT 2"
+        for query in GROUPED
+    ),
+)
+
+
+@pytest.mark.parametrize("query", QUERIES_ON_COLUMNS)
 @examples(60)
 @given(found=mentions, step=st.integers(1, 12), in_order=st.booleans(), size=st.integers(1, 2000))
 def test_plain_lines_give_the_same_answers(query, found, step, in_order, size):
@@ -139,7 +174,7 @@ def test_plain_lines_give_the_same_answers(query, found, step, in_order, size):
             engine = Engine(max_delay=5, t0=-1, n=1, budget=1)
             if "SERVICE" in query:
                 engine.service(f"{EX}svc", remote)
-            engine.register(HEAD.format(step) + query.format())
+            engine.register(query.format(step))
             engine.bind(f"{EX}s", str(path))
             return texts(engine)
 

@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 
     from rsp_engine.drivers.splits.pushdown import Pushdown
     from rsp_engine.io.sources.fast_nquads.quad_lines import QuadLines
-    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.model.terms.columns import Column as TermsColumn
     from rsp_engine.model.windows import Pane
+    from rsp_engine.operators.joins.term_filter import TermFilter
 
     Pack = Callable[[Pane, Integers], PaneContent]
 
@@ -84,11 +85,12 @@ class _Solutions:
         scoring = pushdown.wanted.matching.scoring
         assert scoring is not None, "a plain matching has a score"  # noqa: S101
         self._scoring = scoring
+        self._filters = pushdown.wanted.matching.filters or ()
         self._is_ordered = pushdown.wanted.matching.ordered
         self._value = pushdown.wanted.matching.names[1]
 
     def over(self, lines: QuadLines) -> Pack | None:
-        matching = lines.matching(self._predicate)
+        matching = self._passing(lines, lines.matching(self._predicate))
         values = lines.values[matching]
         has_value = self._value in variables(self._scoring)
         if has_value and np.isnan(values).any():
@@ -113,6 +115,17 @@ class _Solutions:
             return PaneContent(self.pushdown.step, self.pushdown.scan, pane, matched)
 
         return pack
+
+    def _passing(self, lines: QuadLines, matching: Integers) -> Integers:
+        """Return the lines that pass all filters."""
+        for condition in self._filters:
+            if condition.variable == self._value:
+                holds = _decide_objects(condition, lines, matching)
+            else:
+                codes, texts = lines.subject_codes(matching)
+                holds = condition.decide(texts)[codes]
+            matching = matching[holds]
+        return matching
 
     def _scores(self, values: Floats, kind: NumberKind | None) -> Floats | None:
         """Return the score of each value; None if float64 may not have SPARQL's order."""
@@ -165,6 +178,20 @@ class _Solutions:
             subjects = [subjects[index] for index in ranked]
         latest = dict(zip(subjects, order.tolist(), strict=True))
         return np.sort(np.fromiter(latest.values(), dtype=np.int64, count=len(latest)))
+
+
+def _decide_objects(condition: TermFilter, lines: QuadLines, places: Integers) -> Booleans:
+    """Return for which objects a condition holds; that of numbers is decided on the column."""
+    if condition.number is None:
+        codes, texts = lines.object_codes(places)
+        return condition.decide(texts)[codes]
+    values = lines.values[places]
+    holds = condition.number.holds(values)
+    others = np.flatnonzero(np.isnan(values))
+    if len(others):
+        codes, texts = lines.object_codes(places[others])
+        holds[others] = condition.decide(texts)[codes]
+    return holds
 
 
 class _Rows:

@@ -160,9 +160,7 @@ def pushdowns(plans: Sequence[PhysicalPlan], stream: str) -> Iterator[Pushdown]:
 def _every_triple(config: SparqlConfig) -> MatcherConfig:
     """Return a matching whose solutions are the triples, for queries that need arrival times."""
     names = ("s", "p", "o")
-    return MatcherConfig(
-        OBJECTS, names, (OnePattern(*map(Hole, names)),), config, False, Number(1.0)
-    )
+    return MatcherConfig(OBJECTS, names, (OnePattern(*map(Hole, names)),), config, (), Number(1.0))
 
 
 def _wanted(plan: PhysicalPlan, scan: WindowScan) -> MatchedSolutions | DescribedElements | None:

@@ -134,16 +134,18 @@ class Groups:
         self._note_others(pane.last, columns)
         codes = [code for place in self._others for code in self._codes(columns[place])]
         rows, firsts = np.unique(self._table.rows([groups, *codes]), return_index=True)
-        placed, positions = self._place(groups, matched.times)
-        groups, values = groups[firsts], matched.numbers[firsts]
+        distinct, places = np.unique(groups, return_inverse=True)
+        positions = self._place(distinct, places, matched.times)
+        groups, places, values = groups[firsts], places[firsts], matched.numbers[firsts]
         ends = self._table.ends[rows]
         is_earlier = ends < pane.last
+        has_earlier = np.zeros(len(distinct), dtype=np.bool_)
+        has_earlier[places[is_earlier]] = True
         # A group whose solutions all count in this pane already moves to its latest position.
-        is_same = (ends == pane.last) & ~np.isin(groups, groups[is_earlier])
+        is_same = (ends == pane.last) & ~has_earlier[places]
         chosen = np.flatnonzero(is_earlier | is_same)
-        added = groups[chosen]
-        at = positions[np.searchsorted(placed, added)]
-        self._aggregates.arrive(pane, added, at, values[chosen])
+        at = positions[places[chosen]]
+        self._aggregates.arrive(pane, groups[chosen], at, values[chosen])
         moved = chosen[ends[chosen] >= pane.first]
         for end in np.unique(ends[moved]).tolist():
             again = moved[ends[moved] == end]
@@ -230,14 +232,13 @@ class Groups:
             ]
         )
 
-    def _place(self, groups: Integers, times: Integers) -> tuple[Integers, Integers]:
-        """Return the sorted groups, and the position of the latest arrival of each.
+    def _place(self, distinct: Integers, places: Integers, times: Integers) -> Integers:
+        """Return the positions of the latest arrivals of groups: in the order of times, then keys.
 
-        Positions are in the order of latest times, then of keys.
+        The arrival at each time is that of the group at a place.
         """
-        order = np.argsort(groups, kind="stable")
-        distinct, starts = np.unique(groups[order], return_index=True)
-        latest = np.maximum.reduceat(times[order], starts)
+        latest = np.full(len(distinct), times.min())
+        np.maximum.at(latest, places, times)
         by_time = np.lexsort((self._keys.ranks(distinct), latest))
         numbers = distinct[by_time]
         positions = self._positions.of(
@@ -246,7 +247,7 @@ class Groups:
         self._last_positions.note(numbers, positions)
         placed = np.empty_like(positions)
         placed[by_time] = positions
-        return distinct, placed
+        return placed
 
     def _keys_at(self, times: Integers) -> Iterator[tuple[str, int]]:
         """Yield the key texts and positions of groups whose latest arrival was at some instants."""

@@ -57,13 +57,15 @@ class TextNumbers:
 
     def use(self, numbers: Integers) -> None:
         """Count uses of numbers."""
-        np.add.at(self._uses.values, self._uses.places(numbers), 1)
+        distinct, counts = np.unique(numbers, return_counts=True)
+        self._uses.values[self._uses.places(distinct)] += counts
 
     def drop(self, numbers: Integers) -> Integers:
         """Count uses that end; return the numbers that are no longer in use, and forget them."""
-        places = self._uses.places(numbers)
-        np.subtract.at(self._uses.values, places, 1)
-        gone = np.unique(numbers[self._uses.values[places] == 0])
+        distinct, counts = np.unique(numbers, return_counts=True)
+        places = self._uses.places(distinct)
+        self._uses.values[places] -= counts
+        gone = distinct[self._uses.values[places] == 0]
         if len(gone):
             self._uses.remove(gone)
             self._blocks.touch(gone)

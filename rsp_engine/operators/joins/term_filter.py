@@ -20,8 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.model.terms.term import Term
 
-__all__ = ["TERM_PROPERTY", "ComparisonSign", "NumberComparison", "TermDecisions", "TermFilter"]
+__all__ = [
+    "TERM_PROPERTY",
+    "ComparisonSign",
+    "NumberComparison",
+    "NumberCondition",
+    "NumberConnective",
+    "NumberNegation",
+    "TermDecisions",
+    "TermFilter",
+]
 
 TERM_PROPERTY = "urn:rsp-engine:term"
 """The property by which the text of a filter reads a term."""
@@ -47,11 +57,37 @@ class NumberComparison:
     operator: ComparisonSign
     number: float
 
-    def decide(self, texts: Sequence[str]) -> tuple[Booleans, Booleans]:
-        """Return for which terms it holds, and which terms are plain numbers."""
-        numbers = np.fromiter(map(_plain_number, texts), dtype=np.float64, count=len(texts))
-        is_plain = ~np.isnan(numbers)
-        return _COMPARE[self.operator](numbers, self.number) & is_plain, is_plain
+    def holds(self, numbers: Floats) -> Booleans:
+        """Return for which numbers it holds."""
+        return _COMPARE[self.operator](numbers, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberConnective:
+    """Conditions on a number of which all hold, or any."""
+
+    kind: Literal["all", "any"]
+    operands: tuple[NumberCondition, ...]
+
+    def holds(self, numbers: Floats) -> Booleans:
+        """Return for which numbers it holds."""
+        join = np.logical_and if self.kind == "all" else np.logical_or
+        found: Booleans = join.reduce([operand.holds(numbers) for operand in self.operands])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class NumberNegation:
+    """The negation of a condition on a number."""
+
+    operand: NumberCondition
+
+    def holds(self, numbers: Floats) -> Booleans:
+        """Return for which numbers it holds."""
+        return ~self.operand.holds(numbers)
+
+
+NumberCondition = NumberComparison | NumberConnective | NumberNegation
 
 
 def _plain_number(text: str) -> float:
@@ -72,17 +108,25 @@ class TermFilter:
 
     variable: str
     sparql: str
-    comparison: NumberComparison | None = None
+    number: NumberCondition | None = None
+    """The condition on plain numbers; None if only `sparql` decides."""
 
     def decide(self, texts: Sequence[str]) -> Booleans:
         """Return for which terms the condition holds."""
-        if self.comparison is None:
+        if self.number is None:
             return self._ask(texts)
-        holds, is_plain = self.comparison.decide(texts)
-        others = np.flatnonzero(~is_plain)
+        numbers = np.fromiter(map(_plain_number, texts), dtype=np.float64, count=len(texts))
+        holds = self.number.holds(numbers)
+        others = np.flatnonzero(np.isnan(numbers))
         if len(others):
             holds[others] = self._ask([texts[place] for place in others.tolist()])
         return holds
+
+    def decide_terms(self, terms: Sequence[Term]) -> Booleans:
+        """Return for which terms the condition holds; each distinct one is decided once."""
+        numbers: dict[Term, int] = {}
+        codes = [numbers.setdefault(term, len(numbers)) for term in terms]
+        return self.decide(list(map(str, numbers)))[codes]
 
     def _ask(self, texts: Sequence[str]) -> Booleans:
         """Let Oxigraph evaluate the condition. It may relabel blank nodes: no condition tells."""

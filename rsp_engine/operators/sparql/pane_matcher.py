@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import compress
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.terms.term import Term
+    from rsp_engine.operators.joins.term_filter import TermFilter
     from rsp_engine.operators.sparql.one_pattern import OnePattern
 
 __all__ = ["Matcher", "MatcherConfig", "PaneSolutions", "SolutionTuple", "UnreadRows"]
@@ -47,7 +50,8 @@ class MatcherConfig:
 
     `names` are the variables of the `patterns`. `store_query` is the query over triples in the
     graph of the `window`; it returns these variables, followed by the number. It is not needed if
-    there is one pattern without filters and `scoring` gives the number. Several patterns are
+    there is one pattern whose `filters` are conditions on one variable each, and `scoring` gives
+    the number; without such conditions, `filters` is None. Several patterns are
     matched element by element, or in many elements at once by `together` (see `ElementText`). If
     solutions are `ordered` by the number, it may be any term, and the order is that of SPARQL.
     """
@@ -56,7 +60,7 @@ class MatcherConfig:
     names: tuple[str, ...]
     patterns: tuple[OnePattern, ...]
     store_query: SparqlConfig
-    is_filtered: bool
+    filters: tuple[TermFilter, ...] | None
     scoring: Scoring | None
     together: SparqlConfig | None = None
     ordered: bool = False
@@ -64,7 +68,7 @@ class MatcherConfig:
     @property
     def is_plain(self) -> bool:
         """Whether triples can be matched one by one, without a store."""
-        return len(self.patterns) == 1 and not self.is_filtered and self.scoring is not None
+        return len(self.patterns) == 1 and self.filters is not None and self.scoring is not None
 
     @property
     def pattern(self) -> OnePattern:
@@ -225,6 +229,10 @@ class Matcher:
         if config.is_plain and config.scoring is not None:
             matching, arrivals = self._matching(triples, times)
             solutions: Any = config.pattern.solutions(matching, config.names)
+            for condition in config.filters or ():
+                terms = list(map(itemgetter(config.names.index(condition.variable)), solutions))
+                holds = condition.decide_terms(terms)
+                solutions, arrivals = list(compress(solutions, holds.tolist())), arrivals[holds]
             if config.ordered:
                 ranks = self._ranks(solutions, config.scoring)
                 if ranks is not None:

@@ -8,17 +8,13 @@ they are only projected, Oxigraph is not needed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyoxigraph as ox
 
 from rsp_engine.evaluators.column_join import ColumnJoinConfig
 from rsp_engine.grammar import tree
-from rsp_engine.grammar.write import WriteQueries
-from rsp_engine.model.terms.numerals import DECIMAL, DOUBLE, NUMERALS, SURE
-from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.joins.column_join import JoinConfig
-from rsp_engine.operators.joins.term_filter import TERM_PROPERTY, NumberComparison, TermFilter
 from rsp_engine.operators.sparql.one_pattern import OnePattern
 from rsp_engine.operators.sparql.template import Hole
 from rsp_engine.plan.logical import algebra as logical
@@ -27,13 +23,13 @@ from rsp_engine.plan.logical.query import GroupParts
 from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape
 from rsp_engine.plan.shapes.sparql import general_path, general_query
 from rsp_engine.plan.sparql.general import as_term
-from rsp_engine.plan.variables import named_variables
+from rsp_engine.plan.term_filters import conjuncts, term_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from rsp_engine.grammar.triples import PlainTriple
-    from rsp_engine.operators.joins.term_filter import ComparisonSign
+    from rsp_engine.operators.joins.term_filter import TermFilter
     from rsp_engine.operators.sparql.template import TemplateTerm
     from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.options import QueryOptions
@@ -42,15 +38,6 @@ __all__ = ["COLUMN_JOIN_SHAPE"]
 
 _WHY = "triple patterns with constant predicates: they are joined on columns"
 _FINISHED = "; Oxigraph evaluates the query over the triples that contribute"
-_TERM = tree.Var("term")
-_MIRRORED: dict[str, ComparisonSign] = {
-    "=": "=",
-    "!=": "!=",
-    "<": ">",
-    ">": "<",
-    "<=": ">=",
-    ">=": "<=",
-}
 
 
 def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
@@ -119,7 +106,7 @@ class _Optional(NamedTuple):
 
     def filters(self) -> list[TermFilter] | None:
         """Return its conditions, each on its own variable; None if it is not one plain pattern."""
-        conditions = [_term_filter(each, self.own) for each in _conjuncts(self.node.conditions)]
+        conditions = [term_filter(each, self.own) for each in conjuncts(self.node.conditions)]
         filters = [each for each in conditions if each is not None]
         is_plain = len(self.patterns) == len(self.own) == 1 and len(filters) == len(conditions)
         return filters if is_plain else None
@@ -149,7 +136,7 @@ def _join_config(window: logical.Window, query: LogicalQuery) -> JoinConfig:
         optional.check(names)
     patterns = tuple(pattern for optional in optionals for pattern in optional.patterns)
     beside = _filters_beside(query)
-    conditions = [_term_filter(e, names) for e in _conjuncts((*inside.filters, *(beside or ())))]
+    conditions = [term_filter(e, names) for e in conjuncts((*inside.filters, *(beside or ())))]
     filters = tuple(each for each in conditions if each is not None)
     of_optionals = [optional.filters() for optional in optionals]
     is_complete = (
@@ -216,46 +203,6 @@ def _is_projection(query: LogicalQuery) -> bool:
     if select is None or select.grouping is not None or select.computed:
         return False
     return not (select.having or select.order) and select.values is None
-
-
-def _conjuncts(conditions: Iterable[tree.Expression]) -> Iterator[tree.Expression]:
-    """Yield conditions that hold together; `&&` is taken apart, since an error is no success."""
-    for condition in conditions:
-        if isinstance(condition, tree.And):
-            yield from _conjuncts(condition.operands)
-        else:
-            yield condition
-
-
-def _term_filter(condition: tree.Expression, names: set[str]) -> TermFilter | None:
-    """Return a condition on one of these variables; None if it has others, or calls a function."""
-    found = named_variables(condition)
-    calls = [*tree.find(condition, tree.NamedCall), *tree.find(condition, tree.FunctionCall)]
-    if len(found) != 1 or not found <= names or calls:
-        return None
-    [name] = found
-    variable = tree.Var(name)
-    about_term = tree.rewrite_tree(condition, lambda node: _TERM if node == variable else node)
-    text = WriteQueries({}).expression(cast("tree.Expression", about_term))
-    sparql = f"SELECT ?node WHERE {{ ?node <{TERM_PROPERTY}> ?term FILTER ({text}) }}"
-    return TermFilter(name, sparql, _number_comparison(condition))
-
-
-def _number_comparison(condition: tree.Expression) -> NumberComparison | None:
-    """Return a comparison of a variable with a short number; None if it is anything else."""
-    match condition:
-        case tree.Comparison(operator, tree.Var(), tree.Literal() as literal):
-            pass
-        case tree.Comparison(sign, tree.Literal() as literal, tree.Var()):
-            operator = _MIRRORED[sign]
-        case _:
-            return None
-    if literal.datatype not in {XSD + "integer", DECIMAL, DOUBLE} or len(literal.lexical) > SURE:
-        return None
-    try:
-        return NumberComparison(operator, NUMERALS[literal.datatype](literal.lexical))
-    except ValueError:
-        return None
 
 
 COLUMN_JOIN_SHAPE = Shape("column_join", _choose)

@@ -53,6 +53,7 @@ from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape, select_of
 from rsp_engine.plan.sparql.element_blocks import by_element
 from rsp_engine.plan.sparql.general import as_term, sparql_path
 from rsp_engine.plan.sparql.object_texts import batch_config, free_variable, select_config
+from rsp_engine.plan.term_filters import term_filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -445,7 +446,7 @@ def _attribute(
         names,
         side.patterns,
         select_config(query, items, where, functions),
-        bool(side.filters),
+        term_filters(side.filters, names),
         Variable(name),
         None if len(side.triples) == 1 else batch_config(query, items, where, functions),
     )

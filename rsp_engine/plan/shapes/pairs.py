@@ -44,6 +44,7 @@ from rsp_engine.plan.shapes.shape import Choice, NoMatchError, Shape, select_of
 from rsp_engine.plan.sparql.element_blocks import by_element
 from rsp_engine.plan.sparql.general import sparql_path
 from rsp_engine.plan.sparql.object_texts import batch_config, projection, select_config
+from rsp_engine.plan.term_filters import term_filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -309,7 +310,7 @@ def _matching(
         side.names,
         side.patterns,
         select_config(plain, items, where, functions),
-        bool(filters),
+        term_filters(filters, side.names),
         Number(1.0),
         None if len(triples) == 1 else batch_config(plain, items, where, functions),
     )

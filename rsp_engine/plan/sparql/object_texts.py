@@ -13,6 +13,7 @@ from rsp_engine.operators.sparql.projector import OBJECTS, variable_iri
 from rsp_engine.plan.scoring import scoring_of
 from rsp_engine.plan.sparql.general import ElementGraph, sparql_path
 from rsp_engine.plan.sparql.solution_nodes import free_name, node_patterns
+from rsp_engine.plan.term_filters import term_filters
 from rsp_engine.plan.variables import named_variables
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def matching_of(
         side.names,
         side.patterns,
         select_config(query, items, select.where, functions),
-        bool(side.filters),
+        term_filters(side.filters, side.names),
         scored,
         None if len(side.triples) == 1 else batch_config(query, items, select.where, functions),
     )

@@ -193,7 +193,6 @@ class _Lines:
             are_iris |= is_secure & (text[np.minimum(after, len(text) - 1)] == _SLASH)
             after = after + is_secure
         are_iris &= (text[ends - 1] == _CLOSE) & (ends - 1 > after)
-        are_iris &= text[np.minimum(after, len(text) - 1)] != _HASH
         return are_iris
 
     def _find_suffixes(self, starts: Integers, ends: Integers) -> None:
@@ -207,9 +206,10 @@ class _Lines:
             kind = _kind(suffix[1:])
             closes = ends[left] - len(suffix)
             are_equal = self._words.equal(closes, suffix) & (closes > starts[left])
-            equal = left[are_equal]
+            are_all = bool(are_equal.all()) and len(left) == len(starts)
+            equal = slice(None) if are_all else left[are_equal]
             if kind is not None:
-                self._closes[equal] = closes[are_equal]
+                self._closes[equal] = closes if are_all else closes[are_equal]
                 self._kinds[equal] = kind
                 self._specials[equal] += sum(map(bool, suffix[1:].translate(_CLASSES)))
                 self._hashes[equal] = suffix.count(b"#")
@@ -264,6 +264,7 @@ class _Lines:
         zones = rows * 4 + terms
         is_repeated = np.zeros(len(places), dtype=np.bool_)
         is_repeated[1:] = zones[1:] == zones[:-1]
+        is_repeated |= self._words.bytes[places - 1] == _SLASH  # perhaps of an empty authority
         is_repeated &= ~(self._are_literals[rows] & (terms == 2))
         have_one[rows[is_repeated]] = False
         return have_one

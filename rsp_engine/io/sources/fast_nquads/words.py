@@ -40,7 +40,8 @@ def _all_bytes(byte: int) -> np.uint64:
 
 _ZEROS, _LOW7, _HIGH = _all_bytes(ord("0")), _all_bytes(0x7F), _all_bytes(0x80)
 _ABOVE_NINE = _all_bytes(0x80 - 10)  # added to a byte of 7 bits, it sets the high bit from 10 on
-_ONES = np.uint64(2**_BITS - 1)
+# By the number of bytes to keep, which are the high ones: a mask.
+_KEPT = np.array([2**_BITS - 2 ** (_BITS - 8 * count) for count in range(_WIDTH + 1)], np.uint64)
 # The steps that join neighbouring digits, then pairs, then fours: mask, factor, shift.
 _JOINS = tuple(
     (np.uint64(mask), np.uint64(factor), np.uint64(shift))
@@ -73,7 +74,10 @@ class Words:
 
     def at(self, places: Integers) -> Unsigned:
         """Return the words that begin at some places; near the end of the text, the last word."""
-        return self._words[np.minimum(places, len(self._words) - 1)]
+        try:
+            return self._words[places]
+        except IndexError:
+            return self._words[np.minimum(places, len(self._words) - 1)]
 
     def equal(self, places: Integers, wanted: bytes) -> Booleans:
         """Return at which places the text goes on with some bytes."""
@@ -98,12 +102,9 @@ class Words:
         numbers = np.zeros(len(ends), dtype=np.int64)
         are_digits = np.ones(len(ends), dtype=np.bool_)
         for before in range(0, int(counts.max(initial=0)), _WIDTH):
-            used = np.minimum(np.maximum(counts - before, 0), _WIDTH)
             # Bytes that do not belong to the number are the low ones: they become leading zeros.
-            shift = (_BITS - 8 * used).astype(np.uint64)
-            keep = np.where(used > 0, _ONES << np.minimum(shift, np.uint64(_BITS - 1)), 0)
-            words = self.at(np.maximum(ends - before - _WIDTH, 0))
-            digits = ((words & keep) | (_ZEROS & ~keep)) ^ _ZEROS
+            kept = _KEPT[np.clip(counts - before, 0, _WIDTH)]
+            digits = (self.at(np.maximum(ends - before - _WIDTH, 0)) ^ _ZEROS) & kept
             are_digits &= _non_digits(digits) == 0
             for mask, factor, bits in _JOINS:
                 digits = ((digits & mask) * factor) >> bits
