@@ -175,7 +175,7 @@ def _names(matching: MatcherConfig) -> str:
 
 def _match(matching: MatcherConfig) -> str:
     if matching.is_plain:
-        return "triple by triple"
+        return "triple by triple" + "; each filter once for each term" * bool(matching.filters)
     if len(matching.patterns) > 1:
         return "pane by pane with Oxigraph: one element contains all triples of a solution"
     return "pane by pane with Oxigraph, filters included"
