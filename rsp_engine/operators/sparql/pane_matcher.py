@@ -1,8 +1,9 @@
 """Pattern matching over a pane: solutions, with the arrival time and the number of each.
 
 A single pattern is matched triple by triple without a store where possible. Oxigraph evaluates
-other filters than conditions on one variable, and numbers that are more than arithmetic, in a store that also contains the static graphs.
-Several patterns are evaluated over each element separately.
+filters that are more than conditions on one variable, and numbers that are more than arithmetic, in
+a store that also contains the static graphs. Several patterns are evaluated over each element
+separately.
 """
 
 from __future__ import annotations
