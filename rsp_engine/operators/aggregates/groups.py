@@ -160,7 +160,7 @@ class Groups:
         new = rows[self._table.ends[rows] == GONE]
         self._keys.use(self._table.column(0)[new])
         self._texts.use(self._texts_of(new))
-        self._table.ends[rows] = end
+        self._table.extend(rows, end)
         self._ends.setdefault(end, []).append(_Chunk(rows))
 
     def _groups(self, columns: Sequence[TermsColumn]) -> Integers:
@@ -262,7 +262,7 @@ class Groups:
             rows = np.concatenate([chunk.rows for chunk in self._ends.pop(end)])
             rows = rows[self._table.ends[rows] == end]  # the others arrived again
             self._texts.drop(self._texts_of(rows))
-            self._table.ends[rows] = GONE
+            self._table.drop(rows)
             empty = self._keys.drop(self._table.column(0)[rows])
             self._last_positions.forget(empty)
             emptied += empty.tolist()

@@ -40,12 +40,22 @@ class SolutionTable:
         self._columns = [np.empty(0, dtype=np.int64) for _ in range(width)]
         self._ends = np.empty(0, dtype=np.int64)
         self._slots = np.full(_LEAST, _FREE, dtype=np.int64)
-        self._size = 0
+        self._size = self._gone = 0
 
     @property
     def ends(self) -> Integers:
         """The last window that contains each row; `GONE` if there is none."""
         return self._ends[: self._size]
+
+    def extend(self, rows: Integers, end: int) -> None:
+        """Set the end of some distinct rows."""
+        self._gone -= int(np.count_nonzero(self._ends[rows] == GONE))
+        self._ends[rows] = end
+
+    def drop(self, rows: Integers) -> None:
+        """Mark distinct rows with an end as gone."""
+        self._gone += len(rows)
+        self._ends[rows] = GONE
 
     def column(self, number: int) -> Integers:
         """Return a column of all rows."""
@@ -90,6 +100,7 @@ class SolutionTable:
         for mine, others in zip(self._columns, columns, strict=True):
             mine[start:end] = others[won]
         self._ends[start:end] = GONE
+        self._gone += end - start
         self._size = end
         return places[:0] if all_won else places[~has_won]
 
@@ -118,15 +129,15 @@ class SolutionTable:
 
     def compact(self) -> Integers | None:
         """Remove rows that are gone, if they are many; return the new numbers of the others."""
-        kept = np.flatnonzero(self.ends != GONE)
-        if self._size - len(kept) <= len(kept) + _LEAST:
+        if 2 * self._gone <= self._size + _LEAST:
             return None
+        kept = np.flatnonzero(self.ends != GONE)
         numbers = np.full(self._size, GONE)
         numbers[kept] = np.arange(len(kept))
         room = 2 * len(kept)
         self._columns = [_resized(column[kept], room) for column in self._columns]
         self._ends = _resized(self._ends[kept], room)
-        self._size = len(kept)
+        self._size, self._gone = len(kept), 0
         self._index(max(_LEAST, 1 << (4 * len(kept)).bit_length()))
         return numbers
 

@@ -41,18 +41,18 @@ class TextNumbers:
 
     def of(self, texts: Sequence[str]) -> Integers:
         """Return the numbers of texts; assign missing ones. Each of these must then be used."""
-        numbers, first, codes = self._numbers, self.next, list[int]()
-        for text in texts:
-            number = numbers.get(text)
-            if number is None:
-                number = numbers[text] = self.next
-                self.texts[number] = text
+        codes = list(map(self._numbers.get, texts))
+        if None in codes:
+            first = self.next
+            missing = [text for text, code in zip(texts, codes, strict=True) if code is None]
+            for text in dict.fromkeys(missing):
+                self._numbers[text] = self.next
+                self.texts[self.next] = text
                 self.next += 1
-            codes.append(number)
-        if self.next > first:
             new = np.arange(first, self.next)
             self._uses.insert(new, 0)
             self._blocks.touch(new)
+            codes = list(map(self._numbers.get, texts))
         return np.array(codes, dtype=np.int64)
 
     def use(self, numbers: Integers) -> None:
@@ -65,7 +65,7 @@ class TextNumbers:
         distinct, counts = np.unique(numbers, return_counts=True)
         places = self._uses.places(distinct)
         self._uses.values[places] -= counts
-        gone = distinct[self._uses.values[places] == 0]
+        gone: Integers = distinct[self._uses.values[places] == 0]
         if len(gone):
             self._uses.remove(gone)
             self._blocks.touch(gone)
