@@ -1,9 +1,10 @@
 """The column-join evaluator: triple patterns that are joined on arrays, over all panes of a window.
 
-A query that only projects the solutions is answered from the columns. For any other, the join finds
-the triples that can contribute to an answer, and Oxigraph evaluates the query over these: what is
-left out is in no solution, so the answer is that of the general path. Where most triples
-contribute, the general path itself is cheaper, and takes the next windows.
+A query that only projects the solutions, or aggregates groups of them, is answered from the
+columns. For any other, the join finds the triples that can contribute to an answer, and Oxigraph
+evaluates the query over these: what is left out is in no solution, so the answer is that of the
+general path. Where most triples contribute, the general path itself is cheaper, and takes the next
+windows.
 """
 
 from __future__ import annotations
@@ -120,13 +121,10 @@ class ColumnJoinEvaluator:
         self._general.restore(state)
 
     def _rows(self, joined: JoinedColumns) -> Solutions | Graph:
-        """Return the projected solutions, sorted by text. Known rows are not read again."""
-        query, size = self.config.query, len(next(iter(joined.values())))
-        columns = [
-            self._join.texts(joined[name]) if name in joined else [""] * size
-            for name in query.variables
-        ]
-        texts = ["\t".join(row) for row in zip(*columns, strict=True)] if columns else [""] * size
+        """Return the projected rows, sorted by text. Known rows are not read again."""
+        query = self.config.query
+        columns = self._join.columns(joined, query.variables)
+        texts = ["\t".join(row) for row in zip(*columns, strict=True)]
         if self.config.join.is_distinct:
             texts = list(dict.fromkeys(texts))
         if self._join.has_blank_nodes and not self.may_give_blank_nodes:
@@ -144,7 +142,7 @@ class ColumnJoinEvaluator:
     def _read(self, texts: Sequence[str]) -> Iterator[tuple[str, Row]]:
         """Return rows by their texts; most terms are in several rows, and read once."""
         query = self.config.query
-        rows = [text.split("\t") if query.variables else [] for text in texts]
+        rows = [text.split("\t") for text in texts]
         names = list(set().union(*rows) - {""})
         terms: dict[str, Term | None] = {"": None}
         terms.update(zip(names, read_terms(names), strict=True))

@@ -45,11 +45,18 @@ ON_COLUMNS = (
     "SELECT ?a ?b | :n :p ?a . ?a :q ?b",
     f"SELECT ?s ?b | {STAR} | LIMIT 2 OFFSET 1",
     "SELECT ?a ?b | ?s :p ?a . ?t :p ?a ; :q ?b FILTER (?b = :n || ?b = 'a')",
+    f"SELECT ?b (SUM(?a) AS ?t) (COUNT(*) AS ?n) | {STAR} FILTER (?a > 1) | GROUP BY ?b",
+    f"SELECT ?s (AVG(?a) AS ?x) (MIN(?a) AS ?y) (MAX(?b) AS ?z) | {STAR} | GROUP BY ?s",
+    f"SELECT (SUM(DISTINCT ?a) AS ?x) (AVG(DISTINCT ?a) AS ?y) | {STAR} | GROUP BY ?b ?s LIMIT 3",
+    f"SELECT DISTINCT (COUNT(?c) AS ?n) ?c | {STAR} OPTIONAL {{ ?s :r ?c }} | GROUP BY ?c",
+    f"SELECT (COUNT(DISTINCT ?c) AS ?n) ?b | {STAR} OPTIONAL {{ ?s :r ?c }} | GROUP BY ?b ?nothing",
 )
 BY_OXIGRAPH = (
     f"SELECT ?s ?a | {STAR} FILTER (?a > 1 && ?a < ?b)",
     f"SELECT ?s ?x | {STAR} BIND (?a + 1 AS ?x) FILTER (?b > 1)",
-    f"SELECT ?b (SUM(?a) AS ?t) (COUNT(*) AS ?n) | {STAR} FILTER (?a > 1) | GROUP BY ?b",
+    f"SELECT ?b (SUM(?a + 1) AS ?t) | {STAR} FILTER (?a > 1) | GROUP BY ?b",
+    f"SELECT (SUM(?a) AS ?t) (COUNT(*) AS ?n) | {STAR} FILTER (?b > 1)",
+    f"SELECT ?b (SUM(?c) AS ?t) | {STAR} OPTIONAL {{ ?s :r ?c }} | GROUP BY ?b",
     f"SELECT ?b (AVG(?a) AS ?t) | {STAR} | GROUP BY ?b HAVING (COUNT(?s) > 1) ORDER BY ?t",
     f"SELECT ?s ?a | {STAR} FILTER (?b = 2) | ORDER BY DESC(?a) LIMIT 2",
     f"SELECT ?s ?c | {STAR} OPTIONAL {{ ?s :r ?c }} FILTER (!BOUND(?c) || ?c > 1)",
@@ -99,9 +106,23 @@ LITERALS = [
 subjects, verbs = st.sampled_from(NODES), st.sampled_from([ox.NamedNode(EX + p) for p in "pqrx"])
 values = st.sampled_from(NODES) | st.sampled_from(LITERALS)
 triples = st.builds(ox.Triple, subjects, verbs, values)
-numbers = st.builds(ox.Triple, subjects, verbs, st.sampled_from(LITERALS[:5]))
+KINDS = (
+    [ox.Literal(n) for n in (-3, 0, 2, 2, 10**11)],
+    [typed(text, "decimal") for text in ("0.1", "-2.25", "7", "0.000001")],
+    [ox.Literal(n) for n in (0.1, 0.2, -1e16, 1e16, 3.5, 1e300)],
+    [ox.Literal(2), typed("0.5", "decimal"), typed("1.000000000001", "decimal")],
+    [ox.Literal(2), ox.Literal(2.5), typed("1.5", "float")],
+)
 parts = st.lists(st.tuples(st.integers(0, 9), st.lists(triples, max_size=4), st.booleans()))
-many = st.lists(st.tuples(st.integers(0, 9), st.lists(numbers, max_size=9), st.booleans()))
+many = st.sampled_from(KINDS).flatmap(
+    lambda kind: st.lists(
+        st.tuples(
+            st.integers(0, 9),
+            st.lists(st.builds(ox.Triple, subjects, verbs, st.sampled_from(kind)), max_size=9),
+            st.booleans(),
+        )
+    )
+)
 contents = parts | many
 
 
@@ -173,6 +194,6 @@ def test_where_few_triples_contribute_oxigraph_gets_only_these():
     scan.close(0)
     answer = one.answer([scan], 0)
     assert isinstance(answer, Solutions)
-    assert [row.bindings["t"] for row in answer.rows] == [ox.Literal(2)]
+    assert [row.bindings["t"] for row in answer.rows] == [ox.Literal(3)]
     assert one.stats() == {"triples": 40, "exact": True}
     assert one._general.stats()["triples"] == 2

@@ -22,6 +22,7 @@ import pyoxigraph as ox
 from rsp_engine.model.terms.lazy_text import WrittenTriples
 from rsp_engine.model.terms.ntriples import triples_text
 from rsp_engine.model.terms.stored_literal import stored_literal
+from rsp_engine.operators.joins.grouped_columns import GroupedColumns
 from rsp_engine.operators.joins.term_codes import TermCodes
 from rsp_engine.operators.joins.term_filter import TermDecisions
 from rsp_engine.operators.sparql.template import Hole
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Booleans, Integers
     from rsp_engine.model.terms.term import Term
+    from rsp_engine.operators.joins.grouped_columns import GroupConfig
     from rsp_engine.operators.joins.term_filter import TermFilter
     from rsp_engine.operators.sparql.one_pattern import OnePattern
 
@@ -58,7 +60,8 @@ class JoinConfig:
 
     Patterns have constant predicates and are connected by variables. Each pattern of OPTIONAL has
     such a variable. If the configuration is `complete`, the solutions of the window need nothing
-    else: then each OPTIONAL has one pattern, with one variable of its own.
+    else: then each OPTIONAL has one pattern, with one variable of its own. They are projected, and
+    distinct or grouped first.
     """
 
     patterns: tuple[OnePattern, ...]
@@ -66,6 +69,7 @@ class JoinConfig:
     filters: tuple[TermFilter, ...] = ()
     is_complete: bool = False
     is_distinct: bool = False
+    grouping: GroupConfig | None = None
 
 
 class ColumnJoin:
@@ -125,12 +129,15 @@ class ColumnJoin:
             for pair in pattern.contributing(joined).tolist()
         ]
 
-    def texts(self, column: Integers) -> list[str]:
-        """Return the texts of a column, empty where it is unbound."""
-        texts, codes = self._codes.texts(), column.tolist()
-        if (column == UNBOUND).any():
-            return ["" if code == UNBOUND else texts[code] for code in codes]
-        return list(map(texts.__getitem__, codes))
+    def columns(self, joined: JoinedColumns, names: Sequence[str]) -> list[list[str]]:
+        """Return the texts of variables, of solutions or of their groups; empty if unbound."""
+        texts, size = self._codes.texts(), len(next(iter(joined.values())))
+        if self._groups is not None:
+            grouped = self._groups.columns(joined, size, texts)
+            size = len(next(iter(grouped.values())))
+            return [grouped.get(name, [""] * size) for name in names]
+        unbound = np.full(size, UNBOUND, dtype=np.int64)
+        return [_texts(joined.get(name, unbound), texts) for name in names]
 
     def _start(self, keys: Iterable[Hashable]) -> None:
         """Begin with an empty dictionary, and encode the panes of the window."""
@@ -139,6 +146,7 @@ class ColumnJoin:
         self._decisions: dict[str, list[TermDecisions]] = {}
         for condition in config.filters:
             self._decisions.setdefault(condition.variable, []).append(TermDecisions(condition))
+        self._groups = None if config.grouping is None else GroupedColumns(config.grouping)
         self._required = [_PatternPairs(each, self._codes) for each in config.patterns]
         self._optional = [_PatternPairs(each, self._codes) for each in config.optionals]
         self._all = [*self._required, *self._optional]
@@ -272,6 +280,13 @@ class _PatternPairs:
                 subjects, objects = _halves(pairs)
                 self._by_object[key] = np.sort(_pairs(objects, subjects))
             yield self._by_object[key]
+
+
+def _texts(column: Integers, texts: list[str]) -> list[str]:
+    codes = column.tolist()
+    if (column == UNBOUND).any():
+        return ["" if code == UNBOUND else texts[code] for code in codes]
+    return list(map(texts.__getitem__, codes))
 
 
 def _columns(text: str) -> Sequence[Sequence[str]]:

@@ -3,11 +3,12 @@
 The query reads one window over event time, in one WINDOW clause, and nothing else. The clause has
 triple patterns with constant predicates, each connected with the others by a variable; OPTIONAL
 with such patterns; and FILTER, BIND and VALUES. What is done with its solutions does not matter. If
-they are only projected, Oxigraph is not needed.
+they are only projected, or grouped with aggregates of variables, Oxigraph is not needed.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyoxigraph as ox
@@ -15,6 +16,7 @@ import pyoxigraph as ox
 from rsp_engine.evaluators.column_join import ColumnJoinConfig
 from rsp_engine.grammar import tree
 from rsp_engine.operators.joins.column_join import JoinConfig
+from rsp_engine.operators.joins.grouped_columns import GroupConfig, JoinAggregate
 from rsp_engine.operators.sparql.one_pattern import OnePattern
 from rsp_engine.operators.sparql.template import Hole
 from rsp_engine.plan.logical import algebra as logical
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from rsp_engine.grammar.triples import PlainTriple
     from rsp_engine.operators.joins.term_filter import TermFilter
     from rsp_engine.operators.sparql.template import TemplateTerm
-    from rsp_engine.plan.logical.query import LogicalQuery
+    from rsp_engine.plan.logical.query import LogicalQuery, SelectPlan
     from rsp_engine.plan.options import QueryOptions
 
 __all__ = ["COLUMN_JOIN_SHAPE"]
@@ -139,19 +141,27 @@ def _join_config(window: logical.Window, query: LogicalQuery) -> JoinConfig:
     conditions = [term_filter(e, names) for e in conjuncts((*inside.filters, *(beside or ())))]
     filters = tuple(each for each in conditions if each is not None)
     of_optionals = [optional.filters() for optional in optionals]
-    is_complete = (
+    join = JoinConfig(tuple(required), patterns, filters)
+    is_all = (
         not has_more
         and beside is not None
         and None not in (*conditions, *of_optionals)
         and len(_names(patterns) - names) == len(patterns)  # no two have the same variable
-        and _is_projection(query)
     )
-    if not is_complete:
-        return JoinConfig(tuple(required), patterns, filters)
+    if not is_all or query.select is None or not _is_projection(query.select):
+        return join
+    grouping = None
+    if query.select.grouping is not None:
+        grouping = _grouping(query.select, names)
+        if grouping is None:
+            return join
     own = tuple(each for filters in of_optionals for each in filters or ())
-    is_distinct = any(find_nodes(query.plan, logical.Distinct))
-    return JoinConfig(
-        tuple(required), patterns, (*filters, *own), is_complete=True, is_distinct=is_distinct
+    return replace(
+        join,
+        filters=(*filters, *own),
+        is_complete=True,
+        is_distinct=query.select.modifier == "DISTINCT",
+        grouping=grouping,
     )
 
 
@@ -197,12 +207,36 @@ def _filters_beside(query: LogicalQuery) -> tuple[tree.Expression, ...] | None:
     return group.filters if len(group.parts) == len(group.windows) == 1 else None
 
 
-def _is_projection(query: LogicalQuery) -> bool:
-    """Return whether a SELECT only projects solutions, and perhaps drops or cuts rows."""
-    select = query.select
-    if select is None or select.grouping is not None or select.computed:
+def _is_projection(select: SelectPlan) -> bool:
+    """Return whether a SELECT only projects solutions or groups, and perhaps cuts the rows."""
+    if select.having or select.order or select.values is not None:
         return False
-    return not (select.having or select.order) and select.values is None
+    return bool(select.project.variables) and (select.grouping is not None or not select.computed)
+
+
+def _grouping(select: SelectPlan, names: set[str]) -> GroupConfig | None:
+    """Return keys and aggregates over variables; None if there are others.
+
+    Only COUNT takes a variable that may be unbound.
+    """
+    keys = [key.expression for key in select.keys if key.variable is None]
+    aggregates = []
+    for item in select.computed:
+        match item.expression:
+            case tree.Aggregate("COUNT", None, False):
+                aggregates.append(JoinAggregate(item.variable.name, "COUNT", None))
+            case tree.Aggregate(function, tree.Var(name), distinct):
+                if function not in {"COUNT", "SUM", "AVG", "MIN", "MAX"}:
+                    return None
+                if function != "COUNT" and name not in names:
+                    return None
+                aggregates.append(JoinAggregate(item.variable.name, function, name, distinct))
+            case _:
+                return None
+    plain = tuple(key.name for key in keys if isinstance(key, tree.Var))
+    return (
+        GroupConfig(plain, tuple(aggregates)) if plain and len(plain) == len(select.keys) else None
+    )
 
 
 COLUMN_JOIN_SHAPE = Shape("column_join", _choose)
