@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from benchmarks.markdown import print_head, print_row, ratio
 from benchmarks.peers.answers import agreement, read_answers, read_our_answers
 from benchmarks.peers.cases import CASES
-from benchmarks.peers.environment import PACKAGE, PEERS, UnavailableError
+from benchmarks.peers.environment import PACKAGE, PEERS, UnavailableError, last_message
 from benchmarks.peers.streams import EX, VALUE, write_stream
 from benchmarks.peers.task import Task
 from benchmarks.peers.usage import Usage, adopt_orphans, measure
@@ -85,10 +85,9 @@ class Comparison:
 
     def _take_turn(self, run: Run, measured: dict[Run, Measured]) -> None:
         try:
-            usage = self._measure(run, run.stream)
-            if run.beyond:
-                less = self._measure(run, run.beyond)
-                usage = usage._replace(cpu_s=usage.cpu_s - less.cpu_s)
+            less = self._measure(run, run.beyond).cpu_s if run.beyond else 0.0
+            usage = self._measure(run, run.stream)  # the last, since its answers are read
+            usage = usage._replace(cpu_s=usage.cpu_s - less)
         except UnavailableError as error:
             self.unavailable[run.peer] = str(error)
             return
@@ -105,10 +104,10 @@ class Comparison:
         try:
             return measure(command, PROJECT, log)
         except subprocess.CalledProcessError as error:
-            lines = log.read_text(errors="replace").strip().splitlines() or ["no message"]
+            text = log.read_text(errors="replace")
             if run.peer == "rsp":
-                raise SystemExit("\n".join(lines)) from error
-            raise UnavailableError(lines[-1]) from error
+                raise SystemExit(text) from error
+            raise UnavailableError(last_message(text)) from error
 
     def _command(self, run: Run, stream: Path) -> list[str]:
         query = run.query

@@ -154,6 +154,7 @@ CASES = (
             Run("rsp", TOP, FEW),
             Run("duckdb", TOP, FEW, bar=at_least(1.0)),
             Run("bytewax", TOP, FEW, bar=at_least(8)),
+            *(Run(peer, TOP, FEW) for peer in ("spark", "pathway", "flink")),
         ),
     ),
     Case(
@@ -164,6 +165,7 @@ CASES = (
             Run("duckdb", SUM, FEW, bar=at_least(1 / 1.2)),
             Run("duckdb", SUM, FEW, "DISTINCT", at_least(1 / 0.7)),
             Run("bytewax", SUM, FEW, bar=at_least(3)),
+            *(Run(peer, SUM, FEW) for peer in ("spark", "pathway", "flink")),
         ),
     ),
     Case(
@@ -173,6 +175,7 @@ CASES = (
             Run("rsp", SUM, MANY, bar=Bar("MB", 400)),
             Run("duckdb", SUM, MANY, bar=at_least(1.0)),
             Run("duckdb", SUM, MANY, "DISTINCT", at_least(1.0)),
+            Run("spark", SUM, MANY),
         ),
     ),
     *joins("d", "star join, FILTER, OPTIONAL", JOIN, [(5, 3), (20, 10)]),
@@ -219,4 +222,13 @@ CASES = (
     ),
     checkpoint("(a) with a checkpoint", TOP, 1.15),
     checkpoint("(b) with a checkpoint", SUM, 1.3),
+    Case(
+        "j",
+        "(a) per triple: the slope between two lengths",
+        (
+            Run("rsp", TOP, FEW, beyond=FEW.first(200_000)),
+            Run("rsp", TOP, FEW.first(150_000), "the first 150,000"),
+            Run("rsp-js", TOP, FEW.first(150_000), bar=at_least(100), beyond=FEW.first(120_000)),
+        ),
+    ),
 )

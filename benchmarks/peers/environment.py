@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from benchmarks.peers.task import Task
 
-__all__ = ["PEERS", "Peer", "UnavailableError"]
+__all__ = ["PEERS", "Peer", "UnavailableError", "last_message"]
 
 PACKAGE = Path(__file__).parent
 ENVIRONMENTS = PACKAGE / ".venv"
@@ -69,6 +69,11 @@ class NodePeer(Peer):
 
     __slots__ = ()
 
+    def install(self) -> None:
+        """Install the peer, and put its program where it finds the modules that it imports."""
+        super().install()
+        shutil.copy(PACKAGE / self.module, self._folder)
+
     def command(self, task: Task) -> list[str]:
         """Return the command that answers a task."""
         return ["node", str(self._folder / self.module), task.text()]
@@ -79,16 +84,20 @@ class NodePeer(Peer):
                 raise UnavailableError(f"{program} is not installed")
         self._folder.mkdir(parents=True, exist_ok=True)
         run(["npm", "install", "--silent", "--prefix", str(self._folder), *self.requirements])
-        # A module is resolved from the folder of the file that imports it.
-        shutil.copy(PACKAGE / self.module, self._folder)
 
 
 def run(command: Sequence[str]) -> None:
-    """Run a command of an installation; raise UnavailableError with its last line if it fails."""
+    """Run a command of an installation; raise UnavailableError with its message if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
-        raise UnavailableError(f"{Path(command[0]).name} failed: {lines[-1]}")
+        reason = last_message(done.stderr or done.stdout)
+        raise UnavailableError(f"{Path(command[0]).name} failed: {reason}")
+
+
+def last_message(text: str) -> str:
+    """Return the last line that is neither empty nor indented, as frames of stacks are."""
+    lines = [line for line in text.splitlines() if line and not line[0].isspace()]
+    return lines[-1] if lines else "no message"
 
 
 PEERS = {
@@ -97,5 +106,9 @@ PEERS = {
         Peer("duckdb", "DuckDB, batch", "duckdb_sql", ("duckdb>=1.2",)),
         Peer("bytewax", "Bytewax, CSV", "bytewax_flow", ("bytewax>=0.21",)),
         Peer("reload", "Oxigraph, reloaded for each window", "oxigraph_reload"),
+        Peer("spark", "Spark SQL, batch", "spark_sql"),
+        Peer("pathway", "Pathway, CSV", "pathway_table", ("pathway>=0.21",)),
+        Peer("flink", "Flink SQL, CSV", "flink_sql", ("apache-flink>=2.0", "setuptools<81")),
+        NodePeer("rsp-js", "RSP-JS", "rsp_js.mjs", ("rsp-js@1", "n3@1")),
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, cast
@@ -11,6 +12,7 @@ import pytest
 
 from benchmarks.peers.answers import agreement
 from benchmarks.peers.cases import CASES
+from benchmarks.peers.environment import PEERS, UnavailableError, last_message
 from benchmarks.peers.oxigraph_reload import rows, windows
 from benchmarks.peers.streams import EX, FEW, VALUE, write_stream
 from benchmarks.peers.task import Task
@@ -130,3 +132,16 @@ def test_what_a_process_starts_is_counted_even_if_it_lives_longer(start, tmp_pat
 def test_a_process_that_fails_is_an_error_and_its_messages_are_kept(tmp_path):
     assert "CalledProcessError" in used("raise SystemExit('why')", tmp_path)
     assert (tmp_path / "log").read_text() == "why\n"
+
+
+def test_a_peer_that_cannot_be_installed_is_unavailable_with_the_reason(monkeypatch, tmp_path):
+    monkeypatch.setattr("benchmarks.peers.environment.ENVIRONMENTS", tmp_path)
+    monkeypatch.setattr(shutil, "which", lambda program: None)
+    with pytest.raises(UnavailableError, match="node is not installed"):
+        PEERS["rsp-js"].install()
+
+
+def test_the_reason_is_the_last_message_and_no_frame_of_a_stack():
+    text = "Starting\nCaused by: no memory\n\tat java.lang.Thread.run(Thread.java:840)\n\n"
+    assert last_message(text) == "Caused by: no memory"
+    assert last_message("\n") == "no message"
