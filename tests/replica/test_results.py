@@ -145,3 +145,37 @@ def test_rows_are_sorted_by_their_keys_and_otherwise_stay(given_rows):
     whole = [row for row in given_rows if {"a", "b"} <= row.keys()]
     ordered = sorted(whole, key=lambda row: (str(row["b"]), str(row["a"])))
     assert in_key_order(pattern, whole) == ordered
+
+
+cells = st.sampled_from(
+    [
+        {"type": "uri", "value": "urn:a"},
+        {"type": "iri", "value": "urn:b"},
+        {"type": "uri", "value": "no iri"},
+        {"type": "literal", "value": "5", "datatype": XSD + "integer"},
+        {"type": "literal", "value": "6", "datatype": XSD + "integer"},
+        {"type": "typed-literal", "value": "5", "datatype": XSD + "decimal"},
+        {"type": "literal", "value": 5, "datatype": XSD + "integer"},
+        {"type": "literal", "value": "a", "datatype": ""},
+        {"type": "literal", "value": "a", "datatype": None},
+        {"type": "literal", "value": "a", "datatype": ["x"]},
+        {"type": "literal", "value": "a", "xml:lang": "en"},
+        {"type": "literal", "value": "a", "datatype": XSD + "string", "its:dir": "ltr"},
+        {"type": "literal", "value": "a"},
+        {"type": "bnode", "value": "b"},
+        {"type": ["uri"], "value": "urn:a"},
+        {"value": "a"},
+        {},
+        None,
+        "a",
+    ]
+)
+
+
+@given(
+    st.lists(cells, max_size=4) | st.builds(lambda cell, n: [cell] * n, cells, st.integers(1, 3))
+)
+def test_cells_are_read_together_as_each_on_its_own(column):
+    together = read_results(document(*({"a": cell} for cell in column)), ["a"])
+    each = [read_results(document({"a": cell}, {}), ["a"])[0] for cell in column]
+    assert together == each

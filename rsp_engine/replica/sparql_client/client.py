@@ -183,7 +183,7 @@ def _unzipped(chunks: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
 
 
 def _chunks(response: requests.Response) -> Iterator[bytes]:
-    while chunk := response.raw.read1(_CHUNK, decode_content=False):
+    while chunk := response.raw.read(_CHUNK, decode_content=False):
         yield chunk
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Alarm", "DeadlineAdapter"]
 
 _LONGEST_SECONDS = 86_400.0  # a socket takes no infinite timeout
+_BUFFER_BYTES = 64 * 1024  # servers send small chunks: read several at once
 Address = tuple[Any, ...]
 
 
@@ -110,7 +111,7 @@ class _TimedSocket:
     def makefile(self, mode: str, *_: object, **__: object) -> io.BufferedReader:
         if mode != "rb":
             raise ValueError("a connection is read as bytes")
-        return io.BufferedReader(_TimedReader(self._inner, self._alarm))
+        return io.BufferedReader(_TimedReader(self._inner, self._alarm), _BUFFER_BYTES)
 
 
 class _TimedReader(io.RawIOBase):

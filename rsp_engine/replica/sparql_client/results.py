@@ -85,10 +85,26 @@ def _result_table(
                 heed()
                 some = bindings[start : start + _AT_ONCE]
                 for name, cells in columns.items():
-                    values = [binding.get(name) for binding in some]
-                    cells += [_term(value) if value else Unbound.UNBOUND for value in values]
+                    cells.extend(_cells([binding.get(name) for binding in some]))
             return ResultTable(columns, len(bindings))
     raise FaultError(NOT_RESULTS)
+
+
+def _cells(values: list[Any]) -> list[Any]:
+    """Return the cells of a variable; all at once if they are alike, as they mostly are."""
+    try:
+        kinds = {value["type"] for value in values}
+        texts = [value["value"] for value in values]
+        if kinds <= _IRI:
+            return list(map(NamedNode, texts))
+        datatypes = {value["datatype"] for value in values}
+        if kinds <= _LITERAL and len(datatypes) == 1 and set(map(len, values)) == {3}:
+            datatype = NamedNode(*datatypes)
+            if set(map(type, texts)) == {str}:
+                return [Literal(text, datatype=datatype) for text in texts]
+    except (ValueError, KeyError, TypeError):
+        pass  # not alike: unbound, of other forms, or not readable
+    return [_term(value) if value else Unbound.UNBOUND for value in values]
 
 
 def _term(value: Any) -> Term | None:  # noqa: ANN401 - any JSON value
@@ -110,7 +126,7 @@ def _term(value: Any) -> Term | None:  # noqa: ANN401 - any JSON value
     return None
 
 
-_IRI, _LITERAL = ("uri", "iri"), ("literal", "typed-literal")
+_IRI, _LITERAL = {"uri", "iri"}, {"literal", "typed-literal"}
 
 
 def _literal(text: str, members: dict[str, object]) -> Term | None:

@@ -87,10 +87,12 @@ class Replica:
 
     def look(self, numbers: Iterable[int] | Integers) -> list[tuple[RemoteSolution, ...]]:
         """Return the solutions of keys, without counting it as use."""
+        numbers = numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
         values: Any = self._values
+        if not isinstance(values, Cache):
+            return [values.get(number, ()) for number in numbers]
         # Unlike LRUCache, Cache.__getitem__ does not move the key to the end.
-        read: Any = Cache.__getitem__ if isinstance(values, Cache) else dict.__getitem__
-        return [read(values, int(n)) if int(n) in values else () for n in numbers]
+        return [Cache.__getitem__(values, n) if n in values else () for n in numbers]
 
     def holds(self, number: int) -> bool:
         """Return whether a key is known, without counting it as use."""
@@ -122,41 +124,36 @@ class Replica:
         in_time = self._freshness.last_refresh[numbers] <= now
         pairs = zip(numbers.tolist(), fetched.answers.values(), strict=True)
         answers = dict(compress(pairs, in_time.tolist()))
-        before = {number: self._values.get(number) for number in answers}
+        olds = [self._values.get(number) for number in answers]
         differ = [
             bool(new) if old is None else not _are_equal(old, new)
-            for old, new in zip(before.values(), answers.values(), strict=True)
+            for old, new in zip(olds, answers.values(), strict=True)
         ]
         self._renew(numbers[in_time], np.array(differ, dtype=np.bool_), now)
-        changed = {
-            number: differs or old is None
-            for (number, old), differs in zip(before.items(), differ, strict=True)
-        }
+        is_new = [differs or old is None for differs, old in zip(differ, olds, strict=True)]
         # Equal solutions keep their order, and their identity: callers compare with `is`.
-        renewed = {
-            number: new if changed[number] else before[number] or ()
-            for number, new in answers.items()
-        }
         if self.config.capacity is None:
-            self._values.update(renewed)
+            self._values.update(compress(answers.items(), is_new))
+            changed = [*compress(answers, is_new)]
         else:
-            self._put_within_capacity(renewed, before, changed)
-        return np.array(sorted(n for n in changed if changed[n]), dtype=np.int64)
+            changed = self._put_within_capacity(answers, olds, is_new)
+        return np.array(sorted(changed), dtype=np.int64)
 
     def _put_within_capacity(
         self,
-        renewed: Mapping[int, tuple[RemoteSolution, ...]],
-        before: Mapping[int, tuple[RemoteSolution, ...] | None],
-        changed: dict[int, bool],
-    ) -> None:
-        """Store solutions; add the known keys that are dropped to make room to the changed ones."""
-        for (number, solutions), has_changed in zip(
-            renewed.items(), list(changed.values()), strict=True
-        ):
-            for dropped, its_solutions in self._put(number, solutions):
-                changed[dropped] = before.get(dropped, its_solutions) is not None
-            changed[number] = has_changed
+        answers: Mapping[int, tuple[RemoteSolution, ...]],
+        olds: Sequence[tuple[RemoteSolution, ...] | None],
+        is_new: Sequence[bool],
+    ) -> list[int]:
+        """Store answers, or keep the old ones; return the changed keys, with those dropped."""
+        before = dict(zip(answers, olds, strict=True))
+        changed = dict.fromkeys(answers, False)
+        for (number, new), differs in zip(answers.items(), is_new, strict=True):
+            for dropped, solutions in self._put(number, new if differs else before[number] or ()):
+                changed[dropped] = before.get(dropped, solutions) is not None
+            changed[number] = differs
         self._forget_dropped(changed)
+        return [number for number, has_changed in changed.items() if has_changed]
 
     def confirm(self, numbers: Integers, now: int) -> None:
         """Record that keys are unchanged, by the change signal: the same as an equal fetch."""
