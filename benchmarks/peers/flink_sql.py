@@ -1,5 +1,6 @@
 """Flink SQL, over CSV: a streaming query over hopping windows, with a top-n of each window.
 
+Sums share their panes by themselves; a top-n does not, so that of each pane is computed first.
 Repeated triples count as often as they occur, so sums differ from those of RSP-QL.
 """
 
@@ -18,21 +19,29 @@ EVENTS = """create table events (subject string, `value` bigint, `time` bigint,
     ts as to_timestamp_ltz(coalesce(`time`, 1) - 1, 3), watermark for ts as ts) with (
     'connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv',
     'csv.ignore-parse-errors' = 'true')"""
-WINDOWS = """table(hop(table events, descriptor(ts), interval '{step}' second(4),
-    interval '{range}' second(4))) where `value` is not null"""
-TOP = "select window_start, window_end, subject, `value` from {windows}"
+PANES = """create view panes as select window_time pane, subject, `value` from ({ranked})"""
+HOP = """table(hop(table {table}, descriptor({time}), interval '{step}' second(4),
+    interval '{range}' second(4)))"""
+TUMBLE = "table(tumble(table events, descriptor(ts), interval '{step}' second(4)))"
 SUM = """select window_start, window_end, subject, sum(`value`) `value` from {windows}
-    group by window_start, window_end, subject"""
-RANKED = """select cast(window_end as string), subject, `value` from (
+    where `value` is not null group by window_start, window_end, subject"""
+RANKED = """select * from (
     select *, row_number() over (partition by window_start, window_end order by `value` desc) r
-    from ({rows})) where r <= {limit}"""
+    from {rows}) where r <= {limit} and `value` is not null"""
+ANSWERS = "select cast(window_end as string), subject, `value` from ({ranked})"
 
 
-def ranking(task: Task) -> str:
-    """Return the query for the rows of all windows."""
-    windows = WINDOWS.format(step=task.step_s, range=task.range_s)
-    rows = (TOP if task.kind == "top" else SUM).format(windows=windows)
-    return RANKED.format(rows=rows, limit=task.limit)
+def ranking(task: Task, tables: TableEnvironment) -> str:
+    """Create the views of panes, and return the query for the rows of all windows."""
+    sizes = {"step": task.step_s, "range": task.range_s}
+    if task.kind == "sum":
+        windows = HOP.format(table="events", time="ts", **sizes)
+        rows = f"({SUM.format(windows=windows)})"
+    else:
+        panes = RANKED.format(rows=TUMBLE.format(**sizes), limit=task.limit)
+        tables.execute_sql(PANES.format(ranked=panes))
+        rows = HOP.format(table="panes", time="pane", **sizes)
+    return ANSWERS.format(ranked=RANKED.format(rows=rows, limit=task.limit))
 
 
 def main() -> None:
@@ -43,7 +52,7 @@ def main() -> None:
     settings.set("parallelism.default", "2")
     settings.set("table.local-time-zone", "UTC")
     tables.execute_sql(EVENTS.format(path=task.csv))
-    with tables.execute_sql(ranking(task)).collect() as found:
+    with tables.execute_sql(ranking(task, tables)).collect() as found:
         rows = [(milliseconds(end), subject, value) for end, subject, value in found]
     rows.sort(key=lambda row: (row[0], -row[2]))
     windows = groupby(rows, lambda row: row[0])

@@ -13,7 +13,6 @@ import pathway as pw
 
 from benchmarks.peers.task import Task, read_task, write_answers
 
-
 EVENT = pw.schema_from_types(subject=str, value=int, time=int)
 
 
