@@ -24,7 +24,7 @@ except SystemExit as end: assert not end.code, end.code
 print(json.dumps(sorted(sys.modules)))
 """
 NEVER = {
-    "SPARQLWrapper", "matplotlib", "numpy.ma", "paho", "pandas", "py4j", "pyarrow", "pydantic",
+    "SPARQLWrapper", "matplotlib", "paho", "pandas", "py4j", "pyarrow", "pydantic",
     "pyjelly", "pyspark", "rdflib", "requests", "rich", "rich.console", "ssl", "urllib3",
     "websockets", "zipfile",
     "rsp_engine.cli.demo", "rsp_engine.cli.doctor", "rsp_engine.cli.experiment",
