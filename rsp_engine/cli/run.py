@@ -109,6 +109,7 @@ def run_files(
         opened.enter_context(view.begin())
         opened.enter_context(_stop_after(engine, out.live_for))
         gc.freeze()  # what exists by now lives as long as the run: do not scan it
+        _announce_spark(engine, quiet=out.quiet)
         with exit_on_error(EXIT_FAILURE), suppress(BrokenPipeError), view, snapshots:
             for answer in answers:
                 if not view.replaces_answers:
@@ -116,6 +117,14 @@ def run_files(
                 summary.add(answer)
                 snapshots.after(answer)
     summary.print(engine, registered.queries, out.dead_letters)
+
+
+def _announce_spark(engine: Engine, *, quiet: bool) -> None:
+    """Say that Spark starts, which takes some seconds."""
+    if engine.is_on_spark and not quiet:
+        from rsp_engine.drivers.spark.session import start_notice
+
+        typer.echo(start_notice(), err=True)
 
 
 def _check_format(name: str, forms: Sequence[ContentForm]) -> None:

@@ -114,7 +114,7 @@ def test_a_run_leaves_a_checkpoint_that_auto_resumes(here):
 @pytest.mark.parametrize(("version", "why"), [(None, "none is installed"), (11, "this is Java 11")])
 def test_a_large_input_runs_locally_where_java_is_missing(monkeypatch, version, why):
     monkeypatch.setattr("rsp_engine.drivers.spark.session.java_version", lambda: version)
-    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.setattr("rsp_engine.drivers.spark.session.is_started", lambda: False)
     choice = chosen("201.jsonl")
     assert choice.runner == "local"
     assert why in choice.reason

@@ -31,12 +31,8 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Triple
 
-__all__ = ["ARROW_COLUMNS", "ARROW_SCHEMA", "from_rows", "to_rows"]
+__all__ = ["ARROW_SCHEMA", "from_rows", "to_rows"]
 
-ARROW_COLUMNS = (
-    "seq bigint, kind string, step int, scan int, first bigint, last bigint, time bigint,"
-    " text string, data binary, texts array<string>, times array<bigint>, numbers array<double>"
-)
 ARROW_SCHEMA = pa.schema(
     {
         "seq": pa.int64(),

@@ -17,21 +17,34 @@ import tempfile
 import threading
 import warnings
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
 
+from rsp_engine.drivers.spark.java_options import class_archive, java_environment
 from rsp_engine.errors import DriverError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from py4j.java_gateway import JavaGateway
-    from pyspark import SparkContext
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-__all__ = ["OLDEST_JAVA", "check_java", "java_version", "lost_java", "start_session"]
+    from rsp_engine.drivers.spark.java_options import ClassArchive
+
+__all__ = [
+    "OLDEST_JAVA",
+    "check_java",
+    "is_started",
+    "java_version",
+    "lost_java",
+    "start_context",
+    "start_notice",
+    "start_session",
+]
 
 OLDEST_JAVA = 17
 """The oldest version of Java that Spark 4 supports."""
@@ -45,6 +58,8 @@ _HINT = (
     "install it, for instance with: sudo apt-get install openjdk-17-jre-headless;"
     " or run without Spark: --runner local"
 )
+_ARCHIVING_S = 120.0
+"""How long to wait for Java to archive its classes when the program ends, in seconds."""
 _CHECKPOINTS = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
@@ -53,7 +68,6 @@ _SETTINGS = {
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.numRecentProgressUpdates": "1",
@@ -67,23 +81,29 @@ _SETTINGS = {
 
 def java_version() -> int | None:
     """Return the major version of the Java that Spark would start; None if there is none."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if java is None:
-        return None
-    try:
-        result = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
-    except OSError:
-        return None
-    found = re.search(r'version "(?:1\.)?([0-9]+)', result.stderr + result.stdout)
+    found = re.search(r'version "(?:1\.)?([0-9]+)', _java_description())
     return int(found[1]) if found else None
 
 
-def check_java() -> None:
-    """Raise unless there is a Java that Spark supports; skip the check if a session runs."""
-    from pyspark.sql import SparkSession
+def _java_description() -> str:
+    """Return how Java describes itself: its version, build and maker; empty if there is none."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    return "" if java is None else _description(java)
 
-    if SparkSession.getActiveSession() is not None:
+
+@cache
+def _description(java: str) -> str:
+    try:
+        result = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+    except OSError:
+        return ""
+    return result.stderr + result.stdout
+
+
+def check_java() -> None:
+    """Raise unless there is a Java that Spark supports; skip the check if Spark runs."""
+    if is_started():
         return
     version = java_version()
     if version is None:
@@ -131,20 +151,36 @@ def _answers(gateway: JavaGateway) -> bool:
     return True
 
 
+def is_started() -> bool:
+    """Return whether this program has started Spark."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None  # pyspark has no public reference to it
+
+
 def start_session(master: str | None = None, packages: str | None = None) -> SparkSession:
     """Return the session of this program; start it, with Maven packages, if there is none."""
     from pyspark.sql import SparkSession
 
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        return running
+    start_context(master, packages)
+    return SparkSession.builder.getOrCreate()
+
+
+def start_context(master: str | None = None, packages: str | None = None) -> SparkContext:
+    """Return the context of this program; start it, with Maven packages, if there is none.
+
+    A job needs no session, whose start takes longer.
+    """
+    from pyspark import SparkConf, SparkContext
+
+    if is_started():
+        return SparkContext.getOrCreate()
     check_java()
     master = master or "local[*]"
-    builder = SparkSession.builder.appName("rsp-engine").master(_with_retries(master))
-    for name, value in _SETTINGS.items():
-        builder = builder.config(name, value)
+    conf = SparkConf().setAppName("rsp-engine").setMaster(_with_retries(master))
+    conf.setAll(list(_SETTINGS.items()))
     if packages is not None:
-        builder = builder.config("spark.jars.packages", packages)
+        conf.set("spark.jars.packages", packages)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -153,16 +189,82 @@ def start_session(master: str | None = None, packages: str | None = None) -> Spa
     log = Path(tempfile.mkdtemp(prefix="rsp-spark-")) / "spark.log"
     try:
         with _standard_error_to(log), _kept_interrupts():
-            started = builder.getOrCreate()
+            started = _start(conf)
     except Exception as error:
         why = str(error).strip().partition("\n")[0]
         hint = f"{log} has the details; or run without Spark: --runner local"
         raise DriverError(f"Spark does not start: {why}", hint) from error
     atexit.register(shutil.rmtree, log.parent, ignore_errors=True)
-    _silence(started.sparkContext)
-    cores = started.sparkContext.defaultParallelism
-    started.conf.set("spark.sql.shuffle.partitions", str(cores))
+    _silence(started)
     return started
+
+
+def start_notice() -> str:
+    """Return what to tell a user who waits for Spark to start."""
+    archive, options = _java_settings()
+    if archive is None or not options or archive.file is not None:
+        return "starting Spark ..."
+    return (
+        "starting Spark ... (once, it stores its classes at the end, to start faster the next time)"
+    )
+
+
+def _start(conf: SparkConf) -> SparkContext:
+    """Start Spark with the archive of its classes, or let it make the archive when it ends."""
+    archive, options = _java_settings()
+    if archive is not None and options and archive.file is None:
+        atexit.register(_keep_classes, archive)
+    return _started_with(options, conf)
+
+
+def _java_settings() -> tuple[ClassArchive | None, dict[str, str]]:
+    """Return the archive of Spark's classes, and the variables with the options of Java."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    home = Path(_find_spark_home())
+    archive = class_archive(_java_description(), home)
+    return archive, java_environment(archive, os.environ, _spark_defaults(home))
+
+
+def _started_with(options: Mapping[str, str], conf: SparkConf) -> SparkContext:
+    """Start Spark with variables that are set only for its Java processes."""
+    from pyspark import SparkContext
+
+    before = {name: os.environ.get(name) for name in options}
+    os.environ.update(options)
+    try:
+        return SparkContext.getOrCreate(conf)
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _spark_defaults(home: Path) -> str:
+    """Return the text of the settings that a user has for all programs of Spark."""
+    folder = os.environ.get("SPARK_CONF_DIR") or home / "conf"
+    try:
+        return (Path(folder) / "spark-defaults.conf").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _keep_classes(archive: ClassArchive) -> None:
+    """End Java, wait until it has archived its classes, and keep the archive if it is whole."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    try:
+        if process is not None:
+            process.stdin.close()  # by which Java knows that this program ends
+            if process.wait(_ARCHIVING_S) == 0:
+                archive.keep_draft()
+    except (OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
+        pass  # the next program makes it
+    finally:
+        archive.drop_draft()
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:

@@ -1,12 +1,10 @@
 """The LALR tables of `rspql.lark`, built once per version and kept in the user's cache folder.
 
 The file name contains a hash of the grammar and the versions of Lark and Python, so a stale file is
-never read. `RSP_CACHE_DIR` names another folder. Without a usable folder the tables are built in
-memory.
+never read. Without a usable folder the tables are built in memory.
 
 The tables are a pickle, and a pickle can run any code: they are read only from a file and a folder
-that belong to the user and that no one else can write to. Where there are no such modes, as on
-Windows, they are built in memory.
+that belong to the user and that no one else can write to.
 
 For a text of ASCII there are tables of their own, whose names have only characters of ASCII: to
 compile the classes of all other characters takes longer than to parse most queries.
@@ -18,7 +16,6 @@ import contextlib
 import hashlib
 import os
 import re
-import stat
 import sys
 import tempfile
 from functools import cache
@@ -26,6 +23,8 @@ from pathlib import Path
 from pkgutil import get_data
 
 import lark
+
+from rsp_engine.cache_folder import cache_folder, is_mine
 
 __all__ = ["tables"]
 
@@ -44,7 +43,7 @@ def tables(*, is_ascii: bool = False) -> lark.Lark:
     if is_ascii:
         # The letter is in these classes anyway. Lark sorts terminals by the length of their text.
         grammar = _BEYOND_ASCII.sub("A", grammar)
-    folder = _cache_folder()
+    folder = cache_folder()
     if folder is None:
         return _make(grammar)
     version = f"{grammar}\0{lark.__version__}\0{sys.version_info[:2]}"
@@ -56,27 +55,6 @@ def tables(*, is_ascii: bool = False) -> lark.Lark:
     with contextlib.suppress(OSError):
         _save(parser, path)
     return parser
-
-
-def _cache_folder() -> Path | None:
-    """Return the cache folder, created if needed; `None` if other users can write to it."""
-    folder = _chosen_folder()
-    if folder is None or not hasattr(os, "geteuid"):
-        return None
-    with contextlib.suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder if _is_mine(folder.stat()) else None
-    return None
-
-
-def _chosen_folder() -> Path | None:
-    if chosen := os.environ.get("RSP_CACHE_DIR"):
-        return Path(chosen)
-    if chosen := os.environ.get("XDG_CACHE_HOME"):
-        return Path(chosen) / "rsp-engine"
-    with contextlib.suppress(RuntimeError):
-        return Path.home() / ".cache" / "rsp-engine"
-    return None
 
 
 def _make(grammar: str) -> lark.Lark:
@@ -92,15 +70,9 @@ def _make(grammar: str) -> lark.Lark:
 
 def _load(path: Path) -> lark.Lark:
     with path.open("rb") as file:
-        if not _is_mine(os.fstat(file.fileno())):
+        if not is_mine(os.fstat(file.fileno())):
             raise PermissionError(path)
         return lark.Lark.load(file)
-
-
-def _is_mine(status: os.stat_result) -> bool:
-    """Return whether a file or folder belongs to the user and no one else can write to it."""
-    others = stat.S_IWGRP | stat.S_IWOTH
-    return status.st_uid == os.geteuid() and not status.st_mode & others
 
 
 def _save(parser: lark.Lark, path: Path) -> None:

@@ -1,0 +1,86 @@
+"""The job of a micro-batch: executors read its splits, and return them reduced.
+
+A reduced split is a text of Arrow to Spark, which copies it from the executors to the driver.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rsp_engine.drivers.spark.arrow_codec import from_rows
+from rsp_engine.drivers.spark.executor import execute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark import SparkContext
+
+    from rsp_engine.drivers.splits.split_reducer import ReducedSplit
+    from rsp_engine.io.sources.splits import Split
+
+    Planned = tuple[int, Split]
+    Numbered = tuple[int | None, ...]
+    """The number of a split in its micro-batch, its source, its start, its end and its line."""
+
+__all__ = ["MOST_SPLITS", "read_splits"]
+
+TASK_BYTES = 2 << 20
+"""The most bytes of splits that share a task."""
+MOST_SPLITS = 8
+"""The most splits that share a task; a micro-batch has as many of a source for each core."""
+
+
+def read_splits(
+    context: SparkContext, work: str, splits: Sequence[Planned]
+) -> list[tuple[int, Split, ReducedSplit]]:
+    """Read splits on the executors, each with the number of its source; return them in order.
+
+    `work` is the text of `encode_tasks`.
+    """
+    groups = tasks(
+        [
+            (n, source, split.start, split.end, split.line)
+            for n, (source, split) in enumerate(splits)
+        ]
+    )
+    if not groups:
+        return []
+    job = context.parallelize(groups, len(groups)).flatMap(partial(_read, work))
+    return from_rows(pa.concat_tables(map(_table, job.collect())))
+
+
+def _read(work: str, group: Sequence[tuple[int, int, int, int | None, int]]) -> Iterator[bytes]:
+    """Yield each split of a task, reduced; executors call this."""
+    for number, source, start, end, line in group:
+        batch = execute(work, number, source, (start, end, line))
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        yield sink.getvalue().to_pybytes()
+
+
+def _table(encoded: bytes) -> pa.Table:
+    return pa.ipc.open_stream(encoded).read_all()
+
+
+def tasks(splits: Sequence[Numbered]) -> list[list[Numbered]]:
+    """Group small neighbouring splits: a task costs as much as reading some hundred kB.
+
+    >>> small, large = (0, 0, 0, 1000, 1), (1, 0, 1000, 9_000_000, 1)
+    >>> [len(group) for group in tasks([small, small, large, small])]
+    [2, 1, 1]
+    """
+    groups: list[list[Numbered]] = []
+    size = 0
+    for split in splits:
+        start, end = split[2], split[3]
+        length = TASK_BYTES if end is None or start is None else end - start
+        if not groups or size + length > TASK_BYTES or len(groups[-1]) == MOST_SPLITS:
+            groups.append([])
+            size = 0
+        groups[-1].append(split)
+        size += length
+    return groups
