@@ -69,6 +69,7 @@ class LocalDriver(SplitDriver):
             self._split_bytes,
             _SPLITS,
             lambda: self._is_stopping or (self._is_dirty and self._is_time_to_commit()),
+            keeps_data=True,
         )
         reduced = []
         for number, split in planned:

@@ -130,15 +130,19 @@ class SplitRun:
         return self._merger.samples.get(number)
 
     def plan(
-        self, planned: Mapping[int, Split], size: int, count: int
+        self, planned: Mapping[int, Split], size: int, count: int, *, keeps_data: bool = False
     ) -> Iterator[tuple[int, Split]]:
-        """Yield up to `count` splits of each source, of about `size` bytes, after the last one."""
+        """Yield up to `count` splits of each source, of about `size` bytes, after the last one.
+
+        With `keeps_data`, they have the bytes that were read to plan them.
+        """
         for number, task in self.tasks.items():
             if not self._merger.wants(number):
                 continue
             live, since = self._live.get(number), planned.get(number)
             is_over = live is None or live.has_ended  # before the cut: it may end meanwhile
-            splits = list(islice(task.source.cut(size, since), count))
+            found = islice(task.source.cut(size, since), count)
+            splits = [split if keeps_data else split.without_data() for split in found]
             if not splits and is_over:
                 self._merger.end(number)
             elif not splits and live is not None:
@@ -169,10 +173,12 @@ class SplitRun:
         size: int,
         count: int,
         is_stopping: Callable[[], bool],
+        *,
+        keeps_data: bool = False,
     ) -> list[tuple[int, Split]]:
         """Return the splits to read next; wait for live sources if nothing else can be merged."""
         while True:
-            splits = list(self.plan(planned, size, count))
+            splits = list(self.plan(planned, size, count, keeps_data=keeps_data))
             waiting = [n for n in self._live if self._merger.wants(n)]
             if splits or not waiting or is_stopping() or self._merger.has_more():
                 return splits
