@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rsp_engine.evaluators import step
+from rsp_engine.evaluators.service import refresh
 from rsp_engine.evaluators.service.refresh import Refresh
 from rsp_engine.experiments.datasets.generator import generate
 from rsp_engine.experiments.policy_run import RunSetting, oracle, run_policy
@@ -197,7 +197,7 @@ def missed(dataset, setting, monkeypatch):
             super().__init__(plan)
             replicas.append(self.replica)
 
-    monkeypatch.setattr(step, "Refresh", Kept)
+    monkeypatch.setattr(refresh, "Refresh", Kept)
     workload = workload_of(dataset)
     exact = oracle(workload)
     outcomes = run_policy(workload, setting)

@@ -275,5 +275,5 @@ def test_what_has_gone_is_forgotten():
         made.answer([scan], index)
         assert len(made._groups) <= 2
         assert sum(map(len, made._groups.state()["ends"].values())) <= 2
-        assert len(made._groups._table.ends) <= 1100, "rows that are gone are removed at times"
+        assert len(made._groups._table.ends) <= 100, "rows that are gone are removed at times"
         assert len(made._aggregates.state()["panes"]["panes"]) <= 2

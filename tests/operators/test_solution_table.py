@@ -20,7 +20,7 @@ batches = st.lists(st.tuples(st.lists(pairs, min_size=1, max_size=40), st.intege
 @examples(200)
 @given(batches)
 def test_rows_are_found_as_in_a_dict(found):
-    with patch.object(solution_table, "_LEAST", 4):
+    with patch.multiple(solution_table, _LEAST_SLOTS=4, _FEW_GONE=4):
         table, ends = SolutionTable(2), dict[tuple[int, int], int]()
         for now, (batch, life) in enumerate(found):
             columns = [np.array(column, dtype=np.int64) for column in zip(*batch, strict=True)]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from rsp_engine.drivers.checkpoint.logged_state import LoggedState
 from rsp_engine.errors import StateError
+from rsp_engine.garbage import no_garbage_collection
 from rsp_engine.io.sources.splits import Split
-from rsp_engine.model.garbage import no_garbage_collection
 from rsp_engine.model.state import damage_guard
 
 if TYPE_CHECKING:

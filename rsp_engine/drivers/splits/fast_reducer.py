@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rsp_engine.drivers.splits.pushdown import Pushdown
     from rsp_engine.io.sources.fast_nquads.quad_lines import QuadLines
     from rsp_engine.model.arrays import Booleans, Floats, Integers
-    from rsp_engine.model.terms.columns import Column as TermsColumn
+    from rsp_engine.model.terms.columns import TermsColumn
     from rsp_engine.model.windows import Pane
     from rsp_engine.operators.joins.term_filter import TermFilter
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rsp_engine.model.garbage import no_garbage_collection
+from rsp_engine.garbage import no_garbage_collection
 from rsp_engine.policies.policy import elected_set
 from rsp_engine.replica.budget_shares import AbsentKeys, shares
 from rsp_engine.replica.change_signal import ChangeSignal, modified_pattern

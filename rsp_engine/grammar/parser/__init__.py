@@ -16,6 +16,7 @@ from lark import Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from rsp_engine.errors import Diagnostic, Span
+from rsp_engine.garbage import no_garbage_collection
 from rsp_engine.grammar.parser.error_hints import HINTS
 from rsp_engine.grammar.parser.escapes import EscapeOffsets, undo_codepoint_escapes
 from rsp_engine.grammar.parser.failure import END, Failure
@@ -23,7 +24,6 @@ from rsp_engine.grammar.parser.names import Names
 from rsp_engine.grammar.parser.tables import tables
 from rsp_engine.grammar.parser.terminal_names import expectation
 from rsp_engine.grammar.parser.tree_builder import BuildQueries
-from rsp_engine.model.garbage import no_garbage_collection
 
 if TYPE_CHECKING:
     from rsp_engine.grammar.tree import QueryUnit

@@ -30,10 +30,10 @@ __all__ = [
     "DOUBLE_KIND",
     "INTEGER_KIND",
     "MOST_DIGITS",
-    "Column",
     "ColumnRows",
     "NumberColumn",
     "TermColumn",
+    "TermsColumn",
     "number_in",
 ]
 
@@ -88,7 +88,7 @@ class NumberColumn(NamedTuple):
         return [number_text(value, kind) for value, kind in pairs]
 
 
-Column = TermColumn | NumberColumn
+TermsColumn = TermColumn | NumberColumn
 
 
 def number_text(value: float, kind: int) -> str:
@@ -123,7 +123,7 @@ class ColumnRows(Sequence[tuple[Any, ...]]):
 
     __slots__ = ("columns",)
 
-    def __init__(self, columns: tuple[Column, ...]) -> None:
+    def __init__(self, columns: tuple[TermsColumn, ...]) -> None:
         self.columns = columns
 
     @property
@@ -171,7 +171,7 @@ class ColumnRows(Sequence[tuple[Any, ...]]):
         return cls(tuple(map(_joined, zip(*(part.columns for part in parts), strict=True))))
 
 
-def _joined(parts: Sequence[Column]) -> Column:
+def _joined(parts: Sequence[TermsColumn]) -> TermsColumn:
     numbers = [part for part in parts if isinstance(part, NumberColumn)]
     if len(numbers) == len(parts):
         return NumberColumn(*map(np.concatenate, zip(*numbers, strict=True)))

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Integers
     from rsp_engine.model.state import StateData
-    from rsp_engine.model.terms.columns import Column as TermsColumn
+    from rsp_engine.model.terms.columns import TermsColumn
     from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk
     from rsp_engine.operators.aggregates.pane_partials import Function, Totals

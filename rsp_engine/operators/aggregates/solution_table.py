@@ -27,7 +27,8 @@ GONE = -1
 """The end of a solution that is in no open window."""
 
 _FREE = -1  # a slot without a row
-_LEAST = 1024  # slots, and rows that may be gone before the table is compacted
+_LEAST_SLOTS = 1024
+_FEW_GONE = 64  # so many rows may be gone before the table is compacted
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 _FOLD = np.uint64(29)
 
@@ -39,7 +40,7 @@ class SolutionTable:
         self.width = width
         self._columns = [np.empty(0, dtype=np.int64) for _ in range(width)]
         self._ends = np.empty(0, dtype=np.int64)
-        self._slots = np.full(_LEAST, _FREE, dtype=np.int64)
+        self._slots = np.full(_LEAST_SLOTS, _FREE, dtype=np.int64)
         self._size = self._gone = 0
 
     @property
@@ -129,7 +130,7 @@ class SolutionTable:
 
     def compact(self) -> Integers | None:
         """Remove rows that are gone, if they are many; return the new numbers of the others."""
-        if 2 * self._gone <= self._size + _LEAST:
+        if 2 * self._gone <= self._size + _FEW_GONE:
             return None
         kept = np.flatnonzero(self.ends != GONE)
         numbers = np.full(self._size, GONE)
@@ -138,7 +139,7 @@ class SolutionTable:
         self._columns = [_resized(column[kept], room) for column in self._columns]
         self._ends = _resized(self._ends[kept], room)
         self._size, self._gone = len(kept), 0
-        self._index(max(_LEAST, 1 << (4 * len(kept)).bit_length()))
+        self._index(max(_LEAST_SLOTS, 1 << (4 * len(kept)).bit_length()))
         return numbers
 
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.model.blocks import RowBlocks, rows_of
-from rsp_engine.model.integer_map import IntegerMap
+from rsp_engine.operators.scoring.integer_map import IntegerMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from rsp_engine.model.garbage import no_garbage_collection
+from rsp_engine.garbage import no_garbage_collection
 from rsp_engine.replica.sparql_client.faults import NOT_JSON, NOT_RESULTS, TRUNCATED, FaultError
 from rsp_engine.replica.sparql_client.request_text import COUNT
 from rsp_engine.replica.sparql_client.result_table import ResultTable, Unbound

@@ -27,7 +27,7 @@ from rsp_engine.io.sources.fast_nquads.quad_lines import (
     Objects,
     QuadLines,
 )
-from rsp_engine.io.sources.fast_nquads.words import LONGEST, Words
+from rsp_engine.io.sources.fast_nquads.words import LONGEST_NUMBER, Words
 from rsp_engine.model.terms.columns import DECIMAL_KIND, DOUBLE_KIND, INTEGER_KIND, MOST_DIGITS
 from rsp_engine.model.terms.numerals import SURE
 
@@ -167,7 +167,7 @@ class _Lines:
             & self._are_iris(edges.subjects + 1, edges.predicates)
             & self._are_iris(edges.objects + 1, edges.graphs)
             & (self._digits > 0)
-            & (self._digits <= LONGEST)
+            & (self._digits <= LONGEST_NUMBER)
         )
         if self._are_literals.all():
             are_plain &= self._closes >= 0

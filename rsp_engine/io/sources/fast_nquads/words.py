@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     Unsigned = NDArray[np.uint64]
 
-__all__ = ["LONGEST", "Words", "mixed"]
+__all__ = ["LONGEST_NUMBER", "Words", "mixed"]
 
 _WIDTH = 8
 _BITS = 8 * _WIDTH
-LONGEST = 18
+LONGEST_NUMBER = 18
 """Most digits of an integer that fit into 64 bits, whatever they are."""
 
 
@@ -117,7 +117,7 @@ class Words:
         A number of 19 digits is not valid.
         """
         counts = np.zeros(len(ends), dtype=np.int64)
-        for before in range(0, LONGEST + 1, _WIDTH):
+        for before in range(0, LONGEST_NUMBER + 1, _WIDTH):
             words = self.at(np.maximum(ends - before - _WIDTH, 0)) ^ _ZEROS
             # The highest byte that is not a digit stops the count; 53 bits are enough to find it.
             exponents = np.frexp(_non_digits(words).astype(np.float64))[1]
@@ -125,8 +125,8 @@ class Words:
             counts = np.where(counts == before, counts + more, counts)
             if not (counts == before + _WIDTH).any():
                 break
-        counts = np.minimum(counts, LONGEST + 1)
-        return self.digits(ends, np.minimum(counts, LONGEST))[0], counts
+        counts = np.minimum(counts, LONGEST_NUMBER + 1)
+        return self.digits(ends, np.minimum(counts, LONGEST_NUMBER))[0], counts
 
     def fields(self, starts: Integers, ends: Integers) -> Iterator[Unsigned]:
         """Yield words that, with their lengths, tell apart fields of at least eight bytes.
