@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from typer.testing import CliRunner
@@ -51,6 +52,7 @@ def test_a_recorded_stream_is_replayed_to_a_broker_and_ranked_from_there(here):
         assert done.exit_code == 0, done.output
         assert done.stderr.startswith("40 elements sent to mqtt://")
         assert "1 unreadable one skipped" in done.stderr
+        time.sleep(2)  # the broker has the last message; now it passes it on
         running.send_signal(signal.SIGINT)
         output, told = running.communicate(timeout=60)
     assert running.returncode == 0, told
