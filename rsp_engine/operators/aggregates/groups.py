@@ -133,7 +133,7 @@ class Groups:
         groups = self._groups(columns)
         self._note_others(pane.last, columns)
         codes = [code for place in self._others for code in self._codes(columns[place])]
-        rows, firsts = np.unique(self._table.rows([groups, *codes]), return_index=True)
+        rows, firsts = _distinct_rows(self._table.rows([groups, *codes]))
         distinct, places = np.unique(groups, return_inverse=True)
         positions = self._place(distinct, places, matched.times)
         groups, places, values = groups[firsts], places[firsts], matched.numbers[firsts]
@@ -376,11 +376,21 @@ def _columns(matched: PaneSolutions) -> Sequence[TermsColumn]:
 
 def _distinct(column: TermColumn) -> tuple[list[str], Integers]:
     """Return the texts in use, in the order of their first use, and the index of each term."""
-    codes, firsts, places = np.unique(column.codes, return_index=True, return_inverse=True)
-    order = np.argsort(firsts)
-    ranks = np.empty_like(order)
+    count = len(column.codes)
+    firsts = np.full(len(column.texts), count)
+    np.minimum.at(firsts, column.codes, np.arange(count))
+    order = np.argsort(firsts)[: np.count_nonzero(firsts < count)]
+    ranks = np.empty(len(firsts), dtype=np.int64)
     ranks[order] = np.arange(len(order))
-    return [column.texts[code] for code in codes[order].tolist()], ranks[places]
+    return [column.texts[code] for code in order.tolist()], ranks[column.codes]
+
+
+def _distinct_rows(rows: Integers) -> tuple[Integers, Integers]:
+    """Return the distinct rows, and the index of the first occurrence of each."""
+    ordered = np.sort(rows)
+    if (ordered[1:] != ordered[:-1]).all():
+        return rows, np.arange(len(rows))
+    return np.unique(rows, return_index=True)
 
 
 class _Chunk:
