@@ -122,9 +122,10 @@ def run_files(
 def _announce_spark(engine: Engine, *, quiet: bool) -> None:
     """Say that Spark starts, which takes some seconds."""
     if engine.is_on_spark and not quiet:
-        from rsp_engine.drivers.spark.session import start_notice
+        from rsp_engine.drivers.spark.session import is_started, start_notice
 
-        typer.echo(start_notice(), err=True)
+        if not is_started():
+            typer.echo(start_notice(), err=True)
 
 
 def _check_format(name: str, forms: Sequence[ContentForm]) -> None:
