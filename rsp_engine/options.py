@@ -198,7 +198,10 @@ class RunOptions(Options):
         unset="none",
     )
     split_bytes: int = option(
-        4 << 20, "The approximate size of a split, which one task reads.", unit="bytes", minimum=1
+        4 << 20,
+        "The approximate size of a split, which one task reads; at most 1 MB on the local runner.",
+        unit="bytes",
+        minimum=1,
     )
     speed: float | None = option(
         None,

@@ -57,15 +57,7 @@ class Run:
         self.output = folder / "answers.jsonl"
         (folder / "in").mkdir()
         (folder / "q.rspql").write_text(QUERY)
-        told = [
-            "run",
-            "--quiet",
-            "q.rspql",
-            "--stream",
-            f"{EX}s=watch://{folder / 'in'}",
-            "--runner",
-            "spark",
-        ]
+        told = ["run", "q.rspql", "--stream", f"{EX}s=watch://{folder / 'in'}", "--runner", "spark"]
         told += ["--master", "local[1]", "--checkpoint", "kept", "--output", "answers.jsonl"]
         path = os.pathsep.join([str(PROJECT), os.environ.get("PYTHONPATH", "")])
         self.process = subprocess.Popen(  # noqa: S603 - our own
@@ -132,7 +124,9 @@ def killed(run: Run, victim: int) -> list[str]:
     while left := [n for n, each in processes().items() if _is_same(each, before.get(n))]:
         assert time.monotonic() < end, left
         time.sleep(0.2)
-    return said.splitlines()
+    notice, *lines = said.splitlines()
+    assert notice == "starting Spark ...", said
+    return lines
 
 
 def _is_same(each: Process, before: Process | None) -> bool:
