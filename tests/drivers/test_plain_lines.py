@@ -16,7 +16,7 @@ from rsp_engine.engine import Engine
 from rsp_engine.io.blank_nodes import within_stream
 from rsp_engine.io.canonical_literals import canonical_triples
 from rsp_engine.io.sources.files.nquads import NQuads
-from rsp_engine.model.streams import Element
+from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.terms.columns import DECIMAL_KIND, DOUBLE_KIND, INTEGER_KIND
 from rsp_engine.operators.scoring.term_scores import number
 from tests.drivers.cut import texts
@@ -137,6 +137,7 @@ mentions = st.lists(
                 '"a b"@en',
                 f"<{EX}a>",
                 "_:b",
+                "malformed",
             )
         ),
     ),
@@ -171,12 +172,13 @@ def test_plain_lines_give_the_same_answers(query, found, step, in_order, size):
         )
 
         def answers() -> list[str]:
-            engine = Engine(max_delay=5, t0=-1, n=1, budget=1)
+            letters: list[DeadLetter] = []
+            engine = Engine(max_delay=5, t0=-1, n=1, budget=1, dead_letter=letters.append)
             if "SERVICE" in query:
                 engine.service(f"{EX}svc", remote)
             engine.register(query.format(step))
             engine.bind(f"{EX}s", str(path))
-            return texts(engine)
+            return [*texts(engine), *map(str, letters)]
 
         with in_splits(are_split=False):
             expected = answers()
