@@ -4,6 +4,7 @@ kind      content
 split     the split that was read; in `text` why its elements must be taken one by one
 segment   its first and its latest timestamp, and how many elements and triples it has
 pane      a pane content of the segment before: the pane, and its triples or solutions
+stored    a pane content of the segment before that is in a file: the pane, and its manifest
 letter    a dead letter, and the latest timestamp before it in its split
 name      an element with blank nodes
 """
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from rsp_engine.drivers.panes.stored_pane import StoredPane, TablePlace
 from rsp_engine.drivers.splits.segments import PaneContent, Segment, SplitLetter
 from rsp_engine.drivers.splits.split_reducer import ReducedSplit
 from rsp_engine.io.sources.splits import Split
@@ -101,6 +103,9 @@ def _pane_row(pane_content: PaneContent) -> Row:
         "last": pane_content.pane.last,
     }
     content = pane_content.content
+    if isinstance(content, StoredPane):
+        places = [number for table in content.tables for number in table]
+        return {**row, "kind": "stored", "texts": [content.file], "times": places}
     if isinstance(content, WrittenTriples):
         return {**row, "text": content.text}
     if not isinstance(content, PaneSolutions):
@@ -150,7 +155,8 @@ def _reduced(batch: pa.RecordBatch) -> ReducedSplit:
                 items.append(Segment(row["first"], row["last"], *counts, pane_contents))
             case _:
                 pane = Pane(row["first"], row["last"])
-                content = _content(batch, index, row)
+                decode = _manifest if kind == "stored" else _content
+                content = decode(batch, index, row)
                 pane_contents.append(PaneContent(row["step"], row["scan"], pane, content))
     return ReducedSplit(items, names, trouble, lasts)
 
@@ -164,6 +170,14 @@ def _content(batch: pa.RecordBatch, index: int, row: Row) -> Sequence[Triple] | 
     keys = batch.column("texts")[index].as_py()
     kind = _kind(batch.column("data")[index].as_py())
     return PaneSolutions(WrittenRows(row["time"], texts), times, numbers, keys, kind)
+
+
+def _manifest(batch: pa.RecordBatch, index: int, row: Row) -> StoredPane:
+    [file] = batch.column("texts")[index].as_py()
+    places = iter(batch.column("times")[index].as_py())
+    width = len(TablePlace._fields)
+    tables = zip(*[places] * width, strict=True)
+    return StoredPane(file, tuple(TablePlace(*table) for table in tables))
 
 
 def _kind(data: bytes | None) -> NumberKind | None:

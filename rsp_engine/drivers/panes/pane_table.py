@@ -1,0 +1,153 @@
+"""Pane tables: the content of a pane as bytes, which any process can read.
+
+Triples are lines of text. Solutions are a table of Arrow: for each variable the codes of its terms
+in a dictionary, or numbers with their datatypes; and the arrival time and the number of each
+solution.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from rsp_engine.model.terms.columns import ColumnRows, NumberColumn, TermColumn
+from rsp_engine.model.terms.lazy_text import WrittenTriples
+from rsp_engine.model.terms.ntriples import triples_text
+from rsp_engine.operators.scoring.exact_scores import NumberKind
+from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rsp_engine.evaluators.step import PutContent
+    from rsp_engine.model.arrays import Integers
+    from rsp_engine.model.terms.columns import TermsColumn
+
+__all__ = ["bucketed", "byte_estimate", "content_rows", "decode_pane", "encode_pane"]
+
+_TRIPLES, _SOLUTIONS = b"t", b"s"  # the first byte of a table
+_ROW_BYTES = 40  # about, of a solution
+
+
+def content_rows(content: PutContent) -> int:
+    """Return the number of solutions or triples of a content."""
+    return len(content.times) if isinstance(content, PaneSolutions) else len(content)
+
+
+def byte_estimate(content: PutContent) -> int:
+    """Return about how many bytes a content takes as a table."""
+    if isinstance(content, WrittenTriples):
+        return len(content.text)
+    if isinstance(content, PaneSolutions):
+        return _ROW_BYTES * len(content.times)
+    return 2 * _ROW_BYTES * len(content)
+
+
+def encode_pane(content: PutContent) -> bytes:
+    """Return a content as bytes."""
+    if isinstance(content, PaneSolutions):
+        return _SOLUTIONS + _encode_solutions(content)
+    text = content.text if isinstance(content, WrittenTriples) else triples_text(content)
+    return _TRIPLES + text.encode()
+
+
+def decode_pane(data: bytes) -> PutContent:
+    """Return the content of a table written by `encode_pane`."""
+    if data[:1] == _TRIPLES:
+        return WrittenTriples(data[1:].decode())
+    return _decode_solutions(pa.py_buffer(data)[1:])
+
+
+def _encode_solutions(matched: PaneSolutions) -> bytes:
+    arrays: dict[str, Any] = {}
+    for number, column in enumerate(_columns(matched)):
+        if isinstance(column, NumberColumn):
+            arrays[f"v{number}"] = pa.array(column.values)
+            arrays[f"k{number}"] = pa.array(column.kinds.astype(np.int8))
+        else:
+            used, codes = np.unique(column.codes, return_inverse=True)
+            texts = pa.array([column.texts[code] for code in used.tolist()], pa.string())
+            indices = pa.array(codes.astype(np.int32))
+            arrays[f"c{number}"] = pa.DictionaryArray.from_arrays(indices, texts)
+    arrays["times"], arrays["numbers"] = pa.array(matched.times), pa.array(matched.numbers)
+    if matched.keys is not None:
+        arrays["keys"] = pa.array(matched.keys, pa.string())
+    batch = pa.RecordBatch.from_pydict(arrays)
+    if matched.kind is not None:
+        kind = " ".join(map(str, matched.kind))
+        batch = batch.replace_schema_metadata({"kind": kind})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded
+
+
+def _decode_solutions(data: pa.Buffer) -> PaneSolutions:
+    [batch] = pa.ipc.open_stream(data)
+    columns: list[TermsColumn] = []
+    while True:
+        number, names = len(columns), batch.schema.names
+        if f"c{number}" in names:
+            terms = batch.column(f"c{number}")
+            codes = terms.indices.to_numpy().astype(np.int64)
+            columns.append(TermColumn(codes, terms.dictionary.to_pylist()))
+        elif f"v{number}" in names:
+            values, kinds = (batch.column(f"{kind}{number}").to_numpy() for kind in "vk")
+            columns.append(NumberColumn(values, kinds.astype(np.int64)))
+        else:
+            break
+    times, numbers = (batch.column(name).to_numpy() for name in ("times", "numbers"))
+    keys = batch.column("keys").to_pylist() if "keys" in names else None
+    kind = (batch.schema.metadata or {}).get(b"kind")
+    return PaneSolutions(ColumnRows(tuple(columns)), times, numbers, keys, _kind(kind))
+
+
+def _kind(text: bytes | None) -> NumberKind | None:
+    if text is None:
+        return None
+    name, digits = text.decode().split()
+    return NumberKind(name, int(digits))  # type: ignore[arg-type]
+
+
+def _columns(matched: PaneSolutions) -> Sequence[TermsColumn]:
+    if isinstance(matched.solutions, ColumnRows):
+        return matched.solutions.columns
+    every = np.arange(len(matched.times))
+    rows = [text.split("\t") for text in matched.texts()]
+    return [TermColumn(every, texts) for texts in zip(*rows, strict=True)]
+
+
+def bucketed(
+    matched: PaneSolutions, keys: tuple[int, ...], buckets: int
+) -> Iterator[PaneSolutions | None]:
+    """Yield the solutions of each bucket of keys; None if a bucket has none.
+
+    A bucket is a checksum of the text of the key: the same in every process.
+    """
+    columns = _columns(matched)
+    if not columns:
+        yield from (None for _ in range(buckets))
+        return
+    matched = matched._replace(solutions=ColumnRows(tuple(columns)))
+    numbers = _buckets([columns[place] for place in keys], buckets)
+    order = np.argsort(numbers, kind="stable")
+    edges = np.searchsorted(numbers[order], np.arange(buckets + 1)).tolist()
+    for bucket in range(buckets):
+        chosen = order[edges[bucket] : edges[bucket + 1]]
+        yield matched.at(chosen) if len(chosen) else None  # type: ignore[arg-type]
+
+
+def _buckets(keys: Sequence[TermsColumn], buckets: int) -> Integers:
+    """Return the bucket of each solution."""
+    if len(keys) == 1 and isinstance(keys[0], TermColumn):
+        return _checksums(keys[0].texts, buckets)[keys[0].codes]
+    return _checksums(ColumnRows(tuple(keys)).texts, buckets)
+
+
+def _checksums(texts: Sequence[str], buckets: int) -> Integers:
+    sums = [zlib.crc32(text.encode()) for text in texts]
+    return np.array(sums, dtype=np.int64) % buckets
