@@ -6,9 +6,10 @@ The answers leave in the order in which their windows became due, whoever evalua
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rsp_engine.drivers.panes.distributed_step import DistributedStep
@@ -76,6 +77,10 @@ class Evaluation:
         self._run_tasks = run_tasks
         self._options = options
         self._job = JobCost()
+        self.evaluated: Counter[str] = Counter()
+        """How many windows the driver and the executors have evaluated."""
+        self._has_shared = False
+        self._is_of_all = len(self._steps) == len(steps)
         self._costs = {number: WindowCost() for number in self._steps}
         for step in self._steps.values():
             store.adopt(step.stored())
@@ -92,6 +97,11 @@ class Evaluation:
     def plans(self) -> Mapping[int, PhysicalPlan]:
         """The plans of the steps whose windows executors may evaluate, by number."""
         return {number: step.plan for number, step in self._steps.items()}
+
+    @property
+    def shares_all(self) -> bool:
+        """Whether executors evaluated all windows that were due last, and may all others."""
+        return self._is_of_all and self._has_shared
 
     def answers(self, due: Iterable[Answer | PendingAnswer]) -> Iterator[Answer]:
         """Yield answers in order; evaluate those that are pending, all together if possible."""
@@ -128,6 +138,9 @@ class Evaluation:
             if not batch.tasks:
                 self._evaluate_here(batch)
         away = [batch for batch in batches if batch.tasks]
+        self._has_shared = len(away) == len(batches)
+        for batch in batches:
+            self.evaluated["executors" if batch.tasks else "driver"] += len(batch.windows)
         if away:
             self._evaluate_away(away)
 
@@ -135,8 +148,10 @@ class Evaluation:
         where, cores = self._options.where, self._options.cores
         if where != "auto":
             return where == "executors"
-        cost, panes = self._costs[batch.number], batch.windows[0].step.panes_per_window
-        return cost.gains(_rows(batch.windows), panes, cores, self._job.seconds)
+        cost, step = self._costs[batch.number], self._steps[batch.number]
+        rows, panes = _rows(batch.windows), step.panes_per_window
+        has_buckets = step.bucket_key is not None
+        return cost.gains(rows, panes, cores, self._job, has_buckets=has_buckets)
 
     def _give_away(self, batch: _Batch, writer: PaneWriter) -> None:
         """Make the tasks of windows, all of whose content is stored."""
@@ -153,9 +168,9 @@ class Evaluation:
         is_first = not step.is_loaded
         with PaneReader(str(self._store.folder)) as reader:
             for window in batch.windows:
-                start = perf_counter()
+                start = process_time()
                 whole = step.answer_here(window, reader)
-                batch.answers.append((whole, perf_counter() - start))
+                batch.answers.append((whole, process_time() - start))
         self._note(batch, [seconds for _, seconds in batch.answers], is_first=is_first)
 
     def _evaluate_away(self, batches: Sequence[_Batch]) -> None:

@@ -7,6 +7,10 @@ for n windows of P panes, c cores, L the seconds to load a pane, A those to ask 
 those of a job. L and A are measured, and grow with the rows of a pane. So executors are chosen if
 
     n (L + A) (1 - 1/c) > J + (P - 1) L
+
+Each of them loads the first window of its run. Where each has a bucket of the keys instead, all
+load together, and (P - 1) L is divided by c too. A window of very many rows is not loaded here at
+all: the memory of one process bounds it.
 """
 
 from __future__ import annotations
@@ -17,7 +21,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["JobCost", "WindowCost"]
+__all__ = ["MOST_ROWS", "JobCost", "WindowCost"]
+
+MOST_ROWS = 500_000
+"""The most rows of a window that one process loads where several can: some 200 MB."""
 
 _NEW_WEIGHT = 0.5  # of a measurement against those before it
 _LEAST = 1e-9  # seconds: nothing costs nothing
@@ -68,10 +75,15 @@ class WindowCost:
     def _scale(self, factor: float) -> None:
         self.load, self.ask = (_mixed(each, factor * each) for each in (self.load, self.ask))
 
-    def gains(self, rows: Sequence[int], panes: int, cores: int, job: float) -> bool:
-        """Return whether executors evaluate windows of so many rows sooner than this process."""
+    def gains(
+        self, rows: Sequence[int], panes: int, cores: int, job: JobCost, *, has_buckets: bool
+    ) -> bool:
+        """Return whether executors evaluate windows of so many rows better than this process."""
         if not rows or cores < 2:
             return False
+        if max(rows) > MOST_ROWS:
+            return True
         mean = sum(rows) / len(rows)
         load, ask = self.load * mean / panes, self.ask * mean
-        return len(rows) * (load + ask) * (1 - 1 / cores) > job + (panes - 1) * load
+        first = (panes - 1) * load / (cores if has_buckets else 1)
+        return len(rows) * (load + ask) * (1 - 1 / cores) > job.seconds + first

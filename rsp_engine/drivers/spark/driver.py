@@ -42,6 +42,9 @@ __all__ = ["SparkDriver", "SparkOptions"]
 
 _ITEMS = 20_000
 """How many items one micro-batch takes of sources that cannot be split."""
+_MOST_GROWTH = 4
+"""How many times as many splits a later micro-batch reads where executors evaluate windows: each
+micro-batch loads its first window whole, so larger ones load less."""
 _LONGEST = 300
 """The most characters of Spark's message that an error quotes."""
 _VAGUE = re.compile(r"Exception thrown in awaitResult:?|Job aborted\.?|Boxed Exception|")
@@ -114,6 +117,7 @@ class SparkDriver(SplitDriver):
         """Run micro-batches, and yield their answers; commit each when its answers are taken."""
         work = self._work(context, store)
         most = self._options.splits * context.defaultParallelism
+        growth = 1
         if self._commits.broken is None:
             plan = self._plan(most, waits=False)
         else:
@@ -132,7 +136,8 @@ class SparkDriver(SplitDriver):
             store.sweep()
             if self._run.is_done or self._is_stopping:
                 return
-            plan = self._plan(most)
+            growth = min(_MOST_GROWTH, 2 * growth) if self._run.shares_all else 1
+            plan = self._plan(growth * most)
 
     def _plan(self, most: int, *, waits: bool = True) -> BatchPlan:
         """Plan the next micro-batch; with `waits`, wait for live sources if they are empty."""

@@ -123,6 +123,11 @@ class SplitRun:
         return self._steps
 
     @property
+    def shares_all(self) -> bool:
+        """Whether executors evaluated the windows that were due last, of all queries."""
+        return self.evaluation is not None and self.evaluation.shares_all
+
+    @property
     def is_paced(self) -> bool:
         """Whether elements wait for their time, and so must answers."""
         return self._is_paced
