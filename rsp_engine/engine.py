@@ -625,8 +625,9 @@ class Engine:
         skybands = Skybands()
         if can_share:
             from rsp_engine.drivers.panes.distributed_step import steps_of
+            from rsp_engine.drivers.spark.executor import can_send
 
-            steps = steps_of(plans, skybands)
+            steps = steps_of(plans, skybands, can_send)
         else:
             steps = [Step(plan, skybands) for plan in plans]
         self._steps = {step.plan.name: step for step in steps}

@@ -30,7 +30,7 @@ from rsp_engine.operators.sparql.pane_matcher import Matcher, PaneSolutions
 from rsp_engine.operators.windows.time_windows import TimedScan, TimeScan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rsp_engine.drivers.panes.pane_file import PaneReader, PaneWriter
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
@@ -52,15 +52,21 @@ def is_distributable(plan: PhysicalPlan) -> bool:
     return are_timed and not plan.services and isinstance(plan.operator, _OPERATORS)
 
 
-def steps_of(plans: Sequence[PhysicalPlan], skybands: Skybands) -> list[Step]:
-    """Return a step for each plan, distributed if it can be.
+def steps_of(
+    plans: Sequence[PhysicalPlan],
+    skybands: Skybands,
+    can_send: Callable[[PhysicalPlan], bool],
+) -> list[Step]:
+    """Return a step for each plan, distributed if it can be, and other processes can have the plan.
 
     None is if a query reads the answers of another: these are needed one after the other.
     """
     read = {scan.stream for plan in plans for scan in plan.scans}
     is_chained = any(plan.feeds in read for plan in plans)
     return [
-        DistributedStep(plan) if is_distributable(plan) and not is_chained else Step(plan, skybands)
+        DistributedStep(plan)
+        if is_distributable(plan) and not is_chained and can_send(plan)
+        else Step(plan, skybands)
         for plan in plans
     ]
 

@@ -50,6 +50,7 @@ _LONGEST = 300
 _VAGUE = re.compile(r"Exception thrown in awaitResult:?|Job aborted\.?|Boxed Exception|")
 """Messages that name no cause."""
 _UNKNOWN = "it reports no cause"
+_PYTHON_ERROR = re.compile(r"(?:rsp_engine\.errors\.)?(\w+(?:Error|Exception)\b.*)")
 
 
 class SparkOptions(NamedTuple):
@@ -184,7 +185,7 @@ def _cause(trace: str) -> str:
     """
     trace = trace.partition("=== Streaming Query ===")[0] or trace
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
-    python = [line for line in lines if re.match(r"\w+(Error|Exception)\b", line)]
+    python = [found[1] for line in lines if (found := _PYTHON_ERROR.match(line))]
     if python:
         return python[-1]
     messages = [text for line in lines if (text := _java_message(line)) is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from rsp_engine.drivers.splits.split_run import StreamTask, UnreadSplit
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
 
-__all__ = ["Work", "evaluate_task", "execute", "pane_writer"]
+__all__ = ["Work", "can_send", "evaluate_task", "execute", "pane_writer"]
 
 
 class Work(NamedTuple):
@@ -42,8 +43,27 @@ class Work(NamedTuple):
 
     def encoded(self) -> str:
         """Encode the work for the executors."""
-        pickled: bytes = cloudpickle.dumps((str(Path.cwd()), self))  # type: ignore[no-untyped-call]
+        plans = {number: _with_whole_paths(plan) for number, plan in self.plans.items()}
+        sent = str(Path.cwd()), self._replace(plans=plans)
+        pickled: bytes = cloudpickle.dumps(sent)  # type: ignore[no-untyped-call]
         return base64.b85encode(pickled).decode()
+
+
+def _with_whole_paths(plan: PhysicalPlan) -> PhysicalPlan:
+    """Return a plan whose static graphs do not depend on the working folder."""
+    graphs = (replace(graph, path=graph.path.absolute()) for graph in plan.graphs)
+    return replace(plan, graphs=tuple(graphs))
+
+
+def can_send(plan: PhysicalPlan) -> bool:
+    """Return whether a plan can be sent to executors: a registered function may not be."""
+    if not plan.operator.query.functions:
+        return True
+    try:
+        cloudpickle.dumps(plan)  # type: ignore[no-untyped-call]
+    except Exception:  # whatever the objects that a function refers to raise
+        return False
+    return True
 
 
 def pane_writer(work: str) -> PaneWriter | None:
