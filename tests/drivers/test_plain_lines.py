@@ -65,8 +65,10 @@ NAMESPACES = (
 local_names = st.text("aZ0-._/", max_size=20) | st.text("ab#/~@[`{:é", max_size=4)
 near_iris = st.builds("<{}{}>".format, st.sampled_from(NAMESPACES), local_names)
 escapes = st.sampled_from(
-    (*"ab é.'", *(f"\\{each}" for each in "tbnrf\"'\\xu"), '"', "\x7f", "\x01")
-    + ("\\u0041", "\\u00e9", "\\uD83D", "\\u12", "\\U0001F600", "\\U00110000")
+    (
+        *(*"ab é.'", *(f"\\{each}" for each in "tbnrf\"'\\xu"), '"', "\x7f", "\x01"),
+        *("\\u0041", "\\u00e9", "\\uD83D", "\\u12", "\\U0001F600", "\\U00110000"),
+    )
 )
 near_texts = st.builds(
     '"{}"{}'.format,

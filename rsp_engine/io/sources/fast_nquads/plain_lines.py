@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from os.path import commonprefix
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,8 +34,6 @@ from rsp_engine.model.terms.columns import DECIMAL_KIND, DOUBLE_KIND, INTEGER_KI
 from rsp_engine.model.terms.numerals import SURE
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
 __all__ = ["Located", "locate"]
@@ -205,13 +203,15 @@ class _Lines:
         each = len(starts) // _SAMPLES + 1
         samples = zip(starts[::each].tolist(), ends[::each].tolist(), strict=True)
         texts = [self._data[start:end] for start, end in samples]
-        found = _PREFIX.match(commonprefix([min(texts), max(texts)]))
+        pairs = zip(min(texts), max(texts), strict=False)
+        same = takewhile(lambda pair: pair[0] == pair[1], pairs)
+        found = _PREFIX.match(bytes(byte for byte, _ in same))
         return found[0] if found else _HTTP
 
     def _follow(self, prefix: bytes, starts: Integers, ends: Integers) -> Booleans:
         """Return which terms begin with a prefix, and go on as plain IRIs."""
         least = len(_HTTPS if prefix.startswith(_HTTPS) else _HTTP) + 1
-        are_iris = (
+        are_iris: Booleans = (
             self._words.equal(starts, prefix)
             & (self._words.bytes[ends - 1] == _CLOSE)
             & (ends - starts > least)

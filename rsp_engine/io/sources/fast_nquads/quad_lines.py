@@ -116,7 +116,7 @@ class QuadLines:
         """Return which quads do not repeat a triple of their element; None if all."""
         if self.begins.all():
             return None
-        elements = np.cumsum(self.begins)
+        elements: Integers = np.cumsum(self.begins, dtype=np.int64)
         alike = self._alike(elements)
         if not len(alike):
             return None

@@ -40,7 +40,7 @@ def _all_bytes(byte: int) -> np.uint64:
 
 _ZEROS, _LOW7, _HIGH = _all_bytes(ord("0")), _all_bytes(0x7F), _all_bytes(0x80)
 _UNDERSCORES, _HASHES, _LOWER = _all_bytes(ord("_")), _all_bytes(ord("#")), _all_bytes(0x20)
-# Ranges of bytes of 7 bits: what, added to a byte, sets the high bit from its first one on, or behind it.
+# Ranges of bytes of 7 bits: what sets the high bit of a byte in or behind them, when added to it.
 _DIGITS, _LETTERS = (
     (_all_bytes(0x80 - ord(first)), _all_bytes(0x7F - ord(last)))
     for first, last in ("-9", "az")  # `-./` precede the digits
@@ -184,8 +184,8 @@ class Words:
             differ |= words[places] != words[places - 1]
         for number in np.flatnonzero(sizes[places] < _WIDTH).tolist():
             place = places[number]
-            texts = (self.bytes[starts[at] : ends[at]] for at in (place, place - 1))
-            differ[number] = not np.array_equal(*texts)
+            here, last = (self.bytes[starts[at] : ends[at]] for at in (place, place - 1))
+            differ[number] = not np.array_equal(here, last)
         return differ
 
     def codes(self, starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
