@@ -184,8 +184,8 @@ class Words:
             differ |= words[places] != words[places - 1]
         for number in np.flatnonzero(sizes[places] < _WIDTH).tolist():
             place = places[number]
-            here, last = (self.bytes[starts[at] : ends[at]] for at in (place, place - 1))
-            differ[number] = not np.array_equal(here, last)
+            short, other = (self.bytes[starts[at] : ends[at]] for at in (place, place - 1))
+            differ[number] = not np.array_equal(short, other)
         return differ
 
     def codes(self, starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
