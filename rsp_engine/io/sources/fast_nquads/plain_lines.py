@@ -44,10 +44,9 @@ _NEWLINE, _SPACE, _QUOTE, _HASH, _DOT, _ZERO, _MINUS, _SLASH, _CLOSE = b'\n "#.0
 _BACKSLASH, _DELETE = b"\\\x7f"
 _HTTP, _HTTPS = b"<http://", b"<https://"
 _PREFIX = re.compile(rb"<https?://(?:[\w./-]*(?:/|[\w.-]#))?")
-_ESCAPED = re.compile(
-    rb'^"(?:[^"\\\x00-\x1f\x7f]|\\[tbnrf"\'\\]|\\u(?!(?i:d[89a-f]))[0-9a-fA-F]{4})*"$',
-    re.MULTILINE,
-)
+_TEXT = rb'[^"\\\x00-\x1f\x7f]*'
+_ESCAPE = rb"""\\(?:[tbnrf"'\\]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})"""
+_ESCAPED = re.compile(rb'^"' + _TEXT + rb"(?:" + _ESCAPE + _TEXT + rb')*"$', re.MULTILINE)
 _LAST_ASCII = 0x7F
 _XSD = b"^^<http://www.w3.org/2001/XMLSchema#"
 _KINDS = {
@@ -85,27 +84,29 @@ def locate(data: bytes) -> Located:
     last = np.flatnonzero(kinds == _NEWLINE)
     first = np.r_[0, last[:-1] + 1]
     starts = np.r_[0, marks[last[:-1]] + 1]
-    rows = np.flatnonzero(last - first >= len(("subject", "predicate", "object", "graph")))
+    ends = marks[last]
+    # A subject, a predicate, an object and a graph, each before a blank, and a dot at the end.
+    may_be_plain = (last - first >= 4) & (marks[last - 1] == ends - 2) & (text[ends - 1] == _DOT)
+    if not data.isascii() and not _is_utf8(data):
+        may_be_plain[np.searchsorted(ends, np.flatnonzero(text > _LAST_ASCII))] = False
+    are_blank = (kinds == _SPACE) | (kinds == _NEWLINE)
+    if not are_blank.all():
+        may_be_plain[np.searchsorted(last, np.flatnonzero(~are_blank))] = False
+    rows = np.flatnonzero(may_be_plain)
     edges = LineEdges(
         starts[rows],
         *(marks[first[rows] + number] for number in (0, 1)),
         *(marks[last[rows] - number] for number in (2, 1)),
     )
-    found = _Lines(data, words, edges, marks[last[rows]])
+    found = _Lines(data, words, edges)
     are_plain = found.are_plain()
-    if not data.isascii() and not _is_utf8(data):
-        broken = np.searchsorted(marks[last], np.flatnonzero(text > _LAST_ASCII))
-        are_plain &= ~np.isin(rows, broken)
-    are_blank = (kinds == _SPACE) | (kinds == _NEWLINE)
-    if not are_blank.all():
-        broken = np.searchsorted(last, np.flatnonzero(~are_blank))
-        are_plain &= ~np.isin(rows, broken)
     if are_plain.all() and len(rows) == len(last):
         return Located(found.lines(None), rows, [])
     rows = rows[are_plain]
     others = np.setdiff1d(np.arange(len(last)), rows, assume_unique=True)
-    ends = (marks[last[others]] + 1).tolist()
-    edges_of = zip(others.tolist(), starts[others].tolist(), ends, strict=True)
+    edges_of = zip(
+        others.tolist(), starts[others].tolist(), (ends[others] + 1).tolist(), strict=True
+    )
     return Located(found.lines(are_plain), rows, list(edges_of))
 
 
@@ -133,13 +134,12 @@ class _Iris(NamedTuple):
 
 
 class _Lines:
-    """Lines with five blanks or more, which may be plain."""
+    """Lines with the blanks and the dot of plain ones."""
 
-    def __init__(self, data: bytes, words: Words, edges: LineEdges, ends: Integers) -> None:
+    def __init__(self, data: bytes, words: Words, edges: LineEdges) -> None:
         self._data = data
         self._words = words
         self._edges = edges
-        self._ends = ends
         starts = edges.predicates + 1
         self._are_literals = words.bytes[starts] == _QUOTE
         self._closes = np.full(len(starts), -1)  # the closing quotes of literals
@@ -164,11 +164,9 @@ class _Lines:
 
     def are_plain(self) -> Booleans:
         """Return which lines are plain."""
-        text, edges = self._words.bytes, self._edges
+        edges = self._edges
         are_plain: Booleans = (
-            (self._ends == edges.graphs + 2)
-            & (text[edges.graphs + 1] == _DOT)
-            & self._subjects.are_iris
+            self._subjects.are_iris
             & self._iris(edges.subjects + 1, edges.predicates).are_iris
             & self._iris(edges.objects + 1, edges.graphs).are_iris
             & (self._digits > 0)

@@ -32,12 +32,12 @@ _SYNTAX = ox.RdfFormat.N_QUADS
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DIGITS = GraphTimeRule()
 _MOST_OTHERS = 0.3  # of the lines: to parse all lines at once is then cheaper
-_IRI = rb"<[^<>\"{}|^`\\\x00-\x20]+>"
+_IRI = rb'(<[^<>"{}|^`\\\x00-\x20]+>)'
+_LITERAL = rb'("[^"\\\r\n]*(?:\\.[^"\\\r\n]*)*"(?:\^\^<[^>\r\n]*>|@[\w-]+)?)'
 # Lines that are plain but for blanks, a comment or a return.
 _SPACED = re.compile(
-    rb"^[ \t]*(" + _IRI + rb")[ \t]*(" + _IRI + rb")[ \t]*"
-    rb"(" + _IRI + rb"|\"(?:[^\"\\\r\n]|\\.)*\"(?:\^\^" + _IRI + rb"|@[\w-]+)?)[ \t]*"
-    rb"(" + _IRI + rb")[ \t]*\.[ \t]*(?:#[^\r\n]*)?\r?$",
+    rb"^[ \t]*" + _IRI + rb"[ \t]*" + _IRI + rb"[ \t]*(?:" + _IRI + rb"|" + _LITERAL + rb")"
+    rb"[ \t]*" + _IRI + rb"[ \t]*\.[ \t]*(?:#[^\r\n]*)?\r?$",
     re.MULTILINE,
 )
 # What needs the parser of whole blocks: lone returns end lines, and triple terms may be deep.
@@ -109,7 +109,7 @@ def _respace(
 ) -> tuple[QuadLines, Integers, list[tuple[int, bytes]]]:
     """Return the quads of lines with other blanks than plain ones, their numbers, and the rest."""
     text = b"".join([raw for _, raw in raws])
-    text = _SPACED.sub(lambda found: b"%b %b %b %b ." % found.groups(), text)
+    text = _SPACED.sub(lambda found: b" ".join([*filter(None, found.groups()), b"."]), text)
     if not text.endswith(b"\n"):
         text += b"\n"
     located = locate(text)
