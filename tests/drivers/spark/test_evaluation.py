@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -14,8 +16,11 @@ from rsp_engine.engine import Engine
 from rsp_engine.errors import DriverError, StateError
 from rsp_engine.io.sinks.jsonl import JSONL
 from rsp_engine.io.sources import open_source
+from tests.data import PROJECT
 from tests.drivers.cut import texts
 from tests.drivers.spark import dying, killing
+from tests.drivers.spark.recovering import EVALUATED, write_stream
+from tests.drivers.spark.recovering import evaluated as evaluated_run
 from tests.drivers.spark.test_driver import EX, HEAD, WINDOW, engine, lines
 from tests.evaluators.cases import load, run
 from tests.evaluators.test_semantics import CASES
@@ -65,6 +70,20 @@ def test_executors_give_the_bytes_of_the_local_driver(kind, buckets, evaluated, 
         spark = engine(kind, str(path), "spark")
         assert texts(spark) == expected
         assert spark.counts == local.counts
+
+
+@pytest.mark.skipif(TIMES == 1, reason="RSP_THOROUGH=1 asks for it: a cluster of five processes")
+@pytest.mark.parametrize("kind", EVALUATED)
+def test_a_cluster_of_four_evaluates_the_windows(kind, tmp_path):
+    """Its executors have working folders of their own."""
+    write_stream(tmp_path / "stream.nq")
+    expected = texts(evaluated_run(tmp_path, None, kind))
+    command = [sys.executable, "-m", "tests.drivers.spark.recovering", str(tmp_path), "never", "0"]
+    done = subprocess.run(  # noqa: S603 - our own
+        [*command, kind, "local-cluster[4,1,1024]"], cwd=PROJECT, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert (tmp_path / "answers.jsonl").read_text(encoding="utf-8") == "".join(expected)
 
 
 @pytest.fixture
