@@ -10,9 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.answer_state import read_answer, write_answer
+from rsp_engine.evaluators.column_join import ColumnJoinConfig
+from rsp_engine.evaluators.group_topk import GroupTopkConfig
+from rsp_engine.evaluators.per_pane import PerPaneConfig
 from rsp_engine.evaluators.protocol import EvaluatorContext, Parted
+from rsp_engine.evaluators.sparql import GeneralConfig
 from rsp_engine.evaluators.step import make_scan, put_content
 from rsp_engine.model.answers import Boolean, Graph, Solutions
+from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.pairs.shared_skyband import Skybands
 
 if TYPE_CHECKING:
@@ -28,7 +33,19 @@ if TYPE_CHECKING:
     Load = Callable[[int, Pane], Iterable[PutContent]]
     """Returns the content of a pane of a scan, which is given by its number."""
 
-__all__ = ["WholeAnswer", "WindowRun", "read_whole", "write_whole"]
+__all__ = ["WholeAnswer", "WindowRun", "can_share_windows", "read_whole", "write_whole"]
+
+
+_OPERATORS = (GroupTopkConfig, GeneralConfig, ColumnJoinConfig, PerPaneConfig)
+
+
+def can_share_windows(plan: PhysicalPlan) -> bool:
+    """Return whether the windows of a query can be evaluated in any process.
+
+    Count windows need every element in order, and a budget is a decision of one process.
+    """
+    are_timed = all(isinstance(scan.frame, TimeFrame) for scan in plan.scans)
+    return are_timed and not plan.services and isinstance(plan.operator, _OPERATORS)
 
 
 @dataclass(frozen=True, slots=True)

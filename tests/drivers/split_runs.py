@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from rsp_engine.drivers.panes.distributed_step import DistributedStep, is_distributable
+from rsp_engine.drivers.panes.distributed_step import DistributedStep
 from rsp_engine.drivers.panes.evaluation import Evaluation, EvaluationOptions
 from rsp_engine.drivers.panes.evaluation_task import run_task
 from rsp_engine.drivers.panes.pane_file import PaneWriter
@@ -21,6 +21,7 @@ from rsp_engine.drivers.panes.stored_pane import manifests
 from rsp_engine.drivers.spark.arrow_codec import from_rows, to_rows
 from rsp_engine.drivers.splits.split_run import SplitRun
 from rsp_engine.evaluators.step import Step
+from rsp_engine.evaluators.window_run import can_share_windows
 from rsp_engine.monitor.run_monitor import Counts
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class RemakeableRun(SplitRun):
         read = {stream for step in steps for stream in step.streams}
         if shared is not None and not any(step.plan.feeds in read for step in steps):
             steps = [
-                DistributedStep(step.plan) if is_distributable(step.plan) else step
+                DistributedStep(step.plan) if can_share_windows(step.plan) else step
                 for step in steps
             ]
         super().__init__(steps, sources, *arguments)
@@ -172,6 +173,9 @@ class SplitTestDriver:
 
     def watermarks(self) -> dict[str, float]:
         return self._run.watermarks()
+
+    def evaluated(self) -> dict[str, int]:
+        return {}
 
     def read_to(self) -> dict[int, Split]:
         return {}

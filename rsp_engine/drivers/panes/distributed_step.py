@@ -15,14 +15,11 @@ import numpy as np
 
 from rsp_engine.drivers.panes.due_window import DueWindow, PaneParts
 from rsp_engine.drivers.panes.stored_pane import StoredPane
-from rsp_engine.evaluators.column_join import ColumnJoinConfig
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
-from rsp_engine.evaluators.per_pane import PerPaneConfig
 from rsp_engine.evaluators.physical_plan import load_graphs
 from rsp_engine.evaluators.protocol import Parted
-from rsp_engine.evaluators.sparql import GeneralConfig
 from rsp_engine.evaluators.step import Step
-from rsp_engine.evaluators.window_run import WholeAnswer, WindowRun
+from rsp_engine.evaluators.window_run import WholeAnswer, WindowRun, can_share_windows
 from rsp_engine.io.blank_nodes import numbered
 from rsp_engine.model.answers import Answer
 from rsp_engine.model.windows import Pane, TimeFrame
@@ -38,18 +35,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.state import StateData
     from rsp_engine.operators.pairs.shared_skyband import Skybands
 
-__all__ = ["DistributedStep", "is_distributable", "steps_of"]
-
-_OPERATORS = (GroupTopkConfig, GeneralConfig, ColumnJoinConfig, PerPaneConfig)
-
-
-def is_distributable(plan: PhysicalPlan) -> bool:
-    """Return whether the windows of a query can be evaluated in any process.
-
-    Count windows need every element in order, and a budget is a decision of one process.
-    """
-    are_timed = all(isinstance(scan.frame, TimeFrame) for scan in plan.scans)
-    return are_timed and not plan.services and isinstance(plan.operator, _OPERATORS)
+__all__ = ["DistributedStep", "steps_of"]
 
 
 def steps_of(
@@ -65,7 +51,7 @@ def steps_of(
     is_chained = any(plan.feeds in read for plan in plans)
     return [
         DistributedStep(plan)
-        if is_distributable(plan) and not is_chained and can_send(plan)
+        if can_share_windows(plan) and not is_chained and can_send(plan)
         else Step(plan, skybands)
         for plan in plans
     ]
