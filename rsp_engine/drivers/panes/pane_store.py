@@ -8,6 +8,8 @@ manifest is of.
 
 from __future__ import annotations
 
+import os
+import sys
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -64,6 +66,16 @@ class PaneStore:
             if size < end:
                 raise _lost(path, f"it has {size} bytes, not {end}")
         self.keep(kept)
+
+    def sync(self) -> None:
+        """Make sure that files which tasks have written survive a crash, before a commit."""
+        if not self.is_durable or "folder" not in vars(self) or sys.platform == "win32":
+            return
+        descriptor = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     def sweep(self) -> None:
         """Remove all files that no manifest in use is of. No task may be writing."""

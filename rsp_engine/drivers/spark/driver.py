@@ -136,6 +136,7 @@ class SparkDriver(SplitDriver):
                 self._commits.note()
                 yield answer
             reduced = []  # files that nothing else needs can go
+            store.sync()
             self._commits.commit()
             store.sweep()
             if self._run.is_done or self._is_stopping:
