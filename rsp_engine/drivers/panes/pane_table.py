@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from rsp_engine.model.terms.columns import ColumnRows, NumberColumn, TermColumn
-from rsp_engine.model.terms.lazy_text import WrittenTriples
+from rsp_engine.model.terms.lazy_text import WrittenRows, WrittenTriples
 from rsp_engine.model.terms.ntriples import triples_text
 from rsp_engine.operators.scoring.exact_scores import NumberKind
 from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
@@ -101,9 +101,10 @@ def _decode_solutions(data: pa.Buffer) -> PaneSolutions:
         else:
             break
     times, numbers = (batch.column(name).to_numpy() for name in ("times", "numbers"))
+    rows = ColumnRows(tuple(columns)) if columns else WrittenRows(0, [""] * len(times))
     keys = batch.column("keys").to_pylist() if "keys" in names else None
     kind = (batch.schema.metadata or {}).get(b"kind")
-    return PaneSolutions(ColumnRows(tuple(columns)), times, numbers, keys, _kind(kind))
+    return PaneSolutions(rows, times, numbers, keys, _kind(kind))
 
 
 def _kind(text: bytes | None) -> NumberKind | None:
@@ -116,6 +117,8 @@ def _kind(text: bytes | None) -> NumberKind | None:
 def _columns(matched: PaneSolutions) -> Sequence[TermsColumn]:
     if isinstance(matched.solutions, ColumnRows):
         return matched.solutions.columns
+    if not matched.width:
+        return []
     every = np.arange(len(matched.times))
     rows = [text.split("\t") for text in matched.texts()]
     return [TermColumn(every, texts) for texts in zip(*rows, strict=True)]
