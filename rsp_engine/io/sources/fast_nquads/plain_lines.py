@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
-__all__ = ["Located", "locate"]
+__all__ = ["TRIPLES", "TURTLE_TRIPLES", "LineForm", "Located", "is_utf8", "locate"]
 
 _MOST_SUFFIXES = 16  # each costs a pass: lines with further ones are left to the parser
-_NEWLINE, _SPACE, _QUOTE, _HASH, _DOT, _ZERO, _MINUS, _SLASH, _CLOSE = b'\n "#.0-/>'
+_NEWLINE, _SPACE, _QUOTE, _HASH, _DOT, _ZERO, _NINE, _MINUS, _SLASH, _CLOSE = b'\n "#.09-/>'
 _HTTP, _HTTPS = (np.uint64(int.from_bytes(start, "little")) for start in (b"<http://", b"<https:/"))
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-"
 _LAST_ASCII = 0x7F
@@ -60,6 +60,18 @@ _KINDS = {
 _IN_IRI, _IN_LITERAL = 3, 2
 
 
+class LineForm(NamedTuple):
+    """What the lines of a text state."""
+
+    terms: int
+    """How many terms a line has: four with the name of a graph, which ends in its time."""
+    has_bare_numbers: bool = False
+    """Whether numbers may have no quotes, as in Turtle."""
+
+
+QUADS, TRIPLES, TURTLE_TRIPLES = LineForm(4), LineForm(3), LineForm(3, has_bare_numbers=True)
+
+
 class Located(NamedTuple):
     """The plain lines of a text, with their numbers, and the edges of the other lines."""
 
@@ -69,7 +81,7 @@ class Located(NamedTuple):
     """The number, the start and the end of each line that is not plain."""
 
 
-def locate(data: bytes) -> Located:
+def locate(data: bytes, form: LineForm = QUADS) -> Located:
     r"""Locate the terms of the plain lines of a text, all of whose lines end with a newline.
 
     >>> line = b'<http://a.org/b> <http://a.org/p> "c" <http://a.org/g/7> .\n'
@@ -87,15 +99,15 @@ def locate(data: bytes) -> Located:
     last = np.flatnonzero(kinds == _NEWLINE)
     first = np.r_[0, last[:-1] + 1]
     starts = np.r_[0, marks[last[:-1]] + 1]
-    rows = np.flatnonzero(last - first >= len(("subject", "predicate", "object", "graph")))
+    rows = np.flatnonzero(last - first >= form.terms)
     edges = LineEdges(
         starts[rows],
         *(marks[first[rows] + number] for number in (0, 1)),
-        *(marks[last[rows] - number] for number in (2, 1)),
+        *(marks[last[rows] - number] for number in (form.terms - 2, 1)),
     )
-    found = _Lines(data, words, edges, marks[last[rows]])
+    found = _Lines(data, words, edges, marks[last[rows]], form)
     are_plain = found.are_plain(data.translate(_CLASSES), are_all=len(rows) == len(last))
-    if not data.isascii() and not _is_utf8(data):
+    if not data.isascii() and not is_utf8(data):
         broken = np.searchsorted(marks[last], np.flatnonzero(text > _LAST_ASCII))
         are_plain &= ~np.isin(rows, broken)
     are_blank = (kinds == _SPACE) | (kinds == _NEWLINE)
@@ -111,7 +123,8 @@ def locate(data: bytes) -> Located:
     return Located(found.lines(are_plain), rows, list(edges_of))
 
 
-def _is_utf8(data: bytes) -> bool:
+def is_utf8(data: bytes) -> bool:
+    """Return whether a text is valid."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -129,8 +142,11 @@ def _lines(data: bytes, numbers: range) -> list[tuple[int, int, int]]:
 class _Lines:
     """Lines with five blanks or more, which may be plain."""
 
-    def __init__(self, data: bytes, words: Words, edges: LineEdges, ends: Integers) -> None:
+    def __init__(
+        self, data: bytes, words: Words, edges: LineEdges, ends: Integers, form: LineForm
+    ) -> None:
         self._data = data
+        self._form = form
         self._words = words
         self._edges = edges
         self._ends = ends
@@ -139,12 +155,20 @@ class _Lines:
         self._closes = np.full(len(starts), -1)  # the closing quotes of literals
         self._kinds = np.full(len(starts), NO_NUMBER)
         self._hashes = np.zeros(len(starts), dtype=np.int64)  # in the suffixes of literals
-        # Special characters of the lines: three IRIs, and another one or a literal.
-        self._specials = np.where(self._are_literals, 3 * _IN_IRI + _IN_LITERAL, 4 * _IN_IRI)
+        # Special characters of the lines: an object is an IRI, a literal or a bare number.
+        iris = (form.terms - 1) * _IN_IRI
+        self._specials = np.where(self._are_literals, iris + _IN_LITERAL, iris + _IN_IRI)
         self._find_suffixes(starts, edges.objects)
         self._values = np.full(len(starts), np.nan)
         self._read_numbers(starts)
-        self._times, self._digits = words.trailing_digits(edges.graphs - 1)
+        self._are_bare = np.zeros(len(starts), dtype=np.bool_)
+        if form.has_bare_numbers:
+            self._read_bare_numbers(starts, edges.objects)
+            self._specials[self._are_bare] = iris
+        if form == QUADS:
+            self._times, self._digits = words.trailing_digits(edges.graphs - 1)
+        else:
+            self._times, self._digits = np.zeros_like(starts), np.ones_like(starts)
 
     def lines(self, chosen: Booleans | None) -> QuadLines:
         """Return the quads of some of the lines, or of all of them."""
@@ -165,14 +189,16 @@ class _Lines:
             & (text[edges.graphs + 1] == _DOT)
             & self._are_iris(edges.starts, edges.subjects)
             & self._are_iris(edges.subjects + 1, edges.predicates)
-            & self._are_iris(edges.objects + 1, edges.graphs)
             & (self._digits > 0)
             & (self._digits <= LONGEST_NUMBER)
         )
+        if self._form == QUADS:
+            are_plain &= self._are_iris(edges.objects + 1, edges.graphs)
         if self._are_literals.all():
             are_plain &= self._closes >= 0
         else:
             are_iris = self._are_iris(edges.predicates + 1, edges.objects)
+            are_iris |= self._are_bare
             are_plain &= np.where(self._are_literals, self._closes >= 0, are_iris)
         classes = np.frombuffer(translated, dtype=np.uint8)
         are_all = are_all and bool(are_plain.all())
@@ -227,29 +253,42 @@ class _Lines:
             self._values[chosen] = np.where(are_canonical, values, np.nan)
             self._kinds[chosen[~are_canonical]] = UNREAD
 
+    def _read_bare_numbers(self, starts: Integers, ends: Integers) -> None:
+        """Find numbers without quotes, and set their values; other forms are not plain."""
+        firsts = self._words.bytes[starts]
+        digits = (firsts >= _ZERO) & (firsts <= _NINE)
+        chosen = np.flatnonzero(digits | (firsts == _MINUS))
+        for kind, read in ((INTEGER_KIND, _integers), (DECIMAL_KIND, _decimals)):
+            values, are_canonical = read(self._words, starts[chosen], ends[chosen])
+            found = chosen[are_canonical]
+            self._values[found], self._kinds[found] = values[are_canonical], kind
+            self._are_bare[found] = True
+            chosen = chosen[~are_canonical]
+
     def _have_plain_characters(self, classes: NDArray[np.uint8]) -> Booleans:
         """Return which lines have only plain characters in IRIs, and no escapes in literals."""
         edges, size = self._edges, len(b"<http://")
         in_object = edges.predicates + 1
         are_literals, closes = self._are_literals, self._closes
-        begins = in_object + np.where(are_literals, 1, size)
+        begins = in_object + np.where(are_literals, 1, np.where(self._are_bare, 0, size))
         ends = np.where(are_literals & (closes >= 0), closes, edges.objects - 1)
         zones = np.column_stack(
             [
                 *(edges.starts + size, edges.subjects - 1),
                 *(edges.subjects + 1 + size, edges.predicates - 1),
                 *(begins, np.maximum(ends, begins)),
-                *(edges.objects + 1 + size, edges.graphs - 1),
+                *((edges.objects + 1 + size, edges.graphs - 1) if self._form == QUADS else ()),
             ]
         )
         if not len(zones):
             return np.empty(0, dtype=np.bool_)
         zones = np.minimum(zones, len(classes) - 1)
-        found = np.bitwise_or.reduceat(classes, zones.ravel())[::2].reshape(-1, 4)
+        found = np.bitwise_or.reduceat(classes, zones.ravel())[::2]
+        found = found.reshape(-1, self._form.terms)
         # A zone without characters gives the class of the one behind it.
         forbidden = np.where(are_literals, _NOT_IN_TEXT, _NOT_IN_IRI)
         in_objects = np.where(begins == ends, 0, found[:, 2] & forbidden)
-        in_iris = (found[:, 0] | found[:, 1] | found[:, 3]) & _NOT_IN_IRI
+        in_iris = np.bitwise_or.reduce(np.delete(found, 2, axis=1), axis=1) & _NOT_IN_IRI
         are_plain: Booleans = (in_iris | in_objects) == 0
         return are_plain
 

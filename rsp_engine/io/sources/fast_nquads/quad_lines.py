@@ -5,8 +5,9 @@ Terms stay where they are in the text until they are read; most never are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pyoxigraph as ox
@@ -16,18 +17,38 @@ from rsp_engine.model.terms.columns import TermColumn
 from rsp_engine.model.terms.stored_literal import stored_literal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.model.streams import DeadLetter
 
-__all__ = ["NO_NUMBER", "UNREAD", "LineEdges", "Objects", "QuadLines"]
+__all__ = [
+    "NO_NUMBER",
+    "UNREAD",
+    "InColumns",
+    "LineEdges",
+    "Objects",
+    "QuadLines",
+    "ReadQuads",
+    "Rename",
+]
+
+Rename = Callable[[int, "Sequence[ox.Triple]"], "Sequence[ox.Triple]"]
+"""Gives the blank nodes of an element, at its time, labels that are unique in the run."""
 
 NO_NUMBER, UNREAD = 0, 4
 """Kinds of objects without a number. One that is unread may have another form than the engine's."""
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_IS_BARE = np.array([byte in b"-0123456789" for byte in range(256)])  # a number without quotes
 
 
 class LineEdges(NamedTuple):
-    """The start of each line in a text, and the ends of its terms: each is followed by a space."""
+    """The start of each line in a text, and the ends of its terms: each is followed by a space.
+
+    Of triples, the end of the graph is that of the object.
+    """
 
     starts: Integers
     subjects: Integers
@@ -65,16 +86,29 @@ class QuadLines:
     values: Floats
     kinds: Integers
     begins: Booleans
-    """Whether each quad is the first of an element: its graph is not that of the quad before."""
+    """Whether each quad is the first of an element."""
 
     @classmethod
     def of(cls, data: bytes, edges: LineEdges, times: Integers, objects: Objects) -> QuadLines:
-        """Return quads with the edges of their terms; find out where elements begin."""
-        begins = np.ones(len(times), dtype=np.bool_)
-        begins[1:] = times[1:] != times[:-1]
+        """Return quads with the edges of their terms, each an element by itself."""
+        return cls(data, edges, times, *objects, np.ones(len(times), dtype=np.bool_))
+
+    def by_graph(self) -> QuadLines:
+        """Return the same quads; an element begins where the graph is not that of the one before.
+
+        Equal names have equal times.
+        """
+        begins = np.ones(len(self), dtype=np.bool_)
+        begins[1:] = self.times[1:] != self.times[:-1]
         if not begins.all():
-            begins = Words(data).differ(edges.objects + 1, edges.graphs)
-        return cls(data, edges, times, *objects, begins)
+            begins = Words(self.data).differ(self.edges.objects + 1, self.edges.graphs)
+        return replace(self, begins=begins)
+
+    def by_number(self, numbers: Integers) -> QuadLines:
+        """Return the same quads, given the number of the element of each."""
+        begins = np.ones(len(self), dtype=np.bool_)
+        begins[1:] = numbers[1:] != numbers[:-1]
+        return replace(self, begins=begins)
 
     @classmethod
     def none(cls) -> QuadLines:
@@ -107,7 +141,7 @@ class QuadLines:
             elements.astype(np.uint64),
             words.at(np.maximum(edges.subjects - 8, edges.starts)),
             words.at(np.maximum(edges.predicates - 8, edges.subjects + 1)),
-            words.at(edges.predicates + 1),
+            words.at(np.minimum(edges.predicates + 1, edges.objects - 8)),
             (edges.objects - edges.starts).astype(np.uint64),
         )
         hashes = mixed(columns)
@@ -116,7 +150,8 @@ class QuadLines:
         if not is_alike.any():
             return None
         alike = np.unique(np.concatenate((order[1:][is_alike], order[:-1][is_alike])))
-        texts = zip(elements[alike].tolist(), self.triples(alike), strict=True)
+        triples = self._between(edges.starts[alike], edges.objects[alike])
+        texts = zip(elements[alike].tolist(), triples, strict=True)
         seen: dict[tuple[int, str], int] = {}
         firsts = [seen.setdefault(text, at) for at, text in zip(alike.tolist(), texts, strict=True)]
         kept = np.ones(len(self), dtype=np.bool_)
@@ -150,14 +185,14 @@ class QuadLines:
     def objects(self, places: Integers) -> list[str]:
         """Return the objects of some quads, as text."""
         texts = self._between(self.edges.predicates[places] + 1, self.edges.objects[places])
-        for place in np.flatnonzero(self.kinds[places] == UNREAD).tolist():
+        for place in self._unwritten(places).tolist():
             texts[place] = _read(texts[place])
         return texts
 
     def triples(self, places: Integers) -> list[str]:
         """Return the triples of some quads, as text."""
         texts = self._between(self.edges.starts[places], self.edges.objects[places])
-        for place in np.flatnonzero(self.kinds[places] == UNREAD).tolist():
+        for place in self._unwritten(places).tolist():
             subject, predicate, value = texts[place].split(" ", 2)
             texts[place] = f"{subject} {predicate} {_read(value)}"
         return texts
@@ -177,9 +212,9 @@ class QuadLines:
         starts, ends = self.edges.predicates[places] + 1, self.edges.objects[places]
         codes, firsts = self._codes(starts, ends)
         texts = self.objects(places[firsts])
-        if not (self.kinds[places] == UNREAD).any():
+        if not len(self._unwritten(places)):
             return TermColumn(codes, texts)
-        known: dict[str, int] = {}  # unread literals of different texts may be the same term
+        known: dict[str, int] = {}  # literals of different texts may be the same term
         numbers = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64)
         return TermColumn(numbers[codes], list(known))
 
@@ -192,14 +227,40 @@ class QuadLines:
         places = np.array([firsts[code] for code in range(len(numbers))], dtype=np.int64)
         return np.array(codes, dtype=np.int64), places
 
+    def are_bare(self, places: Integers) -> Booleans:
+        """Return which objects are numbers without quotes, as Turtle has them."""
+        firsts = np.frombuffer(self.data, dtype=np.uint8)[self.edges.predicates[places] + 1]
+        return _IS_BARE[firsts]
+
+    def _unwritten(self, places: Integers) -> Integers:
+        """Return which quads have an object in another form than the engine's."""
+        return np.flatnonzero((self.kinds[places] == UNREAD) | self.are_bare(places))
+
     def _between(self, starts: Integers, ends: Integers) -> list[str]:
         data = self.data
         edges = zip(starts.tolist(), ends.tolist(), strict=True)
         return [data[start:end].decode() for start, end in edges]
 
 
+class ReadQuads(NamedTuple):
+    """Quads as columns, and the dead letters between them, with the index of the quad behind."""
+
+    lines: QuadLines
+    letters: list[tuple[int, DeadLetter]]
+
+
+@runtime_checkable
+class InColumns(Protocol):
+    """A source whose whole input can be read as columns."""
+
+    def read_columns(self, rename: Rename) -> ReadQuads | None:
+        """Read the input at once; None if it must be read as elements."""
+
+
 def _read(text: str) -> str:
     """Return a literal in the form of the engine."""
+    if text[0] != '"':  # a number of Turtle, which is plain only in its canonical form
+        return f'"{text}"^^<{_XSD}{"decimal" if "." in text else "integer"}>'
     [triple] = ox.parse(f"<urn:s> <urn:p> {text} .", ox.RdfFormat.N_TRIPLES)
     literal = triple.object
     assert isinstance(literal, ox.Literal), "only literals are unread"  # noqa: S101

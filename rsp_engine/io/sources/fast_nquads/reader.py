@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.io.blank_nodes import within_stream
 from rsp_engine.io.canonical_literals import canonical_triples
 from rsp_engine.io.sources.fast_nquads.plain_lines import locate
-from rsp_engine.io.sources.fast_nquads.quad_lines import NO_NUMBER, LineEdges, Objects, QuadLines
+from rsp_engine.io.sources.fast_nquads.quad_lines import QuadLines, ReadQuads
+from rsp_engine.io.sources.fast_nquads.written_quads import write_quads
 from rsp_engine.io.sources.files.graph_times import GraphTimeRule
 from rsp_engine.io.sources.files.rdf import MalformedRdfError, quads_of
 from rsp_engine.io.sources.times import in_milliseconds
@@ -24,9 +24,10 @@ from rsp_engine.model.streams import DeadLetter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rsp_engine.io.sources.fast_nquads.quad_lines import Rename
     from rsp_engine.model.arrays import Integers
 
-__all__ = ["ReadQuads", "read_quads"]
+__all__ = ["read_quads"]
 
 _SYNTAX = ox.RdfFormat.N_QUADS
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -34,13 +35,6 @@ _DIGITS = GraphTimeRule()
 _MOST_OTHERS = 0.3  # of the lines: to parse all lines at once is then cheaper
 # What needs the parser of whole blocks: lone returns end lines, and triple terms may be deep.
 _NEEDS_BLOCKS = re.compile(rb"\r(?!\n)|<<")
-
-
-class ReadQuads(NamedTuple):
-    """Quads as columns, and the dead letters between them, with the index of the quad behind."""
-
-    lines: QuadLines
-    letters: list[tuple[int, DeadLetter]]
 
 
 class _Quads(NamedTuple):
@@ -52,11 +46,11 @@ class _Quads(NamedTuple):
 
 
 def read_quads(
-    name: str, data: bytes, rule: GraphTimeRule, first_line: int, stream: int
+    name: str, data: bytes, rule: GraphTimeRule, first_line: int, rename: Rename
 ) -> ReadQuads | None:
     """Read a text of whole elements; None if it must be parsed in order, by blocks.
 
-    The names of graphs must state their times. `stream` scopes the blank nodes.
+    The names of graphs must state their times. Blank nodes have the scope of the whole stream.
     """
     if rule.by == "prov" or data.startswith(_BYTE_ORDER_MARK):
         return None
@@ -68,13 +62,14 @@ def read_quads(
             return None
         raws = [(number, data[start:end]) for number, start, end in others]
         parsed = _parse(name, raws, first_line)
-        written = None if parsed is None else _write(parsed.quads, stream)
+        written = None if parsed is None else _write(parsed.quads, rename)
         if parsed is None or written is None:
             return None
         letters = parsed.letters
         written_numbers = np.array(parsed.numbers, dtype=np.int64)
         lines = lines.and_quads(numbers, written, written_numbers)
         numbers = np.sort(np.concatenate((numbers, written_numbers)))
+    lines = lines.by_graph()
     kept = lines.distinct()
     if kept is not None:
         lines, numbers = lines.at(kept), numbers[kept]
@@ -118,24 +113,14 @@ def _parse(name: str, raws: Sequence[tuple[int, bytes]], first_line: int) -> _Qu
     return found
 
 
-def _write(quads: Sequence[ox.Quad], stream: int) -> QuadLines | None:
+def _write(quads: Sequence[ox.Quad], rename: Rename) -> QuadLines | None:
     """Write quads in the form of the engine; None if the name of a graph states no time."""
-    times = [_DIGITS.time_by_name(quad.graph_name) for quad in quads]
-    if None in times:
-        return None
+    times: list[int] = []
+    for quad in quads:
+        time = _DIGITS.time_by_name(quad.graph_name)
+        if time is None:
+            return None
+        times.append(time)
     triples = canonical_triples([quad.triple for quad in quads])
-    graphs = [str(quad.graph_name) for quad in quads]
-    terms = [
-        (str(t.subject), str(t.predicate), str(t.object), graph)
-        for t, graph in zip(within_stream(triples, stream), graphs, strict=True)
-    ]
-    text = "".join([f"{' '.join(row)} .\n" for row in terms]).encode()
-    sizes = np.array([[len(term.encode()) + 1 for term in row] for row in terms], dtype=np.int64)
-    sizes = sizes.reshape(-1, 4)
-    starts = np.r_[0, np.cumsum(sizes.sum(axis=1) + len(".\n"))][:-1]
-    edges = LineEdges(starts, *(starts + size - 1 for size in np.cumsum(sizes, axis=1).T))
-    values = np.full(len(quads), np.nan)
-    kinds = np.full(len(quads), NO_NUMBER)
-    plain = locate(text)
-    values[plain.numbers], kinds[plain.numbers] = plain.lines.values, plain.lines.kinds
-    return QuadLines.of(text, edges, np.array(times, dtype=np.int64), Objects(values, kinds))
+    # Their labels have the scope of the whole stream, so any time is right.
+    return write_quads(rename(0, triples), times, [str(quad.graph_name) for quad in quads])
