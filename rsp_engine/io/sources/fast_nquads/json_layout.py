@@ -181,8 +181,8 @@ def _count_quotes(fixed: bytes) -> int:
 def _are_numbers(words: Words, starts: Integers, ends: Integers) -> Booleans:
     """Return which fields are whole numbers of JSON that fit into 64 bits."""
     sizes = ends - starts
-    _, are_digits = words.digits(ends, np.clip(sizes, 0, LONGEST_NUMBER))
-    are_digits &= (sizes >= 1) & (sizes <= LONGEST_NUMBER)
-    return are_digits & (
-        (sizes == 1) | (words.bytes[np.minimum(starts, len(words.bytes) - 1)] != _ZERO)
-    )
+    _, are_numbers = words.digits(ends, np.clip(sizes, 0, LONGEST_NUMBER))
+    are_numbers &= (sizes >= 1) & (sizes <= LONGEST_NUMBER)
+    firsts = words.bytes[np.minimum(starts, len(words.bytes) - 1)]
+    are_numbers &= (sizes == 1) | (firsts != _ZERO)
+    return are_numbers

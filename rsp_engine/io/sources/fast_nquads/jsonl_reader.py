@@ -57,8 +57,8 @@ class _Found(NamedTuple):
 
     def joined(self, others: _Found) -> _Found:
         """Return these quads and others, in the order of their lines."""
-        if not len(self.numbers):
-            return others
+        if not len(self.numbers) or not len(others.numbers):
+            return self if len(self.numbers) else others
         lines = self.lines.and_quads(self.numbers, others.lines, others.numbers)
         return _Found(lines, np.sort(np.concatenate((self.numbers, others.numbers))))
 
@@ -78,7 +78,9 @@ def read_json_lines(
     if lines.longest > LONGEST:
         return None
     found = lines.plain(unit)
-    others = np.setdiff1d(np.arange(len(lines.ends)), found.numbers)
+    are_others = np.ones(len(lines.ends), dtype=np.bool_)
+    are_others[found.numbers] = False
+    others = np.flatnonzero(are_others)
     if len(others) > _MOST_OTHERS * len(lines.ends):
         return None
     edges = zip(
@@ -195,10 +197,9 @@ class _Lines:
         is_last = (source[ends - 2] == _BACKSLASH) & (source[ends - 1] == _N) & (ends - starts > 1)
         ends = ends - 2 * is_last  # the last triple may end with a newline, too
         breaks = self._escapes[source[self._escapes + 1] == _N]
-        steps = np.zeros(len(source) + 1, dtype=np.int8)
-        steps[starts] = 1
-        steps[ends + 1] = -1
-        is_kept = np.cumsum(steps[:-1], dtype=np.int8).view(np.bool_)
+        edges = np.column_stack((starts, ends + 1)).ravel()
+        lengths = np.diff(edges, prepend=0, append=len(source))
+        is_kept = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
         is_kept[self._escapes] = False
         is_kept[ends] = True
         text = source.copy()

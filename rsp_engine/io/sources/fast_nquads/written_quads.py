@@ -32,7 +32,7 @@ def write_quads(
     sizes = sizes.reshape(-1, form.terms)
     starts = np.r_[0, np.cumsum(sizes.sum(axis=1) + len(".\n"))][:-1]
     ends = [starts + size - 1 for size in np.cumsum(sizes, axis=1).T]
-    edges = LineEdges(starts, *ends[:3], ends[-1])
+    edges = LineEdges(starts, ends[0], ends[1], ends[2], ends[-1])
     values = np.full(len(rows), np.nan)
     kinds = np.full(len(rows), NO_NUMBER)
     plain = locate(text, form)
