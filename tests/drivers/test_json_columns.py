@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import numpy as np
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
 from rsp_engine.io.blank_nodes import ElementNames
-from rsp_engine.io.canonical_literals import canonical_triples
+from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
 from rsp_engine.io.sources.files.jsonl import JsonLinesSource
 from rsp_engine.io.sources.times import TIME_UNITS
 from rsp_engine.model.streams import DeadLetter, Element
@@ -26,131 +28,169 @@ from tests.drivers.split_runs import in_splits
 from tests.drivers.test_plain_lines import EX, QUERIES_ON_COLUMNS
 from tests.thoroughness import examples
 
+if TYPE_CHECKING:
+    from rsp_engine.io.sources.times import TimeUnit
+
 XSD = "http://www.w3.org/2001/XMLSchema#"
 KINDS = {INTEGER_KIND: "integer", DECIMAL_KIND: "decimal", DOUBLE_KIND: "double"}
-numbers = st.sampled_from(
-    ("0", "7", "-3", "07", "+7", "-0", "1.5", "-0.25", "1.50", "1.", ".5", "1e3", "true", "x", "")
-)
-literals = st.builds(
-    f'"{{}}"^^<{XSD}{{}}>'.format,
-    numbers,
-    st.sampled_from(("integer", "decimal", "double", "int", "date")),
-)
-words = st.builds(
-    '"{}"{}'.format, st.text('ab é."\\\n\t/', max_size=3), st.sampled_from(("", "@en", "@EN-us"))
-)
-iris = st.sampled_from((f"<{EX}a>", f"<{EX}b/é>", "<urn:a>", "<a>", f"<{EX}c#d>", "_:b", "_:c"))
-terms = iris | numbers | literals | words | st.just("<<( <urn:a> <urn:b> 1 )>>")
-triples = st.builds(
-    "{} {} {}{}".format,
-    iris,
-    st.sampled_from((f"<{EX}p>", f"<{EX}q>", f"<{EX}q>", "a")),
-    terms,
-    st.sampled_from((" .", " .", " .", ".", " . #", "")),
-)
-graphs = st.lists(triples, max_size=4).flatmap(
-    lambda found: st.sampled_from(("\n", "\n", "\n", " ", "\r\n")).flatmap(
-        lambda blank: st.sampled_from(("", "\n", "\n\n")).map(lambda end: blank.join(found) + end)
+PLAIN = f"<{EX}a> <{EX}p>"
+values = st.sampled_from(
+    (
+        *("0", "7", "-3", "1.5", "-0.25", f'"7"^^<{XSD}integer>', f'"1.5"^^<{XSD}double>'),
+        *("07", "+7", "-0", "1.50", "1.", ".5", "1e3", "true", "x", "", "_:b", "_:c"),
+        *(f'"07"^^<{XSD}integer>', f'"x"^^<{XSD}integer>', f'"7"^^<{XSD}int>', '"7"^^<urn:a>'),
+        *('"a b"', '"é"@en', '"é"@EN-us', '"a/b"', '"a . b"', '""', '"a\\"b"', '"a\tb"', '"a\nb"'),
+        *(f"<{EX}a>", f"<{EX}b/é>", f"<{EX}c#d>", "<urn:a>", "<a>", "<<( <urn:a> <urn:b> 1 )>>"),
     )
 )
-moments = st.sampled_from(
-    (0, 7, 7, 1000, 10**15, 10**18, 2**63, -5, 1.5, 2e3, 0.25, True, None, "5", [1], "")
+triples = st.builds(
+    "{} {}{}".format,
+    st.sampled_from((*[PLAIN] * 5, f"<{EX}b> <{EX}q>", f"_:b <{EX}p>", f"<{EX}a> a", "<a> <b>")),
+    values,
+    st.sampled_from((*[" ."] * 6, ".", " . #", "")),
 )
+graphs = st.builds(
+    "{}{}".format,
+    st.builds(
+        str.join,
+        st.sampled_from(("\n", "\n", "\n", " ", "\r\n")),
+        st.lists(triples, min_size=1, max_size=3),
+    ),
+    st.sampled_from(("", "\n", "\n\n")),
+)
+moments = st.sampled_from((0, 7, 7, 1000, 10**15, 10**18, 2**63))
+wrong_moments = st.sampled_from((-5, 1.5, 2e3, 0.25, True, None, "5", [1], ""))
 iso = st.builds(
-    "{}-{:02}-{:02}T{:02}:{:02}:{:02}{}{}".format,
-    st.sampled_from(("1970", "2000", "1900", "2024", "0000", "0001", "x000")),
-    st.integers(0, 13),
-    st.integers(0, 31),
-    st.integers(0, 24),
-    st.sampled_from((0, 59, 60)),
-    st.sampled_from((0, 59, 60)),
+    "{}-{:02}-{:02}T{:02}:{}:{}{}{}".format,
+    st.sampled_from(("1970", "2000", "1900", "2024", "0000", "0001")),
+    st.sampled_from((2, 2, 4, 12, 0, 13)),
+    st.sampled_from((1, 28, 29, 30, 31, 0)),
+    st.sampled_from((0, 23, 24)),
+    st.sampled_from(("00", "59", "60", "x0")),
+    st.sampled_from(("00", "59", "60")),
     st.sampled_from(("", "", ".5", ".123", ".123456", ".1234567890")),
     st.sampled_from(("Z", "Z", "", "+01:00", "-05:30", "+25:00", "z")),
 )
-others = st.sampled_from(("x", 'a"b', "é\n", "\\", 17, 1.5, -2, None, [1, 2], {"timestamp": 3}))
-objects = st.fixed_dictionaries(
-    {"timestamp": moments | iso, "graph": graphs},
-    optional={
-        "format": st.sampled_from(
-            (
-                "turtle",
-                "ntriples",
-                "N-Triples",
-                "text/turtle; charset=utf-8",
-                "trig",
-                "jsonld",
-                "?",
-                5,
-            )
-        ),
-        "id": others,
-    },
+others = st.sampled_from(
+    ("x", "x-17", 'a"b', "é\n", "\\", 17, 0, 1.5, -2, None, [1, 2], {"timestamp": 3, "n": 0})
 )
-broken = st.one_of(
-    st.fixed_dictionaries({}, optional={"timestamp": moments, "graph": st.just(5) | graphs}),
+formats = (
+    "turtle",
+    "ntriples",
+    "N-Triples",
+    "text/turtle; charset=utf-8",
+    "trig",
+    "jsonld",
+    "?",
+    5,
+)
+objects = st.fixed_dictionaries(
+    {"timestamp": moments | moments | iso | wrong_moments, "graph": graphs},
+    optional={"format": st.sampled_from(formats), "id": others},
+)
+broken: st.SearchStrategy[object] = st.one_of(
+    st.fixed_dictionaries(
+        {}, optional={"timestamp": moments, "graph": st.sampled_from((5, "", "#")) | graphs}
+    ),
     st.sampled_from(([], 5, "x", None)),
 )
-ends = st.sampled_from(("\n", "\n", "\n", "\r\n", " \n", "\n\n", ""))
-kinds = st.fixed_dictionaries(
-    {
-        "ensure_ascii": st.booleans(),
-        "separators": st.sampled_from(((",", ":"), (", ", ": "))),
-        "sort_keys": st.booleans(),
-    }
+spacings = st.sampled_from(((",", ":"), (", ", ": ")))
+ends = st.sampled_from(("\n", "\n", "\n", "\n", "\r\n", " \n", "\n\n"))
+LINE = b'{"timestamp": 7, "id": "x", "graph": "<http://a.org/b> <http://a.org/p> 1 ."}\n'
+NEARLY = (
+    LINE[:-1],
+    b"{\n",
+    b"\n",
+    b" \t\n",
+    LINE.replace(b'"x"', b'"\xff"'),
+    LINE.replace(b'"x"', b'"a\tb"'),
+    LINE.replace(b'"x"', b'"\\t\\u00e9"'),
+    LINE.replace(b'"x"', b'"a\x7fb"'),
+    LINE.replace(b'"x"', b"null"),
+    LINE.replace(b'"id"', b'"graph"'),
+    LINE.replace(b'"id"', b'"timestamp"'),
+    LINE.replace(b'"id"', b'"format"'),
+    LINE.replace(b'"x"', b'"x", "timestamp": -8'),
+    LINE.replace(b'"x"', b'"x", "format": null'),
+    LINE.replace(b'"x"', b'{"graph": 1, "timestamp": [7, 8]}'),
+    LINE.replace(b" 1 .", b' \\"\xff\\" .'),
+    LINE.replace(b" 1 .", b' \\"\xc3\xa9\\" .'),
+    LINE.replace(b" 1 .", b' \\"a\tb\\" .'),
+    LINE.replace(b" 1 .", b' \\"a\\\\\\"b\\" .'),
+    LINE.replace(b" 1 .", b' \\"a\\\\" .'),
+    LINE.replace(b" 1 .", b" 1 .\\n<http://a.org/b> <http://a.org/p> 1 ."),
+    LINE.replace(b" 1 .", b' 1 .\\n<http://a.org/b> <http://a.org/p> \\"1\\"^^<urn:a> .'),
+    LINE.replace(b" 1 .", b" <http://a.org/c> .\\n\\n"),
+    LINE.replace(b"http://", b"http:\\/\\/"),
+    LINE.replace(b": 7", b": 007"),
+    LINE.replace(b": 7", b": 0"),
+    LINE.replace(b": 7", b": -7"),
+    LINE.replace(b": 7", b": 7.0"),
+    LINE.replace(b": 7", b":  7"),
+    LINE.replace(b": 7", b": 999999999999999999"),
+    LINE.replace(b": 7", b": 9999999999999999999"),
+    LINE.replace(b": 7", b": "),
+    LINE.replace(b"}", b"}}"),
+    LINE.replace(b"}", b', "n": 3}'),
+    LINE.replace(b"{", b'{"format": null, '),
+    LINE.replace(b"{", b'{"format": "ntriples", '),
+    LINE.replace(b"{", b"[{").replace(b"}", b"}]"),
 )
 
 
-def _line(value: object, kind: dict[str, object], end: str) -> str:
-    return json.dumps(value, **kind) + end  # type: ignore[arg-type]
-
-
-lines = st.builds(_line, objects | objects | objects | broken, kinds, ends)
-malformed = st.sampled_from(
-    (
-        b"{\n",
-        b'{"timestamp": 7, "graph": "\xff"}\n',
-        b'{"timestamp": 7, "graph": "a\tb"}\n',
-        b'{"timestamp": 7, "id": "a\tb", "graph": ""}\n',
-        b'{"timestamp": 7, "graph": "", "graph": "<urn:a> <urn:b> 1 ."}\n',
-        b'{"timestamp": 7, "graph": "<http:\\/\\/a.org\\/b> <http:\\/\\/a.org\\/p> 1 ."}\n',
-        b'{"timestamp": 007, "graph": "<http://a.org/b> <http://a.org/p> 1 ."}\n',
-        b'{"timestamp": 7, "timestamp": -8, "graph": "<http://a.org/b> <http://a.org/p> 1 ."}\n',
-        b'{"timestamp": 7, "graph": "<http://a.org/b> <http://a.org/p> 1 ."}}\n',
-        b'{"timestamp": 7, "graph": "<http://a.org/b> <http://a.org/p> 1 .", "format": null}\n',
-        b'{"format": null, "timestamp": 7, "graph": "<http://a.org/b> <http://a.org/p> 1 ."}\n',
-        b"\n",
-        b" \t\n",
-    )
-)
-texts_of_lines = st.lists(lines.map(str.encode) | malformed, max_size=8).map(b"".join)
-
-
-def _plain(many: int) -> bytes:
-    """Return plain lines, so that few of all lines are not."""
-    graph = f'<{EX}a> <{EX}p> "1"^^<{XSD}integer> .'
-    return (json.dumps({"timestamp": 5, "graph": graph}) + "\n").encode() * many
+@st.composite
+def texts_of_lines(draw: st.DrawFn) -> bytes:
+    """Draw lines, most of which are written by one program."""
+    spacing, is_ascii = draw(spacings), draw(st.booleans())
+    lines = draw(st.lists(st.tuples(objects | objects | objects | broken, ends), max_size=6))
+    text = [
+        (json.dumps(value, ensure_ascii=is_ascii, separators=spacing) + end).encode()
+        for value, end in lines
+    ]
+    return b"".join(draw(st.permutations([*text, *draw(st.lists(st.sampled_from(NEARLY)))])))
 
 
 @examples(2500)
-@given(texts_of_lines, st.sampled_from((0, 40)), st.sampled_from(TIME_UNITS), st.booleans())
+@given(texts_of_lines(), st.sampled_from((0, 40, 40)), st.sampled_from(TIME_UNITS), st.booleans())
 def test_columns_are_what_a_parser_reads(found, many, unit, has_mark):
-    data = b"\xef\xbb\xbf" * has_mark + _plain(many) + found
+    is_read = _compare(b"\xef\xbb\xbf" * has_mark + LINE * many + found, unit)
+    event("in columns" if is_read else "by elements")
+
+
+@pytest.mark.parametrize("line", NEARLY)
+@pytest.mark.parametrize("repeated", [1, 3])
+def test_columns_of_lines_that_are_nearly_plain(line, repeated):
+    assert _compare(LINE * 20 + line * repeated + LINE, "ms")
+
+
+@examples(600)
+@given(st.lists(iso, min_size=1, max_size=9))
+def test_columns_of_iso_times(times):
+    example = "2024-02-29T23:59:59"
+    lines = [LINE.replace(b"7", json.dumps(time).encode()) for time in [example, *times]]
+    assert _compare(LINE * 30 + b"".join(lines), "s")
+
+
+@examples(600)
+@given(st.lists(values, min_size=1, max_size=4), st.sampled_from(formats[:2]))
+def test_columns_of_elements_with_several_triples(found, syntax):
+    graph = "\n".join(f"{PLAIN} {value} ." for value in found)
+    line = json.dumps({"timestamp": 7, "format": syntax, "graph": graph}, ensure_ascii=False) + "\n"
+    _compare(LINE * 20 + line.encode() * 2, "ms")
+
+
+def _compare(data: bytes, unit: TimeUnit) -> bool:
+    """Check that columns are equal to parsed elements; return whether there are columns."""
     known, parsed = ElementNames("s"), ElementNames("s")
     items = list(JsonLinesSource(_Input(data), 3, unit))
-    try:
-        read = JsonLinesSource(_Input(data), 3, unit).read_columns(known.rename)
-    except ValueError as error:
-        assert str(error) == "a triple inside another"
-        assert any(
-            isinstance(triple.object, ox.Triple)
-            for item in items
-            if isinstance(item, Element)
-            for triple in item.triples
-        )
-        return
-    event("in columns" if read else "by elements")
+    source = JsonLinesSource(_Input(data), 3, unit)
+    if any(isinstance(t.object, ox.Triple) for i in items for t in getattr(i, "triples", ())):
+        with suppress(TripleTermError):
+            assert source.read_columns(known.rename) is None
+        return False
+    read = source.read_columns(known.rename)
     if read is None:
-        return
+        return False
     elements = [item for item in items if isinstance(item, Element)]
     triples = [
         triple
@@ -188,6 +228,7 @@ def test_columns_are_what_a_parser_reads(found, many, unit, has_mark):
         if isinstance(item, DeadLetter)
     ]
     assert [at for at, _ in read.letters] == before
+    return True
 
 
 @pytest.mark.parametrize("kind", [{}, {"separators": (",", ":")}, {"sort_keys": True}])
