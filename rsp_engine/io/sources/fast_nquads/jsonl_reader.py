@@ -17,7 +17,7 @@ import pyoxigraph as ox
 from rsp_engine.io.canonical_literals import canonical_triples
 from rsp_engine.io.sources.fast_nquads.json_layout import JsonLayout, JsonText
 from rsp_engine.io.sources.fast_nquads.plain_lines import TRIPLES, TURTLE_TRIPLES, is_utf8, locate
-from rsp_engine.io.sources.fast_nquads.quad_lines import NO_NUMBER, QuadLines, ReadQuads
+from rsp_engine.io.sources.fast_nquads.quad_lines import QuadLines, ReadQuads
 from rsp_engine.io.sources.fast_nquads.words import Words
 from rsp_engine.io.sources.fast_nquads.written_quads import write_quads
 from rsp_engine.io.sources.files.blocks import LONGEST
@@ -181,7 +181,6 @@ class _Lines:
         is_whole = np.ones(len(counts), dtype=np.bool_)
         is_whole[graphs[[number for number, _, _ in others]]] = False
         graphs = graphs[numbers]
-        is_whole[_mixed_numbers(plain, graphs)] = False
         plain = plain.with_times(fields.times[graphs]).by_number(graphs)
         if not is_whole.all():
             plain, graphs = plain.at(is_whole[graphs]), graphs[is_whole[graphs]]
@@ -230,11 +229,3 @@ def _learn(line: bytes) -> tuple[JsonLayout, LineForm] | None:
         return None
     layout = JsonLayout.of(line, value)
     return None if form is None or layout is None else (layout, form)
-
-
-def _mixed_numbers(lines: QuadLines, graphs: Integers) -> Integers:
-    """Return the graphs with numbers both with and without quotes: these may be equal triples."""
-    are_bare = lines.are_bare(np.arange(len(lines)))
-    if not are_bare.any():
-        return graphs[:0]
-    return np.intersect1d(graphs[are_bare], graphs[~are_bare & (lines.kinds != NO_NUMBER)])

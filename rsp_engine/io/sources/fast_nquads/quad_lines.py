@@ -40,8 +40,9 @@ Rename = Callable[[int, "Sequence[ox.Triple]"], "Sequence[ox.Triple]"]
 
 NO_NUMBER, UNREAD = 0, 4
 """Kinds of objects without a number. One that is unread may have another form than the engine's."""
-_XSD = "http://www.w3.org/2001/XMLSchema#"
+
 _IS_BARE = np.array([byte in b"-0123456789" for byte in range(256)])  # a number without quotes
+_FEW = 32  # in elements of so few quads, all pairs are compared
 
 
 class LineEdges(NamedTuple):
@@ -87,11 +88,21 @@ class QuadLines:
     kinds: Integers
     begins: Booleans
     """Whether each quad is the first of an element."""
+    subject_prefix: int = 0
+    """How many bytes all subjects are known to have in common."""
 
     @classmethod
-    def of(cls, data: bytes, edges: LineEdges, times: Integers, objects: Objects) -> QuadLines:
+    def of(
+        cls,
+        data: bytes,
+        edges: LineEdges,
+        times: Integers,
+        objects: Objects,
+        subject_prefix: int = 0,
+    ) -> QuadLines:
         """Return quads with the edges of their terms, each an element by itself."""
-        return cls(data, edges, times, *objects, np.ones(len(times), dtype=np.bool_))
+        begins = np.ones(len(times), dtype=np.bool_)
+        return cls(data, edges, times, *objects, begins, subject_prefix)
 
     def by_graph(self) -> QuadLines:
         """Return the same quads; an element begins where the graph is not that of the one before.
@@ -100,8 +111,10 @@ class QuadLines:
         """
         begins = np.ones(len(self), dtype=np.bool_)
         begins[1:] = self.times[1:] != self.times[:-1]
-        if not begins.all():
-            begins = Words(self.data).differ(self.edges.objects + 1, self.edges.graphs)
+        left = np.flatnonzero(~begins)
+        if len(left):
+            starts, ends = self.edges.objects + 1, self.edges.graphs
+            begins[left] = Words(self.data).differ_from_last(starts, ends, left)
         return replace(self, begins=begins)
 
     def by_number(self, numbers: Integers) -> QuadLines:
@@ -136,27 +149,40 @@ class QuadLines:
         """Return which quads do not repeat a triple of their element; None if all."""
         if self.begins.all():
             return None
-        words, edges, elements = Words(self.data), self.edges, np.cumsum(self.begins)
-        columns = (
-            elements.astype(np.uint64),
-            words.at(np.maximum(edges.subjects - 8, edges.starts)),
-            words.at(np.maximum(edges.predicates - 8, edges.subjects + 1)),
-            words.at(np.minimum(edges.predicates + 1, edges.objects - 8)),
-            (edges.objects - edges.starts).astype(np.uint64),
-        )
-        hashes = mixed(columns)
-        order = np.argsort(hashes)
-        is_alike = hashes[order[1:]] == hashes[order[:-1]]
-        if not is_alike.any():
+        elements: Integers = np.cumsum(self.begins, dtype=np.int64)
+        alike = self._alike(elements)
+        if not len(alike):
             return None
-        alike = np.unique(np.concatenate((order[1:][is_alike], order[:-1][is_alike])))
-        triples = self._between(edges.starts[alike], edges.objects[alike])
-        texts = zip(elements[alike].tolist(), triples, strict=True)
+        texts = zip(elements[alike].tolist(), self._triples(alike, _parse), strict=True)
         seen: dict[tuple[int, str], int] = {}
         firsts = [seen.setdefault(text, at) for at, text in zip(alike.tolist(), texts, strict=True)]
         kept = np.ones(len(self), dtype=np.bool_)
         kept[alike] = np.array(firsts) == alike
         return None if kept.all() else kept
+
+    def _alike(self, elements: Integers) -> Integers:
+        """Return the quads that may repeat a triple of their element, or may be repeated."""
+        words, edges = Words(self.data), self.edges
+        keys = mixed(
+            (
+                elements.astype(np.uint64),
+                words.at(np.maximum(edges.subjects - 8, edges.starts)),
+                words.at(np.maximum(edges.predicates - 8, edges.subjects + 1)),
+            )
+        )
+        objects = words.at(np.minimum(edges.predicates + 1, edges.objects - 8))
+        sizes = (edges.objects - edges.starts).astype(np.uint64)
+        largest = int(np.diff(np.flatnonzero(self.begins), append=len(self)).max())
+        alike = _repeated(mixed((keys, objects, sizes)), largest)
+        unwritten = self._unwritten(np.arange(len(self)))
+        if not len(unwritten):
+            return alike
+        # An object that is not written as the engine does may be the same term as another text.
+        are_unwritten = np.zeros(len(self), dtype=np.bool_)
+        are_unwritten[unwritten] = True
+        near = _repeated(keys, largest)
+        near = near[np.isin(keys[near], keys[near[are_unwritten[near]]])]
+        return np.union1d(alike, near)
 
     def at(self, chosen: Booleans) -> QuadLines:
         """Return some of the quads, among them the first one of each element."""
@@ -167,6 +193,7 @@ class QuadLines:
             self.values[chosen],
             self.kinds[chosen],
             self.begins[chosen],
+            self.subject_prefix,
         )
 
     def matching(self, predicate: bytes) -> Integers:
@@ -184,17 +211,26 @@ class QuadLines:
 
     def objects(self, places: Integers) -> list[str]:
         """Return the objects of some quads, as text."""
-        texts = self._between(self.edges.predicates[places] + 1, self.edges.objects[places])
-        for place in self._unwritten(places).tolist():
-            texts[place] = _read(texts[place])
-        return texts
+        return self._objects(places, _read)
 
     def triples(self, places: Integers) -> list[str]:
         """Return the triples of some quads, as text."""
+        return self._triples(places, _read)
+
+    def _objects(self, places: Integers, read: Callable[[list[str]], list[str]]) -> list[str]:
+        texts = self._between(self.edges.predicates[places] + 1, self.edges.objects[places])
+        unwritten = self._unwritten(places).tolist()
+        for place, text in zip(unwritten, read([texts[n] for n in unwritten]), strict=True):
+            texts[place] = text
+        return texts
+
+    def _triples(self, places: Integers, read: Callable[[list[str]], list[str]]) -> list[str]:
         texts = self._between(self.edges.starts[places], self.edges.objects[places])
-        for place in self._unwritten(places).tolist():
-            subject, predicate, value = texts[place].split(" ", 2)
-            texts[place] = f"{subject} {predicate} {_read(value)}"
+        unwritten = self._unwritten(places)
+        values = self._objects(places[unwritten], read)
+        for place, value in zip(unwritten.tolist(), values, strict=True):
+            subject, predicate, _ = texts[place].split(" ", 2)
+            texts[place] = f"{subject} {predicate} {value}"
         return texts
 
     def rows(self, places: Integers) -> list[str]:
@@ -204,7 +240,12 @@ class QuadLines:
 
     def subject_codes(self, places: Integers) -> TermColumn:
         """Return the subjects of some quads as codes."""
-        codes, firsts = self._codes(self.edges.starts[places], self.edges.subjects[places])
+        starts, ends = self.edges.starts[places], self.edges.subjects[places]
+        prefix = self.subject_prefix
+        if prefix and len(places):
+            codes, firsts = Words(self.data).codes(starts + prefix, ends)
+        else:
+            codes, firsts = self._codes(starts, ends)
         return TermColumn(codes, self.subjects(places[firsts]))
 
     def object_codes(self, places: Integers) -> TermColumn:
@@ -214,7 +255,7 @@ class QuadLines:
         texts = self.objects(places[firsts])
         if not len(self._unwritten(places)):
             return TermColumn(codes, texts)
-        known: dict[str, int] = {}  # literals of different texts may be the same term
+        known: dict[str, int] = {}  # unread literals of different texts may be the same term
         numbers = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64)
         return TermColumn(numbers[codes], list(known))
 
@@ -227,19 +268,29 @@ class QuadLines:
         places = np.array([firsts[code] for code in range(len(numbers))], dtype=np.int64)
         return np.array(codes, dtype=np.int64), places
 
-    def are_bare(self, places: Integers) -> Booleans:
-        """Return which objects are numbers without quotes, as Turtle has them."""
-        firsts = np.frombuffer(self.data, dtype=np.uint8)[self.edges.predicates[places] + 1]
-        return _IS_BARE[firsts]
-
     def _unwritten(self, places: Integers) -> Integers:
-        """Return which quads have an object in another form than the engine's."""
-        return np.flatnonzero((self.kinds[places] == UNREAD) | self.are_bare(places))
+        """Return which quads have an object that may have another form than the engine's."""
+        firsts = np.frombuffer(self.data, dtype=np.uint8)[self.edges.predicates[places] + 1]
+        return np.flatnonzero((self.kinds[places] == UNREAD) | _IS_BARE[firsts])
 
     def _between(self, starts: Integers, ends: Integers) -> list[str]:
         data = self.data
         edges = zip(starts.tolist(), ends.tolist(), strict=True)
         return [data[start:end].decode() for start, end in edges]
+
+
+def _repeated(hashes: NDArray[np.uint64], most: int) -> Integers:
+    """Return the places of hashes that occur again, less than `most` places away."""
+    are_alike = np.zeros(len(hashes), dtype=np.bool_)
+    if most <= _FEW:
+        for distance in range(1, most):
+            pairs = np.flatnonzero(hashes[distance:] == hashes[:-distance])
+            are_alike[pairs] = are_alike[pairs + distance] = True
+    else:
+        order = np.argsort(hashes)
+        pairs = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
+        are_alike[order[pairs]] = are_alike[order[pairs + 1]] = True
+    return np.flatnonzero(are_alike)
 
 
 class ReadQuads(NamedTuple):
@@ -257,11 +308,19 @@ class InColumns(Protocol):
         """Read the input at once; None if it must be read as elements."""
 
 
-def _read(text: str) -> str:
-    """Return a literal in the form of the engine."""
-    if text[0] != '"':  # a number of Turtle, which is plain only in its canonical form
-        return f'"{text}"^^<{_XSD}{"decimal" if "." in text else "integer"}>'
-    [triple] = ox.parse(f"<urn:s> <urn:p> {text} .", ox.RdfFormat.N_TRIPLES)
-    literal = triple.object
-    assert isinstance(literal, ox.Literal), "only literals are unread"  # noqa: S101
-    return str(stored_literal(literal))
+def _read(texts: Sequence[str]) -> list[str]:
+    """Return literals in the form of the engine."""
+    return [str(stored_literal(literal)) for literal in _literals(texts)]
+
+
+def _parse(texts: Sequence[str]) -> list[str]:
+    """Return literals without escapes, and with a datatype."""
+    return list(map(str, _literals(texts)))
+
+
+def _literals(texts: Sequence[str]) -> list[ox.Literal]:
+    if not texts:
+        return []
+    lines = "".join([f"<urn:s> <urn:p> {text} .\n" for text in texts])
+    objects = [triple.object for triple in ox.parse(lines, ox.RdfFormat.TURTLE)]
+    return [each for each in objects if isinstance(each, ox.Literal)]
