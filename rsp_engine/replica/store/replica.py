@@ -122,9 +122,15 @@ class Replica:
         numbers = self.keys.numbers(fetched.answers)
         self._freshness.grow(self.keys.size)
         in_time = self._freshness.last_refresh[numbers] <= now
-        pairs = zip(numbers.tolist(), fetched.answers.values(), strict=True)
-        answers = dict(compress(pairs, in_time.tolist()))
-        olds = [self._values.get(number) for number in answers]
+        answers = dict(zip(numbers.tolist(), fetched.answers.values(), strict=True))
+        if not in_time.all():
+            answers = dict(compress(answers.items(), in_time.tolist()))
+        if not self._values and self.config.capacity is None:  # the first snapshot
+            have_any = np.array([*map(bool, answers.values())], dtype=np.bool_)
+            self._renew(numbers[in_time], have_any, now)
+            self._values.update(answers)
+            return np.sort(numbers[in_time])
+        olds = [*map(self._values.get, answers)]
         differ = [
             bool(new) if old is None else not _are_equal(old, new)
             for old, new in zip(olds, answers.values(), strict=True)
