@@ -10,7 +10,7 @@ keys. A dropped key is unknown: it is a cold miss when it is needed again.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from itertools import compress
+from itertools import compress, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,7 +90,7 @@ class Replica:
         numbers = numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
         values: Any = self._values
         if not isinstance(values, Cache):
-            return [values.get(number, ()) for number in numbers]
+            return [*map(values.get, numbers, repeat(()))]
         # Unlike LRUCache, Cache.__getitem__ does not move the key to the end.
         return [Cache.__getitem__(values, n) if n in values else () for n in numbers]
 
