@@ -197,17 +197,25 @@ class Words:
         """
         if not len(starts):
             return starts, starts
-        columns = [(ends - starts).astype(np.uint64), *self.fields(starts, ends)]
-        hashes = mixed(columns)
-        order = np.argsort(hashes)
-        is_first = np.ones(len(order), dtype=np.bool_)
-        is_first[1:] = hashes[order[1:]] != hashes[order[:-1]]
-        codes = np.empty(len(order), dtype=np.int64)
-        codes[order] = np.cumsum(is_first) - 1
-        firsts: Integers = order[is_first]
+        sizes = (ends - starts).astype(np.uint64)
+        if int(sizes.max()) < _WIDTH:  # the size and the bytes of a field are its number
+            shifts = np.uint64(_BITS) - 8 * sizes
+            return _codes(sizes << np.uint64(_BITS - 8) | self.at(ends - _WIDTH) >> shifts)
+        columns = [sizes, *self.fields(starts, ends)]
+        codes, firsts = _codes(mixed(columns))
         if all((words == words[firsts][codes]).all() for words in columns):
             return codes, firsts
         return _codes_of([*zip(*(words.tolist() for words in columns), strict=True)])
+
+
+def _codes(numbers: Unsigned) -> tuple[Integers, Integers]:
+    """Return the code of each distinct number, and an example of each."""
+    order = np.argsort(numbers)
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = numbers[order[1:]] != numbers[order[:-1]]
+    codes = np.empty(len(order), dtype=np.int64)
+    codes[order] = np.cumsum(is_first) - 1
+    return codes, order[is_first]
 
 
 def _codes_of(fields: list[tuple[int, ...]]) -> tuple[Integers, Integers]:
