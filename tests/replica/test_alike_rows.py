@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -20,7 +21,7 @@ texts = st.sampled_from(
     ("urn:a", "urn:b", "urn:c", "urn:é", "urn:d]}}", "7", "a b", "", 'a"b', "a\\b", "a\nb", "]")
 )
 plain_texts = st.sampled_from(("urn:a", "urn:b", "urn:é", "urn:d]}}"))
-forms = st.sampled_from(
+forms: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     (
         *(
             {"type": "uri"},
@@ -62,8 +63,11 @@ def documents(draw: st.DrawFn) -> bytes:
         elif names and other == "number":
             row[names[0]]["value"] = 7
         rows.append(row)
-    around = draw(st.sampled_from(({}, {"head": {"vars": ["]"]}}, {"x": [1]}, {"bindings": []})))
-    behind = draw(st.sampled_from((*[{}] * 6, {"bindings": [[]]}, {"x": "]"}, {"results": 5})))
+    before: tuple[dict[str, Any], ...]
+    before = ({}, {"head": {"vars": ["]"]}}, {"x": [1]}, {"bindings": []})
+    after: tuple[dict[str, Any], ...]
+    after = (*[{}] * 6, {"bindings": [[]]}, {"x": "]"}, {"results": 5})
+    around, behind = draw(st.sampled_from(before)), draw(st.sampled_from(after))
     document = {**around, "results": {"distinct": False, "bindings": rows}, **behind}
     separators = draw(st.sampled_from(((",", ":"), (", ", ": "), (" ,\n", " : "))))
     is_ascii, indent = draw(st.booleans()), draw(st.sampled_from((None, None, 1)))

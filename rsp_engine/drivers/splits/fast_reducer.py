@@ -1,4 +1,4 @@
-"""The reduction of plain N-Quads lines: the pushdown runs on text, and only its result is parsed.
+"""The reduction of plain lines: the pushdown runs on text, and only its result is parsed.
 
 It serves pushdowns that need the triples, and those of one pattern, `?s <p> ?o`, that keep the k
 best solutions or the latest of each key, scored by arithmetic over ?o. The result is that of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rsp_engine.drivers.splits.pushdown import Pushdown
-    from rsp_engine.io.sources.fast_nquads.quad_lines import QuadLines
+    from rsp_engine.io.sources.columns.quad_lines import QuadLines
     from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.model.terms.columns import TermsColumn
     from rsp_engine.model.windows import Pane

@@ -19,7 +19,7 @@ from rsp_engine.drivers.splits.segments import PaneContent, Segment, SplitLetter
 from rsp_engine.io.blank_nodes import ElementNames, within_stream
 from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
 from rsp_engine.io.sources.batch import ElementBatch, InBatches
-from rsp_engine.io.sources.fast_nquads.quad_lines import InColumns
+from rsp_engine.io.sources.columns.quad_lines import InColumns
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.windows import Pane
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.drivers.splits.fast_reducer import Pack
     from rsp_engine.drivers.splits.pushdown import MatchedSolutions, Pushdown
-    from rsp_engine.io.sources.fast_nquads.quad_lines import ReadQuads, Rename
+    from rsp_engine.io.sources.columns.quad_lines import ReadQuads, Rename
     from rsp_engine.io.sources.splits import SplitPart
     from rsp_engine.model.arrays import Booleans, Integers
     from rsp_engine.model.windows import TimeFrame

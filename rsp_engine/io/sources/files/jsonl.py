@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from rsp_engine.io.sources.fast_nquads.jsonl_reader import read_json_lines
+from rsp_engine.io.sources.columns.jsonl_reader import read_json_lines
 from rsp_engine.io.sources.files.blocks import Gap, lines, text_blocks
 from rsp_engine.io.sources.files.json_element import UnfitError, element_in, object_in
 from rsp_engine.io.sources.inputs import InputBroken, extent_of_input, open_input
@@ -22,7 +22,7 @@ from rsp_engine.model.streams import DeadLetter, Element
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.io.sources.fast_nquads.quad_lines import ReadQuads, Rename
+    from rsp_engine.io.sources.columns.quad_lines import ReadQuads, Rename
     from rsp_engine.io.sources.inputs import Input
     from rsp_engine.io.sources.source import BlankNodeScope
     from rsp_engine.io.sources.spec import Spec

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import pyoxigraph as ox
 
 from rsp_engine.io.sources.batch import ElementBatch
-from rsp_engine.io.sources.fast_nquads.reader import read_quads
+from rsp_engine.io.sources.columns.nquads_reader import read_quads
 from rsp_engine.io.sources.files.blocks import Gap, TextBlock, lines, text_blocks
 from rsp_engine.io.sources.files.graph_times import GraphPiece, GraphTimeRule, GraphTimes
 from rsp_engine.io.sources.files.rdf import DEEPEST_TRIPLE, MalformedRdfError, quads_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Triple
 
-    from rsp_engine.io.sources.fast_nquads.quad_lines import ReadQuads, Rename
+    from rsp_engine.io.sources.columns.quad_lines import ReadQuads, Rename
     from rsp_engine.io.sources.files.graph_times import GraphName
     from rsp_engine.io.sources.inputs import Input
     from rsp_engine.io.sources.source import BlankNodeScope

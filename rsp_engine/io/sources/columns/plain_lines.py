@@ -1,4 +1,4 @@
-r"""Plain N-Quads lines, located in a text without a parser, all lines at once.
+r"""Plain lines of N-Quads or triples, located in a text without a parser, all lines at once.
 
 Most lines of most streams have this form: http IRIs of letters, digits and `._/-`, perhaps with a
 fragment; an object that is such an IRI, or a literal without escapes; a graph name that ends in its
@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.io.sources.fast_nquads.quad_lines import (
+from rsp_engine.io.sources.columns.quad_lines import (
     NO_NUMBER,
     UNREAD,
     LineEdges,
     Objects,
     QuadLines,
 )
-from rsp_engine.io.sources.fast_nquads.words import LONGEST_NUMBER, Words
+from rsp_engine.io.sources.columns.words import LONGEST_NUMBER, Words
 from rsp_engine.model.terms.columns import DECIMAL_KIND, DOUBLE_KIND, INTEGER_KIND, MOST_DIGITS
 from rsp_engine.model.terms.numerals import SURE
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyoxigraph as ox
 
 from rsp_engine.io.canonical_literals import canonical_triples
-from rsp_engine.io.sources.fast_nquads.plain_lines import locate
-from rsp_engine.io.sources.fast_nquads.quad_lines import QuadLines, ReadQuads
-from rsp_engine.io.sources.fast_nquads.written_quads import write_quads
+from rsp_engine.io.sources.columns.plain_lines import locate
+from rsp_engine.io.sources.columns.quad_lines import QuadLines, ReadQuads
+from rsp_engine.io.sources.columns.written_quads import write_quads
 from rsp_engine.io.sources.files.graph_times import GraphTimeRule
 from rsp_engine.io.sources.files.rdf import MalformedRdfError, quads_of
 from rsp_engine.io.sources.times import in_milliseconds
@@ -24,7 +24,7 @@ from rsp_engine.model.streams import DeadLetter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rsp_engine.io.sources.fast_nquads.quad_lines import Rename
+    from rsp_engine.io.sources.columns.quad_lines import Rename
     from rsp_engine.model.arrays import Integers
 
 __all__ = ["read_quads"]

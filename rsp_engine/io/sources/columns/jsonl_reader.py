@@ -15,11 +15,11 @@ import numpy as np
 import pyoxigraph as ox
 
 from rsp_engine.io.canonical_literals import canonical_triples
-from rsp_engine.io.sources.fast_nquads.json_layout import JsonLayout, JsonText
-from rsp_engine.io.sources.fast_nquads.plain_lines import TRIPLES, TURTLE_TRIPLES, is_utf8, locate
-from rsp_engine.io.sources.fast_nquads.quad_lines import QuadLines, ReadQuads
-from rsp_engine.io.sources.fast_nquads.words import Words
-from rsp_engine.io.sources.fast_nquads.written_quads import write_quads
+from rsp_engine.io.sources.columns.json_layout import JsonLayout, JsonText
+from rsp_engine.io.sources.columns.plain_lines import TRIPLES, TURTLE_TRIPLES, is_utf8, locate
+from rsp_engine.io.sources.columns.quad_lines import QuadLines, ReadQuads
+from rsp_engine.io.sources.columns.words import Words
+from rsp_engine.io.sources.columns.written_quads import write_quads
 from rsp_engine.io.sources.files.blocks import LONGEST
 from rsp_engine.io.sources.files.json_element import UnfitError, object_in, syntax_of
 from rsp_engine.io.sources.times import in_milliseconds
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rsp_engine.io.sources.fast_nquads.json_layout import JsonFields
-    from rsp_engine.io.sources.fast_nquads.plain_lines import LineForm
-    from rsp_engine.io.sources.fast_nquads.quad_lines import Rename
+    from rsp_engine.io.sources.columns.json_layout import JsonFields
+    from rsp_engine.io.sources.columns.plain_lines import LineForm
+    from rsp_engine.io.sources.columns.quad_lines import Rename
     from rsp_engine.io.sources.times import TimeUnit
     from rsp_engine.model.arrays import Integers
 
@@ -63,6 +63,13 @@ class _Found(NamedTuple):
         return _Found(lines, np.sort(np.concatenate((self.numbers, others.numbers))))
 
 
+class _Learned(NamedTuple):
+    """What a line tells about others."""
+
+    layout: JsonLayout
+    form: LineForm
+
+
 def read_json_lines(
     data: bytes, unit: TimeUnit, first_line: int, parse: ParseLine, rename: Rename
 ) -> ReadQuads | None:
@@ -83,13 +90,10 @@ def read_json_lines(
     others = np.flatnonzero(are_others)
     if len(others) > _MOST_OTHERS * len(lines.ends):
         return None
-    edges = zip(
-        others.tolist(), lines.starts[others].tolist(), lines.ends[others].tolist(), strict=True
-    )
     elements: list[tuple[int, Element]] = []
     letters: list[tuple[int, DeadLetter]] = []
-    for number, start, end in edges:
-        line = data[start : end + 1]
+    for number in others.tolist():
+        line = data[lines.starts[number] : lines.ends[number] + 1]
         if not line.strip():
             continue
         item = parse(first_line + number, line)
@@ -100,10 +104,9 @@ def read_json_lines(
         else:
             return None  # columns have no element without triples
     found = found.joined(_write(elements, rename))
+    places = np.searchsorted(found.numbers, [number for number, _ in letters]).tolist()
     quads = found.lines.by_number(found.numbers)
-    return ReadQuads(
-        quads, [(int(np.searchsorted(found.numbers, at)), letter) for at, letter in letters]
-    )
+    return ReadQuads(quads, [*zip(places, (letter for _, letter in letters), strict=True)])
 
 
 def _write(elements: Sequence[tuple[int, Element]], rename: Rename) -> _Found:
@@ -153,35 +156,36 @@ class _Lines:
         for _ in range(_MOST_LAYOUTS):
             if not len(left):
                 break
-            starts, ends = self.starts[left], self.ends[left]
-            learned = _learn(self._text[int(starts[0]) : int(ends[0])])
-            are_alike = np.zeros(len(left), dtype=np.bool_)
-            if learned is not None:
-                layout, form = learned
-                firsts = np.searchsorted(quotes, starts)
-                chosen = JsonText(self._words, starts, ends, quotes, firsts, self._controls[left])
-                fields = layout.locate(chosen)
-                are_alike = fields.are_alike
-                times = (
-                    fields.times if layout.has_iso_times else in_milliseconds(fields.times, unit)
-                )
-                if times is not None:
-                    graphs = self._read(fields._replace(times=times), form)
-                    numbers = left[are_alike][graphs.numbers]
-                    found = found.joined(_Found(graphs.lines, numbers))
-            are_alike[0] = True  # also if it has no layout
-            left = left[~are_alike]
+            first = int(left[0])
+            learned = _learn(self._text[int(self.starts[first]) : int(self.ends[first])])
+            if learned is None:
+                left = left[1:]
+                continue
+            fields = learned.layout.locate(self._at(left, quotes))
+            graphs = self._read(fields, learned, unit)
+            found = found.joined(_Found(graphs.lines, left[fields.are_alike][graphs.numbers]))
+            fields.are_alike[0] = True  # also if its time is not valid
+            left = left[~fields.are_alike]
         return found
 
-    def _read(self, fields: JsonFields, form: LineForm) -> _Found:
+    def _at(self, rows: Integers, quotes: Integers) -> JsonText:
+        starts, ends = self.starts[rows], self.ends[rows]
+        firsts = np.searchsorted(quotes, starts)
+        return JsonText(self._words, starts, ends, quotes, firsts, self._controls[rows])
+
+    def _read(self, fields: JsonFields, learned: _Learned, unit: TimeUnit) -> _Found:
         """Return the quads of graphs without others than plain triples."""
+        has_iso = learned.layout.has_iso_times
+        times = fields.times if has_iso else in_milliseconds(fields.times, unit)
+        if times is None:
+            return _Found(QuadLines.none(), np.empty(0, dtype=np.int64))
         text, counts = self._unescape(fields)
-        plain, numbers, others = locate(text, form)
+        plain, numbers, others = locate(text, learned.form)
         graphs = np.repeat(np.arange(len(counts)), counts)
         is_whole = np.ones(len(counts), dtype=np.bool_)
         is_whole[graphs[[number for number, _, _ in others]]] = False
         graphs = graphs[numbers]
-        plain = plain.with_times(fields.times[graphs]).by_number(graphs)
+        plain = plain.with_times(times[graphs]).by_number(graphs)
         if not is_whole.all():
             plain, graphs = plain.at(is_whole[graphs]), graphs[is_whole[graphs]]
         kept = plain.distinct()
@@ -220,12 +224,12 @@ class _Lines:
         return self._rows(np.concatenate(broken))
 
 
-def _learn(line: bytes) -> tuple[JsonLayout, LineForm] | None:
-    """Return the layout of a line and the form of its triples; None if it has no plain one."""
+def _learn(line: bytes) -> _Learned | None:
+    """Return what a line tells about others; None if it has no plain layout."""
     try:
         value = object_in(line)
         form = _FORMS.get(syntax_of(value.get("format", "turtle")))
     except UnfitError:
         return None
     layout = JsonLayout.of(line, value)
-    return None if form is None or layout is None else (layout, form)
+    return None if form is None or layout is None else _Learned(layout, form)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.io.sources.fast_nquads.words import Words, mixed
+from rsp_engine.io.sources.columns.words import Words, mixed
 from rsp_engine.model.terms.columns import TermColumn
 from rsp_engine.model.terms.stored_literal import stored_literal
 

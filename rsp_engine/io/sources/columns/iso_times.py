@@ -10,7 +10,7 @@ import numpy as np
 from rsp_engine.io.sources.times import from_iso
 
 if TYPE_CHECKING:
-    from rsp_engine.io.sources.fast_nquads.words import Words
+    from rsp_engine.io.sources.columns.words import Words
     from rsp_engine.model.arrays import Booleans, Integers
 
 __all__ = ["iso_times"]
@@ -26,7 +26,7 @@ def iso_times(
 ) -> tuple[Integers, Booleans]:
     """Return times in milliseconds, and which of them are valid and have the form of an example.
 
-    >>> from rsp_engine.io.sources.fast_nquads.words import Words
+    >>> from rsp_engine.io.sources.columns.words import Words
     >>> words = Words(b"1970-01-01T00:00:07Z 1970-02-30T00:00:00Z")
     >>> iso_times(words, np.array([0, 21]), np.array([20, 41]), b"2015-01-06T20:00:22Z")[1].tolist()
     [True, False]

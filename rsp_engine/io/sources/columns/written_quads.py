@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.io.sources.fast_nquads.plain_lines import QUADS, TRIPLES, locate
-from rsp_engine.io.sources.fast_nquads.quad_lines import NO_NUMBER, LineEdges, Objects, QuadLines
+from rsp_engine.io.sources.columns.plain_lines import QUADS, TRIPLES, locate
+from rsp_engine.io.sources.columns.quad_lines import NO_NUMBER, LineEdges, Objects, QuadLines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

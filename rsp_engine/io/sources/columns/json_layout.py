@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rsp_engine.io.sources.fast_nquads.iso_times import iso_times
-from rsp_engine.io.sources.fast_nquads.words import LONGEST_NUMBER
+from rsp_engine.io.sources.columns.iso_times import iso_times
+from rsp_engine.io.sources.columns.words import LONGEST_NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rsp_engine.io.sources.fast_nquads.words import Words
+    from rsp_engine.io.sources.columns.words import Words
     from rsp_engine.model.arrays import Booleans, Integers
 
 __all__ = ["JsonFields", "JsonLayout", "JsonText"]
@@ -50,15 +50,6 @@ class JsonText(NamedTuple):
     """The index of the first quote of each line."""
     controls: Integers
     """How many control characters each line has."""
-
-    def at(self, chosen: Booleans) -> JsonText:
-        """Return some of the lines."""
-        return self._replace(
-            starts=self.starts[chosen],
-            ends=self.ends[chosen],
-            first_quotes=self.first_quotes[chosen],
-            controls=self.controls[chosen],
-        )
 
 
 class JsonFields(NamedTuple):
