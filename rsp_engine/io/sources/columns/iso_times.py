@@ -26,10 +26,14 @@ def iso_times(
 ) -> tuple[Integers, Booleans]:
     """Return times in milliseconds, and which of them are valid and have the form of an example.
 
+    There are at least 8 bytes of text before each.
+
     >>> from rsp_engine.io.sources.columns.words import Words
-    >>> words = Words(b"1970-01-01T00:00:07Z 1970-02-30T00:00:00Z")
-    >>> iso_times(words, np.array([0, 21]), np.array([20, 41]), b"2015-01-06T20:00:22Z")[1].tolist()
-    [True, False]
+    >>> words = Words(b"from to 1970-01-01T00:00:07Z 1970-02-30T00:00:00Z")
+    >>> starts, ends = np.array([8, 29]), np.array([28, 49])
+    >>> times, are_valid = iso_times(words, starts, ends, b"2015-01-06T20:00:22Z")
+    >>> times[are_valid], are_valid
+    (array([7000]), array([ True, False]))
     """
     form = _FORM.fullmatch(example)
     offset = None if form is None else _offset(form[3] or b"")
