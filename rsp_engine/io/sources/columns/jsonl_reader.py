@@ -103,7 +103,8 @@ def read_json_lines(
             elements.append((number, item))
         else:
             return None  # columns have no element without triples
-    found = found.joined(_write(elements, rename))
+    if elements:
+        found = found.joined(_write(elements, rename))
     places = np.searchsorted(found.numbers, [number for number, _ in letters]).tolist()
     quads = found.lines.by_number(found.numbers)
     return ReadQuads(quads, [*zip(places, (letter for _, letter in letters), strict=True)])
