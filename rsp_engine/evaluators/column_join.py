@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.model.terms.lazy_text import WrittenTriples
+from rsp_engine.model.terms.matched_triples import MatchedTriples
 from rsp_engine.model.terms.ntriples import read_terms
 from rsp_engine.operators.joins.column_join import ColumnJoin, TooManySolutionsError
 from rsp_engine.operators.sparql.sparql_query import answer_content, as_row
+from rsp_engine.operators.windows.distinct_count import DistinctCount
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     import pyoxigraph as ox
 
@@ -43,12 +45,9 @@ _OLD_ROWS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ColumnJoinConfig:
-    """The query as on the general path, and the join of its window.
+    """The query as on the general path, and the join of its window."""
 
-    The saved state is that of the general path, so a checkpoint of either serves both.
-    """
-
-    tag: ClassVar[str] = "General"
+    tag: ClassVar[str] = "ColumnJoin"
     scan_kind: ClassVar[ScanKind] = "triples"
 
     query: SparqlConfig
@@ -61,16 +60,17 @@ class ColumnJoinConfig:
 
 
 class ColumnJoinEvaluator:
-    """Joins the patterns of one window. Memory: the triples of the window, and those of Oxigraph.
+    """Joins the patterns of one window. Memory: its triples that match, and those of Oxigraph.
 
     From one window to the next, only panes that enter or leave are encoded, and only triples that
-    begin or cease to contribute are given to Oxigraph.
+    begin or cease to contribute are given to Oxigraph. All triples are counted.
     """
 
     def __init__(self, config: ColumnJoinConfig, general: SparqlEvaluator) -> None:
         self.config = config
         self._general = general
         self._join = ColumnJoin(config.join)
+        self._count = DistinctCount()
         self._number = 0  # of the last window that was joined
         self._left_to_general = 0
         self._stats: dict[str, int | bool] = {}
@@ -86,19 +86,21 @@ class ColumnJoinEvaluator:
 
     def answer(self, scans: Sequence[Contents], now: int) -> Solutions | Graph | Boolean:
         """Return the answer over the only scan, at an instant."""
+        [scan] = scans
+        panes = dict(_matched(scan))
+        count = self._count.move({key: pane.fingerprints for key, pane in panes.items()})
+        self._stats = {"triples": count, "exact": True}
         if self._left_to_general:
             self._left_to_general -= 1
-        elif (answer := self._joined(scans, now)) is not None:
-            self._stats = {"triples": len(self._join), "exact": True}
+        elif (answer := self._joined(panes, now)) is not None:
             return answer
-        answer = self._general.answer(scans, now)
-        self._stats = self._general.stats()
-        return answer
+        return self._general.answer(scans, now)
 
-    def _joined(self, scans: Sequence[Contents], now: int) -> Solutions | Graph | Boolean | None:
+    def _joined(
+        self, panes: Mapping[Hashable, MatchedTriples], now: int
+    ) -> Solutions | Graph | Boolean | None:
         """Return the answer by the join; None if the general path is cheaper."""
-        [scan] = scans
-        self._join.move(scan.content())
+        self._join.move(panes)
         try:
             joined = self._join.solutions()
             if self.config.join.is_complete:
@@ -150,6 +152,13 @@ class ColumnJoinEvaluator:
             (text, as_row(query, [terms[name] for name in row]))
             for text, row in zip(texts, rows, strict=True)
         )
+
+
+def _matched(scan: Contents) -> Iterator[tuple[Hashable, MatchedTriples]]:
+    """Yield the panes of a window, whose scan selects triples."""
+    for key, pane in scan.content():
+        assert isinstance(pane, MatchedTriples), "the plan has a selection"  # noqa: S101
+        yield key, pane
 
 
 @dataclass(frozen=True, slots=True)

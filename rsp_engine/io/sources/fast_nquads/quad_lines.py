@@ -13,6 +13,7 @@ import pyoxigraph as ox
 
 from rsp_engine.io.sources.fast_nquads.words import Words, mixed
 from rsp_engine.model.terms.columns import TermColumn
+from rsp_engine.model.terms.fingerprints import fingerprints, fingerprints_of
 from rsp_engine.model.terms.stored_literal import stored_literal
 
 if TYPE_CHECKING:
@@ -161,6 +162,14 @@ class QuadLines:
             subject, predicate, value = texts[place].split(" ", 2)
             texts[place] = f"{subject} {predicate} {_read(value)}"
         return texts
+
+    def fingerprints(self) -> Integers:
+        """Return the fingerprint of each triple, by its text in the form of the engine."""
+        found = fingerprints(self.data, self.edges.starts, self.edges.objects)
+        unread = np.flatnonzero(self.kinds == UNREAD)
+        if len(unread):
+            found[unread] = fingerprints_of(self.triples(unread))
+        return found
 
     def rows(self, places: Integers) -> list[str]:
         """Return the subjects and objects of some quads, as tab-separated rows."""
