@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Integers
 
-__all__ = ["fingerprints", "fingerprints_of"]
+__all__ = ["distinct", "fingerprints", "fingerprints_of"]
 
 _WIDTH = 8
 _LONG = 512
@@ -59,5 +59,13 @@ def fingerprints(data: bytes, starts: Integers, ends: Integers) -> Integers:
 def fingerprints_of(texts: Sequence[str]) -> Integers:
     """Return the fingerprints of texts of at least eight bytes."""
     encoded = [text.encode() for text in texts]
-    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
-    return fingerprints(b"".join(encoded), np.r_[0, ends[:-1]], ends)
+    edges = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return fingerprints(b"".join(encoded), edges[:-1], edges[1:])
+
+
+def distinct(found: Integers) -> Integers:
+    """Return fingerprints in order, each once."""
+    ordered = np.sort(found)
+    is_first = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return ordered if is_first.all() else ordered[is_first]

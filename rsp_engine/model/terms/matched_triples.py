@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import numpy as np
 import pyoxigraph as ox
 
+from rsp_engine.model.terms.fingerprints import distinct
 from rsp_engine.model.terms.ntriples import read_triples
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class MatchedTriples(Sequence[ox.Triple]):
             for found in of_patterns
         ]
         texts = [text for part in parts for text in part.texts]
-        fingerprints = np.unique(np.concatenate([part.fingerprints for part in parts]))
+        fingerprints = distinct(np.concatenate([part.fingerprints for part in parts]))
         return cls(parts[0].predicates, tuple(pairs), texts, fingerprints)
 
     def columns(self) -> tuple[Integers, Integers]:

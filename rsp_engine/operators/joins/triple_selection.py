@@ -14,7 +14,7 @@ import numpy as np
 import pyoxigraph as ox
 
 from rsp_engine.model.terms.columns import TermColumn
-from rsp_engine.model.terms.fingerprints import fingerprints_of
+from rsp_engine.model.terms.fingerprints import distinct, fingerprints_of
 from rsp_engine.model.terms.matched_triples import CodePairs, MatchedTriples
 from rsp_engine.model.terms.stored_literal import stored_literal
 from rsp_engine.operators.sparql.template import Hole
@@ -139,7 +139,7 @@ class SelectedTriples:
         rows = np.flatnonzero(is_inside[self._places])
         cuts = np.searchsorted(rows, self._cuts)
         pairs = map(CodePairs, *(np.split(codes[rows], cuts) for codes in self._codes))
-        fingerprints = np.unique(self._fingerprints[indices])
+        fingerprints = distinct(self._fingerprints[indices])
         return MatchedTriples(self._predicates, tuple(pairs), self._texts, fingerprints).compact()
 
 

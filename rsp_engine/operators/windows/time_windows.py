@@ -293,7 +293,7 @@ class MatchedScan(TimeScan):
         return [(pane, self._selected(_matched(part))) for pane, part in super().content()]
 
     def _selected(self, pane: _PaneMatches) -> MatchedTriples:
-        if pane:
+        if pane or not pane.parts:
             pane.add(self._selection.of(pane))
             pane.forget_triples()
         return pane.whole()
@@ -439,23 +439,23 @@ class _DescribedElements(_PaneElements):
 class _PaneMatches(_PaneTriples):
     """The triples of a pane that are not yet selected, and those that are, as they arrived."""
 
-    __slots__ = ("_parts", "_saved", "_whole")
+    __slots__ = ("_saved", "_whole", "parts")
 
     def __init__(self, triples: Iterable[Triple] = ()) -> None:
         super().__init__(triples)
-        self._parts: list[MatchedTriples] = []
+        self.parts: list[MatchedTriples] = []
         self._saved: dict[str, StateData] = {}
         self._whole: MatchedTriples | None = None
 
     def add(self, matched: MatchedTriples) -> None:
         """Add triples that are selected."""
-        self._parts.append(matched)
+        self.parts.append(matched)
         self._whole = None
 
     def whole(self) -> MatchedTriples:
         """Return all triples that are selected: the same object until others arrive."""
         if self._whole is None:
-            self._whole = MatchedTriples.joined(self._parts)
+            self._whole = MatchedTriples.joined(self.parts)
         return self._whole
 
     def forget_triples(self) -> None:
@@ -463,12 +463,12 @@ class _PaneMatches(_PaneTriples):
 
     def clear(self) -> None:
         self.forget_triples()
-        self._parts, self._saved, self._whole = [], {}, None
+        self.parts, self._saved, self._whole = [], {}, None
 
     def state(self) -> dict[str, StateData]:
         """Return the selected triples as columns of plain data; each arrival is encoded once."""
-        for number in range(len(self._saved), len(self._parts)):
-            part = self._parts[number]
+        for number in range(len(self._saved), len(self.parts)):
+            part = self.parts[number]
             sizes, codes = part.columns()
             self._saved[str(number)] = {
                 "texts": tuple(part.texts),

@@ -26,6 +26,8 @@ __all__ = ["NO_NUMBER", "UNREAD", "LineEdges", "Objects", "QuadLines"]
 NO_NUMBER, UNREAD = 0, 4
 """Kinds of objects without a number. One that is unread may have another form than the engine's."""
 
+_MANY = 500  # terms, for which to decode the whole text once is cheaper
+
 
 class LineEdges(NamedTuple):
     """The start of each line in a text, and the ends of its terms: each is followed by a space."""
@@ -204,6 +206,9 @@ class QuadLines:
     def _between(self, starts: Integers, ends: Integers) -> list[str]:
         data = self.data
         edges = zip(starts.tolist(), ends.tolist(), strict=True)
+        if len(starts) > _MANY and data.isascii():
+            text = data.decode("ascii")
+            return [text[start:end] for start, end in edges]
         return [data[start:end].decode() for start, end in edges]
 
 
