@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
@@ -22,6 +23,10 @@ from rsp_engine.plan.planner import plan
 from tests.drivers.cut import texts
 from tests.drivers.split_runs import in_splits
 from tests.thoroughness import examples
+
+if TYPE_CHECKING:
+    from rsp_engine.model.streams import DeadLetter
+    from rsp_engine.options import OperatorName
 
 EX = "http://example.org/"
 STAR = "?s :p ?a ; :q ?b"
@@ -108,15 +113,15 @@ def test_a_join_answers_as_the_general_path(asked, found, step, in_order, size):
         chosen = sorted(found, key=time_of) if in_order else found
         path.write_text("".join(chosen), encoding="utf-8")
 
-        def answers(**options: str) -> list[str]:
-            letters: list[object] = []
-            engine = Engine(max_delay=5, t0=-1, dead_letter=letters.append, **options)
+        def answers(operator: OperatorName = "auto") -> list[str]:
+            letters: list[DeadLetter] = []
+            engine = Engine(max_delay=5, t0=-1, operator=operator, dead_letter=letters.append)
             engine.register(query_of(asked, step))
             engine.bind(f"{EX}s", str(path))
             return [*texts(engine), *map(str, letters)]
 
         with in_splits(are_split=False):
-            expected = answers(operator="general")
+            expected = answers("general")
             assert answers() == expected
         event("rows" if any('"bindings"' in each for each in expected) else "no rows")
         assert answers() == expected

@@ -302,11 +302,12 @@ class MatchedScan(TimeScan):
         return _PaneMatches()
 
     def _saved(self, triples: _PaneTriples) -> StateData:
-        return {**super()._saved(triples), "matched": _matched(triples).state()}
+        pane = _matched(triples)
+        return {**super()._saved(triples), "arrivals": len(pane.parts), "matched": pane.state()}
 
     def _read(self, state: StateData) -> _PaneTriples:
         pane = _PaneMatches(super()._read(state))
-        for number in range(len(state["matched"])):
+        for number in range(state["arrivals"]):
             pane.add(_read_matched(state["matched"][str(number)], self._selection.predicates))
         return pane
 
