@@ -307,8 +307,9 @@ class MatchedScan(TimeScan):
 
     def _read(self, state: StateData) -> _PaneTriples:
         pane = _PaneMatches(super()._read(state))
+        saved = state["matched"]
         for number in range(state["arrivals"]):
-            pane.add(_read_matched(state["matched"][str(number)], self._selection.predicates))
+            pane.add(_read_matched(saved[str(number)], self._selection.predicates))
         return pane
 
 
