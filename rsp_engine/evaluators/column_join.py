@@ -17,6 +17,7 @@ from rsp_engine.model.terms.lazy_text import WrittenTriples
 from rsp_engine.model.terms.matched_triples import MatchedTriples
 from rsp_engine.model.terms.ntriples import read_terms
 from rsp_engine.operators.joins.column_join import ColumnJoin, TooManySolutionsError
+from rsp_engine.operators.joins.row_order import RowOrder
 from rsp_engine.operators.sparql.sparql_query import answer_content, as_row
 from rsp_engine.operators.windows.distinct_count import DistinctCount
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from rsp_engine.operators.windows.scan import Contents
 
 __all__ = ["ColumnJoinConfig", "ColumnJoinEvaluator"]
+
+CodeRow = tuple[int, ...]
 
 _GENERAL_WINDOWS = 15
 """How many windows the general path takes after one in which most triples contribute."""
@@ -74,7 +77,9 @@ class ColumnJoinEvaluator:
         self._number = 0  # of the last window that was joined
         self._left_to_general = 0
         self._stats: dict[str, int | bool] = {}
-        self._known: dict[str, Row] = {}  # by text: those of the last windows
+        self._codes = self._join.codes
+        self._order = RowOrder(len(config.query.variables))
+        self._known: dict[CodeRow, Row] = {}  # those of the last windows
 
     @property
     def may_give_blank_nodes(self) -> bool:
@@ -126,32 +131,41 @@ class ColumnJoinEvaluator:
         """Return the projected rows, sorted by text. Known rows are not read again."""
         query = self.config.query
         columns = self._join.columns(joined, query.variables)
-        texts = ["\t".join(row) for row in zip(*columns, strict=True)]
+        if self._join.codes is not self._codes:
+            self._codes, self._known = self._join.codes, {}
+            self._order = RowOrder(len(columns))
+        order = self._order.of(columns, self._codes.texts())
+        rows = list(zip(*(column[order].tolist() for column in columns), strict=True))
         if self.config.join.is_distinct:
-            texts = list(dict.fromkeys(texts))
-        if self._join.has_blank_nodes and not self.may_give_blank_nodes:
-            self._general.may_give_blank_nodes = any("_:" in text for text in texts)
-        texts.sort()
+            rows = list(dict.fromkeys(rows))
+        new = [row for row in rows if row not in self._known]
+        if self._codes.has_blank_nodes and not self.may_give_blank_nodes:
+            self._general.may_give_blank_nodes = self._have_blank_nodes(new)
         offset, limit = query.cut
-        texts = texts[offset : None if limit is None else offset + limit]
+        if (offset, limit) != (0, None):
+            rows = rows[offset : None if limit is None else offset + limit]
+            new = [row for row in rows if row not in self._known]
         known = self._known
-        known.update(self._read([text for text in texts if text not in known]))
-        rows = list(map(known.__getitem__, texts))
-        if len(known) > 2 * len(texts) + _OLD_ROWS:
-            self._known = dict(zip(texts, rows, strict=True))
-        return answer_content(query, rows)
+        known.update(zip(new, self._read(new), strict=True))
+        found = list(map(known.__getitem__, rows))
+        if len(known) > 2 * len(rows) + _OLD_ROWS:
+            self._known = dict(zip(rows, found, strict=True))
+        return answer_content(query, found)
 
-    def _read(self, texts: Sequence[str]) -> Iterator[tuple[str, Row]]:
-        """Return rows by their texts; most terms are in several rows, and read once."""
-        query = self.config.query
-        rows = [text.split("\t") for text in texts]
-        names = list(set().union(*rows) - {""})
-        terms: dict[str, Term | None] = {"": None}
-        terms.update(zip(names, read_terms(names), strict=True))
-        return (
-            (text, as_row(query, [terms[name] for name in row]))
-            for text, row in zip(texts, rows, strict=True)
-        )
+    def _have_blank_nodes(self, rows: Iterable[CodeRow]) -> bool:
+        texts = self._codes.texts()
+        return any("_:" in texts[code] for code in set().union(*rows))
+
+    def _read(self, rows: Sequence[CodeRow]) -> Iterator[Row]:
+        """Read rows; most terms are in several, and read once."""
+        query, texts = self.config.query, self._codes.texts()
+        codes = list(set().union(*rows))
+        names = [texts[code] for code in codes]
+        read = iter(read_terms([name for name in names if name]))
+        terms: dict[int, Term | None] = {
+            code: next(read) if name else None for code, name in zip(codes, names, strict=True)
+        }
+        return (as_row(query, [terms[code] for code in row]) for row in rows)
 
 
 def _matched(scan: Contents) -> Iterator[tuple[Hashable, MatchedTriples]]:

@@ -90,11 +90,6 @@ class ColumnJoin:
         """Return the number of triples that match, in all panes."""
         return sum(map(len, self._panes.values()))
 
-    @property
-    def has_blank_nodes(self) -> bool:
-        """Whether a term has been a blank node, or has a text that looks like one."""
-        return self._codes.has_blank_nodes
-
     def move(self, panes: Mapping[Hashable, MatchedTriples]) -> None:
         """Replace the content of the window; only panes that enter or leave are touched."""
         for key in [key for key in self._panes if key not in panes]:
@@ -104,7 +99,7 @@ class ColumnJoin:
         for key in [key for key in panes if key not in self._panes]:
             self._panes[key] = panes[key]
             self._encode(key)
-        if len(self._codes) > 2 * self._size + _NEW_TERMS:
+        if len(self.codes) > 2 * self._size + _NEW_TERMS:
             self._start()
 
     def solutions(self) -> JoinedColumns:
@@ -125,39 +120,45 @@ class ColumnJoin:
 
     def contributing(self, joined: JoinedColumns) -> list[str]:
         """Return the triples that the solutions come from or may be extended by, as text."""
-        texts = self._codes.texts()
+        texts = self.codes.texts()
         return [
             f"{texts[pair >> _HALF]} {pattern.predicate} {texts[pair & _LOW]}"
             for pattern in self._all
             for pair in pattern.contributing(joined).tolist()
         ]
 
-    def columns(self, joined: JoinedColumns, names: Sequence[str]) -> list[list[str]]:
-        """Return the texts of variables, of solutions or of their groups; empty if unbound."""
-        texts, size = self._codes.texts(), len(next(iter(joined.values())))
+    def columns(self, joined: JoinedColumns, names: Sequence[str]) -> list[Integers]:
+        """Return the codes of variables, of solutions or of their groups.
+
+        An unbound variable has the code of an empty text.
+        """
+        codes, size = self.codes, len(next(iter(joined.values())))
+        nothing = codes.code("")
         if self._groups is not None:
-            grouped = self._groups.columns(joined, size, texts)
+            grouped = self._groups.columns(joined, size, codes.texts())
             size = len(next(iter(grouped.values())))
-            return [grouped.get(name, [""] * size) for name in names]
-        unbound = np.full(size, UNBOUND, dtype=np.int64)
-        return [_texts(joined.get(name, unbound), texts) for name in names]
+            joined = {name: codes.encode(column) for name, column in grouped.items()}
+        unbound = np.full(size, nothing, dtype=np.int64)
+        found = (joined.get(name, unbound) for name in names)
+        return [np.where(column == UNBOUND, nothing, column) for column in found]
 
     def _start(self) -> None:
         """Begin with an empty dictionary, and encode the panes of the window."""
         config = self._config
-        self._codes = TermCodes()
+        self.codes = TermCodes()
+        """The dictionary, which is another one from time to time."""
         self._groups = None if config.grouping is None else GroupedColumns(config.grouping)
-        self._required = [_PatternPairs(each, self._codes) for each in config.patterns]
-        self._optional = [_PatternPairs(each, self._codes) for each in config.optionals]
+        self._required = [_PatternPairs(each, self.codes) for each in config.patterns]
+        self._optional = [_PatternPairs(each, self.codes) for each in config.optionals]
         self._all = [*self._required, *self._optional]
         for key in self._panes:
             self._encode(key)
-        self._size = len(self._codes)
+        self._size = len(self.codes)
 
     def _encode(self, key: Hashable) -> None:
         """Translate the codes of a pane."""
         pane = self._panes[key]
-        codes = self._codes.encode(pane.texts)
+        codes = self.codes.encode(pane.texts)
         for pattern, pairs in zip(self._all, pane.pairs, strict=True):
             pattern.add(key, codes[pairs.subjects], codes[pairs.objects])
 
@@ -252,13 +253,6 @@ class _PatternPairs:
                 subjects, objects = _halves(pairs)
                 self._by_object[key] = np.sort(_pairs(objects, subjects))
             yield self._by_object[key]
-
-
-def _texts(column: Integers, texts: list[str]) -> list[str]:
-    codes = column.tolist()
-    if (column == UNBOUND).any():
-        return ["" if code == UNBOUND else texts[code] for code in codes]
-    return list(map(texts.__getitem__, codes))
 
 
 def _stored(term: Term) -> Term:
