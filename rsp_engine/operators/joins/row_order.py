@@ -53,10 +53,11 @@ class RowOrder:
         before = before[is_there[before]]
         is_there[before] = False
         found = np.concatenate((before, np.flatnonzero(is_there)))
-        names = [texts[code] for code in found.tolist()]
-        # A sort that begins with the order before is fast: it merges the new terms.
-        order = sorted(range(len(names)), key=names.__getitem__)
-        self._sorted[number] = found[order]
+        if len(found) > len(before):
+            names = [texts[code] for code in found.tolist()]
+            # A sort that begins with the order before is fast: it merges the new terms.
+            found = found[sorted(range(len(names)), key=names.__getitem__)]
+        self._sorted[number] = found
         ranks = np.empty(len(texts), dtype=np.int64)
-        ranks[self._sorted[number]] = np.arange(len(order))
+        ranks[found] = np.arange(len(found))
         return ranks[codes]

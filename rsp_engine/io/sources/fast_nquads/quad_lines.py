@@ -195,13 +195,18 @@ class QuadLines:
         return TermColumn(numbers[codes], list(known))
 
     def _codes(self, starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
-        if len(starts) and (ends - starts).min() >= 8:
-            return Words(self.data).codes(starts, ends)
-        numbers: dict[str, int] = {}
-        codes = [numbers.setdefault(t, len(numbers)) for t in self._between(starts, ends)]
-        firsts = {code: place for place, code in reversed([*enumerate(codes)])}
-        places = np.array([firsts[code] for code in range(len(numbers))], dtype=np.int64)
-        return np.array(codes, dtype=np.int64), places
+        """Return the number of each distinct term, and an example of each."""
+        is_long = ends - starts >= len("<http://")
+        if is_long.all():
+            return Words(self.data).codes(starts, ends) if len(starts) else (starts, starts)
+        codes = np.empty(len(starts), dtype=np.int64)
+        long = np.flatnonzero(is_long)
+        codes[long], firsts = Words(self.data).codes(starts[long], ends[long])
+        short, known = np.flatnonzero(~is_long), dict[str, tuple[int, int]]()
+        places = zip(short.tolist(), self._between(starts[short], ends[short]), strict=True)
+        found = [known.setdefault(text, (len(known), place)) for place, text in places]
+        codes[short] = [len(firsts) + number for number, _ in found]
+        return codes, np.r_[long[firsts], [place for _, place in known.values()]]
 
     def _between(self, starts: Integers, ends: Integers) -> list[str]:
         data = self.data
