@@ -138,14 +138,12 @@ class ColumnJoinEvaluator:
         rows = list(zip(*(column[order].tolist() for column in columns), strict=True))
         if self.config.join.is_distinct:
             rows = list(dict.fromkeys(rows))
-        new = [row for row in rows if row not in self._known]
         if self._codes.has_blank_nodes and not self.may_give_blank_nodes:
-            self._general.may_give_blank_nodes = self._have_blank_nodes(new)
+            self._general.may_give_blank_nodes = self._have_blank_nodes(rows)
         offset, limit = query.cut
-        if (offset, limit) != (0, None):
-            rows = rows[offset : None if limit is None else offset + limit]
-            new = [row for row in rows if row not in self._known]
+        rows = rows[offset : None if limit is None else offset + limit]
         known = self._known
+        new = [row for row in rows if row not in known]
         known.update(zip(new, self._read(new), strict=True))
         found = list(map(known.__getitem__, rows))
         if len(known) > 2 * len(rows) + _OLD_ROWS:
