@@ -22,6 +22,7 @@ from rsp_engine.io.sources.files.jsonl import JsonLinesSource
 from rsp_engine.io.sources.times import TIME_UNITS
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.terms.columns import DECIMAL_KIND, DOUBLE_KIND, INTEGER_KIND
+from rsp_engine.model.terms.fingerprints import fingerprints_of
 from rsp_engine.operators.scoring.term_scores import number
 from tests.drivers.cut import texts
 from tests.drivers.split_runs import in_splits
@@ -200,6 +201,7 @@ def _compare(data: bytes, unit: TimeUnit) -> bool:
     columns, every = read.lines, np.arange(len(read.lines))
     assert known.state() == parsed.state()
     assert [str(t) for t in triples] == columns.triples(every)
+    assert columns.fingerprints().tolist() == fingerprints_of([str(t) for t in triples]).tolist()
     assert [str(t.subject) for t in triples] == columns.subjects(every)
     assert [str(t.object) for t in triples] == columns.objects(every)
     for coded, written in (
@@ -293,7 +295,13 @@ mentions = st.lists(
 )
 
 
-@pytest.mark.parametrize("query", QUERIES_ON_COLUMNS)
+JOIN = (
+    f"PREFIX : <{EX}> SELECT ?s ?v ?w FROM NAMED WINDOW :w ON :s [RANGE 10ms STEP {{}}ms]"
+    " WHERE {{ WINDOW :w {{ ?s :p ?v . ?s :q ?w }} }}"
+)
+
+
+@pytest.mark.parametrize("query", [*QUERIES_ON_COLUMNS, JOIN])
 @examples(60)
 @given(found=mentions, step=st.integers(1, 12), in_order=st.booleans(), size=st.integers(1, 4000))
 def test_columns_give_the_same_answers(query, found, step, in_order, size):
