@@ -42,6 +42,8 @@ settings.register_profile(
 )
 settings.load_profile("project")
 os.environ["RSP_RUNNER"] = "local"
+# Workers and commands keep what they compile: there are hundreds of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Java compiles quickly rather than well: no test runs long enough to gain by the other.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
