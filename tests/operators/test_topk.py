@@ -312,6 +312,10 @@ def test_dominators_are_counted_as_one_would_by_hand(some, times):
     assert dominators(np.array(ends, dtype=np.int64)).tolist() == naive
 
 
+def test_sma_scans_for_twice_k_unless_it_is_told_otherwise():
+    assert [SmaConfig(3).most, SmaConfig(3, 3).most, SmaConfig(3, 7).most] == [6, 3, 7]
+
+
 def test_k_must_be_positive_and_n_not_negative():
     with pytest.raises(ValueError, match="at least 1"):
         TopkOperatorConfig(0)
