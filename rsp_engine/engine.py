@@ -541,7 +541,12 @@ class Engine:
         if packages is not None or any(map(is_in_kafka, self._live())):
             from rsp_engine.drivers.spark.session import start_session
 
-            start_session(self._run_options.master, packages)
+            start_session(self._run_options.master, packages, self._spark_settings())
+
+    def _spark_settings(self) -> dict[str, str]:
+        """Return the settings of Spark that the user has set."""
+        pairs = (setting.partition("=") for setting in self._run_options.conf)
+        return {key: value for key, _, value in pairs}
 
     def _local_driver(self, run: SplitRun, checkpoint: CheckpointSpec) -> LocalDriver:
         return LocalDriver(run, checkpoint, split_bytes=self._split_bytes)
@@ -549,7 +554,7 @@ class Engine:
     def _spark_driver(self, run: SplitRun, checkpoint: CheckpointSpec) -> SparkDriver:
         from rsp_engine.drivers.spark.driver import SparkDriver, SparkOptions
 
-        options = SparkOptions(self._run_options.master, self._split_bytes)
+        options = SparkOptions(self._run_options.master, self._split_bytes, self._spark_settings())
         return SparkDriver(run, checkpoint, options=options)
 
     def unseen_predicates(self, query: str) -> list[UnseenPredicates]:

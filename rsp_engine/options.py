@@ -9,7 +9,8 @@ WindowOptions(bounds='(]', t0=0, report='nonempty', max_delay=5000)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, get_args
@@ -197,6 +198,11 @@ class RunOptions(Options):
         metavar="NAMES",
         unset="none",
     )
+    conf: Sequence[str] = option(
+        (),
+        "A setting of Spark, which overrides the defaults, such as spark.executor.memory=4g.",
+        metavar="KEY=VALUE",
+    )
     split_bytes: int = option(
         4 << 20,
         "The approximate size of a split, which one task reads; at most 1 MB on the local runner.",
@@ -210,6 +216,16 @@ class RunOptions(Options):
         unset="as fast as possible",
         minimum=0,
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.conf, str):
+            raise TypeError(f"conf={self.conf!r}: it must be a list of settings, KEY=VALUE")
+        for setting in self.conf:
+            if not re.fullmatch(r"spark\.[\w.-]+=.*", setting, re.DOTALL):
+                raise ValueError(
+                    f"conf={setting!r}: it must be KEY=VALUE, and the key must begin with spark."
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

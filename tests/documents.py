@@ -256,10 +256,13 @@ class Reader:
 def _install(folder: Path) -> None:
     """Make the commands that `make setup` would have made."""
     folder.mkdir(parents=True)
+    python, bin_ = shlex.quote(sys.executable), shlex.quote(sysconfig.get_path("scripts"))
     scripts = {
-        "rsp": f'exec {shlex.quote(sys.executable)} -m rsp_engine.cli "$@"',
-        "python": f'exec {shlex.quote(sys.executable)} "$@"',
-        "oxigraph": f'exec {shlex.quote(sysconfig.get_path("scripts"))}/oxigraph "$@"',
+        "rsp": f'exec {python} -m rsp_engine.cli "$@"',
+        "python": f'exec {python} "$@"',
+        "python3": f'exec {python} "$@"',
+        "oxigraph": f'exec {bin_}/oxigraph "$@"',
+        "spark-submit": f'exec {bin_}/spark-submit "$@"',
         # Words of make install, and run what other tests run: here they must exist.
         "make": 'for word; do grep -q "^$word:" Makefile || exit 1; done',
     }

@@ -1,7 +1,8 @@
 """DuckDB, in batch: SQL over the file of N-Quads, of which each line is split by a CSV reader.
 
-Panes are ranked or summed first, and windows from them. `DISTINCT` removes the triples that occur
-several times in a window, as the set semantics of RSP-QL demand; without it, sums differ.
+Each triple is ranked or summed in each of its windows; with `panes first`, panes are, and windows
+from them. `DISTINCT` removes the triples that occur several times in a window, as the set semantics
+of RSP-QL demand; without it, sums differ.
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ SPLIT = r"""select column0 s, cast(split_part(column2, '"', 2) as bigint) v,
 MATCHED = r"""select m.s, cast(m.v as bigint) v, cast(m.t as bigint) t from (select regexp_extract(
     line, '^(<[^>]*>)\s+<{predicate}>\s+"(\d+)"\^\^<[^>]*>\s+<[^>]*?(\d+)>\s*\.', ['s', 'v', 't']) m
     from {lines}) where m.s <> ''"""
-TOP = """with p as (select * from pane qualify row_number()
-        over (partition by pane order by v desc, t desc, s desc) <= {limit}),
+TOP_OF_PANES = """with p as (select * from pane qualify row_number()
+        over (partition by pane order by v desc, t desc, s desc) <= {limit}),"""
+SUM_OF_PANES = """with p as (select pane, s, sum(v) v, max(t) t from pane group by all),"""
+TRIPLES = """with p as (select * from pane),"""
+TOP = """{panes_first}
     w as (select pane + o.o win, s, v, t from p, range(0, {panes}) o(o))"""
-SUM = """with p as (select pane, s, sum(v) v, max(t) t from pane group by all),
+SUM = """{panes_first}
     w as (select pane + o.o win, s, sum(v) v, max(t) t from p, range(0, {panes}) o(o)
         group by win, s)"""
-SUM_OF_DISTINCT = """with p as (select pane, s, v, max(t) t from pane group by all),
+DISTINCT_IN_PANES = """with p as (select pane, s, v, max(t) t from pane group by all),"""
+SUM_OF_DISTINCT = """{panes_first}
     d as (select pane + o.o win, s, v, max(t) t from p, range(0, {panes}) o(o) group by win, s, v),
     w as (select win, s, sum(v) v, max(t) t from d group by win, s)"""
 RANKED = """{windows} select win * {step} as close, s, v from w where win >= {panes}
@@ -44,11 +49,15 @@ def elements(task: Task) -> str:
 
 def ranking(task: Task) -> str:
     """Return the query for the rows of all windows."""
-    sums = SUM_OF_DISTINCT if "DISTINCT" in task.variant else SUM
-    windows = TOP if task.kind == "top" else sums
-    step = 1000 * task.step_s
-    sizes = {"limit": task.limit, "panes": task.panes, "step": step}
-    return RANKED.format(windows=windows.format(**sizes), **sizes)
+    if task.kind == "top":
+        windows, panes = TOP, TOP_OF_PANES
+    elif "DISTINCT" in task.variant:
+        windows, panes = SUM_OF_DISTINCT, DISTINCT_IN_PANES
+    else:
+        windows, panes = SUM, SUM_OF_PANES
+    sizes = {"limit": task.limit, "panes": task.panes, "step": 1000 * task.step_s}
+    first = (panes if "panes first" in task.variant else TRIPLES).format(**sizes)
+    return RANKED.format(windows=windows.format(panes_first=first, **sizes), **sizes)
 
 
 def main() -> None:

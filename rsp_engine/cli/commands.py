@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from rsp_engine.cli.plain_values import take_plain_values
+from rsp_engine.garbage import no_garbage_collection
 from rsp_engine.lazy_registry import LazyRegistry
 
 __all__ = ["command_app", "commands"]
@@ -22,6 +23,7 @@ def commands() -> LazyRegistry[Any]:
     return LazyRegistry({name: partial(_command, name) for name in _NAMES})
 
 
+@no_garbage_collection()
 def _command(name: str) -> Any:  # noqa: ANN401 - typer has no public type
     command = typer.main.get_command(import_module(f"rsp_engine.cli.{name}").app)
     take_plain_values(command, typer.Context(command))

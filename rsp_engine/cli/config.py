@@ -7,11 +7,15 @@
     [streams]                     # a table for each flag that binds something: streams, graphs,
     ":readings" = "readings.nq"   # functions, services, changes
 
+    [spark]                       # settings of Spark, without their first word
+    executor.memory = "4g"
+
 Paths are relative to the folder of the file. A flag on the command line overrides a variable of the
 environment (`RSP_MAX_DELAY`), which overrides the file, which overrides the default of the flag.
 
 `rsp.toml` of the current folder is read by default, and may be untrusted: it can only name output
-files within that folder. Flags, variables and a file that `--config` names have no such limit.
+files within that folder, and has no settings of Spark, which can name any program. Flags,
+variables and a file that `--config` names have no such limit.
 """
 
 from __future__ import annotations
@@ -46,6 +50,7 @@ _TABLES = {
     "functions": "function",
     "services": "service",
     "changes": "changes",
+    "spark": "conf",
 }
 _BOUND_PATHS = ("IRI=SOURCE", "IRI=FILE")
 """The placeholders of flags that bind a name to a path."""
@@ -71,10 +76,12 @@ def read_config(path: Path, params: Mapping[str, Any], command: str | None) -> d
             raise BindingError(f"{path}: there is no [{section}]", hint)
     values = dict(_flags(path, _table(path, content, "run"), params, command))
     for section, flag in _TABLES.items():
-        if flag in params and (
-            bound := list(_bound(path, _table(path, content, section), params[flag]))
-        ):
-            values[flag] = bound
+        table = _table(path, content, section)
+        if flag in params and table:
+            is_spark = section == "spark"
+            values[flag] = [
+                *(_settings(path, table) if is_spark else _bound(path, table, params[flag]))
+            ]
     return values
 
 
@@ -164,6 +171,24 @@ def _bound(path: Path, table: Mapping[str, Any], param: Any) -> Iterator[str]:  
             yield f"{iri}={_path(path, each) if param.metavar in _BOUND_PATHS else each}"
 
 
+def _settings(path: Path, table: Mapping[str, Any], prefix: str = "spark") -> Iterator[str]:
+    """Yield the settings of Spark, as they would follow their flag.
+
+    >>> list(_settings(Path("rsp.toml"), {"executor": {"cores": 2}, "spark.speculation": True}))
+    ['spark.executor.cores=2', 'spark.speculation=true']
+    """
+    for key, value in table.items():
+        name = key if key.startswith("spark.") else f"{prefix}.{key}"
+        if isinstance(value, dict):
+            yield from _settings(path, value, name)
+        elif isinstance(value, bool):
+            yield f"{name}={str(value).lower()}"
+        elif isinstance(value, str | int | float):
+            yield f"{name}={value}"
+        else:
+            raise BindingError(f"{path}: {name} in [spark] must be text, a number or a boolean")
+
+
 def _path(path: Path, text: str) -> str:
     """Return a source with its path, and that of its template, relative to the folder of the file.
 
@@ -200,12 +225,18 @@ def _configure(context: typer.Context, value: str | None) -> str | None:
 
 
 def refuse_writing_elsewhere(context: typer.Context) -> None:
-    """Refuse an output path outside of the folder, if `rsp.toml` was read by default.
+    """Refuse what `rsp.toml` may not set if it was read by default.
 
-    Symbolic links are followed: neither the path nor a link within an existing folder may lead out.
+    These are settings of Spark, and an output path outside of the folder. Symbolic links are
+    followed: neither the path nor a link within an existing folder may lead out.
     """
     folder = Path().resolve()
     implicit: set[str] = context.meta.get(_IMPLICIT, set())
+    if "conf" in implicit:
+        message = (
+            f"{USUAL}: settings of Spark can run any program, so [spark] is not read by default"
+        )
+        raise BindingError(message, f"allow it explicitly: --config {USUAL}")
     for param in context.command.params:
         name, key = param.name or "", param.opts[0].removeprefix("--")
         value = context.params.get(name)

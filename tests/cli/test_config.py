@@ -69,7 +69,7 @@ def test_explain_takes_what_it_knows_from_the_same_file(configured):
 def test_every_flag_can_be_set_in_the_file(configured):
     words = typer.main.get_command(app)
     params = [p for p in words.commands["run"].params if p.name not in ("files", "config")]  # type: ignore[attr-defined]
-    tables = ("stream", "graph", "function", "service", "changes")  # each has a table of its own
+    tables = ("stream", "graph", "function", "service", "changes", "conf")  # each has its own table
     for param in params:
         flag = param.opts[0].removeprefix("--")
         if flag in tables:
@@ -91,6 +91,7 @@ WRONG = {
     "[services]\na = 3": "error: rsp.toml: what a is bound to must be text",
     "run = 3": "error: rsp.toml: run must be a table\n  = hint: write [run] above it",
     "x = [": "error: rsp.toml is not TOML: ",
+    "[spark]\nexecutor.memory = []": "error: rsp.toml: spark.executor.memory in [spark] must",
 }
 
 
@@ -101,6 +102,22 @@ def test_what_is_wrong_in_the_file_is_told(here, text):
     assert result.exit_code == 2
     assert WRONG[text] in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_settings_of_spark_are_taken_only_from_a_file_that_is_named(configured):
+    text = '[spark]\nexecutor.memory = "4g"\n"spark.speculation" = true\n'
+    (configured / "rsp.toml").write_text(TOML + text)
+    refused = rsp("run")
+    assert refused.exit_code == 2
+    assert "so [spark] is not read by default\n  = hint: allow it" in refused.stderr
+    assert rsp("run", "--config", "rsp.toml", "--runner", "local").exit_code == 0
+
+
+@pytest.mark.parametrize("setting", ["executor.memory=4g", "spark.executor.memory", "spark=1"])
+def test_a_setting_of_spark_has_a_key_and_a_value(configured, setting):
+    refused = rsp("run", "--conf", setting)
+    assert refused.exit_code == 2
+    assert "it must be KEY=VALUE, and the key must begin with spark." in refused.stderr
 
 
 def test_a_server_that_is_not_allowed_is_not_asked(here):

@@ -52,6 +52,50 @@ lines = st.builds(
 @given(st.lists(lines, max_size=6), st.sampled_from(("", "#\n", "\n", f"<{EX}a>\n")))
 def test_columns_are_what_a_parser_reads(found, other):
     data = (f'<{EX}a> <{EX}p> "1" <{EX}1> .\n' * 9 + other + "".join(found)).encode()
+    assert_columns_are_what_a_parser_reads(data)
+
+
+NAMESPACES = (
+    "http://a.org/",
+    "https://a.org/b/",
+    "http://a.org/ns#",
+    "http://a.org/b/c/",
+    "http://",
+)
+local_names = st.text("aZ0-._/", max_size=20) | st.text("ab#/~@[`{:é", max_size=4)
+near_iris = st.builds("<{}{}>".format, st.sampled_from(NAMESPACES), local_names)
+escapes = st.sampled_from(
+    (
+        *(*"ab é.'", *(f"\\{each}" for each in "tbnrf\"'\\xu"), '"', "\x7f", "\x01"),
+        *("\\u0041", "\\u00e9", "\\uD83D", "\\u12", "\\U0001F600", "\\U00110000"),
+    )
+)
+near_texts = st.builds(
+    '"{}"{}'.format,
+    st.lists(escapes, max_size=4).map("".join),
+    st.sampled_from(("", "", "@en", "@EN-gb", "@", f"^^<{XSD}integer>", f"^^<{XSD}string>")),
+)
+few_iris = st.lists(near_iris, min_size=1, max_size=3, unique=True)
+
+
+@examples(1500)
+@given(st.data(), few_iris, few_iris)
+def test_columns_of_like_lines_are_what_a_parser_reads(data, subjects, predicates):
+    """Lines that have prefixes and whole terms in common, several to an element."""
+    line = st.builds(
+        "{0}{4}{1} {2} <http://a.org/g/{3}>{5}".format,
+        st.sampled_from(subjects) | near_iris,
+        st.sampled_from(predicates),
+        st.sampled_from(subjects) | near_texts | literals,
+        st.sampled_from(("7", "7", "8", "08", "/8")),
+        blanks,
+        st.sampled_from((" .\n", " .\n", " .\n", "\t. # x\n", " .\r\n")),
+    )
+    assert_columns_are_what_a_parser_reads("".join(data.draw(st.lists(line, max_size=12))).encode())
+
+
+def assert_columns_are_what_a_parser_reads(data: bytes) -> None:
+    """Assert that whatever is read as columns is what the parser reads."""
     read = NQuads(_Input(data)).read_columns(3)
     event("in columns" if read else "by blocks")
     if read is None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing, contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from py4j.protocol import Py4JError
@@ -25,7 +26,7 @@ from rsp_engine.drivers.split_driver import SplitDriver
 from rsp_engine.errors import DriverError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyspark import SparkContext
 
@@ -51,6 +52,8 @@ class SparkOptions(NamedTuple):
     """The Spark master; all cores of this computer if it is None."""
     split_bytes: int = 4 << 20
     """The approximate size of a split, in bytes."""
+    settings: Mapping[str, str] = MappingProxyType({})
+    """Settings of Spark that override the defaults."""
     splits: int = MOST_SPLITS
     """How many splits of a source one micro-batch reads for each core."""
 
@@ -75,7 +78,7 @@ class SparkDriver(SplitDriver):
             self._commits.restore(is_strict=True)
             if self._run.is_done:
                 return
-            context = start_context(self._options.master)
+            context = start_context(self._options.master, settings=self._options.settings)
             with self._spark_failures():
                 yield from self._batches(context)
 
@@ -128,6 +131,12 @@ class SparkDriver(SplitDriver):
         if (how := lost_java()) is not None:
             hint = f"{kept}; a killed process was often out of memory"
             return DriverError(f"Spark stopped: its Java process {how}", hint)
+        if (
+            missing := re.search(r"ModuleNotFoundError: No module named '(\w+)", trace)
+        ) is not None:
+            message = f"the executors of Spark cannot import {missing[1]}"
+            hint = f"install rsp-engine for the Python of each executor, PYSPARK_PYTHON; {kept}"
+            return DriverError(message, hint)
         return DriverError(f"Spark stopped: {_cause(trace)}", kept)
 
 

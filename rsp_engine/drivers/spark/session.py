@@ -19,6 +19,7 @@ import warnings
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
@@ -158,31 +159,38 @@ def is_started() -> bool:
     return SparkContext._active_spark_context is not None  # pyspark has no public reference to it
 
 
-def start_session(master: str | None = None, packages: str | None = None) -> SparkSession:
-    """Return the session of this program; start it, with Maven packages, if there is none."""
+def start_session(
+    master: str | None = None,
+    packages: str | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> SparkSession:
+    """Return the session of this program; start it if there is none, as `start_context` does."""
     from pyspark.sql import SparkSession
 
-    start_context(master, packages)
+    start_context(master, packages, settings)
     return SparkSession.builder.getOrCreate()
 
 
-def start_context(master: str | None = None, packages: str | None = None) -> SparkContext:
+def start_context(
+    master: str | None = None,
+    packages: str | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> SparkContext:
     """Return the context of this program; start it, with Maven packages, if there is none.
 
-    A job needs no session, whose start takes longer.
+    A job needs no session, whose start takes longer. `settings` override those of `spark-submit`
+    and `spark-defaults.conf`, and these override the engine's.
     """
-    from pyspark import SparkConf, SparkContext
+    from pyspark import SparkContext
 
     if is_started():
-        return SparkContext.getOrCreate()
+        context = SparkContext.getOrCreate()
+        _check_settings(context, settings)
+        return context
     check_java()
-    master = master or "local[*]"
-    conf = SparkConf().setAppName("rsp-engine").setMaster(_with_retries(master))
-    conf.setAll(list(_SETTINGS.items()))
-    if packages is not None:
-        conf.set("spark.jars.packages", packages)
+    conf = _configuration(master, packages, settings)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if master.startswith("local"):
+    if conf.get("spark.master", "").startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     logging.getLogger("py4j").addFilter(_is_not_of_py4j)
     logging.getLogger().addFilter(_is_not_of_py4j)
@@ -199,6 +207,38 @@ def start_context(master: str | None = None, packages: str | None = None) -> Spa
     return started
 
 
+def _configuration(
+    master: str | None, packages: str | None, settings: Mapping[str, str]
+) -> SparkConf:
+    """Return the settings with which to start Spark."""
+    from pyspark import SparkConf, SparkContext
+
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started Java, with its settings
+        SparkContext._ensure_initialized()
+    defaults = {
+        line.split(maxsplit=1)[0] for line in _spark_defaults().splitlines() if line.strip()
+    }
+    conf = SparkConf()
+    for key, value in {"spark.app.name": "rsp-engine", **_SETTINGS}.items():
+        if key not in defaults:
+            conf.setIfMissing(key, value)
+    if packages is not None:
+        conf.set("spark.jars.packages", packages)
+    conf.setAll(list(settings.items()))
+    if master is not None or ("spark.master" not in defaults and not conf.contains("spark.master")):
+        conf.setMaster(_with_retries(master or "local[*]"))
+    return conf
+
+
+def _check_settings(context: SparkContext, settings: Mapping[str, str]) -> None:
+    """Raise unless Spark runs with some settings: it takes them when it starts."""
+    for key, value in settings.items():
+        if (now := context.getConf().get(key)) != value:
+            known = "without it" if now is None else f"with {now}"
+            message = f"{key}={value} cannot be set: Spark runs already, {known}"
+            raise DriverError(message, "set it before the first run of the program")
+
+
 def start_notice() -> str:
     """Return what to tell a user who waits for Spark to start."""
     archive, options = _java_settings()
@@ -211,19 +251,21 @@ def start_notice() -> str:
 
 def _start(conf: SparkConf) -> SparkContext:
     """Start Spark with the archive of its classes, or let it make the archive when it ends."""
-    archive, options = _java_settings()
+    archive, options = _java_settings("\n".join(key for key, _ in conf.getAll()))
     if archive is not None and options and archive.file is None:
         atexit.register(_keep_classes, archive)
     return _started_with(options, conf)
 
 
-def _java_settings() -> tuple[ClassArchive | None, dict[str, str]]:
-    """Return the archive of Spark's classes, and the variables with the options of Java."""
+def _java_settings(keys: str = "") -> tuple[ClassArchive | None, dict[str, str]]:
+    """Return the archive of Spark's classes, and the variables with the options of Java.
+
+    There are none if the user has set options of Java, perhaps by the keys of Spark's settings.
+    """
     from pyspark.find_spark_home import _find_spark_home
 
-    home = Path(_find_spark_home())
-    archive = class_archive(_java_description(), home)
-    return archive, java_environment(archive, os.environ, _spark_defaults(home))
+    archive = class_archive(_java_description(), Path(_find_spark_home()))
+    return archive, java_environment(archive, os.environ, f"{_spark_defaults()}\n{keys}")
 
 
 def _started_with(options: Mapping[str, str], conf: SparkConf) -> SparkContext:
@@ -242,9 +284,11 @@ def _started_with(options: Mapping[str, str], conf: SparkConf) -> SparkContext:
                 os.environ[name] = value
 
 
-def _spark_defaults(home: Path) -> str:
+def _spark_defaults() -> str:
     """Return the text of the settings that a user has for all programs of Spark."""
-    folder = os.environ.get("SPARK_CONF_DIR") or home / "conf"
+    from pyspark.find_spark_home import _find_spark_home
+
+    folder = os.environ.get("SPARK_CONF_DIR") or Path(_find_spark_home()) / "conf"
     try:
         return (Path(folder) / "spark-defaults.conf").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -39,6 +39,7 @@ from rsp_engine.model.terms.ntriples import read_rows, read_terms
 from rsp_engine.model.terms.numerals import SURE
 from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.model.windows import Pane
+from rsp_engine.operators.aggregates.dense_integers import are_distinct, distinct_places
 from rsp_engine.operators.aggregates.solution_table import GONE, SolutionTable
 from rsp_engine.operators.aggregates.term_partials import TermPartials
 from rsp_engine.operators.aggregates.text_numbers import TextNumbers
@@ -134,7 +135,7 @@ class Groups:
         self._note_others(pane.last, columns)
         codes = [code for place in self._others for code in self._codes(columns[place])]
         rows, firsts = _distinct_rows(self._table.rows([groups, *codes]))
-        distinct, places = np.unique(groups, return_inverse=True)
+        distinct, places = distinct_places(groups)
         positions = self._place(distinct, places, matched.times)
         groups, places, values = groups[firsts], places[firsts], matched.numbers[firsts]
         ends = self._table.ends[rows]
@@ -387,8 +388,7 @@ def _distinct(column: TermColumn) -> tuple[list[str], Integers]:
 
 def _distinct_rows(rows: Integers) -> tuple[Integers, Integers]:
     """Return the distinct rows, and the index of the first occurrence of each."""
-    ordered = np.sort(rows)
-    if (ordered[1:] != ordered[:-1]).all():
+    if are_distinct(rows):
         return rows, np.arange(len(rows))
     return np.unique(rows, return_index=True)
 

@@ -19,6 +19,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from rsp_engine.model.arrays import Integers
 
 __all__ = ["GONE", "SolutionTable"]
@@ -28,6 +30,7 @@ GONE = -1
 
 _FREE = -1  # a slot without a row
 _LEAST_SLOTS = 1024
+_ROOM = 4  # slots for each row, at least: a search takes a step or two
 _FEW_GONE = 64  # so many rows may be gone before the table is compacted
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 _FOLD = np.uint64(29)
@@ -40,7 +43,7 @@ class SolutionTable:
         self.width = width
         self._columns = [np.empty(0, dtype=np.int64) for _ in range(width)]
         self._ends = np.empty(0, dtype=np.int64)
-        self._slots = np.full(_LEAST_SLOTS, _FREE, dtype=np.int64)
+        self._slots = _free_slots(_LEAST_SLOTS)
         self._size = self._gone = 0
 
     @property
@@ -106,18 +109,18 @@ class SolutionTable:
         return places[:0] if all_won else places[~has_won]
 
     def _reserve(self, count: int) -> None:
-        """Make room for more rows; at most half of the slots are in use."""
+        """Make room for more rows; at most a quarter of the slots are in use."""
         needed = self._size + count
         if needed > len(self._ends):
             room = max(needed, 2 * len(self._ends))
             self._columns = [_resized(column, room) for column in self._columns]
             self._ends = _resized(self._ends, room)
-        if 2 * needed > len(self._slots):
-            self._index(1 << (4 * needed - 1).bit_length())
+        if _ROOM * needed > len(self._slots):
+            self._index(1 << (2 * _ROOM * needed - 1).bit_length())
 
     def _index(self, slots: int) -> None:
         """Index all rows, which are distinct, anew."""
-        self._slots = np.full(slots, _FREE, dtype=np.int64)
+        self._slots = _free_slots(slots)
         mask = slots - 1
         columns = [column[: self._size] for column in self._columns]
         places = (_hashes(columns) >> np.uint64(32)).astype(np.int64) & mask
@@ -139,8 +142,13 @@ class SolutionTable:
         self._columns = [_resized(column[kept], room) for column in self._columns]
         self._ends = _resized(self._ends[kept], room)
         self._size, self._gone = len(kept), 0
-        self._index(max(_LEAST_SLOTS, 1 << (4 * len(kept)).bit_length()))
+        self._index(max(_LEAST_SLOTS, 1 << (2 * _ROOM * len(kept) - 1).bit_length()))
         return numbers
+
+
+def _free_slots(count: int) -> NDArray[np.int32]:
+    """Return slots without rows; there are less than 2**31 rows."""
+    return np.full(count, _FREE, dtype=np.int32)
 
 
 def _hashes(columns: Sequence[Integers]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

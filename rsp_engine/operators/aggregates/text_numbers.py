@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rsp_engine.model.blocks import RowBlocks, rows_of
+from rsp_engine.operators.aggregates.dense_integers import distinct_counts
 from rsp_engine.operators.scoring.integer_map import IntegerMap
 
 if TYPE_CHECKING:
@@ -57,12 +58,12 @@ class TextNumbers:
 
     def use(self, numbers: Integers) -> None:
         """Count uses of numbers."""
-        distinct, counts = np.unique(numbers, return_counts=True)
+        distinct, counts = distinct_counts(numbers)
         self._uses.values[self._uses.places(distinct)] += counts
 
     def drop(self, numbers: Integers) -> Integers:
         """Count uses that end; return the numbers that are no longer in use, and forget them."""
-        distinct, counts = np.unique(numbers, return_counts=True)
+        distinct, counts = distinct_counts(numbers)
         places = self._uses.places(distinct)
         self._uses.values[places] -= counts
         gone: Integers = distinct[self._uses.values[places] == 0]

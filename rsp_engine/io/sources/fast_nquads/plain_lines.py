@@ -7,14 +7,16 @@ time; and single spaces.
     <http://a.org/b> <http://a.org/p> "1"^^<http://...#integer> <http://a.org/g/7> .
 
 Spaces and newlines give the edges of the terms, and what follows the last quote of a literal is one
-of a few suffixes. Within these edges, each character must be one of the plain ones. If as many
-characters are special as the forms of the lines require, no other one can be; only if there are
-more, they are looked for. Any other line is left to the parser, by itself.
+of a few suffixes. IRIs begin with a prefix that most of them have in common, and go on with plain
+characters. Texts that are no numbers have no quote, or escapes that are valid; these are read when
+they are needed. Any other line is left to the parser, by itself.
 """
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,23 +34,20 @@ from rsp_engine.model.terms.columns import DECIMAL_KIND, DOUBLE_KIND, INTEGER_KI
 from rsp_engine.model.terms.numerals import SURE
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
 __all__ = ["Located", "locate"]
 
 _MOST_SUFFIXES = 16  # each costs a pass: lines with further ones are left to the parser
+_SAMPLES = 8  # so many IRIs tell the prefix that most have in common
 _NEWLINE, _SPACE, _QUOTE, _HASH, _DOT, _ZERO, _MINUS, _SLASH, _CLOSE = b'\n "#.0-/>'
-_HTTP, _HTTPS = (np.uint64(int.from_bytes(start, "little")) for start in (b"<http://", b"<https:/"))
-_PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-"
+_BACKSLASH, _DELETE = b"\\\x7f"
+_HTTP, _HTTPS = b"<http://", b"<https://"
+_PREFIX = re.compile(rb"<https?://(?:[\w./-]*(?:/|[\w.-]#))?")
+_TEXT = rb'[^"\\\x00-\x1f\x7f]*'
+_ESCAPE = rb"""\\(?:[tbnrf"'\\]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})"""
+_ESCAPED = re.compile(rb'^"' + _TEXT + rb"(?:" + _ESCAPE + _TEXT + rb')*"$', re.MULTILINE)
 _LAST_ASCII = 0x7F
-_NOT_IN_IRI, _NOT_IN_TEXT = 1, 2
-_CLASSES = bytes(
-    _NOT_IN_IRI * (byte not in _PLAIN + b" \n#")
-    + _NOT_IN_TEXT * (byte in b'"\\' or (byte < _SPACE and byte != _NEWLINE) or byte == _LAST_ASCII)
-    for byte in range(256)
-)
 _XSD = b"^^<http://www.w3.org/2001/XMLSchema#"
 _KINDS = {
     b"": NO_NUMBER,
@@ -56,8 +55,6 @@ _KINDS = {
     _XSD + b"decimal>": DECIMAL_KIND,
     _XSD + b"double>": DOUBLE_KIND,
 }
-# Special characters: of an IRI; of a literal, without its suffix.
-_IN_IRI, _IN_LITERAL = 3, 2
 
 
 class Located(NamedTuple):
@@ -77,7 +74,7 @@ def locate(data: bytes) -> Located:
     >>> located.lines.times, located.numbers, located.others
     (array([7, 7]), array([0, 2]), [(1, 59, 69)])
     """
-    if len(data) < len(b"<http://"):
+    if len(data) < len(_HTTP):
         count = data.count(b"\n")
         return Located(QuadLines.none(), np.empty(0, dtype=np.int64), _lines(data, range(count)))
     words = Words(data)
@@ -87,27 +84,29 @@ def locate(data: bytes) -> Located:
     last = np.flatnonzero(kinds == _NEWLINE)
     first = np.r_[0, last[:-1] + 1]
     starts = np.r_[0, marks[last[:-1]] + 1]
-    rows = np.flatnonzero(last - first >= len(("subject", "predicate", "object", "graph")))
+    ends = marks[last]
+    # A subject, a predicate, an object and a graph, each before a blank, and a dot at the end.
+    may_be_plain = (last - first >= 4) & (marks[last - 1] == ends - 2) & (text[ends - 1] == _DOT)
+    if not data.isascii() and not _is_utf8(data):
+        may_be_plain[np.searchsorted(ends, np.flatnonzero(text > _LAST_ASCII))] = False
+    are_blank = (kinds == _SPACE) | (kinds == _NEWLINE)
+    if not are_blank.all():
+        may_be_plain[np.searchsorted(last, np.flatnonzero(~are_blank))] = False
+    rows = np.flatnonzero(may_be_plain)
     edges = LineEdges(
         starts[rows],
         *(marks[first[rows] + number] for number in (0, 1)),
         *(marks[last[rows] - number] for number in (2, 1)),
     )
-    found = _Lines(data, words, edges, marks[last[rows]])
-    are_plain = found.are_plain(data.translate(_CLASSES), are_all=len(rows) == len(last))
-    if not data.isascii() and not _is_utf8(data):
-        broken = np.searchsorted(marks[last], np.flatnonzero(text > _LAST_ASCII))
-        are_plain &= ~np.isin(rows, broken)
-    are_blank = (kinds == _SPACE) | (kinds == _NEWLINE)
-    if not are_blank.all():
-        broken = np.searchsorted(last, np.flatnonzero(~are_blank))
-        are_plain &= ~np.isin(rows, broken)
+    found = _Lines(data, words, edges)
+    are_plain = found.are_plain()
     if are_plain.all() and len(rows) == len(last):
         return Located(found.lines(None), rows, [])
     rows = rows[are_plain]
     others = np.setdiff1d(np.arange(len(last)), rows, assume_unique=True)
-    ends = (marks[last[others]] + 1).tolist()
-    edges_of = zip(others.tolist(), starts[others].tolist(), ends, strict=True)
+    edges_of = zip(
+        others.tolist(), starts[others].tolist(), (ends[others] + 1).tolist(), strict=True
+    )
     return Located(found.lines(are_plain), rows, list(edges_of))
 
 
@@ -126,73 +125,99 @@ def _lines(data: bytes, numbers: range) -> list[tuple[int, int, int]]:
     return [(number, ends[number], ends[number + 1]) for number in numbers]
 
 
-class _Lines:
-    """Lines with five blanks or more, which may be plain."""
+class _Iris(NamedTuple):
+    """Which terms are plain IRIs, and which of them follow a prefix of some bytes."""
 
-    def __init__(self, data: bytes, words: Words, edges: LineEdges, ends: Integers) -> None:
+    are_iris: Booleans
+    follow: Booleans
+    prefix: int
+
+
+class _Lines:
+    """Lines with the blanks and the dot of plain ones."""
+
+    def __init__(self, data: bytes, words: Words, edges: LineEdges) -> None:
         self._data = data
         self._words = words
         self._edges = edges
-        self._ends = ends
-        text, starts = words.bytes, edges.predicates + 1
-        self._are_literals = text[starts] == _QUOTE
+        starts = edges.predicates + 1
+        self._are_literals = words.bytes[starts] == _QUOTE
         self._closes = np.full(len(starts), -1)  # the closing quotes of literals
         self._kinds = np.full(len(starts), NO_NUMBER)
-        self._hashes = np.zeros(len(starts), dtype=np.int64)  # in the suffixes of literals
-        # Special characters of the lines: three IRIs, and another one or a literal.
-        self._specials = np.where(self._are_literals, 3 * _IN_IRI + _IN_LITERAL, 4 * _IN_IRI)
         self._find_suffixes(starts, edges.objects)
         self._values = np.full(len(starts), np.nan)
         self._read_numbers(starts)
         self._times, self._digits = words.trailing_digits(edges.graphs - 1)
+        self._have_hash = False  # some IRI has a hash behind its prefix
+        self._subjects = self._iris(edges.starts, edges.subjects)
 
     def lines(self, chosen: Booleans | None) -> QuadLines:
         """Return the quads of some of the lines, or of all of them."""
         edges, times, values, kinds = self._edges, self._times, self._values, self._kinds
+        subjects = self._subjects
         if chosen is not None:
             edges, times = edges.at(chosen), times[chosen]
             values, kinds = values[chosen], kinds[chosen]
-        return QuadLines.of(self._data, edges, times, Objects(values, kinds))
+            subjects = subjects._replace(follow=subjects.follow[chosen])
+        prefix = subjects.prefix if subjects.follow.all() else 0
+        return QuadLines.of(self._data, edges, times, Objects(values, kinds), prefix)
 
-    def are_plain(self, translated: bytes, *, are_all: bool) -> Booleans:
-        """Return which lines are plain, given the class of each character.
-
-        `are_all` tells whether these are all lines of the text.
-        """
-        text, edges = self._words.bytes, self._edges
+    def are_plain(self) -> Booleans:
+        """Return which lines are plain."""
+        edges = self._edges
         are_plain: Booleans = (
-            (self._ends == edges.graphs + 2)
-            & (text[edges.graphs + 1] == _DOT)
-            & self._are_iris(edges.starts, edges.subjects)
-            & self._are_iris(edges.subjects + 1, edges.predicates)
-            & self._are_iris(edges.objects + 1, edges.graphs)
+            self._subjects.are_iris
+            & self._iris(edges.subjects + 1, edges.predicates).are_iris
+            & self._iris(edges.objects + 1, edges.graphs).are_iris
             & (self._digits > 0)
             & (self._digits <= LONGEST_NUMBER)
+            & (~self._are_literals | (self._closes >= 0))
         )
-        if self._are_literals.all():
-            are_plain &= self._closes >= 0
-        else:
-            are_iris = self._are_iris(edges.predicates + 1, edges.objects)
-            are_plain &= np.where(self._are_literals, self._closes >= 0, are_iris)
-        classes = np.frombuffer(translated, dtype=np.uint8)
-        are_all = are_all and bool(are_plain.all())
-        if not are_all or np.count_nonzero(classes) != self._specials.sum():
-            are_plain &= self._have_plain_characters(classes)
-        are_hashes = text == _HASH
-        if not are_all or np.count_nonzero(are_hashes) != self._hashes.sum():
-            are_plain &= self._have_one_hash(np.flatnonzero(are_hashes))
+        are_objects = np.flatnonzero(~self._are_literals)
+        if len(are_objects):
+            starts, ends = edges.predicates[are_objects] + 1, edges.objects[are_objects]
+            are_plain[are_objects] &= self._iris(starts, ends).are_iris
+        if self._have_hash:
+            are_plain &= self._have_one_hash()
+        are_plain &= self._have_plain_texts(are_plain)
         return are_plain
 
-    def _are_iris(self, starts: Integers, ends: Integers) -> Booleans:
-        """Return which terms begin and end as http IRIs with an authority."""
-        text, words = self._words.bytes, self._words.at(starts)
-        is_secure = words == _HTTPS
-        are_iris: Booleans = words == _HTTP
-        after = starts + len(b"<http://")
-        if is_secure.any():
-            are_iris |= is_secure & (text[np.minimum(after, len(text) - 1)] == _SLASH)
-            after = after + is_secure
-        are_iris &= (text[ends - 1] == _CLOSE) & (ends - 1 > after)
+    def _iris(self, starts: Integers, ends: Integers) -> _Iris:
+        """Return which terms are plain IRIs; their hashes are counted apart."""
+        prefix = self._common_prefix(starts, ends)
+        follow = self._follow(prefix, starts, ends)
+        if follow.all():
+            return _Iris(follow, follow, len(prefix))
+        are_iris = follow.copy()
+        for other in (_HTTP, _HTTPS):
+            left = np.flatnonzero(~are_iris)
+            are_iris[left] = self._follow(other, starts[left], ends[left])
+        return _Iris(are_iris, follow, len(prefix))
+
+    def _common_prefix(self, starts: Integers, ends: Integers) -> bytes:
+        """Return the prefix of some IRIs, up to a slash or a hash."""
+        if not len(starts):
+            return _HTTP
+        each = len(starts) // _SAMPLES + 1
+        samples = zip(starts[::each].tolist(), ends[::each].tolist(), strict=True)
+        texts = [self._data[start:end] for start, end in samples]
+        pairs = zip(min(texts), max(texts), strict=False)
+        same = takewhile(lambda pair: pair[0] == pair[1], pairs)
+        found = _PREFIX.match(bytes(byte for byte, _ in same))
+        return found[0] if found else _HTTP
+
+    def _follow(self, prefix: bytes, starts: Integers, ends: Integers) -> Booleans:
+        """Return which terms begin with a prefix, and go on as plain IRIs."""
+        least = len(_HTTPS if prefix.startswith(_HTTPS) else _HTTP) + 1
+        are_iris: Booleans = (
+            self._words.equal(starts, prefix)
+            & (self._words.bytes[ends - 1] == _CLOSE)
+            & (ends - starts > least)
+        )
+        rows = slice(None) if are_iris.all() else np.flatnonzero(are_iris)
+        are_plain, have_hash = self._words.plain(starts[rows] + len(prefix), ends[rows] - 1)
+        self._have_hash |= bool(have_hash.any())
+        are_iris[rows] &= are_plain
         return are_iris
 
     def _find_suffixes(self, starts: Integers, ends: Integers) -> None:
@@ -211,8 +236,6 @@ class _Lines:
             if kind is not None:
                 self._closes[equal] = closes if are_all else closes[are_equal]
                 self._kinds[equal] = kind
-                self._specials[equal] += sum(map(bool, suffix[1:].translate(_CLASSES)))
-                self._hashes[equal] = suffix.count(b"#")
             are_equal[0] = True  # also if the literal has no second quote
             left = left[~are_equal]
 
@@ -227,38 +250,31 @@ class _Lines:
             self._values[chosen] = np.where(are_canonical, values, np.nan)
             self._kinds[chosen[~are_canonical]] = UNREAD
 
-    def _have_plain_characters(self, classes: NDArray[np.uint8]) -> Booleans:
-        """Return which lines have only plain characters in IRIs, and no escapes in literals."""
-        edges, size = self._edges, len(b"<http://")
-        in_object = edges.predicates + 1
-        are_literals, closes = self._are_literals, self._closes
-        begins = in_object + np.where(are_literals, 1, size)
-        ends = np.where(are_literals & (closes >= 0), closes, edges.objects - 1)
-        zones = np.column_stack(
-            [
-                *(edges.starts + size, edges.subjects - 1),
-                *(edges.subjects + 1 + size, edges.predicates - 1),
-                *(begins, np.maximum(ends, begins)),
-                *(edges.objects + 1 + size, edges.graphs - 1),
-            ]
-        )
-        if not len(zones):
-            return np.empty(0, dtype=np.bool_)
-        zones = np.minimum(zones, len(classes) - 1)
-        found = np.bitwise_or.reduceat(classes, zones.ravel())[::2].reshape(-1, 4)
-        # A zone without characters gives the class of the one behind it.
-        forbidden = np.where(are_literals, _NOT_IN_TEXT, _NOT_IN_IRI)
-        in_objects = np.where(begins == ends, 0, found[:, 2] & forbidden)
-        in_iris = (found[:, 0] | found[:, 1] | found[:, 3]) & _NOT_IN_IRI
-        are_plain: Booleans = (in_iris | in_objects) == 0
-        return are_plain
+    def _have_plain_texts(self, are_plain: Booleans) -> Booleans:
+        """Return which of the plain lines have no literal, a number, or a text that is valid.
 
-    def _have_one_hash(self, places: Integers) -> Booleans:
-        """Return which lines have at most one hash in each IRI, given the places of all."""
+        Texts with escapes become unread.
+        """
+        rows = np.flatnonzero(are_plain & self._are_literals & np.isnan(self._values))
+        have_plain = np.ones(len(are_plain), dtype=np.bool_)
+        if not len(rows):
+            return have_plain
+        text = self._words.bytes
+        specials = np.flatnonzero((text == _QUOTE) | (text == _BACKSLASH) | (text == _DELETE))
+        opens, closes = self._edges.predicates[rows] + 1, self._closes[rows]
+        odd = rows[np.searchsorted(specials, closes) - np.searchsorted(specials, opens) > 1]
+        edges = zip(self._edges.predicates[odd].tolist(), self._closes[odd].tolist(), strict=True)
+        texts = [self._data[before + 1 : close + 1] for before, close in edges]
+        if len(_ESCAPED.findall(b"\n".join(texts))) < len(texts):
+            have_plain[odd] = [_ESCAPED.fullmatch(each) is not None for each in texts]
+        self._kinds[odd] = UNREAD
+        return have_plain
+
+    def _have_one_hash(self) -> Booleans:
+        """Return which lines have at most one hash in each IRI."""
         edges = self._edges
         have_one = np.ones(len(edges.starts), dtype=np.bool_)
-        if not len(have_one):
-            return have_one
+        places = np.flatnonzero(self._words.bytes == _HASH)
         rows = np.maximum(np.searchsorted(edges.starts, places, side="right") - 1, 0)
         terms = sum((places > end[rows]).astype(np.int64) for end in edges[1:4])
         zones = rows * 4 + terms

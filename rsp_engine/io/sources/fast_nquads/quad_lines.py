@@ -16,6 +16,8 @@ from rsp_engine.model.terms.columns import TermColumn
 from rsp_engine.model.terms.stored_literal import stored_literal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
@@ -24,6 +26,8 @@ __all__ = ["NO_NUMBER", "UNREAD", "LineEdges", "Objects", "QuadLines"]
 
 NO_NUMBER, UNREAD = 0, 4
 """Kinds of objects without a number. One that is unread may have another form than the engine's."""
+
+_FEW = 32  # in elements of so few quads, all pairs are compared
 
 
 class LineEdges(NamedTuple):
@@ -66,15 +70,25 @@ class QuadLines:
     kinds: Integers
     begins: Booleans
     """Whether each quad is the first of an element: its graph is not that of the quad before."""
+    subject_prefix: int = 0
+    """How many bytes all subjects are known to have in common."""
 
     @classmethod
-    def of(cls, data: bytes, edges: LineEdges, times: Integers, objects: Objects) -> QuadLines:
+    def of(
+        cls,
+        data: bytes,
+        edges: LineEdges,
+        times: Integers,
+        objects: Objects,
+        subject_prefix: int = 0,
+    ) -> QuadLines:
         """Return quads with the edges of their terms; find out where elements begin."""
         begins = np.ones(len(times), dtype=np.bool_)
         begins[1:] = times[1:] != times[:-1]
-        if not begins.all():
-            begins = Words(data).differ(edges.objects + 1, edges.graphs)
-        return cls(data, edges, times, *objects, begins)
+        left = np.flatnonzero(~begins)
+        if len(left):
+            begins[left] = Words(data).differ_from_last(edges.objects + 1, edges.graphs, left)
+        return cls(data, edges, times, *objects, begins, subject_prefix)
 
     @classmethod
     def none(cls) -> QuadLines:
@@ -102,26 +116,37 @@ class QuadLines:
         """Return which quads do not repeat a triple of their element; None if all."""
         if self.begins.all():
             return None
-        words, edges, elements = Words(self.data), self.edges, np.cumsum(self.begins)
-        columns = (
-            elements.astype(np.uint64),
-            words.at(np.maximum(edges.subjects - 8, edges.starts)),
-            words.at(np.maximum(edges.predicates - 8, edges.subjects + 1)),
-            words.at(edges.predicates + 1),
-            (edges.objects - edges.starts).astype(np.uint64),
-        )
-        hashes = mixed(columns)
-        order = np.argsort(hashes)
-        is_alike = hashes[order[1:]] == hashes[order[:-1]]
-        if not is_alike.any():
+        elements: Integers = np.cumsum(self.begins, dtype=np.int64)
+        alike = self._alike(elements)
+        if not len(alike):
             return None
-        alike = np.unique(np.concatenate((order[1:][is_alike], order[:-1][is_alike])))
         texts = zip(elements[alike].tolist(), self.triples(alike), strict=True)
         seen: dict[tuple[int, str], int] = {}
         firsts = [seen.setdefault(text, at) for at, text in zip(alike.tolist(), texts, strict=True)]
         kept = np.ones(len(self), dtype=np.bool_)
         kept[alike] = np.array(firsts) == alike
         return None if kept.all() else kept
+
+    def _alike(self, elements: Integers) -> Integers:
+        """Return the quads that may repeat a triple of their element, or may be repeated."""
+        words, edges = Words(self.data), self.edges
+        keys = mixed(
+            (
+                elements.astype(np.uint64),
+                words.at(np.maximum(edges.subjects - 8, edges.starts)),
+                words.at(np.maximum(edges.predicates - 8, edges.subjects + 1)),
+            )
+        )
+        sizes = (edges.objects - edges.starts).astype(np.uint64)
+        largest = int(np.diff(np.flatnonzero(self.begins), append=len(self)).max())
+        alike = _repeated(mixed((keys, words.at(edges.predicates + 1), sizes)), largest)
+        are_unread = self.kinds == UNREAD
+        if not are_unread.any():
+            return alike
+        # An unread object may be the same term as one with another text.
+        near = _repeated(keys, largest)
+        near = near[np.isin(keys[near], keys[near[are_unread[near]]])]
+        return np.union1d(alike, near)
 
     def at(self, chosen: Booleans) -> QuadLines:
         """Return some of the quads, among them the first one of each element."""
@@ -132,6 +157,7 @@ class QuadLines:
             self.values[chosen],
             self.kinds[chosen],
             self.begins[chosen],
+            self.subject_prefix,
         )
 
     def matching(self, predicate: bytes) -> Integers:
@@ -150,16 +176,19 @@ class QuadLines:
     def objects(self, places: Integers) -> list[str]:
         """Return the objects of some quads, as text."""
         texts = self._between(self.edges.predicates[places] + 1, self.edges.objects[places])
-        for place in np.flatnonzero(self.kinds[places] == UNREAD).tolist():
-            texts[place] = _read(texts[place])
+        unread = np.flatnonzero(self.kinds[places] == UNREAD).tolist()
+        for place, text in zip(unread, _read([texts[n] for n in unread]), strict=True):
+            texts[place] = text
         return texts
 
     def triples(self, places: Integers) -> list[str]:
         """Return the triples of some quads, as text."""
         texts = self._between(self.edges.starts[places], self.edges.objects[places])
-        for place in np.flatnonzero(self.kinds[places] == UNREAD).tolist():
-            subject, predicate, value = texts[place].split(" ", 2)
-            texts[place] = f"{subject} {predicate} {_read(value)}"
+        unread = np.flatnonzero(self.kinds[places] == UNREAD)
+        values = self.objects(places[unread])
+        for place, value in zip(unread.tolist(), values, strict=True):
+            subject, predicate, _ = texts[place].split(" ", 2)
+            texts[place] = f"{subject} {predicate} {value}"
         return texts
 
     def rows(self, places: Integers) -> list[str]:
@@ -169,7 +198,12 @@ class QuadLines:
 
     def subject_codes(self, places: Integers) -> TermColumn:
         """Return the subjects of some quads as codes."""
-        codes, firsts = self._codes(self.edges.starts[places], self.edges.subjects[places])
+        starts, ends = self.edges.starts[places], self.edges.subjects[places]
+        prefix = self.subject_prefix
+        if prefix and len(places):
+            codes, firsts = Words(self.data).codes(starts + prefix, ends)
+        else:
+            codes, firsts = self._codes(starts, ends)
         return TermColumn(codes, self.subjects(places[firsts]))
 
     def object_codes(self, places: Integers) -> TermColumn:
@@ -198,9 +232,24 @@ class QuadLines:
         return [data[start:end].decode() for start, end in edges]
 
 
-def _read(text: str) -> str:
-    """Return a literal in the form of the engine."""
-    [triple] = ox.parse(f"<urn:s> <urn:p> {text} .", ox.RdfFormat.N_TRIPLES)
-    literal = triple.object
-    assert isinstance(literal, ox.Literal), "only literals are unread"  # noqa: S101
-    return str(stored_literal(literal))
+def _repeated(hashes: NDArray[np.uint64], most: int) -> Integers:
+    """Return the places of hashes that occur again, less than `most` places away."""
+    are_alike = np.zeros(len(hashes), dtype=np.bool_)
+    if most <= _FEW:
+        for distance in range(1, most):
+            pairs = np.flatnonzero(hashes[distance:] == hashes[:-distance])
+            are_alike[pairs] = are_alike[pairs + distance] = True
+    else:
+        order = np.argsort(hashes)
+        pairs = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
+        are_alike[order[pairs]] = are_alike[order[pairs + 1]] = True
+    return np.flatnonzero(are_alike)
+
+
+def _read(texts: Sequence[str]) -> list[str]:
+    """Return literals in the form of the engine."""
+    if not texts:
+        return []
+    lines = "".join([f"<urn:s> <urn:p> {text} .\n" for text in texts])
+    literals = [triple.object for triple in ox.parse(lines, ox.RdfFormat.N_TRIPLES)]
+    return [str(stored_literal(each)) for each in literals if isinstance(each, ox.Literal)]

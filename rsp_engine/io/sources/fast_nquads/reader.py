@@ -32,6 +32,14 @@ _SYNTAX = ox.RdfFormat.N_QUADS
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DIGITS = GraphTimeRule()
 _MOST_OTHERS = 0.3  # of the lines: to parse all lines at once is then cheaper
+_IRI = rb'(<[^<>"{}|^`\\\x00-\x20]+>)'
+_LITERAL = rb'("[^"\\\r\n]*(?:\\.[^"\\\r\n]*)*"(?:\^\^<[^>\r\n]*>|@[\w-]+)?)'
+# Lines that are plain but for blanks, a comment or a return.
+_SPACED = re.compile(
+    rb"^[ \t]*" + _IRI + rb"[ \t]*" + _IRI + rb"[ \t]*(?:" + _IRI + rb"|" + _LITERAL + rb")"
+    rb"[ \t]*" + _IRI + rb"[ \t]*\.[ \t]*(?:#[^\r\n]*)?\r?$",
+    re.MULTILINE,
+)
 # What needs the parser of whole blocks: lone returns end lines, and triple terms may be deep.
 _NEEDS_BLOCKS = re.compile(rb"\r(?!\n)|<<")
 
@@ -63,10 +71,14 @@ def read_quads(
     text = data if data.endswith(b"\n") or not data else data + b"\n"
     lines, numbers, others = locate(text)
     letters: list[tuple[int, DeadLetter]] = []
-    if others:
-        if len(others) > _MOST_OTHERS * (len(lines) + len(others)):
+    raws = [(number, data[start:end]) for number, start, end in others]
+    if raws:
+        spaced, spaced_numbers, raws = _respace(raws)
+        if len(raws) > _MOST_OTHERS * (len(lines) + len(others)):
             return None
-        raws = [(number, data[start:end]) for number, start, end in others]
+        lines = lines.and_quads(numbers, spaced, spaced_numbers)
+        numbers = np.sort(np.concatenate((numbers, spaced_numbers)))
+    if raws:
         parsed = _parse(name, raws, first_line)
         written = None if parsed is None else _write(parsed.quads, stream)
         if parsed is None or written is None:
@@ -90,6 +102,19 @@ def _index(lines: QuadLines, numbers: Integers, line: int) -> int:
     """Return the first quad of the element that is open at a line: a letter goes before it."""
     before = int(np.searchsorted(numbers, line))
     return int(np.flatnonzero(lines.begins[:before])[-1]) if before else 0
+
+
+def _respace(
+    raws: Sequence[tuple[int, bytes]],
+) -> tuple[QuadLines, Integers, list[tuple[int, bytes]]]:
+    """Return the quads of lines with other blanks than plain ones, their numbers, and the rest."""
+    text = b"".join([raw for _, raw in raws])
+    text = _SPACED.sub(lambda found: b" ".join([*filter(None, found.groups()), b"."]), text)
+    if not text.endswith(b"\n"):
+        text += b"\n"
+    located = locate(text)
+    numbers = np.array([number for number, _ in raws], dtype=np.int64)
+    return located.lines, numbers[located.numbers], [raws[number] for number, *_ in located.others]
 
 
 def _parse(name: str, raws: Sequence[tuple[int, bytes]], first_line: int) -> _Quads | None:

@@ -39,6 +39,12 @@ def _all_bytes(byte: int) -> np.uint64:
 
 
 _ZEROS, _LOW7, _HIGH = _all_bytes(ord("0")), _all_bytes(0x7F), _all_bytes(0x80)
+_UNDERSCORES, _HASHES, _LOWER = _all_bytes(ord("_")), _all_bytes(ord("#")), _all_bytes(0x20)
+# Ranges of bytes of 7 bits: what sets the high bit of a byte in or behind them, when added to it.
+_DIGITS, _LETTERS = (
+    (_all_bytes(0x80 - ord(first)), _all_bytes(0x7F - ord(last)))
+    for first, last in ("-9", "az")  # `-./` precede the digits
+)
 _ABOVE_NINE = _all_bytes(0x80 - 10)  # added to a byte of 7 bits, it sets the high bit from 10 on
 # By the number of bytes to keep, which are the high ones: a mask.
 _KEPT = np.array([2**_BITS - 2 ** (_BITS - 8 * count) for count in range(_WIDTH + 1)], np.uint64)
@@ -80,19 +86,23 @@ class Words:
             return self._words[np.minimum(places, len(self._words) - 1)]
 
     def equal(self, places: Integers, wanted: bytes) -> Booleans:
-        """Return at which places the text goes on with some bytes."""
-        size = len(wanted)
-        is_equal: Booleans = places <= len(self.bytes) - size
-        if size < _WIDTH:
-            for offset, byte in enumerate(wanted):
-                is_equal &= self.bytes[np.minimum(places + offset, len(self.bytes) - 1)] == byte
-            return is_equal
-        for offset in (*range(0, size - _WIDTH, _WIDTH), size - _WIDTH):
-            word = np.uint64(int.from_bytes(wanted[offset : offset + _WIDTH], "little"))
-            is_equal &= self.at(places + offset) == word
-            if not is_equal.any():
-                break
-        return is_equal
+        """Return at which places the text goes on with some bytes, of which the last is not NUL."""
+        last = len(self.bytes) - len(wanted)
+        if last < 0:
+            return np.zeros(len(places), dtype=np.bool_)
+        if (places > last).any():
+            return self.equal(np.minimum(places, last), wanted) & (places <= last)
+        fields = self._fields(places, len(wanted))
+        if fields.tobytes() == wanted * len(places):  # much cheaper than a comparison by row
+            return np.ones(len(places), dtype=np.bool_)
+        are_equal: Booleans = fields.view(f"S{len(wanted)}") == wanted
+        return are_equal
+
+    def _fields(self, places: Integers, size: int) -> NDArray[np.void]:
+        """Return as many bytes from each place on."""
+        shape = (len(self.bytes) - size + 1,)
+        text: NDArray[np.void] = np.ndarray(shape, f"V{size}", self.bytes, strides=(1,))
+        return text[places]
 
     def digits(self, ends: Integers, counts: Integers) -> tuple[Integers, Booleans]:
         """Return the numbers of some digits before `ends`, and which of them are digits only.
@@ -128,8 +138,31 @@ class Words:
         counts = np.minimum(counts, LONGEST_NUMBER + 1)
         return self.digits(ends, np.minimum(counts, LONGEST_NUMBER))[0], counts
 
+    def plain(self, starts: Integers, ends: Integers) -> tuple[Booleans, Booleans]:
+        """Return which fields have only letters, digits and `._/-#`, and which have a `#`.
+
+        There are at least eight bytes before each field.
+        """
+        sizes = ends - starts
+        are_plain: Booleans = sizes >= 0
+        have_hash = np.zeros(len(starts), dtype=np.bool_)
+        rows: Integers | slice = slice(None)
+        for before in range(0, int(sizes.max(initial=0)), _WIDTH):
+            if before:
+                rows = np.flatnonzero(sizes > before)
+            kept = _KEPT[np.clip(sizes[rows] - before, 0, _WIDTH)]
+            # Bytes that do not belong to the field become zeros.
+            words = (self.at(np.maximum(ends[rows] - before - _WIDTH, 0)) ^ _ZEROS) & kept
+            if not _non_digits(words).any():
+                continue
+            words ^= _ZEROS
+            hashes = _equal_to(words, _HASHES)
+            have_hash[rows] |= hashes != 0
+            are_plain[rows] &= _non_plain(words) == hashes
+        return are_plain, have_hash
+
     def fields(self, starts: Integers, ends: Integers) -> Iterator[Unsigned]:
-        """Yield words that, with their lengths, tell apart fields of at least eight bytes.
+        """Yield words that, with their lengths, tell apart fields, as in `codes`.
 
         Words that all fields have in common are left out.
         """
@@ -138,36 +171,51 @@ class Words:
             if (words != words[0]).any():
                 yield words
 
-    def differ(self, starts: Integers, ends: Integers) -> Booleans:
-        """Return which fields differ from the field before."""
+    def differ_from_last(self, starts: Integers, ends: Integers, places: Integers) -> Booleans:
+        """Return which of the fields at some places, above 0, differ from the field before."""
         sizes = ends - starts
-        differ = np.ones(len(starts), dtype=np.bool_)
-        differ[1:] = sizes[1:] != sizes[:-1]
+        size = int(sizes[0])
+        if (sizes == size).all():
+            here, last = (self._fields(starts[at], size) for at in (places, places - 1))
+            if here.tobytes() == last.tobytes():
+                return np.zeros(len(places), dtype=np.bool_)
+        differ: Booleans = sizes[places] != sizes[places - 1]
         for words in self.fields(starts, ends):
-            differ[1:] |= words[1:] != words[:-1]
-        for place in np.flatnonzero(sizes < _WIDTH).tolist():
-            here, before = (self.bytes[starts[at] : ends[at]] for at in (place, place - 1))
-            differ[place] = place == 0 or not np.array_equal(here, before)
+            differ |= words[places] != words[places - 1]
+        for number in np.flatnonzero(sizes[places] < _WIDTH).tolist():
+            place = places[number]
+            short, other = (self.bytes[starts[at] : ends[at]] for at in (place, place - 1))
+            differ[number] = not np.array_equal(short, other)
         return differ
 
     def codes(self, starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
-        """Return the number of each distinct field of at least eight bytes, and an example of each.
+        """Return the number of each distinct field, and an example of each.
 
-        Fields are told apart by a hash, and then compared with the one that has the same number.
+        A field has at least eight bytes, or follows eight bytes that are the same before all
+        fields. Fields are told apart by a hash, and then compared with the one that has the same
+        number.
         """
         if not len(starts):
             return starts, starts
-        columns = [(ends - starts).astype(np.uint64), *self.fields(starts, ends)]
-        hashes = mixed(columns)
-        order = np.argsort(hashes)
-        is_first = np.ones(len(order), dtype=np.bool_)
-        is_first[1:] = hashes[order[1:]] != hashes[order[:-1]]
-        codes = np.empty(len(order), dtype=np.int64)
-        codes[order] = np.cumsum(is_first) - 1
-        firsts: Integers = order[is_first]
+        sizes = (ends - starts).astype(np.uint64)
+        if int(sizes.max()) < _WIDTH:  # the size and the bytes of a field are its number
+            shifts = np.uint64(_BITS) - 8 * sizes
+            return _codes(sizes << np.uint64(_BITS - 8) | self.at(ends - _WIDTH) >> shifts)
+        columns = [sizes, *self.fields(starts, ends)]
+        codes, firsts = _codes(mixed(columns))
         if all((words == words[firsts][codes]).all() for words in columns):
             return codes, firsts
         return _codes_of([*zip(*(words.tolist() for words in columns), strict=True)])
+
+
+def _codes(numbers: Unsigned) -> tuple[Integers, Integers]:
+    """Return the code of each distinct number, and an example of each."""
+    order = np.argsort(numbers)
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = numbers[order[1:]] != numbers[order[:-1]]
+    codes = np.empty(len(order), dtype=np.int64)
+    codes[order] = np.cumsum(is_first) - 1
+    return codes, order[is_first]
 
 
 def _codes_of(fields: list[tuple[int, ...]]) -> tuple[Integers, Integers]:
@@ -181,3 +229,22 @@ def _codes_of(fields: list[tuple[int, ...]]) -> tuple[Integers, Integers]:
 def _non_digits(words: Unsigned) -> Unsigned:
     """Return the high bit of each byte above 9; the digits are already reduced to 0 to 9."""
     return (((words & _LOW7) + _ABOVE_NINE) | words) & _HIGH
+
+
+def _non_plain(words: Unsigned) -> Unsigned:
+    """Return the high bit of each byte that is no letter, no digit and none of `._/-`."""
+    low = words & _LOW7
+    plain = _within(low, *_DIGITS) | _within(low | _LOWER, *_LETTERS)
+    plain |= _equal_to(low, _UNDERSCORES)
+    return (~plain | words) & _HIGH
+
+
+def _within(words: Unsigned, first: np.uint64, behind: np.uint64) -> Unsigned:
+    """Return the high bit of each byte in a range; bytes have 7 bits."""
+    return (words + first) & ~(words + behind) & _HIGH
+
+
+def _equal_to(words: Unsigned, wanted: np.uint64) -> Unsigned:
+    """Return the high bit of each byte that is equal to the wanted one."""
+    others = words ^ wanted
+    return ~(((others & _LOW7) + _LOW7) | others) & _HIGH
