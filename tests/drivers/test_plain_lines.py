@@ -18,6 +18,7 @@ from rsp_engine.io.canonical_literals import canonical_triples
 from rsp_engine.io.sources.files.nquads import NQuads
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.terms.columns import DECIMAL_KIND, DOUBLE_KIND, INTEGER_KIND
+from rsp_engine.model.terms.fingerprints import fingerprints_of
 from rsp_engine.operators.scoring.term_scores import number
 from tests.drivers.cut import texts
 from tests.drivers.split_runs import in_splits
@@ -115,6 +116,7 @@ def assert_columns_are_what_a_parser_reads(data: bytes) -> None:
     ):
         assert [coded.texts[code] for code in coded.codes] == written
         assert len(set(coded.texts)) == len(coded.texts)
+    assert columns.fingerprints().tolist() == fingerprints_of([str(t) for t in triples]).tolist()
     for predicate in {str(t.predicate) for t in triples}:
         having = [n for n, t in enumerate(triples) if str(t.predicate) == predicate]
         assert columns.matching(predicate.encode()).tolist() == having

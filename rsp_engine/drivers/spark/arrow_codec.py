@@ -3,7 +3,8 @@
 kind      content
 split     the split that was read; in `text` why its elements must be taken one by one
 segment   its first and its latest timestamp, and how many elements and triples it has
-pane      a pane content of the segment before: the pane, and its triples or solutions
+pane      a pane content of the segment before: the pane, and its triples (as text, or those that
+          match patterns as codes and `texts`, with fingerprints in `times`) or solutions
 letter    a dead letter, and the latest timestamp before it in its split
 name      an element with blank nodes
 """
@@ -21,6 +22,7 @@ from rsp_engine.drivers.splits.split_reducer import ReducedSplit
 from rsp_engine.io.sources.splits import Split
 from rsp_engine.model.streams import DeadLetter
 from rsp_engine.model.terms.lazy_text import WrittenRows, WrittenTriples
+from rsp_engine.model.terms.matched_triples import MatchedTriples
 from rsp_engine.model.terms.ntriples import triples_text
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.scoring.exact_scores import NumberKind
@@ -103,6 +105,11 @@ def _pane_row(pane_content: PaneContent) -> Row:
     content = pane_content.content
     if isinstance(content, WrittenTriples):
         return {**row, "text": content.text}
+    if isinstance(content, MatchedTriples):
+        sizes, codes = content.columns()
+        data = np.concatenate((sizes, codes)).astype("<i4").tobytes()
+        numbers = {"times": content.fingerprints, "data": data, "texts": content.texts}
+        return {**row, "text": "\n".join(content.predicates), **numbers}
     if not isinstance(content, PaneSolutions):
         return {**row, "text": triples_text(content)}
     kind = None if content.kind is None else " ".join(map(str, content.kind)).encode()
@@ -156,9 +163,15 @@ def _reduced(batch: pa.RecordBatch) -> ReducedSplit:
 
 
 def _content(batch: pa.RecordBatch, index: int, row: Row) -> Sequence[Triple] | PaneSolutions:
-    if row["time"] is None:
+    if row["time"] is None and (data := batch.column("data")[index].as_py()) is None:
         return WrittenTriples(row["text"])
     times = batch.column("times")[index].values.to_numpy().astype(np.int64)
+    if row["time"] is None:
+        predicates = row["text"].split("\n")
+        columns = np.frombuffer(data, dtype="<i4").astype(np.int64)
+        sizes, codes = np.split(columns, [len(predicates)])
+        texts = batch.column("texts")[index].as_py()
+        return MatchedTriples.of_columns(predicates, texts, (sizes, codes), times)
     numbers = batch.column("numbers")[index].values.to_numpy().astype(np.float64)
     texts = row["text"].split("\n") if len(times) else []
     keys = batch.column("texts")[index].as_py()

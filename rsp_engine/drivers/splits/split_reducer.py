@@ -22,6 +22,7 @@ from rsp_engine.io.sources.batch import ElementBatch, InBatches
 from rsp_engine.io.sources.files.nquads import NQuads
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.windows import Pane
+from rsp_engine.operators.joins.triple_selection import TripleSelection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -274,11 +275,13 @@ def _content_pack(
 
 
 def _reduction(
-    wanted: MatchedSolutions | DescribedElements | None,
+    wanted: MatchedSolutions | DescribedElements | TripleSelection | None,
 ) -> Callable[[_Content], Sequence[Triple] | PaneSolutions]:
     """Return the function that reduces the elements of a pane to what a pushdown needs."""
     if wanted is None:
         return _Content.distinct
+    if isinstance(wanted, TripleSelection):
+        return lambda content: wanted.of(content.triples())
     if isinstance(wanted, DescribedElements):
         describing = wanted.describing()
 

@@ -22,6 +22,8 @@ def sent_on_spark(physical: PhysicalPlan) -> str:
         return "nothing is pruned; the driver reads the stream, since elements are counted in order"
     if any(scan.blocks for scan in physical.scans):
         return "the solutions of each element, once per pane; not pruned, since all may count"
+    if any(scan.selection is not None for scan in physical.scans):
+        return "pruned to the triples of each pane that match a pattern and its filters"
     match physical.operator:
         case TopkConfig(k=k):
             why = f"the others expire together with {k} better ones"

@@ -13,6 +13,7 @@ import pyoxigraph as ox
 
 from rsp_engine.io.sources.fast_nquads.words import Words, mixed
 from rsp_engine.model.terms.columns import TermColumn
+from rsp_engine.model.terms.fingerprints import fingerprints, fingerprints_of
 from rsp_engine.model.terms.stored_literal import stored_literal
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = ["NO_NUMBER", "UNREAD", "LineEdges", "Objects", "QuadLines"]
 NO_NUMBER, UNREAD = 0, 4
 """Kinds of objects without a number. One that is unread may have another form than the engine's."""
 
+_MANY = 500  # terms, for which to decode the whole text once is cheaper
 _FEW = 32  # in elements of so few quads, all pairs are compared
 
 
@@ -191,6 +193,14 @@ class QuadLines:
             texts[place] = f"{subject} {predicate} {value}"
         return texts
 
+    def fingerprints(self) -> Integers:
+        """Return the fingerprint of each triple, by its text in the form of the engine."""
+        found = fingerprints(self.data, self.edges.starts, self.edges.objects)
+        unread = np.flatnonzero(self.kinds == UNREAD)
+        if len(unread):
+            found[unread] = fingerprints_of(self.triples(unread))
+        return found
+
     def rows(self, places: Integers) -> list[str]:
         """Return the subjects and objects of some quads, as tab-separated rows."""
         pairs = zip(self.subjects(places), self.objects(places), strict=True)
@@ -218,17 +228,25 @@ class QuadLines:
         return TermColumn(numbers[codes], list(known))
 
     def _codes(self, starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
-        if len(starts) and (ends - starts).min() >= 8:
-            return Words(self.data).codes(starts, ends)
-        numbers: dict[str, int] = {}
-        codes = [numbers.setdefault(t, len(numbers)) for t in self._between(starts, ends)]
-        firsts = {code: place for place, code in reversed([*enumerate(codes)])}
-        places = np.array([firsts[code] for code in range(len(numbers))], dtype=np.int64)
-        return np.array(codes, dtype=np.int64), places
+        """Return the number of each distinct term, and an example of each."""
+        is_long = ends - starts >= len("<http://")
+        if is_long.all():
+            return Words(self.data).codes(starts, ends) if len(starts) else (starts, starts)
+        codes = np.empty(len(starts), dtype=np.int64)
+        long = np.flatnonzero(is_long)
+        codes[long], firsts = Words(self.data).codes(starts[long], ends[long])
+        short, known = np.flatnonzero(~is_long), dict[str, tuple[int, int]]()
+        places = zip(short.tolist(), self._between(starts[short], ends[short]), strict=True)
+        found = [known.setdefault(text, (len(known), place)) for place, text in places]
+        codes[short] = [len(firsts) + number for number, _ in found]
+        return codes, np.r_[long[firsts], [place for _, place in known.values()]]
 
     def _between(self, starts: Integers, ends: Integers) -> list[str]:
         data = self.data
         edges = zip(starts.tolist(), ends.tolist(), strict=True)
+        if len(starts) > _MANY and data.isascii():
+            text = data.decode("ascii")
+            return [text[start:end] for start, end in edges]
         return [data[start:end].decode() for start, end in edges]
 
 
