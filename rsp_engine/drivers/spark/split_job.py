@@ -16,7 +16,7 @@ from rsp_engine.drivers.spark.executor import execute
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark import SparkContext
+    from pyspark import RDD, SparkContext
 
     from rsp_engine.drivers.splits.split_reducer import ReducedSplit
     from rsp_engine.io.sources.splits import Split
@@ -49,7 +49,21 @@ def read_splits(
     if not groups:
         return []
     job = context.parallelize(groups, len(groups)).flatMap(partial(_read, work))
-    return from_rows(pa.concat_tables(map(_table, job.collect())))
+    return from_rows(pa.concat_tables(map(_table, _result(job, len(splits)))))
+
+
+def _result(job: RDD[bytes], count: int) -> list[bytes]:
+    """Return the splits that a job reads; raise an OSError if Java does not send them all.
+
+    pyspark takes a connection that breaks off for the end of the result.
+    """
+    try:
+        sent = job.collect()
+    except UnboundLocalError as error:  # pyspark closes a connection that it could not open
+        raise OSError(str(error.__context__)) from error
+    if len(sent) < count:
+        raise OSError(f"it sent {len(sent)} of {count} splits")
+    return sent
 
 
 def _read(work: str, group: Sequence[tuple[int, int, int, int | None, int]]) -> Iterator[bytes]:

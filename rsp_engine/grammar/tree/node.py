@@ -85,7 +85,7 @@ def rewrite_outermost(node: Node, change: Callable[[Node], Node | None]) -> Node
 
 
 def _rewrite_children(node: Node, change: Callable[[Node], Node]) -> Node:
-    """Return a node with `change` applied to its children."""
+    """Return a node with `change` applied to its children; the same one if none changes."""
     olds = [getattr(node, name) for name in _fields(node)]
     values = [_rewrite_value(old, change) for old in olds]
     return node if all(map(is_, olds, values)) else type(node)(*values, span=node.span)
