@@ -36,7 +36,7 @@ kinds = st.sampled_from(("integer", "decimal", "double", "string", "date"))
 literals = st.builds(f'"{{}}"^^<{XSD}{{}}>'.format, numbers, kinds)
 words = st.builds('"{}"{}'.format, st.text('ab ."\\', max_size=3), st.sampled_from(("", "@en")))
 terms = iris | literals | words | st.just("_:b")
-blanks = st.sampled_from((" ", " ", " ", "  ", "\t"))
+blanks = st.sampled_from((" ", " ", " ", " ", "  ", "\t", "\v"))
 ends = st.sampled_from((" .\n", " .\n", " .\n", ".\n", " . \n", " .\r\n", " .", " . #\n"))
 lines = st.builds(
     "{0}{4}{1} {2} {3}{5}".format,
