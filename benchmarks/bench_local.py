@@ -10,6 +10,7 @@ answer. The baseline is the general path, which takes turns with the operator.
 
 from __future__ import annotations
 
+import json
 import random
 import resource
 import subprocess
@@ -80,7 +81,7 @@ def parse_seconds(path: Path) -> float:
 
 def run(query: str, stream: Path) -> RunTime:
     """Return the time of `rsp run` from one file to another."""
-    text, answers = stream.with_suffix(".rspql"), stream.with_suffix(".jsonl")
+    text, answers = stream.with_suffix(".rspql"), stream.with_name("answers.jsonl")
     text.write_text(query)
     command = [sys.executable, "-m", "rsp_engine.cli", "run", str(text)]
     command += ["--runner", "local", "--stream", f"{STREAM}={stream}", "--output", str(answers)]
@@ -128,6 +129,28 @@ def by_length(folder: Path) -> None:
         print(f"{triples:12,} triples {compared}", flush=True)
 
 
+def write_json_lines(path: Path, source: Path) -> None:
+    """Write a stream of N-Quads as JSON lines, with one triple in an element."""
+    with source.open() as quads, path.open("w") as file:
+        for line in quads:
+            triple, _, graph = line.rpartition(" <http://example.org/g/")
+            element = {"timestamp": int(graph[: -len("> .\n")]), "graph": f"{triple} ."}
+            file.write(json.dumps(element) + "\n")
+
+
+def by_format(folder: Path) -> None:
+    """Print the cost of a triple in JSON lines, beside that in N-Quads."""
+    print("\ntop 10, one triple an element   microseconds of CPU a triple   times N-Quads")
+    streams = {"N-Quads": folder / "1.nq", "JSON lines": folder / "1.jsonl"}
+    write_stream(streams["N-Quads"], 10 * TRIPLES, 1)
+    write_json_lines(streams["JSON lines"], streams["N-Quads"])
+    turns = [[run(QUERIES["top 10"], path).cpu for path in streams.values()] for _ in range(RUNS)]
+    for name, times in zip(streams, zip(*turns, strict=True), strict=True):
+        each = median(times) / (10 * TRIPLES) * 1e6
+        ratio = median(cpu / turn[0] for cpu, turn in zip(times, turns, strict=True))
+        print(f"{name:31} {each:28.2f} {ratio:13.1f} x", flush=True)
+
+
 def slide(stream: Path, ranking: str, frame: tuple[int, int], operator: OperatorName) -> float:
     """Return the CPU seconds of a slide of a count-based window."""
     engine = Engine(operator=operator)
@@ -168,3 +191,4 @@ if __name__ == "__main__":
         by_count(Path(name))
         by_query(Path(name))
         by_length(Path(name))
+        by_format(Path(name))

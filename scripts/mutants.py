@@ -6,10 +6,11 @@
 
 A mutant is the package with one expression or statement changed: a comparison, an arithmetic
 operator, a constant, a condition, a returned value, a statement left out. The tests listed in
-`TESTS` run until the first one fails: first as `make test-fast` runs them, which kills most, then
-with as many examples as usual. A mutant that passes them all survives: either no test checks what
-it changes, or it computes the same answers in another way. Survivors are printed with their place
-and their difference, and exit code 1 says that there are some.
+`TESTS` run until the first one fails, beginning with that which killed the last mutant: first as
+`make test-fast` runs them, which kills most, then with as many examples as usual. A mutant that
+passes them all survives: either no test checks what it changes, or it computes the same answers in
+another way. Survivors are printed with their place and their difference, and exit code 1 says that
+there are some.
 
 No file is changed. The tests are imported and collected once; then each mutant has a process of its
 own, forked from that one, in which the changed module is grafted into the loaded one.
@@ -74,8 +75,8 @@ TESTS = {
 
 The examples in the docstrings of the part run before them.
 """
-LONGEST_S = 60
-"""A mutant that takes more time of the processor is killed: it loops."""
+LONGEST = 5
+"""A mutant that takes so many times the time of the processor without any is killed: it loops."""
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -245,6 +246,7 @@ class Trial:
     def __init__(self, mutants: list[Mutant], survivors: Connection) -> None:
         self._mutants = mutants
         self._survivors = survivors
+        self._longest_s = resource.RLIM_INFINITY
 
     def pytest_collection(self) -> None:
         """Let Hypothesis stop at the first failure, before any test is imported."""
@@ -256,39 +258,55 @@ class Trial:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Fork a process for each mutant; the first is none, and must pass."""
+        if self._killer(session, None) is not None:
+            self._survivors.send(None)
+            return True
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self._longest_s = LONGEST * (1 + round(used.ru_utime + used.ru_stime))
         survivors = []
-        for mutant in (None, *self._mutants):
-            process = multiprocessing.get_context("fork").Process(
-                target=self._run, args=(session, mutant)
-            )
-            process.start()
-            process.join()
-            is_green = process.exitcode == 0
-            if mutant is None:
-                if not is_green:
-                    self._survivors.send(None)
-                    return True
-                continue
-            print("." if is_green else "x", end="", file=sys.__stderr__, flush=True)
-            if is_green:
+        for mutant in self._mutants:
+            killer = self._killer(session, mutant)
+            print("." if killer is None else "x", end="", file=sys.__stderr__, flush=True)
+            if killer is None:
                 survivors.append(mutant)
+            else:
+                session.items.insert(0, session.items.pop(killer))
         self._survivors.send(survivors)
         return True
 
-    def _run(self, session: pytest.Session, mutant: Mutant | None) -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST_S, LONGEST_S))
+    def _killer(self, session: pytest.Session, mutant: Mutant | None) -> int | None:
+        """Return the place of the test that kills a mutant, 0 if it ends in another way."""
+        mine, theirs = multiprocessing.Pipe(duplex=False)
+        process = multiprocessing.get_context("fork").Process(
+            target=self._run, args=(session, mutant, theirs)
+        )
+        process.start()
+        theirs.close()
+        with mine:
+            try:
+                killer: int | None = mine.recv()
+            except EOFError:
+                killer = 0
+        process.join()
+        return killer
+
+    def _run(self, session: pytest.Session, mutant: Mutant | None, told: Connection) -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (self._longest_s, self._longest_s))
         with Path(os.devnull).open("w") as nowhere:
             os.dup2(nowhere.fileno(), 1)
             os.dup2(nowhere.fileno(), 2)
+        following = (*session.items[1:], None)
         try:
             if mutant is not None:
                 graft(mutant)
-            for item, following in zip(session.items, (*session.items[1:], None), strict=True):
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            for place, (item, later) in enumerate(zip(session.items, following, strict=True)):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=later)
                 if session.testsfailed:
+                    told.send(place)
                     os._exit(1)
         except BaseException:  # a mutant may end in any way
             os._exit(1)
+        told.send(None)
         os._exit(0)
 
 

@@ -2,7 +2,8 @@
 
 No test fails for being slow: time is looked at on purpose only. Queries run in this process,
 unless a test asks for Spark. There is one Spark session for all tests, since it takes seconds to
-start: the tests that use it are run one after the other, by the same worker.
+start: the tests that use it are run one after the other, by the same worker, as are those of a file
+that share a fixture or a cache.
 
 A usual run tries the same examples each time, so that what passes once passes again. `make soak`
 draws others in each run, and many more.
@@ -14,14 +15,17 @@ server.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
+from tests.data import PROJECT
 from tests.thoroughness import IS_FAST, TIMES, scaled
 
 if TYPE_CHECKING:
@@ -38,6 +42,8 @@ settings.register_profile(
 )
 settings.load_profile("project")
 os.environ["RSP_RUNNER"] = "local"
+# Workers and commands keep what they compile: there are hundreds of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Java compiles quickly rather than well: no test runs long enough to gain by the other.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
@@ -52,15 +58,27 @@ OUTSIDE = {
 """What a test does (as an audit event of Python) that starts a process or reaches a server."""
 
 
-class SparkOnOneWorker(LoadScopeScheduling):  # type: ignore[misc]
-    """A scheduler that gives the tests with Spark to one worker, and any other test to any."""
+SHARED = re.compile(r'^@pytest\.fixture\(scope="module"\)|^@cache|^@lru_cache', re.MULTILINE)
+"""What the tests of a file share, if they are run by the same worker."""
+
+
+class SharedOnOneWorker(LoadScopeScheduling):  # type: ignore[misc]
+    """A scheduler that keeps tests together which share Spark, a fixture or a cache."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if "spark" in nodeid else nodeid
+        if "spark" in nodeid:
+            return "spark"
+        file = nodeid.partition("::")[0]
+        return file if _shares(file) else nodeid
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SparkOnOneWorker | None:
-    return SparkOnOneWorker(config, log) if config.getvalue("dist") == "loadscope" else None
+@cache
+def _shares(file: str) -> bool:
+    return SHARED.search((PROJECT / file).read_text(encoding="utf-8")) is not None
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedOnOneWorker | None:
+    return SharedOnOneWorker(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 @pytest.hookimpl(tryfirst=True)

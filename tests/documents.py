@@ -210,7 +210,8 @@ class Reader:
                 _check_form(block)
 
     def _run(self, block: Block, text: str) -> None:
-        output = self.folder / ".printed"
+        # A file of its own: a server that an earlier block started may still print into that one.
+        output = self.folder / f".printed-{block.line}"
         with output.open("wb") as stream:
             process = subprocess.Popen(  # noqa: S603 - what our own documents say
                 ["/bin/sh", "-e", "-c", text],

@@ -113,7 +113,7 @@ FEW = Stream("few", 1_000_000, 1_000, 10_000, plain_lines)
 MANY = Stream("many", 2_000_000, 1_000_000, 10_000, plain_lines, is_permuted=True)
 LONG = Stream("long", 1_000_000, 1_000, 500, plain_lines)
 MIXED = Stream("mixed", 1_000_000, 1_000, 10_000, mixed_lines)
-STAR = Stream("star", 200_000, 1_000, 2_000, star_lines)
+STAR = Stream("star", 1_000_000, 1_000, 10_000, star_lines)
 
 
 def write_stream(stream: Stream, folder: Path) -> Path:

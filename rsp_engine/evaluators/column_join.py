@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.model.terms.lazy_text import WrittenTriples
+from rsp_engine.model.terms.matched_triples import MatchedTriples
 from rsp_engine.model.terms.ntriples import read_terms
 from rsp_engine.operators.joins.column_join import ColumnJoin, TooManySolutionsError
+from rsp_engine.operators.joins.row_order import RowOrder
 from rsp_engine.operators.sparql.sparql_query import answer_content, as_row
+from rsp_engine.operators.windows.distinct_count import DistinctCount
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     import pyoxigraph as ox
 
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnJoinConfig", "ColumnJoinEvaluator"]
 
+CodeRow = tuple[int, ...]
+
 _GENERAL_WINDOWS = 15
 """How many windows the general path takes after one in which most triples contribute."""
 
@@ -43,12 +48,9 @@ _OLD_ROWS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ColumnJoinConfig:
-    """The query as on the general path, and the join of its window.
+    """The query as on the general path, and the join of its window."""
 
-    The saved state is that of the general path, so a checkpoint of either serves both.
-    """
-
-    tag: ClassVar[str] = "General"
+    tag: ClassVar[str] = "ColumnJoin"
     scan_kind: ClassVar[ScanKind] = "triples"
 
     query: SparqlConfig
@@ -61,20 +63,23 @@ class ColumnJoinConfig:
 
 
 class ColumnJoinEvaluator:
-    """Joins the patterns of one window. Memory: the triples of the window, and those of Oxigraph.
+    """Joins the patterns of one window. Memory: its triples that match, and those of Oxigraph.
 
     From one window to the next, only panes that enter or leave are encoded, and only triples that
-    begin or cease to contribute are given to Oxigraph.
+    begin or cease to contribute are given to Oxigraph. All triples are counted.
     """
 
     def __init__(self, config: ColumnJoinConfig, general: SparqlEvaluator) -> None:
         self.config = config
         self._general = general
         self._join = ColumnJoin(config.join)
+        self._count = DistinctCount()
         self._number = 0  # of the last window that was joined
         self._left_to_general = 0
         self._stats: dict[str, int | bool] = {}
-        self._known: dict[str, Row] = {}  # by text: those of the last windows
+        self._codes = self._join.codes
+        self._order = RowOrder(len(config.query.variables))
+        self._known: dict[CodeRow, Row] = {}  # those of the last windows
 
     @property
     def may_give_blank_nodes(self) -> bool:
@@ -86,19 +91,21 @@ class ColumnJoinEvaluator:
 
     def answer(self, scans: Sequence[Contents], now: int) -> Solutions | Graph | Boolean:
         """Return the answer over the only scan, at an instant."""
+        [scan] = scans
+        panes = dict(_matched(scan))
+        count = self._count.move({key: pane.fingerprints for key, pane in panes.items()})
+        self._stats = {"triples": count, "exact": True}
         if self._left_to_general:
             self._left_to_general -= 1
-        elif (answer := self._joined(scans, now)) is not None:
-            self._stats = {"triples": len(self._join), "exact": True}
+        elif (answer := self._joined(panes, now)) is not None:
             return answer
-        answer = self._general.answer(scans, now)
-        self._stats = self._general.stats()
-        return answer
+        return self._general.answer(scans, now)
 
-    def _joined(self, scans: Sequence[Contents], now: int) -> Solutions | Graph | Boolean | None:
+    def _joined(
+        self, panes: Mapping[Hashable, MatchedTriples], now: int
+    ) -> Solutions | Graph | Boolean | None:
         """Return the answer by the join; None if the general path is cheaper."""
-        [scan] = scans
-        self._join.move(scan.content())
+        self._join.move(panes)
         try:
             joined = self._join.solutions()
             if self.config.join.is_complete:
@@ -124,32 +131,46 @@ class ColumnJoinEvaluator:
         """Return the projected rows, sorted by text. Known rows are not read again."""
         query = self.config.query
         columns = self._join.columns(joined, query.variables)
-        texts = ["\t".join(row) for row in zip(*columns, strict=True)]
+        if self._join.codes is not self._codes:
+            self._codes, self._known = self._join.codes, {}
+            self._order = RowOrder(len(columns))
+        order = self._order.of(columns, self._codes.texts())
+        rows = list(zip(*(column[order].tolist() for column in columns), strict=True))
         if self.config.join.is_distinct:
-            texts = list(dict.fromkeys(texts))
-        if self._join.has_blank_nodes and not self.may_give_blank_nodes:
-            self._general.may_give_blank_nodes = any("_:" in text for text in texts)
-        texts.sort()
+            rows = list(dict.fromkeys(rows))
+        if self._codes.has_blank_nodes and not self.may_give_blank_nodes:
+            self._general.may_give_blank_nodes = self._have_blank_nodes(rows)
         offset, limit = query.cut
-        texts = texts[offset : None if limit is None else offset + limit]
+        rows = rows[offset : None if limit is None else offset + limit]
         known = self._known
-        known.update(self._read([text for text in texts if text not in known]))
-        rows = list(map(known.__getitem__, texts))
-        if len(known) > 2 * len(texts) + _OLD_ROWS:
-            self._known = dict(zip(texts, rows, strict=True))
-        return answer_content(query, rows)
+        new = [row for row in rows if row not in known]
+        known.update(zip(new, self._read(new), strict=True))
+        found = list(map(known.__getitem__, rows))
+        if len(known) > 2 * len(rows) + _OLD_ROWS:
+            self._known = dict(zip(rows, found, strict=True))
+        return answer_content(query, found)
 
-    def _read(self, texts: Sequence[str]) -> Iterator[tuple[str, Row]]:
-        """Return rows by their texts; most terms are in several rows, and read once."""
-        query = self.config.query
-        rows = [text.split("\t") for text in texts]
-        names = list(set().union(*rows) - {""})
-        terms: dict[str, Term | None] = {"": None}
-        terms.update(zip(names, read_terms(names), strict=True))
-        return (
-            (text, as_row(query, [terms[name] for name in row]))
-            for text, row in zip(texts, rows, strict=True)
-        )
+    def _have_blank_nodes(self, rows: Iterable[CodeRow]) -> bool:
+        texts = self._codes.texts()
+        return any("_:" in texts[code] for code in set().union(*rows))
+
+    def _read(self, rows: Sequence[CodeRow]) -> Iterator[Row]:
+        """Read rows; most terms are in several, and read once."""
+        query, texts = self.config.query, self._codes.texts()
+        codes = list(set().union(*rows))
+        names = [texts[code] for code in codes]
+        read = iter(read_terms([name for name in names if name]))
+        terms: dict[int, Term | None] = {
+            code: next(read) if name else None for code, name in zip(codes, names, strict=True)
+        }
+        return (as_row(query, [terms[code] for code in row]) for row in rows)
+
+
+def _matched(scan: Contents) -> Iterator[tuple[Hashable, MatchedTriples]]:
+    """Yield the panes of a window, whose scan selects triples."""
+    for key, pane in scan.content():
+        assert isinstance(pane, MatchedTriples), "the plan has a selection"  # noqa: S101
+        yield key, pane
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.grammar.tree import RegisteredR2S
     from rsp_engine.model.windows import Bounds, CountFrame, TimeFrame
+    from rsp_engine.operators.joins.triple_selection import TripleSelection
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.element_solutions import ElementBlock
     from rsp_engine.options import ReportKind
@@ -40,12 +41,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class WindowScan:
-    """A window over a stream. With `blocks`, it holds solutions of its elements, not triples."""
+    """A window over a stream.
+
+    With `blocks`, it holds solutions of its elements, not triples. With a `selection`, it holds
+    only the triples that the query can match.
+    """
 
     window: str
     stream: str
     frame: TimeFrame | CountFrame
     blocks: tuple[ElementBlock, ...] = ()
+    selection: TripleSelection | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from rsp_engine.operators.windows.r2s import StreamOperator
 from rsp_engine.operators.windows.report import Report
 from rsp_engine.operators.windows.time_windows import (
     DescribedScan,
+    MatchedScan,
     TimedScan,
     TimeScan,
 )
@@ -312,6 +313,8 @@ def make_scan(plan: PhysicalPlan, scan: WindowScan) -> Scan:
         if isinstance(frame, TimeFrame):
             return DescribedScan(frame, describing)
         return DescribedCountScan(frame, describing, closes_partial=is_alone)
+    if isinstance(frame, TimeFrame) and scan.selection is not None:
+        return MatchedScan(frame, scan.selection)
     if isinstance(frame, TimeFrame):
         return (TimeScan if kind == "triples" else TimedScan)(frame)
     return (CountedScan if kind == "solutions" else CountScan)(frame, closes_partial=is_alone)

@@ -19,7 +19,7 @@ def parts(expression: Node) -> Iterator[Node]:
         current = waiting.pop()
         yield current
         if not isinstance(current, Exists):
-            waiting.extend(reversed(list(children(current))))
+            waiting.extend(reversed(children(current)))
 
 
 def is_aggregate(node: Node) -> bool:
@@ -40,4 +40,4 @@ def ungrouped_variables(expression: Node) -> Iterator[Var]:
         if isinstance(current, Var):
             yield current
         elif not isinstance(current, Exists) and not is_aggregate(current):
-            waiting.extend(reversed(list(children(current))))
+            waiting.extend(reversed(children(current)))

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from rsp_engine.plan.logical.algebra import Logical
     from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.shapes.shape import Shape
-    from rsp_engine.plan.sparql.element_blocks import ElementBlocks
 
 __all__ = ["SHAPES", "QueryPlan", "ShapeRefusal", "plan"]
 
@@ -120,11 +119,11 @@ def plan(
             at, hint = query.form.span, "remove --memory"
             message = f"--memory list cannot rank this query: {reason}"
             raise PlanError([Diagnostic("semantic", message, at, hint)], text, source)
-    operator, why, services, blocks = choice
+    operator, why, services, blocks, _ = choice
     if refusal := refused_by_oxigraph(operator, chain.from_iterable(blocks.values())):
         raise PlanError([Diagnostic("semantic", refusal, query.form.span)], text, source)
     name, feeds = _name(query)
-    scans = tuple(_scan(window, options, blocks) for window in query.windows)
+    scans = tuple(_scan(window, options, choice) for window in query.windows)
     physical = PhysicalPlan(
         name=name,
         scans=scans,
@@ -164,7 +163,7 @@ def _name(query: tree.QueryUnit) -> tuple[str, str | None]:
             return "query", None
 
 
-def _scan(clause: tree.FromWindow, options: QueryOptions, blocks: ElementBlocks) -> WindowScan:
+def _scan(clause: tree.FromWindow, options: QueryOptions, choice: Choice) -> WindowScan:
     spec = clause.frame
     frame: TimeFrame | CountFrame
     if isinstance(spec, tree.TimeWindow):
@@ -178,7 +177,8 @@ def _scan(clause: tree.FromWindow, options: QueryOptions, blocks: ElementBlocks)
     else:
         frame = CountFrame(spec.size.value, (spec.step or spec.size).value, spec.unit)
     name = clause.window.value
-    return WindowScan(name, clause.stream.value, frame, blocks.get(name, ()))
+    blocks = choice.blocks.get(name, ())
+    return WindowScan(name, clause.stream.value, frame, blocks, choice.selection)
 
 
 def _with_step(service: ServicePlan, scans: Sequence[WindowScan]) -> ServicePlan:

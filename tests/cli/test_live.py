@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from rsp_engine.cli import app
 from rsp_engine.model.extras import install_command
+from tests.io.live.engine_thread import until
 from tests.io.live.servers import free_port, mosquitto, needs_mosquitto
 
 EX = "http://example.org/"
@@ -45,18 +46,21 @@ def test_a_recorded_stream_is_replayed_to_a_broker_and_ranked_from_there(here):
     """Four seconds of it at four times the speed; the run ends by itself."""
     with mosquitto(here) as broker:
         command = [sys.executable, "-m", "rsp_engine.cli", "run", "hot.rspql", "--runner", "local"]
-        command += ["--stream", f":s={broker.url}/rooms/#", "--for", "20s"]
-        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603
+        command += ["--stream", f":s={broker.url}/rooms/#", "--for", "60s"]
+        command += ["--output", "answers.jsonl"]
+        running = subprocess.Popen(command, stderr=subprocess.PIPE)  # noqa: S603
         broker.wait_for_subscriber("rooms/#")
         done = called("replay", "stream.nq", f"{broker.url}/rooms/a", "--speed", "4")
         assert done.exit_code == 0, done.output
         assert done.stderr.startswith("40 elements sent to mqtt://")
         assert "1 unreadable one skipped" in done.stderr
+        output = here / "answers.jsonl"
+        until(lambda: len(output.read_text().splitlines()) == 4)
         time.sleep(2)  # the broker has the last message; now it passes it on
         running.send_signal(signal.SIGINT)
-        output, told = running.communicate(timeout=60)
+        _, told = running.communicate(timeout=60)
     assert running.returncode == 0, told
-    found = [json.loads(line) for line in output.splitlines()]
+    found = [json.loads(line) for line in output.read_text().splitlines()]
     assert [a["window"]["close"] - START for a in found] == [0, 1000, 2000, 3000, 4000]
     assert [a["rows"][0]["score"] for a in found] == [0.0, 10.0, 20.0, 30.0, 39.0]
 

@@ -262,6 +262,9 @@ def test_there_are_no_more_frames_than_promised():
     begun = time.monotonic()
     with LiveView(watched(HOT), console):
         time.sleep(0.8)
+        while file.getvalue().count("watermark") < 2:  # a busy machine draws late
+            assert time.monotonic() < begun + 60
+            time.sleep(0.05)
     passed = time.monotonic() - begun
     frames = file.getvalue().count("watermark")
     assert 3 <= frames <= passed * FRAMES + 2  # the first and the last are drawn at once

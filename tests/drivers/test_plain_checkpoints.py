@@ -36,6 +36,7 @@ PAIRS = f"""{HEAD} ?a ?b {ONE} WHERE {{ WINDOW :w0 {{ ?a :p ?x . ?b :p ?y }}
     FILTER (STR(?a) < STR(?b)) }} ORDER BY ABS(?x - ?y) LIMIT 2"""
 UNRANKED = f"{HEAD} ?o ?v {BOTH} WHERE {{ WINDOW :w0 {{ ?o :p ?v }} WINDOW :w1 {{ ?o :p ?u }} }}"
 PANE_WISE = f"{HEAD} ?o ?v {ONE} WHERE {{ WINDOW :w0 {{ ?o :p ?v }} }}"
+JOINED = f"{HEAD} ?o ?x ?v {ONE} WHERE {{ WINDOW :w0 {{ ?o :p ?v . ?x :p ?v FILTER (?v > 3) }} }}"
 SERVED = f"""{HEAD} ?o (?v + ?r AS ?score) {ONE} WHERE {{ WINDOW :w0 {{ ?o :p ?v }}
     SERVICE :far {{ ?o :r ?r }} }} ORDER BY DESC(?score) LIMIT 2"""
 
@@ -44,7 +45,7 @@ CASES: list[tuple[OperatorName, str]] = [
     *((operator, RANKED) for operator in OPERATORS if operator in {"auto", "oracle", "general"}),
     *((operator, RANKED) for operator in OPERATORS if operator not in WITH_STREAMS),
     *((operator, UNION) for operator in OPERATORS if operator in WITH_STREAMS),
-    *(("auto", query) for query in (GROUPED, PAIRS, UNRANKED, PANE_WISE, SERVED)),
+    *(("auto", query) for query in (GROUPED, PAIRS, UNRANKED, PANE_WISE, JOINED, SERVED)),
     *(("general", query) for query in (GROUPED, PAIRS, SERVED)),
 ]
 

@@ -18,6 +18,7 @@ from rsp_engine.io.canonical_literals import canonical_triples
 from rsp_engine.io.sources.files.nquads import NQuads
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.terms.columns import DECIMAL_KIND, DOUBLE_KIND, INTEGER_KIND
+from rsp_engine.model.terms.fingerprints import fingerprints_of
 from rsp_engine.operators.scoring.term_scores import number
 from tests.drivers.cut import texts
 from tests.drivers.split_runs import in_splits
@@ -35,7 +36,7 @@ kinds = st.sampled_from(("integer", "decimal", "double", "string", "date"))
 literals = st.builds(f'"{{}}"^^<{XSD}{{}}>'.format, numbers, kinds)
 words = st.builds('"{}"{}'.format, st.text('ab ."\\', max_size=3), st.sampled_from(("", "@en")))
 terms = iris | literals | words | st.just("_:b")
-blanks = st.sampled_from((" ", " ", " ", "  ", "\t"))
+blanks = st.sampled_from((" ", " ", " ", " ", "  ", "\t", "\v"))
 ends = st.sampled_from((" .\n", " .\n", " .\n", ".\n", " . \n", " .\r\n", " .", " . #\n"))
 lines = st.builds(
     "{0}{4}{1} {2} {3}{5}".format,
@@ -96,7 +97,7 @@ def test_columns_of_like_lines_are_what_a_parser_reads(data, subjects, predicate
 
 def assert_columns_are_what_a_parser_reads(data: bytes) -> None:
     """Assert that whatever is read as columns is what the parser reads."""
-    read = NQuads(_Input(data)).read_columns(3)
+    read = NQuads(_Input(data)).read_columns(lambda _, triples: within_stream(triples, 3))
     event("in columns" if read else "by blocks")
     if read is None:
         return
@@ -115,6 +116,7 @@ def assert_columns_are_what_a_parser_reads(data: bytes) -> None:
     ):
         assert [coded.texts[code] for code in coded.codes] == written
         assert len(set(coded.texts)) == len(coded.texts)
+    assert columns.fingerprints().tolist() == fingerprints_of([str(t) for t in triples]).tolist()
     for predicate in {str(t.predicate) for t in triples}:
         having = [n for n, t in enumerate(triples) if str(t.predicate) == predicate]
         assert columns.matching(predicate.encode()).tolist() == having

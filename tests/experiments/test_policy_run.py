@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
@@ -20,12 +21,13 @@ from rsp_engine.policies import POLICIES
 from tests.data import real_data
 from tests.experiments.as_query import run_through_engine
 from tests.experiments.naive_run import naive_ranking, run_naively
+from tests.thoroughness import examples
 
 SMALL = Scale(users=60, duration=1_500_000, mentions=900)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=6, deadline=None)
+@examples(18)
 @given(
     seed=st.integers(0, 5),
     ch=st.sampled_from([5, 20, 80]),
@@ -34,11 +36,17 @@ SMALL = Scale(users=60, duration=1_500_000, mentions=900)
     once=st.booleans(),
 )
 def test_a_run_is_that_of_naive_evaluation(policy, *, seed, ch, budget, sizes, once):
+    dataset, workload = drawn(seed, ch, once)
+    setting = RunSetting(policy, budget, sizes[0], sizes[1], seed)
+    assert list(run_policy(workload, setting)) == list(run_naively(dataset, setting))
+
+
+@cache
+def drawn(seed, ch, once):
+    """Return a small dataset and its workload; every policy is tried over the same ones."""
     dataset = distinct(generate(seed, ch, 1, SMALL))
     dataset = dataset.once_a_slide() if once else dataset
-    setting = RunSetting(policy, budget, sizes[0], sizes[1], seed)
-    found = list(run_policy(workload_of(dataset), setting))
-    assert found == list(run_naively(dataset, setting))
+    return dataset, workload_of(dataset)
 
 
 def distinct(dataset):

@@ -69,7 +69,8 @@ def joined(streaming: Floats, remote: Floats) -> Floats:
 def runs(draw: st.DrawFn, values: st.SearchStrategy[float] = few_values) -> Run:
     """Draw a run over time-based or count-based windows."""
     frame = draw(frames)
-    positions = draw(st.lists(st.integers(-3, 30), max_size=30))
+    least = draw(st.sampled_from((0, 10, 20)))
+    positions = draw(st.lists(st.integers(-3, 30), min_size=least, max_size=30))
     if draw(st.booleans()):
         frame = TimeFrame(frame.range, frame.step, 0, "[)")
         positions = list(range(len(positions)))

@@ -70,7 +70,8 @@ def elements(draw: st.DrawFn, *, ties: bool) -> list[tuple[int, list[ox.Triple]]
     """Draw elements in the order of time; without ties every value comes with one subject only."""
     found = []
     owners: dict[int, tuple[Any, Any]] = {}
-    for timestamp in sorted(draw(st.lists(st.integers(1, 30), max_size=25))):
+    least = draw(st.sampled_from((0, 15)))
+    for timestamp in sorted(draw(st.lists(st.integers(1, 30), min_size=least, max_size=25))):
         value = draw(st.integers(0, 12))
         pair: tuple[Any, Any] = (draw(subjects), draw(verbs))
         if not ties:

@@ -21,6 +21,7 @@ from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
 from rsp_engine.operators.topk.contract import TopkOperatorConfig, in_panes
 from rsp_engine.operators.topk.dominance import dominators
 from rsp_engine.operators.topk.mintopk import MinTopk
+from rsp_engine.operators.topk.rankers import ranker_config
 from rsp_engine.operators.topk.score_threshold import Border
 from tests.operators.topk_runs import Run, feed, late_runs, runs
 from tests.thoroughness import examples
@@ -210,6 +211,18 @@ def test_the_border_lets_the_k_best_scores_of_every_batch_pass(random, k):
         border.learn(np.sort(chosen[~np.isnan(chosen)])[::-1])
 
 
+@pytest.mark.parametrize("k", [1, 4, 30])
+def test_the_border_leaves_most_of_a_batch_out_the_first_and_those_like_it(k):
+    border, draw = Border(k), np.random.default_rng(k)
+    for batch in range(5):
+        scores = draw.random(5_000)
+        above = border.above(scores)
+        assert above is not None
+        assert k <= len(above) <= max(16 * k if batch else 0, border.margin)
+        assert scores[above].min() >= border.lowest > np.delete(scores, above).max()
+        border.learn(np.sort(scores[above])[::-1])
+
+
 @pytest.mark.parametrize("operator", [Oracle, *FAMILY])
 def test_a_late_arrival_counts_in_those_of_its_windows_that_are_open(operator):
     made = operator(TopkOperatorConfig(1))
@@ -310,6 +323,25 @@ def test_dominators_are_counted_as_one_would_by_hand(some, times):
     ends = some * times
     naive = [sum(e >= end for e in ends[:place]) for place, end in enumerate(ends)]
     assert dominators(np.array(ends, dtype=np.int64)).tolist() == naive
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("MinTopk", TopkOperatorConfig(3)),
+        ("SAP", SapConfig(3, 5)),
+        ("SAP (dynamic)", SapConfig(3, 5, partitioning="dynamic")),
+        ("SAP (equal)", SapConfig(3, 5, partitioning="equal")),
+        ("SMA", SmaConfig(3)),
+        ("SMA (ring buffer)", SmaConfig(3, index="ring")),
+    ],
+)
+def test_the_name_of_an_operator_decides_its_configuration(name, config):
+    assert ranker_config(name, 3, 5) == config
+
+
+def test_sma_scans_for_twice_k_unless_it_is_told_otherwise():
+    assert [SmaConfig(3).most, SmaConfig(3, 3).most, SmaConfig(3, 7).most] == [6, 3, 7]
 
 
 def test_k_must_be_positive_and_n_not_negative():

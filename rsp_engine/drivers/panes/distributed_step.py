@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rsp_engine.drivers.panes.due_window import DueWindow, PaneParts
+from rsp_engine.drivers.panes.pane_table import content_rows
 from rsp_engine.drivers.panes.stored_pane import StoredPane
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.evaluators.physical_plan import load_graphs
@@ -116,7 +117,7 @@ class DistributedStep(Step):
                 rows: list[Any] = [(t.subject, t.predicate, t.object) for t in triples]
                 yield pane, [PaneSolutions(rows, scan.times(pane), np.ones(len(rows)))]
             else:
-                yield pane, [triples] if triples else []
+                yield pane, [triples] if content_rows(triples) else []
 
     @cached_property
     def _matcher(self) -> Matcher:

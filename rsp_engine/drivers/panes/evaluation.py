@@ -177,7 +177,7 @@ class Evaluation:
         """Run the tasks of all steps as one job."""
         start = perf_counter()
         results = self._run_tasks([task for batch in batches for task in batch.tasks])
-        slowest = max(sum(result.seconds) for result in results)
+        slowest = max(result.wall for result in results)
         self._job.note(perf_counter() - start - slowest)
         for batch in batches:
             own, results = results[: len(batch.tasks)], results[len(batch.tasks) :]

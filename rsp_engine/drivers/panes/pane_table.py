@@ -1,8 +1,8 @@
 """Pane tables: the content of a pane as bytes, which any process can read.
 
-Triples are lines of text. Solutions are a table of Arrow: for each variable the codes of its terms
-in a dictionary, or numbers with their datatypes; and the arrival time and the number of each
-solution.
+Triples are lines of text; those that match patterns are lists of Arrow, of codes and texts.
+Solutions are a table of Arrow: for each variable the codes of its terms in a dictionary, or numbers
+with their datatypes; and the arrival time and the number of each solution.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from rsp_engine.model.terms.columns import ColumnRows, NumberColumn, TermColumn
 from rsp_engine.model.terms.lazy_text import WrittenRows, WrittenTriples
+from rsp_engine.model.terms.matched_triples import MatchedTriples
 from rsp_engine.model.terms.ntriples import triples_text
 from rsp_engine.operators.scoring.exact_scores import NumberKind
 from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
@@ -28,13 +29,17 @@ if TYPE_CHECKING:
 
 __all__ = ["bucketed", "byte_estimate", "content_rows", "decode_pane", "encode_pane"]
 
-_TRIPLES, _SOLUTIONS = b"t", b"s"  # the first byte of a table
+_TRIPLES, _MATCHED, _SOLUTIONS = b"t", b"m", b"s"  # the first byte of a table
 _ROW_BYTES = 40  # about, of a solution
 
 
 def content_rows(content: PutContent) -> int:
-    """Return the number of solutions or triples of a content."""
-    return len(content.times) if isinstance(content, PaneSolutions) else len(content)
+    """Return the number of solutions or triples of a content; triples that only count, too."""
+    if isinstance(content, PaneSolutions):
+        return len(content.times)
+    if isinstance(content, MatchedTriples):
+        return max(len(content), len(content.fingerprints))
+    return len(content)
 
 
 def byte_estimate(content: PutContent) -> int:
@@ -43,13 +48,15 @@ def byte_estimate(content: PutContent) -> int:
         return len(content.text)
     if isinstance(content, PaneSolutions):
         return _ROW_BYTES * len(content.times)
-    return 2 * _ROW_BYTES * len(content)
+    return 2 * _ROW_BYTES * content_rows(content)
 
 
 def encode_pane(content: PutContent) -> bytes:
     """Return a content as bytes."""
     if isinstance(content, PaneSolutions):
         return _SOLUTIONS + _encode_solutions(content)
+    if isinstance(content, MatchedTriples):
+        return _MATCHED + _encode_matched(content)
     text = content.text if isinstance(content, WrittenTriples) else triples_text(content)
     return _TRIPLES + text.encode()
 
@@ -58,7 +65,37 @@ def decode_pane(data: bytes) -> PutContent:
     """Return the content of a table written by `encode_pane`."""
     if data[:1] == _TRIPLES:
         return WrittenTriples(data[1:].decode())
-    return _decode_solutions(pa.py_buffer(data)[1:])
+    [batch] = pa.ipc.open_stream(pa.py_buffer(data)[1:])
+    return _decode_matched(batch) if data[:1] == _MATCHED else _decode_solutions(batch)
+
+
+def _encode_matched(triples: MatchedTriples) -> bytes:
+    triples = triples.compact()
+    sizes, codes = triples.columns()
+    lists = {
+        "predicates": pa.array([triples.predicates], pa.list_(pa.string())),
+        "texts": pa.array([triples.texts], pa.list_(pa.string())),
+        "sizes": pa.array([sizes], pa.list_(pa.int64())),
+        "codes": pa.array([codes], pa.list_(pa.int64())),
+        "fingerprints": pa.array([triples.fingerprints], pa.list_(pa.int64())),
+    }
+    return _written(pa.RecordBatch.from_pydict(lists))
+
+
+def _decode_matched(batch: pa.RecordBatch) -> MatchedTriples:
+    predicates, texts = (batch.column(name)[0].as_py() for name in ("predicates", "texts"))
+    sizes, codes, fingerprints = (
+        batch.column(name)[0].values.to_numpy() for name in ("sizes", "codes", "fingerprints")
+    )
+    return MatchedTriples.of_columns(predicates, texts, (sizes, codes), fingerprints)
+
+
+def _written(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
 
 
 def _encode_solutions(matched: PaneSolutions) -> bytes:
@@ -79,15 +116,10 @@ def _encode_solutions(matched: PaneSolutions) -> bytes:
     if matched.kind is not None:
         kind = " ".join(map(str, matched.kind))
         batch = batch.replace_schema_metadata({"kind": kind})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    encoded: bytes = sink.getvalue().to_pybytes()
-    return encoded
+    return _written(batch)
 
 
-def _decode_solutions(data: pa.Buffer) -> PaneSolutions:
-    [batch] = pa.ipc.open_stream(data)
+def _decode_solutions(batch: pa.RecordBatch) -> PaneSolutions:
     columns: list[TermsColumn] = []
     while True:
         number, names = len(columns), batch.schema.names

@@ -6,7 +6,7 @@ A reduced split is a text of Arrow to Spark, which copies it from the executors 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -16,7 +16,7 @@ from rsp_engine.drivers.spark.executor import evaluate_task, execute, pane_write
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark import SparkContext
+    from pyspark import RDD, SparkContext
 
     from rsp_engine.drivers.panes.evaluation_task import EvaluationTask, TaskResult
     from rsp_engine.drivers.panes.pane_file import PaneWriter
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     """The number of a split in its micro-batch, its source, its start, its end and its line."""
 
 __all__ = ["MOST_SPLITS", "evaluate_windows", "read_splits"]
+
+Result = TypeVar("Result")
 
 TASK_BYTES = 2 << 20
 """The most bytes of splits that share a task."""
@@ -51,14 +53,29 @@ def read_splits(
     if not groups:
         return []
     job = context.parallelize(groups, len(groups)).flatMap(partial(_read, work))
-    return from_rows(pa.concat_tables(map(_table, job.collect())))
+    return from_rows(pa.concat_tables(map(_table, _result(job, len(splits)))))
+
+
+def _result(job: RDD[Result], count: int) -> list[Result]:
+    """Return the results of a job; raise an OSError if Java does not send them all.
+
+    pyspark takes a connection that breaks off for the end of the result.
+    """
+    try:
+        sent = job.collect()
+    except UnboundLocalError as error:  # pyspark closes a connection that it could not open
+        raise OSError(str(error.__context__)) from error
+    if len(sent) < count:
+        raise OSError(f"it sent {len(sent)} of {count} results")
+    return sent
 
 
 def evaluate_windows(
     context: SparkContext, work: str, tasks: Sequence[EvaluationTask]
 ) -> list[TaskResult]:
     """Evaluate windows on the executors; return the results of the tasks in order."""
-    return context.parallelize(tasks, len(tasks)).map(partial(evaluate_task, work)).collect()
+    job = context.parallelize(tasks, len(tasks)).map(partial(evaluate_task, work))
+    return _result(job, len(tasks))
 
 
 def _read(work: str, group: Sequence[tuple[int, int, int, int | None, int]]) -> list[bytes]:

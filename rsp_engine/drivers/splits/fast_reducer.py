@@ -1,8 +1,8 @@
-"""The reduction of plain N-Quads lines: the pushdown runs on text, and only its result is parsed.
+"""The reduction of plain lines: the pushdown runs on text, and only its result is parsed.
 
-It serves pushdowns that need the triples, and those of one pattern, `?s <p> ?o`, that keep the k
-best solutions or the latest of each key, scored by arithmetic over ?o. The result is that of
-reducing parsed elements, as `split_reducer` does.
+It serves pushdowns that need the triples, or those that patterns can match, and those of one
+pattern, `?s <p> ?o`, that keep the k best solutions or the latest of each key, scored by arithmetic
+over ?o. The result is that of reducing parsed elements, as `split_reducer` does.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from rsp_engine.model.terms.columns import (
 )
 from rsp_engine.model.terms.lazy_text import WrittenRows, WrittenTriples
 from rsp_engine.model.terms.numerals import SURE
+from rsp_engine.operators.joins.triple_selection import TripleSelection, objects_pass
 from rsp_engine.operators.scoring.exact_scores import Column, NumberKind, exact_scores
 from rsp_engine.operators.scoring.scoring_function import Variable, evaluate, variables
 from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
@@ -38,11 +39,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rsp_engine.drivers.splits.pushdown import Pushdown
-    from rsp_engine.io.sources.fast_nquads.quad_lines import QuadLines
-    from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.io.sources.columns.quad_lines import QuadLines
+    from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.terms.columns import TermsColumn
     from rsp_engine.model.windows import Pane
-    from rsp_engine.operators.joins.term_filter import TermFilter
 
     Pack = Callable[[Pane, Integers], PaneContent]
 
@@ -68,6 +68,22 @@ class _Triples:
         def pack(pane: Pane, indices: Integers) -> PaneContent:
             text = "\n".join(dict.fromkeys(lines.triples(indices)))
             return PaneContent(self.pushdown.step, self.pushdown.scan, pane, WrittenTriples(text))
+
+        return pack
+
+
+class _Selected:
+    """A pushdown of the triples that patterns can match."""
+
+    def __init__(self, pushdown: Pushdown, selection: TripleSelection) -> None:
+        self.pushdown = pushdown
+        self._selection = selection
+
+    def over(self, lines: QuadLines) -> Pack | None:
+        selected = self._selection.over(lines)
+
+        def pack(pane: Pane, indices: Integers) -> PaneContent:
+            return PaneContent(self.pushdown.step, self.pushdown.scan, pane, selected.at(indices))
 
         return pack
 
@@ -120,7 +136,7 @@ class _Solutions:
         """Return the lines that pass all filters."""
         for condition in self._filters:
             if condition.variable == self._value:
-                holds = _decide_objects(condition, lines, matching)
+                holds = objects_pass(condition, lines, matching)
             else:
                 codes, texts = lines.subject_codes(matching)
                 holds = condition.decide(texts)[codes]
@@ -180,20 +196,6 @@ class _Solutions:
         return np.sort(np.fromiter(latest.values(), dtype=np.int64, count=len(latest)))
 
 
-def _decide_objects(condition: TermFilter, lines: QuadLines, places: Integers) -> Booleans:
-    """Return for which objects a condition holds; that of numbers is decided on the column."""
-    if condition.number is None:
-        codes, texts = lines.object_codes(places)
-        return condition.decide(texts)[codes]
-    values = lines.values[places]
-    holds = condition.number.holds(values)
-    others = np.flatnonzero(np.isnan(values))
-    if len(others):
-        codes, texts = lines.object_codes(places[others])
-        holds[others] = condition.decide(texts)[codes]
-    return holds
-
-
 class _Rows:
     """The subjects and objects of matching quads, as columns."""
 
@@ -240,6 +242,8 @@ def plain_pushdown(pushdown: Pushdown) -> PlainPushdown | None:
     wanted = pushdown.wanted
     if wanted is None:
         return _Triples(pushdown)
+    if isinstance(wanted, TripleSelection):
+        return _Selected(pushdown, wanted)
     if isinstance(wanted, DescribedElements):
         return None
     if not wanted.matching.is_plain or wanted.matching.scoring is None:

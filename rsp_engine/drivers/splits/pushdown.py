@@ -1,8 +1,8 @@
 """Pushdown: what each scan of each query needs of a stream, computed where its splits are read.
 
-A ranked query needs only the solutions that can reach an answer. Other queries need the triples, or
-the solutions of each element where elements are matched one by one. Pushdowns are plain values, so
-that they can be sent to executors.
+A ranked query needs only the solutions that can reach an answer, and a join only the triples that
+its patterns can match. Other queries need the triples, or the solutions of each element where
+elements are matched one by one. Pushdowns are plain values, so that they can be sent to executors.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
+    from rsp_engine.operators.joins.triple_selection import TripleSelection
     from rsp_engine.operators.sparql.pane_matcher import PaneSolutions, SolutionTuple
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.element_solutions import ElementBlock
@@ -141,12 +142,12 @@ def _dump(store: ox.Store) -> tuple[bytes, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Pushdown:
-    """What one scan of one query needs: matched solutions, described elements, or the triples."""
+    """What one scan of one query needs: solutions, described elements, or some or all triples."""
 
     step: int
     scan: int
     frame: TimeFrame
-    wanted: MatchedSolutions | DescribedElements | None
+    wanted: MatchedSolutions | DescribedElements | TripleSelection | None
 
 
 def pushdowns(plans: Sequence[PhysicalPlan], stream: str) -> Iterator[Pushdown]:
@@ -163,9 +164,13 @@ def _every_triple(config: SparqlConfig) -> MatcherConfig:
     return MatcherConfig(OBJECTS, names, (OnePattern(*map(Hole, names)),), config, (), Number(1.0))
 
 
-def _wanted(plan: PhysicalPlan, scan: WindowScan) -> MatchedSolutions | DescribedElements | None:
+def _wanted(
+    plan: PhysicalPlan, scan: WindowScan
+) -> MatchedSolutions | DescribedElements | TripleSelection | None:
     if scan.blocks:
         return DescribedElements(scan.blocks, *_dump(block_graphs(scan.blocks, plan.graphs)))
+    if scan.selection is not None:
+        return scan.selection
     config = plan.operator
     keep: KeepBest | KeepLatest | KeepDistinct
     match config:

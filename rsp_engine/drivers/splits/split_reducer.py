@@ -19,9 +19,10 @@ from rsp_engine.drivers.splits.segments import PaneContent, Segment, SplitLetter
 from rsp_engine.io.blank_nodes import ElementNames, within_stream
 from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
 from rsp_engine.io.sources.batch import ElementBatch, InBatches
-from rsp_engine.io.sources.files.nquads import NQuads
+from rsp_engine.io.sources.columns.quad_lines import InColumns
 from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.windows import Pane
+from rsp_engine.operators.joins.triple_selection import TripleSelection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.drivers.splits.fast_reducer import Pack
     from rsp_engine.drivers.splits.pushdown import MatchedSolutions, Pushdown
-    from rsp_engine.io.sources.fast_nquads.reader import ReadQuads
+    from rsp_engine.io.sources.columns.quad_lines import ReadQuads, Rename
     from rsp_engine.io.sources.splits import SplitPart
     from rsp_engine.model.arrays import Booleans, Integers
     from rsp_engine.model.windows import TimeFrame
@@ -76,17 +77,24 @@ class SplitReducer:
 
     def reduce(self, part: SplitPart) -> ReducedSplit:
         """Read a split, and reduce it: as columns if they suffice, else as parsed elements."""
-        if self._is_plain and isinstance(part, NQuads):
+        if self._is_plain and isinstance(part, InColumns):
+            names = ElementNames(self._stream)
             try:
-                read = part.read_columns(self._number)
+                read = part.read_columns(self._renaming(part, names))
             except TripleTermError as error:
                 return ReducedSplit(trouble=str(error))
-            reduced = None if read is None else self._reduce_columns(read)
+            reduced = None if read is None else self._reduce_columns(read, names)
             if reduced is not None:
                 return reduced
         return self._reduce_elements(part)
 
-    def _reduce_columns(self, read: ReadQuads) -> ReducedSplit | None:
+    def _renaming(self, part: SplitPart, names: ElementNames) -> Rename:
+        """Return the function that renames the blank nodes of an element."""
+        if part.blank_node_scope == "element":
+            return names.rename
+        return lambda _time, triples: within_stream(triples, self._number)
+
+    def _reduce_columns(self, read: ReadQuads, names: ElementNames) -> ReducedSplit | None:
         """Reduce quads that were read as columns; return None if they must be parsed."""
         lines = read.lines
         if not len(lines):
@@ -103,7 +111,7 @@ class SplitReducer:
         # Lines of one element have one time, so they are in the same segment and the same panes.
         starts = np.arange(len(times) + 1)
         segments = self._segments(times, starts, lines.begins, packs)
-        return ReducedSplit(list(_in_order(segments, _letters(read.letters, times))))
+        return _reduced(segments, _letters(read.letters, times), names)
 
     def reduce_batch(self, batch: ElementBatch) -> ReducedSplit:
         """Reduce a batch of a source that cannot be split."""
@@ -137,8 +145,7 @@ class SplitReducer:
         ]
         begins = np.ones(len(times), dtype=bool)
         segments = self._segments(times, starts, begins, packs)
-        named = [(time, name, count) for time, name, count in names.state()]
-        return ReducedSplit(list(_in_order(segments, _letters(elements.letters, times))), named)
+        return _reduced(segments, _letters(elements.letters, times), names)
 
     def _segments(
         self,
@@ -274,11 +281,13 @@ def _content_pack(
 
 
 def _reduction(
-    wanted: MatchedSolutions | DescribedElements | None,
+    wanted: MatchedSolutions | DescribedElements | TripleSelection | None,
 ) -> Callable[[_Content], Sequence[Triple] | PaneSolutions]:
     """Return the function that reduces the elements of a pane to what a pushdown needs."""
     if wanted is None:
         return _Content.distinct
+    if isinstance(wanted, TripleSelection):
+        return lambda content: wanted.of(content.triples())
     if isinstance(wanted, DescribedElements):
         describing = wanted.describing()
 
@@ -320,6 +329,15 @@ def _letters(
     return [
         (at, SplitLetter(letter, int(latest[at - 1]) if at else None)) for at, letter in letters
     ]
+
+
+def _reduced(
+    segments: Iterator[tuple[int, Segment]],
+    letters: Sequence[tuple[int, SplitLetter]],
+    names: ElementNames,
+) -> ReducedSplit:
+    named = [(time, name, count) for time, name, count in names.state()]
+    return ReducedSplit(list(_in_order(segments, letters)), named)
 
 
 def _in_order(

@@ -170,11 +170,12 @@ class RemoteValues:
         """Read the values of changed keys again."""
         self._grow()
         answers = self._replica.look(keys)
-        has_any = np.array([bool(solutions) for solutions in answers], dtype=np.bool_)
+        sizes = np.fromiter(map(len, answers), dtype=np.int64, count=len(answers))
+        has_any = sizes > 0
         self._values[keys[~has_any]], self._kinds[keys[~has_any]] = np.nan, _NONE
         first = [solutions[0] for solutions in answers if solutions]
         self._values[keys[has_any]], self._kinds[keys[has_any]] = self._read(first)
-        self._are_several[keys] = [len(solutions) > 1 for solutions in answers]
+        self._are_several[keys] = sizes > 1
 
     def _read(self, solutions: Sequence[RemoteSolution]) -> tuple[Floats, Integers]:
         """Return the number of each solution, and its kind."""

@@ -103,7 +103,7 @@ class Refresh:
         self.outcomes: Counter[str] = Counter()
         """How many fetched keys were changed, unchanged or failed."""
 
-    @no_garbage_collection()
+    @no_garbage_collection(is_loading=True)
     def begin(self, now: int) -> Integers:
         """Load the snapshot once, as of an instant before the first evaluation; return its keys.
 

@@ -45,7 +45,7 @@ def _blocks_of_default_graph(query: QueryUnit) -> Iterator[TriplesBlock]:
         if isinstance(node, TriplesBlock):
             yield node
         elif not isinstance(node, WindowPattern | GraphPattern | ServicePattern):
-            waiting.extend(reversed(list(children(node))))
+            waiting.extend(reversed(children(node)))
 
 
 def graph_is_static(query: QueryUnit) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import is_
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rsp_engine.errors import Span
@@ -33,18 +34,24 @@ def _fields(node: Node) -> tuple[str, ...]:
     return type(node).__match_args__
 
 
-def children(node: Node) -> Iterator[Node]:
-    """Yield the child nodes of a node, in text order."""
+def children(node: Node) -> list[Node]:
+    """Return the child nodes of a node, in text order."""
+    found: list[Node] = []
     for name in _fields(node):
-        yield from _nodes(getattr(node, name))
+        value = getattr(node, name)
+        if isinstance(value, Node):
+            found.append(value)
+        elif value and isinstance(value, tuple):
+            _collect(value, found)
+    return found
 
 
-def _nodes(value: object) -> Iterator[Node]:
-    if isinstance(value, Node):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _nodes(item)
+def _collect(values: tuple[object, ...], found: list[Node]) -> None:
+    for value in values:
+        if isinstance(value, Node):
+            found.append(value)
+        elif isinstance(value, tuple):
+            _collect(value, found)
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -53,7 +60,7 @@ def walk(node: Node) -> Iterator[Node]:
     while waiting:
         current = waiting.pop()
         yield current
-        waiting.extend(reversed(list(children(current))))
+        waiting.extend(reversed(children(current)))
 
 
 def find(node: Node, kind: type[N]) -> Iterator[N]:
@@ -78,14 +85,16 @@ def rewrite_outermost(node: Node, change: Callable[[Node], Node | None]) -> Node
 
 
 def _rewrite_children(node: Node, change: Callable[[Node], Node]) -> Node:
-    """Return a node with `change` applied to its children."""
-    values = [_rewrite_value(getattr(node, name), change) for name in _fields(node)]
-    return type(node)(*values, span=node.span)
+    """Return a node with `change` applied to its children; the same one if none changes."""
+    olds = [getattr(node, name) for name in _fields(node)]
+    values = [_rewrite_value(old, change) for old in olds]
+    return node if all(map(is_, olds, values)) else type(node)(*values, span=node.span)
 
 
 def _rewrite_value(value: object, change: Callable[[Node], Node]) -> object:
     if isinstance(value, Node):
         return change(value)
     if isinstance(value, tuple):
-        return tuple(_rewrite_value(item, change) for item in value)
+        items = tuple([_rewrite_value(item, change) for item in value])
+        return value if all(map(is_, value, items)) else items
     return value

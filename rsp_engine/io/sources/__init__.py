@@ -5,7 +5,7 @@
     splits          splits: parts of a source that can be read independently
     batch           the elements of a block, column by column
     files           recorded streams, one module per format
-    fast_nquads     a vectorised reader of plain N-Quads
+    columns         vectorised readers of plain N-Quads and JSON lines
     live            messages of brokers and servers, spooled to disk
     formats         the formats by name, and `open_source`
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyoxigraph as ox
 
+from rsp_engine.model.terms.matched_triples import MatchedTriples
 from rsp_engine.model.terms.ntriples import read_rows, read_triples
 
 if TYPE_CHECKING:
@@ -98,11 +99,13 @@ class WrittenTriples(Sequence[ox.Triple]):
 
 
 def triple_lines(triples: Sequence[ox.Triple]) -> list[str]:
-    """Return each triple as its text; triples that are kept as text are not parsed.
+    """Return each triple as its text; those that are kept otherwise are not parsed.
 
     >>> triple_lines(WrittenTriples('<urn:a> <urn:b> "c"'))
     ['<urn:a> <urn:b> "c"']
     """
+    if isinstance(triples, MatchedTriples):
+        return triples.lines()
     if isinstance(triples, WrittenTriples):
         return triples.text.split("\n") if triples.text else []
     return list(map(str, triples))

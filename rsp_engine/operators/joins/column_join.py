@@ -1,37 +1,35 @@
 """The join of triple patterns with constant predicates, on arrays of term codes.
 
-    ?s :p ?a ; :q ?b     the pairs of :p, sorted by subject, joined with those of :q
+    ?s :p ?a ; :q ?b         the pairs of :p, sorted by subject, joined with those of :q
     OPTIONAL { ?s :r ?c }    a left join with the pairs of :r
-    FILTER (?a > 5)      decided once per term; pairs that fail are dropped when their pane arrives
+    FILTER (?a > 5)          a part of the selection, which drops pairs before they arrive
 
-A pane is encoded once. A pair of codes is one integer, the subject in its high half, so a sorted
-array is an index by subject; the index by object is made when a join needs it. Each pattern has
-such arrays for each pane, since the triples of a solution may be in several panes. The join begins
-with the pattern that has the fewest pairs, and repeated triples of several panes count once.
+A pane arrives with codes of its own, which are translated once for each distinct term. A pair of
+codes is one integer, the subject in its high half, so a sorted array is an index by subject; the
+index by object is made when a join needs it. Each pattern has such arrays for each pane, since the
+triples of a solution may be in several panes. The join begins with the pattern that has the fewest
+pairs, and repeated triples of several panes count once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.model.terms.lazy_text import WrittenTriples
-from rsp_engine.model.terms.ntriples import triples_text
 from rsp_engine.model.terms.stored_literal import stored_literal
 from rsp_engine.operators.joins.grouped_columns import GroupedColumns
 from rsp_engine.operators.joins.term_codes import TermCodes
-from rsp_engine.operators.joins.term_filter import TermDecisions
+from rsp_engine.operators.joins.triple_selection import TripleSelection
 from rsp_engine.operators.sparql.template import Hole
-from rsp_engine.operators.windows.window_content import WindowContent
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from rsp_engine.model.arrays import Booleans, Integers
+    from rsp_engine.model.terms.matched_triples import MatchedTriples
     from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.joins.grouped_columns import GroupConfig
     from rsp_engine.operators.joins.term_filter import TermFilter
@@ -71,38 +69,38 @@ class JoinConfig:
     is_distinct: bool = False
     grouping: GroupConfig | None = None
 
+    @property
+    def selection(self) -> TripleSelection:
+        """The selection of the triples that can contribute to a solution."""
+        return TripleSelection((*self.patterns, *self.optionals), self.filters)
+
 
 class ColumnJoin:
-    """The join over the panes of a window. Memory: its triples, and their terms as text.
+    """The join over the panes of a window. Memory: the triples that match, and their terms as text.
 
     Time of a window: the triples that enter and leave, and the pairs that are joined.
     """
 
     def __init__(self, config: JoinConfig) -> None:
         self._config = config
-        self.has_blank_nodes = False
-        """Whether a triple so far had a blank node, or a text that looks like one."""
-        self._triples = WindowContent[str]()
-        self._start(())
+        self._panes: dict[Hashable, MatchedTriples] = {}
+        self._start()
 
     def __len__(self) -> int:
-        """Return the number of triples in the window."""
-        return len(self._triples)
+        """Return the number of triples that match, in all panes."""
+        return sum(map(len, self._panes.values()))
 
-    def move(self, content: Iterable[tuple[Hashable, Sequence[ox.Triple]]]) -> None:
-        """Replace the content of the window; only parts that enter or leave are touched."""
-        parts = dict(content)
-        for key in self._triples.going(parts):
-            self._triples.remove(key)
+    def move(self, panes: Mapping[Hashable, MatchedTriples]) -> None:
+        """Replace the content of the window; only panes that enter or leave are touched."""
+        for key in [key for key in self._panes if key not in panes]:
+            del self._panes[key]
             for pattern in self._all:
                 pattern.remove(key)
-        for key in self._triples.coming(parts):
-            part = parts[key]
-            text = part.text if isinstance(part, WrittenTriples) else triples_text(part)
-            self._triples.add(key, text.split("\n") if text else [])
-            self._encode(key, text)
-        if len(self._codes) > 2 * self._size + _NEW_TERMS:
-            self._start(parts)
+        for key in [key for key in panes if key not in self._panes]:
+            self._panes[key] = panes[key]
+            self._encode(key)
+        if len(self.codes) > 2 * self._size + _NEW_TERMS:
+            self._start()
 
     def solutions(self) -> JoinedColumns:
         """Return the solutions of the required patterns, each once."""
@@ -122,71 +120,47 @@ class ColumnJoin:
 
     def contributing(self, joined: JoinedColumns) -> list[str]:
         """Return the triples that the solutions come from or may be extended by, as text."""
-        texts = self._codes.texts()
+        texts = self.codes.texts()
         return [
             f"{texts[pair >> _HALF]} {pattern.predicate} {texts[pair & _LOW]}"
             for pattern in self._all
             for pair in pattern.contributing(joined).tolist()
         ]
 
-    def columns(self, joined: JoinedColumns, names: Sequence[str]) -> list[list[str]]:
-        """Return the texts of variables, of solutions or of their groups; empty if unbound."""
-        texts, size = self._codes.texts(), len(next(iter(joined.values())))
-        if self._groups is not None:
-            grouped = self._groups.columns(joined, size, texts)
-            size = len(next(iter(grouped.values())))
-            return [grouped.get(name, [""] * size) for name in names]
-        unbound = np.full(size, UNBOUND, dtype=np.int64)
-        return [_texts(joined.get(name, unbound), texts) for name in names]
+    def columns(self, joined: JoinedColumns, names: Sequence[str]) -> list[Integers]:
+        """Return the codes of variables, of solutions or of their groups.
 
-    def _start(self, keys: Iterable[Hashable]) -> None:
+        An unbound variable has the code of an empty text.
+        """
+        codes, size = self.codes, len(next(iter(joined.values())))
+        nothing = codes.code("")
+        if self._groups is not None:
+            grouped = self._groups.columns(joined, size, codes.texts())
+            size = len(next(iter(grouped.values())))
+            joined = {name: codes.encode(column) for name, column in grouped.items()}
+        unbound = np.full(size, nothing, dtype=np.int64)
+        found = (joined.get(name, unbound) for name in names)
+        return [np.where(column == UNBOUND, nothing, column) for column in found]
+
+    def _start(self) -> None:
         """Begin with an empty dictionary, and encode the panes of the window."""
         config = self._config
-        self._codes = TermCodes()
-        self._decisions: dict[str, list[TermDecisions]] = {}
-        for condition in config.filters:
-            self._decisions.setdefault(condition.variable, []).append(TermDecisions(condition))
+        self.codes = TermCodes()
+        """The dictionary, which is another one from time to time."""
         self._groups = None if config.grouping is None else GroupedColumns(config.grouping)
-        self._required = [_PatternPairs(each, self._codes) for each in config.patterns]
-        self._optional = [_PatternPairs(each, self._codes) for each in config.optionals]
+        self._required = [_PatternPairs(each, self.codes) for each in config.patterns]
+        self._optional = [_PatternPairs(each, self.codes) for each in config.optionals]
         self._all = [*self._required, *self._optional]
-        for key in keys:
-            self._encode(key, "\n".join(self._triples.part(key)))
-        self._size = len(self._codes)
+        for key in self._panes:
+            self._encode(key)
+        self._size = len(self.codes)
 
-    def _encode(self, key: Hashable, text: str) -> None:
-        """Encode the triples of a pane that match a pattern.
-
-        Objects come first: the subject of a triple that fails a filter is not encoded.
-        """
-        self.has_blank_nodes |= "_:" in text
-        subjects, predicates, objects = _columns(text)
-        verbs = self._codes.encode(predicates)
-        wanted = np.isin(verbs, [pattern.verb for pattern in self._all])
-        if not wanted.all():
-            chosen = wanted.tolist()
-            verbs, subjects = verbs[wanted], list(compress(subjects, chosen))
-            objects = list(compress(objects, chosen))
-        values = self._codes.encode(objects)
-        rows = [
-            self._kept(pattern.value, np.flatnonzero(verbs == pattern.verb), values)
-            for pattern in self._all
-        ]
-        heads = np.full(len(values), UNBOUND, dtype=np.int64)
-        kept = _distinct(np.concatenate(rows))
-        heads[kept] = self._codes.encode([subjects[row] for row in kept.tolist()])
-        for pattern, matching in zip(self._all, rows, strict=True):
-            own = self._kept(pattern.subject, matching, heads)
-            pattern.add(key, heads[own], values[own])
-
-    def _kept(self, end: str | int, rows: Integers, codes: Integers) -> Integers:
-        """Return the rows whose code is the constant of a pattern, or passes the filters on it."""
-        if isinstance(end, int):
-            is_constant: Booleans = codes[rows] == end
-            return rows[is_constant]
-        for decisions in self._decisions.get(end, ()):
-            rows = rows[decisions.of(codes[rows], self._codes.texts())]
-        return rows
+    def _encode(self, key: Hashable) -> None:
+        """Translate the codes of a pane."""
+        pane = self._panes[key]
+        codes = self.codes.encode(pane.texts)
+        for pattern, pairs in zip(self._all, pane.pairs, strict=True):
+            pattern.add(key, codes[pairs.subjects], codes[pairs.objects])
 
 
 class _PatternPairs:
@@ -194,7 +168,6 @@ class _PatternPairs:
 
     def __init__(self, pattern: OnePattern, codes: TermCodes) -> None:
         self.predicate = str(pattern.predicate)
-        self.verb = codes.code(self.predicate)
         self.subject, self.value = self._ends = tuple(
             term.name if isinstance(term, Hole) else codes.code(str(_stored(term)))
             for term in (pattern.subject, pattern.object)
@@ -280,23 +253,6 @@ class _PatternPairs:
                 subjects, objects = _halves(pairs)
                 self._by_object[key] = np.sort(_pairs(objects, subjects))
             yield self._by_object[key]
-
-
-def _texts(column: Integers, texts: list[str]) -> list[str]:
-    codes = column.tolist()
-    if (column == UNBOUND).any():
-        return ["" if code == UNBOUND else texts[code] for code in codes]
-    return list(map(texts.__getitem__, codes))
-
-
-def _columns(text: str) -> Sequence[Sequence[str]]:
-    """Return the subjects, predicates and objects of triples; only objects may have spaces."""
-    if not text:
-        return (), (), ()
-    words = text.replace("\n", " ").split(" ")
-    if len(words) == 3 * (text.count("\n") + 1):
-        return words[::3], words[1::3], words[2::3]
-    return [*zip(*(line.split(" ", 2) for line in text.split("\n")), strict=True)]
 
 
 def _stored(term: Term) -> Term:

@@ -28,12 +28,15 @@ class TermCodes:
         self._codes: defaultdict[str, int] = defaultdict()
         self._codes.default_factory = self._codes.__len__
         self._texts: list[str] = []
+        self.has_blank_nodes = False
+        """Whether a term so far was a blank node, or has a text that looks like one."""
 
     def __len__(self) -> int:
         return len(self._codes)
 
     def encode(self, texts: Sequence[str]) -> Integers:
         """Return the codes of terms; a new term gets the next code."""
+        self.has_blank_nodes = self.has_blank_nodes or "_:" in "\n".join(texts)
         return np.fromiter(map(self._codes.__getitem__, texts), dtype=np.int64, count=len(texts))
 
     def code(self, text: str) -> int:

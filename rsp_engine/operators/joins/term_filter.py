@@ -19,7 +19,7 @@ from rsp_engine.model.terms.numerals import SURE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.model.arrays import Booleans, Floats
     from rsp_engine.model.terms.term import Term
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "NumberCondition",
     "NumberConnective",
     "NumberNegation",
-    "TermDecisions",
     "TermFilter",
 ]
 
@@ -138,26 +137,4 @@ class TermFilter:
         assert isinstance(solutions, ox.QuerySolutions), "the text is a SELECT query"  # noqa: S101
         for solution in solutions:
             holds[int(solution[0].value.removeprefix("urn:"))] = True
-        return holds
-
-
-class TermDecisions:
-    """The decisions of a filter, by the code of the term."""
-
-    def __init__(self, condition: TermFilter) -> None:
-        self._condition = condition
-        self._holds = np.zeros(0, dtype=np.bool_)
-        self._is_known = np.zeros(0, dtype=np.bool_)
-
-    def of(self, codes: Integers, texts: Sequence[str]) -> Booleans:
-        """Return for which codes the condition holds; `texts` are those of all codes."""
-        if len(texts) > len(self._holds):
-            room = np.zeros(2 * len(texts) - len(self._holds), dtype=np.bool_)
-            self._holds = np.concatenate((self._holds, room))
-            self._is_known = np.concatenate((self._is_known, room))
-        unknown = np.unique(codes[~self._is_known[codes]])
-        if len(unknown):
-            self._holds[unknown] = self._condition.decide([texts[n] for n in unknown.tolist()])
-            self._is_known[unknown] = True
-        holds: Booleans = self._holds[codes]
         return holds

@@ -105,7 +105,7 @@ def read_column(terms: Sequence[object]) -> Column | None:
     True
     """
     try:
-        kinds = {term.datatype.value for term in terms}  # type: ignore[attr-defined]
+        kinds = {datatype.value for datatype in {term.datatype for term in terms}}  # type: ignore[attr-defined]
         texts = [term.value for term in terms]  # type: ignore[attr-defined]
     except AttributeError:  # unbound, or not a literal
         return None

@@ -10,7 +10,8 @@ import numpy as np
 
 from rsp_engine.model.blocks import TextBlocks, rows_of
 from rsp_engine.model.terms.lazy_text import WrittenTriples
-from rsp_engine.model.terms.ntriples import read_rows, read_triples, triples_text
+from rsp_engine.model.terms.matched_triples import MatchedTriples
+from rsp_engine.model.terms.ntriples import read_rows, read_terms, read_triples, triples_text
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.scoring.exact_scores import NumberKind
 from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Integers
     from rsp_engine.model.state import StateData
     from rsp_engine.model.windows import TimeFrame
+    from rsp_engine.operators.joins.triple_selection import TripleSelection
     from rsp_engine.operators.sparql.pane_matcher import Matcher
     from rsp_engine.operators.windows.element_solutions import SolutionDescriber
 
-__all__ = ["DescribedScan", "ElementScan", "TimeScan", "TimedScan"]
+__all__ = ["DescribedScan", "ElementScan", "MatchedScan", "TimeScan", "TimedScan"]
 
 
 class TimeScan:
@@ -284,6 +286,49 @@ class DescribedScan(ElementScan):
         return pane
 
 
+class MatchedScan(TimeScan):
+    """The scan of a window over event time that keeps only the triples that patterns can match.
+
+    Triples are selected when the first window that holds them has closed, or before they arrive.
+    """
+
+    def __init__(self, frame: TimeFrame, selection: TripleSelection) -> None:
+        super().__init__(frame)
+        self._selection = selection
+
+    def put(self, pane: Pane, triples: Sequence[Triple]) -> None:
+        """Put triples that are already selected into a pane whose windows are all open."""
+        assert isinstance(triples, MatchedTriples), "made by the same selection"  # noqa: S101
+        _matched(self._pane(pane)).add(triples)
+
+    def fill(self, pane: Pane) -> None:
+        self._pane(pane)
+        self._note_pane(pane)
+
+    def content(self) -> Iterable[tuple[Pane, Sequence[Triple]]]:
+        return [(pane, self._selected(_matched(part))) for pane, part in super().content()]
+
+    def _selected(self, pane: _PaneMatches) -> MatchedTriples:
+        if pane or not pane.parts:
+            pane.add(self._selection.of(pane))
+            pane.forget_triples()
+        return pane.whole()
+
+    def _new_pane(self) -> _PaneTriples:
+        return _PaneMatches()
+
+    def _saved(self, triples: _PaneTriples) -> StateData:
+        pane = _matched(triples)
+        return {**super()._saved(triples), "arrivals": len(pane.parts), "matched": pane.state()}
+
+    def _read(self, state: StateData) -> _PaneTriples:
+        pane = _PaneMatches(super()._read(state))
+        saved = state["matched"]
+        for number in range(state["arrivals"]):
+            pane.add(_read_matched(saved[str(number)], self._selection.predicates))
+        return pane
+
+
 class TimedScan(ElementScan):
     """The scan of a window over event time that also keeps the arrival time of each triple."""
 
@@ -409,6 +454,49 @@ class _DescribedElements(_PaneElements):
         self.solutions = WrittenTriples()
 
 
+class _PaneMatches(_PaneTriples):
+    """The triples of a pane that are not yet selected, and those that are, as they arrived."""
+
+    __slots__ = ("_saved", "_whole", "parts")
+
+    def __init__(self, triples: Iterable[Triple] = ()) -> None:
+        super().__init__(triples)
+        self.parts: list[MatchedTriples] = []
+        self._saved: dict[str, StateData] = {}
+        self._whole: MatchedTriples | None = None
+
+    def add(self, matched: MatchedTriples) -> None:
+        """Add triples that are selected."""
+        self.parts.append(matched)
+        self._whole = None
+
+    def whole(self) -> MatchedTriples:
+        """Return all triples that are selected: the same object until others arrive."""
+        if self._whole is None:
+            self._whole = MatchedTriples.joined(self.parts)
+        return self._whole
+
+    def forget_triples(self) -> None:
+        super().clear()
+
+    def clear(self) -> None:
+        self.forget_triples()
+        self.parts, self._saved, self._whole = [], {}, None
+
+    def state(self) -> dict[str, StateData]:
+        """Return the selected triples as columns of plain data; each arrival is encoded once."""
+        for number in range(len(self._saved), len(self.parts)):
+            part = self.parts[number]
+            sizes, codes = part.columns()
+            self._saved[str(number)] = {
+                "texts": tuple(part.texts),
+                "sizes": tuple(sizes.tolist()),
+                "codes": tuple(codes.tolist()),
+                "fingerprints": tuple(part.fingerprints.tolist()),
+            }
+        return dict(self._saved)
+
+
 class _TimedTriples(_PaneElements):
     """The triples of a pane with their arrival times, and solutions that arrived matched."""
 
@@ -442,6 +530,18 @@ class _TimedTriples(_PaneElements):
         return self._columns[1]
 
 
+def _read_matched(state: StateData, predicates: Sequence[str]) -> MatchedTriples:
+    """Read selected triples; a text that is not a term is damaged."""
+    texts = list(state["texts"])
+    read_terms(texts)
+    sizes, codes, fingerprints = (
+        np.array(state[name], dtype=np.int64) for name in ("sizes", "codes", "fingerprints")
+    )
+    if (fingerprints[1:] <= fingerprints[:-1]).any():
+        raise ValueError("fingerprints are not in order")
+    return MatchedTriples.of_columns(predicates, texts, (sizes, codes), fingerprints)
+
+
 def _elements(triples: Sequence[Triple]) -> _PaneElements:
     assert isinstance(triples, _PaneElements), "made by _new_pane"  # noqa: S101
     return triples
@@ -449,6 +549,11 @@ def _elements(triples: Sequence[Triple]) -> _PaneElements:
 
 def _described(triples: Sequence[Triple]) -> _DescribedElements:
     assert isinstance(triples, _DescribedElements), "made by _new_pane"  # noqa: S101
+    return triples
+
+
+def _matched(triples: Sequence[Triple]) -> _PaneMatches:
+    assert isinstance(triples, _PaneMatches), "made by _new_pane"  # noqa: S101
     return triples
 
 

@@ -81,5 +81,8 @@ def _shared(physical: PhysicalPlan) -> WorkOnSpark:
 
 
 def _content(physical: PhysicalPlan) -> str:
-    are_matched = any(scan.blocks for scan in physical.scans)
-    return "solutions of the elements of each pane" if are_matched else "triples of each pane"
+    if any(scan.blocks for scan in physical.scans):
+        return "solutions of the elements of each pane"
+    if any(scan.selection is not None for scan in physical.scans):
+        return "triples of each pane that match a pattern and its filters"
+    return "triples of each pane"

@@ -58,7 +58,8 @@ def _choose(query: LogicalQuery, options: QueryOptions) -> Choice:
     join = _join_config(window, query)
     _, _, not_ranked = why.partition("; ")
     reason = _WHY + _FINISHED * (not join.is_complete)
-    return Choice(ColumnJoinConfig(config, join), "; ".join(filter(None, (reason, not_ranked))))
+    why = "; ".join(filter(None, (reason, not_ranked)))
+    return Choice(ColumnJoinConfig(config, join), why, selection=join.selection)
 
 
 def _only_window(query: LogicalQuery) -> logical.Window:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rsp_engine.errors import Span
     from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.evaluators.service.service_plan import ServicePlan
+    from rsp_engine.operators.joins.triple_selection import TripleSelection
     from rsp_engine.plan.logical.query import LogicalQuery, SelectPlan
     from rsp_engine.plan.options import QueryOptions
     from rsp_engine.plan.sparql.element_blocks import ElementBlocks
@@ -23,12 +24,14 @@ class Choice(NamedTuple):
     """The configuration of the chosen evaluator, the reason, and the plans of SERVICE clauses.
 
     For the windows in `blocks`, the evaluator reads solutions of the blocks instead of triples.
+    With a `selection`, it reads only triples of the windows that the patterns can match.
     """
 
     operator: EvaluatorConfig
     why: str
     services: tuple[ServicePlan, ...] = ()
     blocks: ElementBlocks = MappingProxyType({})
+    selection: TripleSelection | None = None
 
 
 class WhyNot(NamedTuple):

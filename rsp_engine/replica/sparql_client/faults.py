@@ -14,6 +14,7 @@ __all__ = [
     "NOT_RESULTS",
     "NO_REQUESTS",
     "NO_TIME",
+    "OFFSET_IGNORED",
     "REDIRECT",
     "REFUSED",
     "ROWS_CUT",
@@ -43,6 +44,7 @@ NOT_JSON = "not JSON"
 NOT_RESULTS = "not SPARQL results"
 ROWS_CUT = "rows cut"
 CHANGED = "changed between pages"
+OFFSET_IGNORED = "OFFSET ignored"
 
 
 class FaultError(Exception):

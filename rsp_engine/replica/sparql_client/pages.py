@@ -3,8 +3,9 @@
 A server may cut a page anywhere: the next page continues from there, and only a page without new
 rows is the end. Each page overlaps with the last row of the page before. If the key of that row is
 missing, rows were added or removed in between, and the read restarts; a changed value of a key does
-not matter. The read also restarts if a page repeats the one before, since it would never end with a
-server that ignores OFFSET.
+not matter. A page that repeats the one before brings nothing new. Then one row far behind the end
+is asked for: a server that sends one ignores OFFSET, and the read ends with this fault. With any
+other server the read goes on, if all these rows are equal, or restarts.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import BlankNode
 
-from rsp_engine.replica.sparql_client.faults import CHANGED, ROWS_CUT
+from rsp_engine.replica.sparql_client.faults import CHANGED, OFFSET_IGNORED, ROWS_CUT
 from rsp_engine.replica.sparql_client.request_text import page_text
 from rsp_engine.replica.sparql_client.retry_decision import Act
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pages", "Rows"]
 
+_FAR = 10**9  # an OFFSET behind the end of any clause that is read in pages
 _MOST_DIVIDED = 100  # a server that refuses 1/100 of a page does not refuse because of its size
 
 
@@ -71,7 +73,7 @@ class Pages:
     ) -> tuple[Sequence[ResultRow], _End]:
         rows: list[ResultRow] = []
         last: Sequence[ResultRow] = ()
-        limit, is_nested = self.page_rows, False
+        limit, is_nested, may_ignore = self.page_rows, False, True
         while True:
             overlap = min(len(rows), 1)
             offset = len(rows) - overlap
@@ -79,7 +81,13 @@ class Pages:
             page = ask(text)
             if isinstance(page, Rows):
                 is_next = not overlap or self._is_continued(rows[-1], page.rows)
-                if not is_next or _is_repeated(last, page.rows):
+                if is_next and page.rows and _alike(last, page.rows):
+                    if may_ignore and self._is_offset_ignored(ask):
+                        faults[OFFSET_IGNORED] += 1
+                        return rows, _End.PART
+                    may_ignore = False
+                    is_next = _are_equal(page.rows)
+                if not is_next:
                     return rows, _End.CHANGED
                 if len(page.rows) > overlap:
                     rows += page.rows[overlap:]
@@ -94,16 +102,30 @@ class Pages:
             else:
                 return rows, _End.PART
 
+    def _is_offset_ignored(self, ask: Callable[[str], Rows | Act]) -> bool:
+        page = ask(page_text(self.pattern, 1, _FAR))
+        return isinstance(page, Rows) and bool(page.rows)
+
     def _is_continued(self, last: ResultRow, page: Sequence[ResultRow]) -> bool:
         return bool(page) and self._overlap_terms(last) == self._overlap_terms(page[0])
 
     def _overlap_terms(self, row: ResultRow) -> list[Term | None]:
         """Return the terms that overlapping rows share. Blank node labels differ between pages."""
         names = self.pattern.keys or self.pattern.variables
-        terms = [row.get(name) for name in names]
-        return [None if isinstance(term, BlankNode) else term for term in terms]
+        return _unlabelled({name: row.get(name) for name in names})
 
 
-def _is_repeated(last: Sequence[ResultRow], page: Sequence[ResultRow]) -> bool:
-    """Return whether a page repeats the last one: a next page would begin with its last row."""
-    return page == last and any(row != page[0] for row in page)
+def _unlabelled(row: ResultRow) -> list[Term | None]:
+    return [None if isinstance(term, BlankNode) else term for term in row.values()]
+
+
+def _alike(last: Sequence[ResultRow], page: Sequence[ResultRow]) -> bool:
+    """Return whether a page repeats the last one, apart from the labels of blank nodes."""
+    return len(page) == len(last) and all(
+        _unlabelled(row) == _unlabelled(before) for before, row in zip(last, page, strict=True)
+    )
+
+
+def _are_equal(page: Sequence[ResultRow]) -> bool:
+    """Return whether all rows of a page are one: any page would repeat it."""
+    return all(_unlabelled(row) == _unlabelled(page[0]) for row in page)

@@ -164,14 +164,15 @@ class _Poisson:
         self._mean = float(1 / rates(counts, times, unchanged, 1.0, self._learned.initial)[0])
 
     def intervals(self, numbers: Integers) -> Integers:
-        self._grow(int(numbers.max(initial=-1)) + 1)
         weight = self._learned.weight
         means: Floats = np.full(len(numbers), self._mean)  # for keys of which nothing is known yet
-        is_known = self._counts[numbers].any(axis=1) | (self._unchanged[numbers] != 0)
-        known = numbers[is_known]
+        places = np.flatnonzero(numbers < len(self._unchanged))  # others were never observed
+        known = numbers[places]
+        is_known = self._counts[known].any(axis=1) | (self._unchanged[known] != 0)
+        known = known[is_known]
         if len(known):
             rows = self._counts[known], self._times[known], self._unchanged[known]
-            means[is_known] = 1 / rates(*rows, weight, weight * self._mean)
+            means[places[is_known]] = 1 / rates(*rows, weight, weight * self._mean)
         return np.clip(np.rint(means), 1, FOREVER).astype(np.int64)
 
     def forget(self, numbers: Integers) -> None:

@@ -71,11 +71,15 @@ class Keys:
 
     def numbers(self, keys: Collection[Key]) -> Integers:
         """Return the numbers of keys, in the given order; assign missing ones."""
-        self._assign(dict.fromkeys(key for key in keys if key not in self._numbers))
-        return np.fromiter(map(self._numbers.__getitem__, keys), dtype=np.int64, count=len(keys))
+        known = self._numbers
+        new = dict.fromkeys([key for key in keys if key not in known] if known else keys)
+        assigned = self._assign(new)
+        if len(new) == len(keys):  # the common case of a snapshot: each is new
+            return np.array(assigned, dtype=np.int64)
+        return np.fromiter(map(known.__getitem__, keys), dtype=np.int64, count=len(keys))
 
-    def _assign(self, keys: Collection[Key]) -> None:
-        """Assign numbers to new keys, the smallest free ones first."""
+    def _assign(self, keys: Collection[Key]) -> list[int]:
+        """Assign numbers to new keys, the smallest free ones first; return them."""
         reused = [heappop(self._free) for _ in range(min(len(keys), len(self._free)))]
         beyond = range(self.size, self.size + len(keys) - len(reused))
         numbers = [*reused, *beyond]
@@ -83,6 +87,7 @@ class Keys:
         self._numbers.update(zip(keys, numbers, strict=True))
         self._keys.update(zip(numbers, keys, strict=True))
         self._blocks.touch(numbers)
+        return numbers
 
     def every(self) -> Integers:
         """Return the numbers of all keys."""

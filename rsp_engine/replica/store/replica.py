@@ -10,7 +10,7 @@ keys. A dropped key is unknown: it is a cold miss when it is needed again.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from itertools import compress
+from itertools import compress, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,7 +90,7 @@ class Replica:
         numbers = numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
         values: Any = self._values
         if not isinstance(values, Cache):
-            return [values.get(number, ()) for number in numbers]
+            return [*map(values.get, numbers, repeat(()))]
         # Unlike LRUCache, Cache.__getitem__ does not move the key to the end.
         return [Cache.__getitem__(values, n) if n in values else () for n in numbers]
 
@@ -122,9 +122,15 @@ class Replica:
         numbers = self.keys.numbers(fetched.answers)
         self._freshness.grow(self.keys.size)
         in_time = self._freshness.last_refresh[numbers] <= now
-        pairs = zip(numbers.tolist(), fetched.answers.values(), strict=True)
-        answers = dict(compress(pairs, in_time.tolist()))
-        olds = [self._values.get(number) for number in answers]
+        answers = dict(zip(numbers.tolist(), fetched.answers.values(), strict=True))
+        if not in_time.all():
+            answers = dict(compress(answers.items(), in_time.tolist()))
+        if not self._values and self.config.capacity is None:  # the first snapshot
+            have_any = np.array([*map(bool, answers.values())], dtype=np.bool_)
+            self._renew(numbers[in_time], have_any, now)
+            self._values.update(answers)
+            return np.sort(numbers[in_time])
+        olds = [*map(self._values.get, answers)]
         differ = [
             bool(new) if old is None else not _are_equal(old, new)
             for old, new in zip(olds, answers.values(), strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark import cloudpickle
+from pyspark import util as pyspark_util
+from pyspark.errors import PySparkRuntimeError
 
 from rsp_engine.engine import Engine
 from rsp_engine.errors import DriverError
@@ -58,6 +61,34 @@ def test_who_reads_may_be_killed_and_nothing_is_lost_or_repeated(stream, tmp_pat
 def test_who_reads_may_not_be_killed_for_ever(stream, tmp_path):
     with pytest.raises(DriverError, match="Spark stopped"):
         texts(dies(1_000, stream, tmp_path))
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
+def test_a_job_whose_result_breaks_off_is_an_error(share, stream, monkeypatch):
+    """Java may die while it sends, which pyspark takes for the end of the result."""
+    connect = pyspark_util.local_connect_and_auth
+
+    def break_off(*place: Any) -> Any:
+        stream, connection = connect(*place)
+        result = stream.read()
+        return io.BytesIO(result[: int(share * len(result))]), connection
+
+    monkeypatch.setattr(pyspark_util, "local_connect_and_auth", break_off)
+    with pytest.raises(DriverError, match=r"^Spark stopped: it sent \d+ of \d+ splits\n"):
+        texts(engine("the best", str(stream), "spark", split_bytes=5_000))
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_job_whose_result_cannot_be_fetched_is_an_error(stream, monkeypatch):
+    """Java may die before it sends; pyspark then fails in its own way."""
+
+    def refuse(*_: Any) -> Any:
+        raise PySparkRuntimeError("no such socket")
+
+    monkeypatch.setattr(pyspark_util, "local_connect_and_auth", refuse)
+    with pytest.raises(DriverError, match=r"^Spark stopped: no such socket\n"):
+        texts(engine("the best", str(stream), "spark"))
 
 
 @pytest.mark.usefixtures("spark")

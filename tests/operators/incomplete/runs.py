@@ -62,7 +62,8 @@ def configs(
 def runs(draw: st.DrawFn, *, keys: int = 8, within: Literal["life", "window"] | None = None) -> Run:
     """Draw a run over windows of time, or over windows that count all streams together."""
     config, frame = draw(configs(within)), draw(frames)
-    positions = sorted(draw(st.lists(st.integers(-3, 30), max_size=60)))
+    least = draw(st.sampled_from((0, 15, 40)))
+    positions = sorted(draw(st.lists(st.integers(-3, 30), min_size=least, max_size=60)))
     if draw(st.booleans()):
         frame = TimeFrame(frame.range, frame.step, 0, "[)")
         positions = list(range(len(positions)))

@@ -9,21 +9,20 @@ members of the object and empty lines are ignored.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, cast
 
+from rsp_engine.io.sources.columns.jsonl_reader import read_json_lines
 from rsp_engine.io.sources.files.blocks import Gap, lines, text_blocks
-from rsp_engine.io.sources.files.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of
-from rsp_engine.io.sources.inputs import extent_of_input, open_input
+from rsp_engine.io.sources.files.json_element import UnfitError, element_in, object_in
+from rsp_engine.io.sources.inputs import InputBroken, extent_of_input, open_input
 from rsp_engine.io.sources.splits import is_splittable, part_of, split_lines
-from rsp_engine.io.sources.times import TIME_UNITS, from_json
+from rsp_engine.io.sources.times import TIME_UNITS
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyoxigraph as ox
-
+    from rsp_engine.io.sources.columns.quad_lines import ReadQuads, Rename
     from rsp_engine.io.sources.inputs import Input
     from rsp_engine.io.sources.source import BlankNodeScope
     from rsp_engine.io.sources.spec import Spec
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.times import TimeUnit
     from rsp_engine.monitor.run_monitor import Extent
 
-__all__ = ["JsonLinesSource", "UnfitError", "element_in", "object_in", "open_jsonl"]
+__all__ = ["JsonLinesSource", "open_jsonl"]
 
 
 def open_jsonl(spec: Spec) -> JsonLinesSource:
@@ -65,6 +64,14 @@ class JsonLinesSource:
         """Return the lines of a split."""
         return JsonLinesSource(part_of(self._input, split), split.line, self._unit)
 
+    def read_columns(self, rename: Rename) -> ReadQuads | None:
+        """Read the whole input at once, as columns; None if it must be read as elements."""
+        try:
+            data = b"".join(self._input.chunks())
+        except InputBroken:
+            return None
+        return read_json_lines(data, self._unit, self._first_line, self._read, rename)
+
     def extent(self) -> Extent | None:
         """Return how many bytes were read; `None` if the input is not a file."""
         return extent_of_input(self._input)
@@ -85,57 +92,3 @@ class JsonLinesSource:
         except UnfitError as error:
             return DeadLetter(self.name, number, line, str(error))
         return Element(timestamp, triples, self.name, number, line)
-
-
-class UnfitError(ValueError):
-    """An object is not a valid element; the message is the reason."""
-
-
-def object_in(line: bytes) -> dict[str, object]:
-    """Parse a JSON object; raise `UnfitError` if the text is something else."""
-    try:
-        value = json.loads(line.decode())
-    except UnicodeDecodeError:
-        raise UnfitError("the line is not UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise UnfitError(f"the line is not JSON: {error.msg}, column {error.colno}") from None
-    except (RecursionError, ValueError):  # a number with too many digits, or deep nesting
-        raise UnfitError("the line is JSON that is too long or too deep to read") from None
-    if not isinstance(value, dict):
-        raise UnfitError("the line is JSON, but not an object")
-    return value
-
-
-def element_in(
-    value: dict[str, object], arrival: int | None = None, unit: TimeUnit = "ms"
-) -> tuple[int, tuple[ox.Triple, ...]]:
-    """Return the timestamp and the triples of an object; `arrival` replaces its timestamp.
-
-    >>> element_in({"timestamp": 5, "graph": ""}), element_in({"graph": ""}, arrival=7)
-    ((5, ()), (7, ()))
-    """
-    for key in ("timestamp", "graph") if arrival is None else ("graph",):
-        if key not in value:
-            raise UnfitError(f'the object has no "{key}"')
-    try:
-        timestamp = from_json(value["timestamp"], unit) if arrival is None else arrival
-    except ValueError as error:
-        raise UnfitError(f"its time {error}") from None
-    graph = value["graph"]
-    if not isinstance(graph, str):
-        raise UnfitError("its graph is not a string of RDF text")
-    try:
-        return timestamp, graph_of(graph.encode(), _syntax_of(value.get("format", "turtle")))
-    except UnicodeEncodeError:
-        raise UnfitError("its graph holds half a character: a lone surrogate") from None
-    except MalformedRdfError as error:
-        raise UnfitError(f"its graph cannot be read: {error}") from None
-
-
-def _syntax_of(name: object) -> ox.RdfFormat:
-    if not isinstance(name, str):
-        raise UnfitError("its format is not a string")
-    syntax = GRAPH_FORMATS.get(name.partition(";")[0].strip().lower())
-    if syntax is None:
-        raise UnfitError(f"its format {name[:40]!r} is not known; turtle is one that is")
-    return syntax

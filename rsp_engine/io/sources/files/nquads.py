@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import pyoxigraph as ox
 
 from rsp_engine.io.sources.batch import ElementBatch
-from rsp_engine.io.sources.fast_nquads.reader import ReadQuads, read_quads
+from rsp_engine.io.sources.columns.nquads_reader import read_quads
 from rsp_engine.io.sources.files.blocks import Gap, TextBlock, lines, text_blocks
 from rsp_engine.io.sources.files.graph_times import GraphPiece, GraphTimeRule, GraphTimes
 from rsp_engine.io.sources.files.rdf import DEEPEST_TRIPLE, MalformedRdfError, quads_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Triple
 
+    from rsp_engine.io.sources.columns.quad_lines import ReadQuads, Rename
     from rsp_engine.io.sources.files.graph_times import GraphName
     from rsp_engine.io.sources.inputs import Input
     from rsp_engine.io.sources.source import BlankNodeScope
@@ -77,16 +78,13 @@ class NQuads:
         """Yield splits that end between two graphs."""
         return split_lines(self._input, size, since, _have_different_graphs)
 
-    def read_columns(self, stream: int) -> ReadQuads | None:
-        """Read the whole input at once, as columns; None if it must be read as elements.
-
-        `stream` scopes the blank nodes.
-        """
+    def read_columns(self, rename: Rename) -> ReadQuads | None:
+        """Read the whole input at once, as columns; None if it must be read as elements."""
         try:
             data = b"".join(self._input.chunks())
         except InputBroken:
             return None
-        return read_quads(self.name, data, self._rule, self._first_line, stream)
+        return read_quads(self.name, data, self._rule, self._first_line, rename)
 
     def part(self, split: Split) -> NQuads:
         """Return the quads of a split; times that other splits state are not known to it."""

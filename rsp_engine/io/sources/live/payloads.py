@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from rsp_engine.io.sources.files.graph_times import GraphTimeRule, time_of
-from rsp_engine.io.sources.files.jsonl import JsonLinesSource, UnfitError, element_in, object_in
+from rsp_engine.io.sources.files.json_element import UnfitError, element_in, object_in
+from rsp_engine.io.sources.files.jsonl import JsonLinesSource
 from rsp_engine.io.sources.files.nquads import NQuads
 from rsp_engine.io.sources.files.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of, quads_of
 from rsp_engine.io.sources.files.trig import Trig

@@ -5,14 +5,16 @@ Terms stay where they are in the text until they are read; most never are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.io.sources.fast_nquads.words import Words, mixed
+from rsp_engine.io.sources.columns.words import Words, mixed
 from rsp_engine.model.terms.columns import TermColumn
+from rsp_engine.model.terms.fingerprints import fingerprints, fingerprints_of
 from rsp_engine.model.terms.stored_literal import stored_literal
 
 if TYPE_CHECKING:
@@ -21,17 +23,35 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
+    from rsp_engine.model.streams import DeadLetter
 
-__all__ = ["NO_NUMBER", "UNREAD", "LineEdges", "Objects", "QuadLines"]
+__all__ = [
+    "NO_NUMBER",
+    "UNREAD",
+    "InColumns",
+    "LineEdges",
+    "Objects",
+    "QuadLines",
+    "ReadQuads",
+    "Rename",
+]
+
+Rename = Callable[[int, "Sequence[ox.Triple]"], "Sequence[ox.Triple]"]
+"""Gives the blank nodes of an element, at its time, labels that are unique in the run."""
 
 NO_NUMBER, UNREAD = 0, 4
 """Kinds of objects without a number. One that is unread may have another form than the engine's."""
 
+_IS_BARE = np.array([byte in b"-0123456789" for byte in range(256)])  # a number without quotes
+_MANY = 500  # terms, for which to decode the whole text once is cheaper
 _FEW = 32  # in elements of so few quads, all pairs are compared
 
 
 class LineEdges(NamedTuple):
-    """The start of each line in a text, and the ends of its terms: each is followed by a space."""
+    """The start of each line in a text, and the ends of its terms: each is followed by a space.
+
+    Of triples, the end of the graph is that of the object.
+    """
 
     starts: Integers
     subjects: Integers
@@ -69,7 +89,7 @@ class QuadLines:
     values: Floats
     kinds: Integers
     begins: Booleans
-    """Whether each quad is the first of an element: its graph is not that of the quad before."""
+    """Whether each quad is the first of an element."""
     subject_prefix: int = 0
     """How many bytes all subjects are known to have in common."""
 
@@ -82,13 +102,28 @@ class QuadLines:
         objects: Objects,
         subject_prefix: int = 0,
     ) -> QuadLines:
-        """Return quads with the edges of their terms; find out where elements begin."""
+        """Return quads with the edges of their terms, each an element by itself."""
         begins = np.ones(len(times), dtype=np.bool_)
-        begins[1:] = times[1:] != times[:-1]
+        return cls(data, edges, times, *objects, begins, subject_prefix)
+
+    def by_graph(self) -> QuadLines:
+        """Return the same quads; an element begins where the graph is not that of the one before.
+
+        Equal names have equal times.
+        """
+        begins = np.ones(len(self), dtype=np.bool_)
+        begins[1:] = self.times[1:] != self.times[:-1]
         left = np.flatnonzero(~begins)
         if len(left):
-            begins[left] = Words(data).differ_from_last(edges.objects + 1, edges.graphs, left)
-        return cls(data, edges, times, *objects, begins, subject_prefix)
+            starts, ends = self.edges.objects + 1, self.edges.graphs
+            begins[left] = Words(self.data).differ_from_last(starts, ends, left)
+        return replace(self, begins=begins)
+
+    def by_number(self, numbers: Integers) -> QuadLines:
+        """Return the same quads, given the number of the element of each."""
+        begins = np.ones(len(self), dtype=np.bool_)
+        begins[1:] = numbers[1:] != numbers[:-1]
+        return replace(self, begins=begins)
 
     @classmethod
     def none(cls) -> QuadLines:
@@ -120,7 +155,7 @@ class QuadLines:
         alike = self._alike(elements)
         if not len(alike):
             return None
-        texts = zip(elements[alike].tolist(), self.triples(alike), strict=True)
+        texts = zip(elements[alike].tolist(), self._triples(alike, _parse), strict=True)
         seen: dict[tuple[int, str], int] = {}
         firsts = [seen.setdefault(text, at) for at, text in zip(alike.tolist(), texts, strict=True)]
         kept = np.ones(len(self), dtype=np.bool_)
@@ -137,15 +172,18 @@ class QuadLines:
                 words.at(np.maximum(edges.predicates - 8, edges.subjects + 1)),
             )
         )
+        objects = words.at(np.minimum(edges.predicates + 1, edges.objects - 8))
         sizes = (edges.objects - edges.starts).astype(np.uint64)
         largest = int(np.diff(np.flatnonzero(self.begins), append=len(self)).max())
-        alike = _repeated(mixed((keys, words.at(edges.predicates + 1), sizes)), largest)
-        are_unread = self.kinds == UNREAD
-        if not are_unread.any():
+        alike = _repeated(mixed((keys, objects, sizes)), largest)
+        unwritten = self._unwritten(np.arange(len(self)))
+        if not len(unwritten):
             return alike
-        # An unread object may be the same term as one with another text.
+        # An object that is not written as the engine does may be the same term as another text.
+        are_unwritten = np.zeros(len(self), dtype=np.bool_)
+        are_unwritten[unwritten] = True
         near = _repeated(keys, largest)
-        near = near[np.isin(keys[near], keys[near[are_unread[near]]])]
+        near = near[np.isin(keys[near], keys[near[are_unwritten[near]]])]
         return np.union1d(alike, near)
 
     def at(self, chosen: Booleans) -> QuadLines:
@@ -175,21 +213,35 @@ class QuadLines:
 
     def objects(self, places: Integers) -> list[str]:
         """Return the objects of some quads, as text."""
-        texts = self._between(self.edges.predicates[places] + 1, self.edges.objects[places])
-        unread = np.flatnonzero(self.kinds[places] == UNREAD).tolist()
-        for place, text in zip(unread, _read([texts[n] for n in unread]), strict=True):
-            texts[place] = text
-        return texts
+        return self._objects(places, _read)
 
     def triples(self, places: Integers) -> list[str]:
         """Return the triples of some quads, as text."""
+        return self._triples(places, _read)
+
+    def _objects(self, places: Integers, read: Callable[[list[str]], list[str]]) -> list[str]:
+        texts = self._between(self.edges.predicates[places] + 1, self.edges.objects[places])
+        unwritten = self._unwritten(places).tolist()
+        for place, text in zip(unwritten, read([texts[n] for n in unwritten]), strict=True):
+            texts[place] = text
+        return texts
+
+    def _triples(self, places: Integers, read: Callable[[list[str]], list[str]]) -> list[str]:
         texts = self._between(self.edges.starts[places], self.edges.objects[places])
-        unread = np.flatnonzero(self.kinds[places] == UNREAD)
-        values = self.objects(places[unread])
-        for place, value in zip(unread.tolist(), values, strict=True):
+        unwritten = self._unwritten(places)
+        values = self._objects(places[unwritten], read)
+        for place, value in zip(unwritten.tolist(), values, strict=True):
             subject, predicate, _ = texts[place].split(" ", 2)
             texts[place] = f"{subject} {predicate} {value}"
         return texts
+
+    def fingerprints(self) -> Integers:
+        """Return the fingerprint of each triple, by its text in the form of the engine."""
+        found = fingerprints(self.data, self.edges.starts, self.edges.objects)
+        unwritten = self._unwritten(np.arange(len(self)))
+        if len(unwritten):
+            found[unwritten] = fingerprints_of(self.triples(unwritten))
+        return found
 
     def rows(self, places: Integers) -> list[str]:
         """Return the subjects and objects of some quads, as tab-separated rows."""
@@ -211,24 +263,37 @@ class QuadLines:
         starts, ends = self.edges.predicates[places] + 1, self.edges.objects[places]
         codes, firsts = self._codes(starts, ends)
         texts = self.objects(places[firsts])
-        if not (self.kinds[places] == UNREAD).any():
+        if not len(self._unwritten(places)):
             return TermColumn(codes, texts)
         known: dict[str, int] = {}  # unread literals of different texts may be the same term
         numbers = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64)
         return TermColumn(numbers[codes], list(known))
 
     def _codes(self, starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
-        if len(starts) and (ends - starts).min() >= 8:
-            return Words(self.data).codes(starts, ends)
-        numbers: dict[str, int] = {}
-        codes = [numbers.setdefault(t, len(numbers)) for t in self._between(starts, ends)]
-        firsts = {code: place for place, code in reversed([*enumerate(codes)])}
-        places = np.array([firsts[code] for code in range(len(numbers))], dtype=np.int64)
-        return np.array(codes, dtype=np.int64), places
+        """Return the number of each distinct term, and an example of each."""
+        is_long = ends - starts >= len("<http://")
+        if is_long.all():
+            return Words(self.data).codes(starts, ends) if len(starts) else (starts, starts)
+        codes = np.empty(len(starts), dtype=np.int64)
+        long = np.flatnonzero(is_long)
+        codes[long], firsts = Words(self.data).codes(starts[long], ends[long])
+        short, known = np.flatnonzero(~is_long), dict[str, tuple[int, int]]()
+        places = zip(short.tolist(), self._between(starts[short], ends[short]), strict=True)
+        found = [known.setdefault(text, (len(known), place)) for place, text in places]
+        codes[short] = [len(firsts) + number for number, _ in found]
+        return codes, np.r_[long[firsts], [place for _, place in known.values()]]
+
+    def _unwritten(self, places: Integers) -> Integers:
+        """Return which quads have an object that may have another form than the engine's."""
+        firsts = np.frombuffer(self.data, dtype=np.uint8)[self.edges.predicates[places] + 1]
+        return np.flatnonzero((self.kinds[places] == UNREAD) | _IS_BARE[firsts])
 
     def _between(self, starts: Integers, ends: Integers) -> list[str]:
         data = self.data
         edges = zip(starts.tolist(), ends.tolist(), strict=True)
+        if len(starts) > _MANY and data.isascii():
+            text = data.decode("ascii")
+            return [text[start:end] for start, end in edges]
         return [data[start:end].decode() for start, end in edges]
 
 
@@ -246,10 +311,34 @@ def _repeated(hashes: NDArray[np.uint64], most: int) -> Integers:
     return np.flatnonzero(are_alike)
 
 
+class ReadQuads(NamedTuple):
+    """Quads as columns, and the dead letters between them, with the index of the quad behind."""
+
+    lines: QuadLines
+    letters: list[tuple[int, DeadLetter]]
+
+
+@runtime_checkable
+class InColumns(Protocol):
+    """A source whose whole input can be read as columns."""
+
+    def read_columns(self, rename: Rename) -> ReadQuads | None:
+        """Read the input at once; None if it must be read as elements."""
+
+
 def _read(texts: Sequence[str]) -> list[str]:
     """Return literals in the form of the engine."""
+    return [str(stored_literal(literal)) for literal in _literals(texts)]
+
+
+def _parse(texts: Sequence[str]) -> list[str]:
+    """Return literals without escapes, and with a datatype."""
+    return list(map(str, _literals(texts)))
+
+
+def _literals(texts: Sequence[str]) -> list[ox.Literal]:
     if not texts:
         return []
     lines = "".join([f"<urn:s> <urn:p> {text} .\n" for text in texts])
-    literals = [triple.object for triple in ox.parse(lines, ox.RdfFormat.N_TRIPLES)]
-    return [str(stored_literal(each)) for each in literals if isinstance(each, ox.Literal)]
+    objects = [triple.object for triple in ox.parse(lines, ox.RdfFormat.TURTLE)]
+    return [each for each in objects if isinstance(each, ox.Literal)]

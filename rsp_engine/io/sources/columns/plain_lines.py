@@ -1,4 +1,4 @@
-r"""Plain N-Quads lines, located in a text without a parser, all lines at once.
+r"""Plain lines of N-Quads or triples, located in a text without a parser, all lines at once.
 
 Most lines of most streams have this form: http IRIs of letters, digits and `._/-`, perhaps with a
 fragment; an object that is such an IRI, or a literal without escapes; a graph name that ends in its
@@ -22,25 +22,25 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.io.sources.fast_nquads.quad_lines import (
+from rsp_engine.io.sources.columns.quad_lines import (
     NO_NUMBER,
     UNREAD,
     LineEdges,
     Objects,
     QuadLines,
 )
-from rsp_engine.io.sources.fast_nquads.words import LONGEST_NUMBER, Words
+from rsp_engine.io.sources.columns.words import LONGEST_NUMBER, Words
 from rsp_engine.model.terms.columns import DECIMAL_KIND, DOUBLE_KIND, INTEGER_KIND, MOST_DIGITS
 from rsp_engine.model.terms.numerals import SURE
 
 if TYPE_CHECKING:
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
-__all__ = ["Located", "locate"]
+__all__ = ["QUADS", "TRIPLES", "TURTLE_TRIPLES", "LineForm", "Located", "is_utf8", "locate"]
 
 _MOST_SUFFIXES = 16  # each costs a pass: lines with further ones are left to the parser
 _SAMPLES = 8  # so many IRIs tell the prefix that most have in common
-_NEWLINE, _SPACE, _QUOTE, _HASH, _DOT, _ZERO, _MINUS, _SLASH, _CLOSE = b'\n "#.0-/>'
+_NEWLINE, _SPACE, _QUOTE, _HASH, _DOT, _ZERO, _NINE, _MINUS, _SLASH, _CLOSE = b'\n "#.09-/>'
 _BACKSLASH, _DELETE = b"\\\x7f"
 _HTTP, _HTTPS = b"<http://", b"<https://"
 _PREFIX = re.compile(rb"<https?://(?:[\w./-]*(?:/|[\w.-]#))?")
@@ -57,6 +57,18 @@ _KINDS = {
 }
 
 
+class LineForm(NamedTuple):
+    """What the lines of a text state."""
+
+    terms: int
+    """How many terms a line has: four with the name of a graph, which ends in its time."""
+    has_bare_numbers: bool = False
+    """Whether numbers may have no quotes, as in Turtle."""
+
+
+QUADS, TRIPLES, TURTLE_TRIPLES = LineForm(4), LineForm(3), LineForm(3, has_bare_numbers=True)
+
+
 class Located(NamedTuple):
     """The plain lines of a text, with their numbers, and the edges of the other lines."""
 
@@ -66,7 +78,7 @@ class Located(NamedTuple):
     """The number, the start and the end of each line that is not plain."""
 
 
-def locate(data: bytes) -> Located:
+def locate(data: bytes, form: LineForm = QUADS) -> Located:
     r"""Locate the terms of the plain lines of a text, all of whose lines end with a newline.
 
     >>> line = b'<http://a.org/b> <http://a.org/p> "c" <http://a.org/g/7> .\n'
@@ -85,9 +97,10 @@ def locate(data: bytes) -> Located:
     first = np.r_[0, last[:-1] + 1]
     starts = np.r_[0, marks[last[:-1]] + 1]
     ends = marks[last]
-    # A subject, a predicate, an object and a graph, each before a blank, and a dot at the end.
-    may_be_plain = (last - first >= 4) & (marks[last - 1] == ends - 2) & (text[ends - 1] == _DOT)
-    if not data.isascii() and not _is_utf8(data):
+    # The terms, each before a blank, and a dot at the end.
+    may_be_plain = last - first >= form.terms
+    may_be_plain &= (marks[last - 1] == ends - 2) & (text[ends - 1] == _DOT)
+    if not data.isascii() and not is_utf8(data):
         may_be_plain[np.searchsorted(ends, np.flatnonzero(text > _LAST_ASCII))] = False
     are_blank = (kinds == _SPACE) | (kinds == _NEWLINE)
     if not are_blank.all():
@@ -96,9 +109,9 @@ def locate(data: bytes) -> Located:
     edges = LineEdges(
         starts[rows],
         *(marks[first[rows] + number] for number in (0, 1)),
-        *(marks[last[rows] - number] for number in (2, 1)),
+        *(marks[last[rows] - number] for number in (form.terms - 2, 1)),
     )
-    found = _Lines(data, words, edges)
+    found = _Lines(data, words, edges, form)
     are_plain = found.are_plain()
     if are_plain.all() and len(rows) == len(last):
         return Located(found.lines(None), rows, [])
@@ -110,7 +123,8 @@ def locate(data: bytes) -> Located:
     return Located(found.lines(are_plain), rows, list(edges_of))
 
 
-def _is_utf8(data: bytes) -> bool:
+def is_utf8(data: bytes) -> bool:
+    """Return whether a text is valid."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -136,8 +150,9 @@ class _Iris(NamedTuple):
 class _Lines:
     """Lines with the blanks and the dot of plain ones."""
 
-    def __init__(self, data: bytes, words: Words, edges: LineEdges) -> None:
+    def __init__(self, data: bytes, words: Words, edges: LineEdges, form: LineForm) -> None:
         self._data = data
+        self._form = form
         self._words = words
         self._edges = edges
         starts = edges.predicates + 1
@@ -147,7 +162,12 @@ class _Lines:
         self._find_suffixes(starts, edges.objects)
         self._values = np.full(len(starts), np.nan)
         self._read_numbers(starts)
-        self._times, self._digits = words.trailing_digits(edges.graphs - 1)
+        self._are_iris = ~self._are_literals  # the objects, if they are plain
+        if form.has_bare_numbers:
+            self._read_bare_numbers(starts, edges.objects)
+        self._times = np.zeros(len(starts), dtype=np.int64)
+        if form == QUADS:
+            self._times, self._digits = words.trailing_digits(edges.graphs - 1)
         self._have_hash = False  # some IRI has a hash behind its prefix
         self._subjects = self._iris(edges.starts, edges.subjects)
 
@@ -168,12 +188,12 @@ class _Lines:
         are_plain: Booleans = (
             self._subjects.are_iris
             & self._iris(edges.subjects + 1, edges.predicates).are_iris
-            & self._iris(edges.objects + 1, edges.graphs).are_iris
-            & (self._digits > 0)
-            & (self._digits <= LONGEST_NUMBER)
             & (~self._are_literals | (self._closes >= 0))
         )
-        are_objects = np.flatnonzero(~self._are_literals)
+        if self._form == QUADS:
+            are_plain &= self._iris(edges.objects + 1, edges.graphs).are_iris
+            are_plain &= (self._digits > 0) & (self._digits <= LONGEST_NUMBER)
+        are_objects = np.flatnonzero(self._are_iris)
         if len(are_objects):
             starts, ends = edges.predicates[are_objects] + 1, edges.objects[are_objects]
             are_plain[are_objects] &= self._iris(starts, ends).are_iris
@@ -249,6 +269,18 @@ class _Lines:
             values, are_canonical = read(self._words, starts[chosen] + 1, self._closes[chosen])
             self._values[chosen] = np.where(are_canonical, values, np.nan)
             self._kinds[chosen[~are_canonical]] = UNREAD
+
+    def _read_bare_numbers(self, starts: Integers, ends: Integers) -> None:
+        """Find numbers without quotes, and set their values; other forms are not plain."""
+        firsts = self._words.bytes[starts]
+        are_digits = (firsts >= _ZERO) & (firsts <= _NINE)
+        chosen = np.flatnonzero(are_digits | (firsts == _MINUS))
+        for kind, read in ((INTEGER_KIND, _integers), (DECIMAL_KIND, _decimals)):
+            values, are_canonical = read(self._words, starts[chosen], ends[chosen])
+            found = chosen[are_canonical]
+            self._values[found], self._kinds[found] = values[are_canonical], kind
+            self._are_iris[found] = False
+            chosen = chosen[~are_canonical]
 
     def _have_plain_texts(self, are_plain: Booleans) -> Booleans:
         """Return which of the plain lines have no literal, a number, or a text that is valid.

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.io.blank_nodes import within_stream
 from rsp_engine.io.canonical_literals import canonical_triples
-from rsp_engine.io.sources.fast_nquads.plain_lines import locate
-from rsp_engine.io.sources.fast_nquads.quad_lines import NO_NUMBER, LineEdges, Objects, QuadLines
+from rsp_engine.io.sources.columns.plain_lines import locate
+from rsp_engine.io.sources.columns.quad_lines import QuadLines, ReadQuads
+from rsp_engine.io.sources.columns.written_quads import write_quads
 from rsp_engine.io.sources.files.graph_times import GraphTimeRule
 from rsp_engine.io.sources.files.rdf import MalformedRdfError, quads_of
 from rsp_engine.io.sources.times import in_milliseconds
@@ -24,31 +24,17 @@ from rsp_engine.model.streams import DeadLetter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rsp_engine.io.sources.columns.quad_lines import Rename
     from rsp_engine.model.arrays import Integers
 
-__all__ = ["ReadQuads", "read_quads"]
+__all__ = ["read_quads"]
 
 _SYNTAX = ox.RdfFormat.N_QUADS
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DIGITS = GraphTimeRule()
 _MOST_OTHERS = 0.3  # of the lines: to parse all lines at once is then cheaper
-_IRI = rb'(<[^<>"{}|^`\\\x00-\x20]+>)'
-_LITERAL = rb'("[^"\\\r\n]*(?:\\.[^"\\\r\n]*)*"(?:\^\^<[^>\r\n]*>|@[\w-]+)?)'
-# Lines that are plain but for blanks, a comment or a return.
-_SPACED = re.compile(
-    rb"^[ \t]*" + _IRI + rb"[ \t]*" + _IRI + rb"[ \t]*(?:" + _IRI + rb"|" + _LITERAL + rb")"
-    rb"[ \t]*" + _IRI + rb"[ \t]*\.[ \t]*(?:#[^\r\n]*)?\r?$",
-    re.MULTILINE,
-)
 # What needs the parser of whole blocks: lone returns end lines, and triple terms may be deep.
 _NEEDS_BLOCKS = re.compile(rb"\r(?!\n)|<<")
-
-
-class ReadQuads(NamedTuple):
-    """Quads as columns, and the dead letters between them, with the index of the quad behind."""
-
-    lines: QuadLines
-    letters: list[tuple[int, DeadLetter]]
 
 
 class _Quads(NamedTuple):
@@ -60,11 +46,11 @@ class _Quads(NamedTuple):
 
 
 def read_quads(
-    name: str, data: bytes, rule: GraphTimeRule, first_line: int, stream: int
+    name: str, data: bytes, rule: GraphTimeRule, first_line: int, rename: Rename
 ) -> ReadQuads | None:
     """Read a text of whole elements; None if it must be parsed in order, by blocks.
 
-    The names of graphs must state their times. `stream` scopes the blank nodes.
+    The names of graphs must state their times. Blank nodes have the scope of the whole stream.
     """
     if rule.by == "prov" or data.startswith(_BYTE_ORDER_MARK):
         return None
@@ -80,13 +66,14 @@ def read_quads(
         numbers = np.sort(np.concatenate((numbers, spaced_numbers)))
     if raws:
         parsed = _parse(name, raws, first_line)
-        written = None if parsed is None else _write(parsed.quads, stream)
+        written = None if parsed is None else _write(parsed.quads, rename)
         if parsed is None or written is None:
             return None
         letters = parsed.letters
         written_numbers = np.array(parsed.numbers, dtype=np.int64)
         lines = lines.and_quads(numbers, written, written_numbers)
         numbers = np.sort(np.concatenate((numbers, written_numbers)))
+    lines = lines.by_graph()
     kept = lines.distinct()
     if kept is not None:
         lines, numbers = lines.at(kept), numbers[kept]
@@ -107,14 +94,28 @@ def _index(lines: QuadLines, numbers: Integers, line: int) -> int:
 def _respace(
     raws: Sequence[tuple[int, bytes]],
 ) -> tuple[QuadLines, Integers, list[tuple[int, bytes]]]:
-    """Return the quads of lines with other blanks than plain ones, their numbers, and the rest."""
+    """Return the quads of lines that are plain but for blanks or a comment; and the rest.
+
+    The quads have the numbers of their lines.
+    """
     text = b"".join([raw for _, raw in raws])
-    text = _SPACED.sub(lambda found: b" ".join([*filter(None, found.groups()), b"."]), text)
-    if not text.endswith(b"\n"):
-        text += b"\n"
-    located = locate(text)
+    # These separate terms for `bytes.split`, but not in N-Quads.
+    if b"\v" in text or b"\f" in text or text.count(b"\r") > text.count(b"\r\n"):
+        return QuadLines.none(), np.empty(0, dtype=np.int64), [*raws]
+    located = locate(b"".join([_with_single_blanks(raw) for _, raw in raws]))
     numbers = np.array([number for number, _ in raws], dtype=np.int64)
     return located.lines, numbers[located.numbers], [raws[number] for number, *_ in located.others]
+
+
+def _with_single_blanks(line: bytes) -> bytes:
+    r"""Return a line with single blanks and without its comment, if no term has a blank.
+
+    >>> _with_single_blanks(b"<a>\t<b>  <c> <d>  . # e")
+    b'<a> <b> <c> <d> .\n'
+    """
+    parts = line.split()
+    is_quad = parts[4:5] == [b"."] and (len(parts) == 5 or parts[5].startswith(b"#"))
+    return b" ".join(parts[:5]) + b"\n" if is_quad else line.strip() + b"\n"
 
 
 def _parse(name: str, raws: Sequence[tuple[int, bytes]], first_line: int) -> _Quads | None:
@@ -143,24 +144,14 @@ def _parse(name: str, raws: Sequence[tuple[int, bytes]], first_line: int) -> _Qu
     return found
 
 
-def _write(quads: Sequence[ox.Quad], stream: int) -> QuadLines | None:
+def _write(quads: Sequence[ox.Quad], rename: Rename) -> QuadLines | None:
     """Write quads in the form of the engine; None if the name of a graph states no time."""
-    times = [_DIGITS.time_by_name(quad.graph_name) for quad in quads]
-    if None in times:
-        return None
+    times: list[int] = []
+    for quad in quads:
+        time = _DIGITS.time_by_name(quad.graph_name)
+        if time is None:
+            return None
+        times.append(time)
     triples = canonical_triples([quad.triple for quad in quads])
-    graphs = [str(quad.graph_name) for quad in quads]
-    terms = [
-        (str(t.subject), str(t.predicate), str(t.object), graph)
-        for t, graph in zip(within_stream(triples, stream), graphs, strict=True)
-    ]
-    text = "".join([f"{' '.join(row)} .\n" for row in terms]).encode()
-    sizes = np.array([[len(term.encode()) + 1 for term in row] for row in terms], dtype=np.int64)
-    sizes = sizes.reshape(-1, 4)
-    starts = np.r_[0, np.cumsum(sizes.sum(axis=1) + len(".\n"))][:-1]
-    edges = LineEdges(starts, *(starts + size - 1 for size in np.cumsum(sizes, axis=1).T))
-    values = np.full(len(quads), np.nan)
-    kinds = np.full(len(quads), NO_NUMBER)
-    plain = locate(text)
-    values[plain.numbers], kinds[plain.numbers] = plain.lines.values, plain.lines.kinds
-    return QuadLines.of(text, edges, np.array(times, dtype=np.int64), Objects(values, kinds))
+    # Their labels have the scope of the whole stream, so any time is right.
+    return write_quads(rename(0, triples), times, [str(quad.graph_name) for quad in quads])

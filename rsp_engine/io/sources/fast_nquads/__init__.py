@@ -1,1 +1,0 @@
-"""A vectorised reader of plain N-Quads: terms are located in a byte array, not parsed."""
