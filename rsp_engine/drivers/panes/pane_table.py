@@ -1,8 +1,8 @@
 """Pane tables: the content of a pane as bytes, which any process can read.
 
 Triples are lines of text; those that match patterns are lists of Arrow, of codes and texts.
-Solutions are a table of Arrow: for each variable the codes of its terms in a dictionary, or numbers
-with their datatypes; and the arrival time and the number of each solution.
+Solutions are a table of Arrow: lines of text, or for each variable the codes of its terms in a
+dictionary, or numbers with their datatypes; and the arrival time and the number of each solution.
 """
 
 from __future__ import annotations
@@ -99,44 +99,48 @@ def _written(batch: pa.RecordBatch) -> bytes:
 
 
 def _encode_solutions(matched: PaneSolutions) -> bytes:
-    arrays: dict[str, Any] = {}
-    for number, column in enumerate(_columns(matched)):
+    about = {"width": str(matched.width)}
+    if matched.kind is not None:
+        about["kind"] = " ".join(map(str, matched.kind))
+    rows = matched.solutions
+    arrays: dict[str, Any] = {"times": pa.array(matched.times), "numbers": matched.numbers}
+    if matched.keys is not None:
+        arrays["keys"] = pa.array(matched.keys, pa.string())
+    if not isinstance(rows, ColumnRows):
+        arrays["lines"] = pa.array(matched.texts(), pa.string())
+        return _written(pa.RecordBatch.from_pydict(arrays).replace_schema_metadata(about))
+    for number, column in enumerate(rows.columns):
         if isinstance(column, NumberColumn):
-            arrays[f"v{number}"] = pa.array(column.values)
-            arrays[f"k{number}"] = pa.array(column.kinds.astype(np.int8))
+            arrays[f"values {number}"] = column.values
+            arrays[f"kinds {number}"] = column.kinds.astype(np.int8)
         else:
             used, codes = np.unique(column.codes, return_inverse=True)
             texts = pa.array([column.texts[code] for code in used.tolist()], pa.string())
             indices = pa.array(codes.astype(np.int32))
-            arrays[f"c{number}"] = pa.DictionaryArray.from_arrays(indices, texts)
-    arrays["times"], arrays["numbers"] = pa.array(matched.times), pa.array(matched.numbers)
-    if matched.keys is not None:
-        arrays["keys"] = pa.array(matched.keys, pa.string())
-    batch = pa.RecordBatch.from_pydict(arrays)
-    if matched.kind is not None:
-        kind = " ".join(map(str, matched.kind))
-        batch = batch.replace_schema_metadata({"kind": kind})
-    return _written(batch)
+            arrays[f"terms {number}"] = pa.DictionaryArray.from_arrays(indices, texts)
+    return _written(pa.RecordBatch.from_pydict(arrays).replace_schema_metadata(about))
 
 
 def _decode_solutions(batch: pa.RecordBatch) -> PaneSolutions:
-    columns: list[TermsColumn] = []
-    while True:
-        number, names = len(columns), batch.schema.names
-        if f"c{number}" in names:
-            terms = batch.column(f"c{number}")
-            codes = terms.indices.to_numpy().astype(np.int64)
-            columns.append(TermColumn(codes, terms.dictionary.to_pylist()))
-        elif f"v{number}" in names:
-            values, kinds = (batch.column(f"{kind}{number}").to_numpy() for kind in "vk")
-            columns.append(NumberColumn(values, kinds.astype(np.int64)))
-        else:
-            break
+    names, about = batch.schema.names, batch.schema.metadata
+    width = int(about[b"width"])
+    rows: WrittenRows | ColumnRows
+    if "lines" in names:
+        rows = WrittenRows(width, batch.column("lines").to_pylist())
+    else:
+        rows = ColumnRows(tuple(_decode_column(batch, number) for number in range(width)))
     times, numbers = (batch.column(name).to_numpy() for name in ("times", "numbers"))
-    rows = ColumnRows(tuple(columns)) if columns else WrittenRows(0, [""] * len(times))
     keys = batch.column("keys").to_pylist() if "keys" in names else None
-    kind = (batch.schema.metadata or {}).get(b"kind")
-    return PaneSolutions(rows, times, numbers, keys, _kind(kind))
+    return PaneSolutions(rows, times, numbers, keys, _kind(about.get(b"kind")))
+
+
+def _decode_column(batch: pa.RecordBatch, number: int) -> TermsColumn:
+    if f"terms {number}" in batch.schema.names:
+        terms = batch.column(f"terms {number}")
+        codes = terms.indices.to_numpy().astype(np.int64)
+        return TermColumn(codes, terms.dictionary.to_pylist())
+    values, kinds = (batch.column(f"{name} {number}").to_numpy() for name in ("values", "kinds"))
+    return NumberColumn(values, kinds.astype(np.int64))
 
 
 def _kind(text: bytes | None) -> NumberKind | None:
