@@ -517,7 +517,7 @@ class Engine:
         folder = None if self._checkpoint is None else str(self._checkpoint)
         if folder is not None:
             plans = [record_services(plan, recordings) for plan in plans]
-        steps = self._make_steps(plans)
+        steps = self._make_steps(plans, can_share=on_spark)
         run = SplitRun(steps, sources, self._dead_letter, self._max_delay, self._start_clock())
         spec = CheckpointSpec(folder, self._identity(plans, sources), recordings, outputs)
         driver = self._spark_driver(run, spec) if on_spark else self._local_driver(run, spec)
@@ -622,10 +622,19 @@ class Engine:
             lambda: None if self._speed is not None else extent_of(opened, driver.read_to()),
         )
 
-    def _make_steps(self, plans: Sequence[PhysicalPlan]) -> list[Step]:
-        """Return a step for each plan; queries of pairs share their skybands."""
+    def _make_steps(self, plans: Sequence[PhysicalPlan], *, can_share: bool) -> list[Step]:
+        """Return a step for each plan; queries of pairs share their skybands.
+
+        If other processes can share the work, they may evaluate the windows of some.
+        """
         skybands = Skybands()
-        steps = [Step(plan, skybands) for plan in plans]
+        if can_share:
+            from rsp_engine.drivers.panes.distributed_step import steps_of
+            from rsp_engine.drivers.spark.executor import can_send
+
+            steps = steps_of(plans, skybands, can_send)
+        else:
+            steps = [Step(plan, skybands) for plan in plans]
         self._steps = {step.plan.name: step for step in steps}
         return steps
 

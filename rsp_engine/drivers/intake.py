@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.drivers.replay_clock import ReplayClock
     from rsp_engine.drivers.splits.split_merger import Item
-    from rsp_engine.evaluators.step import Step
+    from rsp_engine.evaluators.step import PendingAnswer, Step
     from rsp_engine.io.sources import ElementSource
     from rsp_engine.model.state import StateData
 
@@ -68,7 +68,7 @@ class Intake:
 
     def take(
         self, items: Iterable[tuple[str, Item | Silence | None, ElementSource | None]]
-    ) -> Iterator[Answer]:
+    ) -> Iterator[Answer | PendingAnswer]:
         """Yield the answers that the items of merged sources make due; it can be called again."""
         for stream, item, source in items:
             if self._replay_clock is not None and isinstance(item, Segment | Element):
@@ -113,7 +113,9 @@ class Intake:
         queries = [step.plan.name for step in self._steps]
         return {"queries": queries, "streams": list(self.names), "max_delay": self._max_delay}
 
-    def _take(self, stream: str, element: Element, source: ElementSource) -> Iterator[Answer]:
+    def _take(
+        self, stream: str, element: Element, source: ElementSource
+    ) -> Iterator[Answer | PendingAnswer]:
         yield from self._raise_watermark(stream, element)
         try:
             triples = self._with_names(stream, element, source)
@@ -122,7 +124,7 @@ class Intake:
         else:
             self._offer(stream, element, triples)
 
-    def _take_segment(self, stream: str, segment: Segment) -> Iterator[Answer]:
+    def _take_segment(self, stream: str, segment: Segment) -> Iterator[Answer | PendingAnswer]:
         """Take a segment of a split; all windows that hold one of its elements are open."""
         self.counts.elements += segment.elements
         self.counts.triples += segment.triples
@@ -130,13 +132,14 @@ class Intake:
         if self._watermarks.see(stream, segment.timestamp) and self._may_be_due():
             yield from self._advance()
         for content in segment.pane_contents:
-            self._by_number[content.step].put(content.scan, content.pane, content.content)
+            step: Any = self._by_number[content.step]  # only a distributed one takes manifests
+            step.put(content.scan, content.pane, content.content)
         # No window closes after the first element. Earlier ones may be due only now: with the
         # report `every`, empty windows wait until it is known that they lie between others.
         if self._watermarks.see(stream, segment.high) and self._may_be_due():
             yield from self._advance()
 
-    def _raise_watermark(self, stream: str, element: Element) -> Iterator[Answer]:
+    def _raise_watermark(self, stream: str, element: Element) -> Iterator[Answer | PendingAnswer]:
         """Raise the watermark to an element, and yield the answers that this makes due."""
         self.counts.elements += 1
         self.counts.triples += len(element.triples)
@@ -185,7 +188,7 @@ class Intake:
         self.counts.dead[letter.kind] = self.counts.dead.get(letter.kind, 0) + 1
         self._dead_letter(letter)
 
-    def _advance(self) -> Iterator[Answer]:
+    def _advance(self) -> Iterator[Answer | PendingAnswer]:
         """Yield the answers that are due, those first that other queries read."""
         for group in self._groups:
             watermarks = [self._watermarks.of(step.streams) for step in group]
@@ -195,7 +198,9 @@ class Intake:
                 if step.plan.feeds is not None:
                     self._watermarks.raise_to(step.plan.feeds, step.waits_for(watermark))
 
-    def _answers(self, group: Sequence[Step], watermarks: Sequence[float]) -> Iterator[Answer]:
+    def _answers(
+        self, group: Sequence[Step], watermarks: Sequence[float]
+    ) -> Iterator[Answer | PendingAnswer]:
         for step, answer in due_together(group, watermarks):
             self.counts.answers += 1
             self._feed(step, answer)
@@ -211,9 +216,12 @@ class Intake:
         size = max(ranges, default=0)
         self.names[stream].forget(min(self._watermarks.of(s.streams) for s in readers) - size)
 
-    def _feed(self, step: Step, answer: Answer) -> None:
+    def _feed(self, step: Step, answer: Answer | PendingAnswer) -> None:
         stream = step.plan.feeds
-        if stream is None or not isinstance(answer.content, Graph) or not self._readers[stream]:
+        if stream is None or not self._readers[stream]:
+            return
+        assert isinstance(answer, Answer), "queries that are read answer at once"  # noqa: S101
+        if not isinstance(answer.content, Graph):
             return
         text = "".join(f"{triple} .\n" for triple in answer.content.triples)
         element = Element(answer.window.close, answer.content.triples, stream, 1, text.encode())

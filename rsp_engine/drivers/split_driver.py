@@ -39,6 +39,11 @@ class SplitDriver:
         """Return the watermark of each query. Other threads may call this."""
         return self._run.watermarks()
 
+    def evaluated(self) -> Mapping[str, int]:
+        """Return how many windows the driver and executors have evaluated, where both can."""
+        evaluation = self._run.evaluation
+        return {} if evaluation is None else evaluation.evaluated.copy()
+
     def sample(self, number: int) -> PredicateSample | None:
         """Return the predicates that were sampled of a source that can be read only once."""
         return self._run.sample(number)

@@ -7,11 +7,16 @@ aggregated once, and a window combines the partials of its panes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from rsp_engine.model.terms.ntriples import read_rows
 from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk, AggregateTopkConfig
 from rsp_engine.operators.aggregates.group_scores import GroupScores
 from rsp_engine.operators.aggregates.groups import Groups
+from rsp_engine.operators.scoring.positions import instants
 from rsp_engine.operators.sparql.pane_matcher import Matcher, MatcherConfig
 from rsp_engine.operators.sparql.projector import Projector, holds_blank_nodes
 from rsp_engine.operators.sparql.sparql_query import answer_content
@@ -19,7 +24,7 @@ from rsp_engine.operators.windows.count_windows import CountedScan
 from rsp_engine.operators.windows.time_windows import TimedScan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyoxigraph import Store
 
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.answers import Graph, Solutions
     from rsp_engine.model.arrays import Floats
     from rsp_engine.model.state import StateData
+    from rsp_engine.model.terms.term import Term
     from rsp_engine.operators.aggregates.groups import Grouping
     from rsp_engine.operators.aggregates.pane_partials import Totals
     from rsp_engine.operators.scoring.scoring_function import Scoring
@@ -91,14 +97,51 @@ class GroupTopkEvaluator:
 
     def answer(self, scans: Sequence[Scan], now: int) -> Solutions | Graph:
         """Return the answer over the only scan, at an instant."""
+        ranked, totals = self._rank(scans, now)
+        best = self._groups.bindings(ranked[self.config.offset :], totals)
+        return self._content(best, now)
+
+    def part(self, scans: Sequence[Scan], now: int) -> StateData:
+        """Return the k best groups of a bucket, each with all that its rank depends on."""
+        ranked, totals = self._rank(scans, now)
+        variable = self.config.grouping.variable
+        terms = [binding.get(variable) for binding in self._groups.bindings(ranked, totals)]
+        places = np.searchsorted(totals.keys, ranked)
+        return {
+            "order": self._scores.order_keys(terms),
+            "times": instants(totals.positions[places]).tolist(),
+            "keys": [self._groups.key_text(number) for number in ranked],
+            "values": [None if term is None else str(term) for term in terms],
+        }
+
+    def combine(self, parts: Sequence[StateData], now: int) -> Solutions | Graph:
+        """Return the k best groups of all buckets: by score, later arrival and larger key."""
+        config = self.config
+        columns = ("order", "times", "keys", "values")
+        rows = [row for part in parts for row in zip(*map(part.get, columns), strict=True)]
+        rows.sort(key=itemgetter(1, 2), reverse=True)
+        rows.sort(key=itemgetter(0), reverse=config.descending)
+        best = rows[config.offset : config.k]
+        names = [config.matching.names[place] for place in config.grouping.keys]
+        keys = read_rows([key for _, _, key, _ in best], len(names))
+        values = read_rows([value or "" for *_, value in best], 1)
+        bindings: list[Any] = [dict(zip(names, key, strict=True)) for key in keys]
+        for binding, [value] in zip(bindings, values, strict=True):
+            if value is not None:
+                binding[config.grouping.variable] = value
+        return self._content(bindings, now)
+
+    def _rank(self, scans: Sequence[Scan], now: int) -> tuple[list[int], Totals]:
+        """Return the numbers of the k best groups, best first, and the totals of all groups."""
         [scan] = scans
         assert isinstance(scan, CountedScan | TimedScan), "panes are matched once"  # noqa: S101
         for pane, matched in scan.fresh(self._matcher, now):
             self._groups.take(pane, matched)
         self._groups.expire(scan.closed)
         totals = self._aggregates.totals(scan.closed)
-        ranking = self._aggregates.close(scan.closed)
-        best = self._groups.bindings(ranking.keys[self.config.offset :].tolist(), totals)
+        return self._aggregates.close(scan.closed).keys.tolist(), totals
+
+    def _content(self, best: Sequence[Mapping[str, Term]], now: int) -> Solutions | Graph:
         rows = self._projector.rows(best, now)
         self.may_give_blank_nodes |= holds_blank_nodes(rows)
         return answer_content(self.config.query, rows)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
 
-__all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorContext", "ScanKind", "Snapshots"]
+__all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorContext", "Parted", "ScanKind", "Snapshots"]
 
 ScanKind = Literal["triples", "timed triples", "solutions"]
 """What an evaluator reads of a window: its triples, these with their times, or the solutions of a
@@ -63,6 +63,17 @@ class Snapshots(Protocol):
 
     def now(self, k: int | None = None, size: int | None = None) -> Solutions | Graph:
         """Return the top k pairs of the last `size` milliseconds, or elements."""
+
+
+@runtime_checkable
+class Parted(Protocol):
+    """The ability of an evaluator to answer in parts: each from the content of a bucket of keys."""
+
+    def part(self, scans: Sequence[Scan], now: int) -> StateData:
+        """Return what the keys of a bucket can contribute to an answer, as plain data."""
+
+    def combine(self, parts: Sequence[StateData], now: int) -> Solutions | Graph | Boolean:
+        """Return the answer from the parts of all buckets; no window need have been seen."""
 
 
 class EvaluatorConfig(Protocol):

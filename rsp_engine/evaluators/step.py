@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
+    from rsp_engine.evaluators.protocol import ScanKind
     from rsp_engine.evaluators.service.refresh import Refresh
     from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.model.state import StateData
@@ -45,7 +46,14 @@ if TYPE_CHECKING:
     from rsp_engine.operators.pairs.shared_skyband import SharedSkyband
     from rsp_engine.operators.windows.scan import Refusal, Scan
 
-__all__ = ["Step", "due_together"]
+    PutContent = Sequence[ox.Triple] | PaneSolutions
+    """What a driver puts into a pane: triples, or solutions."""
+
+__all__ = ["PendingAnswer", "Step", "due_together", "make_scan", "put_content"]
+
+
+class PendingAnswer:
+    """The place of an answer, in the order of answers, of a window that is evaluated later."""
 
 
 class Step:
@@ -58,7 +66,7 @@ class Step:
         self.plan = plan
         self.watch: RunMonitor | None = None
         """The monitor that receives each answer with its latency."""
-        self._scans = [_scan(plan, scan) for scan in plan.scans]
+        self._scans = [make_scan(plan, scan) for scan in plan.scans]
         self._refreshes = [_refresh(service) for service in plan.services]
         self._feeds: dict[str, list[Refresh]] = {}
         for refresh in self._refreshes:
@@ -99,19 +107,9 @@ class Step:
             return None
         return next((r for r in refusals if r is not None and r.is_fault), refusals[0])
 
-    def put(self, scan: int, pane: Pane, content: Sequence[ox.Triple] | PaneSolutions) -> None:
+    def put(self, scan: int, pane: Pane, content: PutContent) -> None:
         """Put content that a driver has read into a pane, all of whose windows are open."""
-        into = self._scans[scan]
-        if isinstance(content, PaneSolutions):
-            assert isinstance(into, TimedScan), "only time windows take solutions"  # noqa: S101
-            if self.plan.operator.scan_kind == "solutions":
-                into.put_matched(pane, content)
-            else:
-                rows: Sequence[Any] = content.solutions
-                into.put_timed(pane, [ox.Triple(*row) for row in rows], content.times)
-        else:
-            assert isinstance(into, TimeScan), "count windows take elements only"  # noqa: S101
-            into.put(pane, content)
+        put_content(self._scans[scan], self.plan.operator.scan_kind, pane, content)
 
     def may_be_due(self, watermark: float) -> bool:
         """Return whether an evaluation may be due, by a cheap check."""
@@ -123,6 +121,12 @@ class Step:
 
     def due(self, watermark: float) -> Iterator[Answer]:
         """Yield the answer of each evaluation that is due at the watermark."""
+        for answer in self.due_or_pending(watermark):
+            assert isinstance(answer, Answer), "a driver waits for others"  # noqa: S101
+            yield answer
+
+    def due_or_pending(self, watermark: float) -> Iterator[Answer | PendingAnswer]:
+        """Yield the answer of each evaluation that is due, or the place of it."""
         for instant in self._report.due(watermark):
             yield self._evaluate(instant)
 
@@ -155,7 +159,7 @@ class Step:
             return instant, index * frame.step + frame.size
         return instant, 0
 
-    def advance(self, watermark: float) -> tuple[Answer | None] | None:
+    def advance(self, watermark: float) -> tuple[Answer | PendingAnswer | None] | None:
         """Advance to the next instant; return its answer, or None if it is not reported.
 
         The answer is wrapped in a tuple. Return plain None if no instant is due.
@@ -181,7 +185,7 @@ class Step:
             "scans": {str(number): scan.state() for number, scan in enumerate(self._scans)},
             "report": self._report.state(),
             "services": {str(n): refresh.state() for n, refresh in enumerate(self._refreshes)},
-            "evaluation": self._evaluator.state(),
+            "evaluation": self._evaluation_state(),
             "before": self._r2s.state(partial(write_answer, query)),
         }
         return with_header("Step", plan_identity(self.plan), content)
@@ -199,8 +203,14 @@ class Step:
             for number, refresh in enumerate(self._refreshes):
                 refresh.restore(services[str(number)])
             self._report.restore(state["report"])
-            self._evaluator.restore(state["evaluation"])
+            self._restore_evaluation(state["evaluation"])
             self._r2s.restore(state["before"], partial(read_answer, self.plan.operator.query))
+
+    def _evaluation_state(self) -> StateData:
+        return self._evaluator.state()
+
+    def _restore_evaluation(self, state: StateData) -> None:
+        self._evaluator.restore(state)
 
     def close(self) -> None:
         """Close the endpoints of services."""
@@ -212,16 +222,19 @@ class Step:
         for refresh in self._refreshes:
             yield refresh.plan.pattern.service, refresh.outcomes.copy()
 
-    def _evaluate(self, instant: int) -> Answer:
+    def _evaluate(self, instant: int) -> Answer | PendingAnswer:
         start = perf_counter()
         content = self._output(self._evaluator.answer(self._scans, instant))
         if self._evaluator.may_give_blank_nodes:
             content = numbered(content)
         stats = self._evaluator.stats()
         answer = Answer(self.plan.name, self._interval(instant), content, stats)
-        if self.watch is not None:
-            self.watch.evaluated(answer, perf_counter() - start)
+        self._report_to_watch(answer, perf_counter() - start)
         return answer
+
+    def _report_to_watch(self, answer: Answer, seconds: float) -> None:
+        if self.watch is not None:
+            self.watch.evaluated(answer, seconds)
 
     def _output(self, content: Solutions | Graph | Boolean) -> Solutions | Graph | Boolean:
         """Apply R2S: return the part of an answer that is output."""
@@ -245,13 +258,13 @@ class Step:
 
 def due_together(
     steps: Sequence[Step], watermarks: Sequence[float]
-) -> Iterator[tuple[Step, Answer]]:
+) -> Iterator[tuple[Step, Answer | PendingAnswer]]:
     """Yield the answers of queries that share a skyband, in the order of their instants.
 
     A skyband cannot go back: it forgets the objects of earlier windows.
     """
     if len(steps) == 1:
-        yield from ((steps[0], answer) for answer in steps[0].due(watermarks[0]))
+        yield from ((steps[0], answer) for answer in steps[0].due_or_pending(watermarks[0]))
         return
     active = list(zip(steps, watermarks, strict=True))
     for step, watermark in active:
@@ -265,7 +278,7 @@ def due_together(
         match step.advance(watermark):
             case None:
                 del active[number]
-            case (Answer() as answer,):
+            case (Answer() | PendingAnswer() as answer,):
                 yield step, answer
             case _:
                 continue
@@ -278,7 +291,21 @@ def _refresh(service: ServicePlan) -> Refresh:
     return Refresh(service)
 
 
-def _scan(plan: PhysicalPlan, scan: WindowScan) -> Scan:
+def put_content(scan: Scan, kind: ScanKind, pane: Pane, content: PutContent) -> None:
+    """Put content into a pane of a scan of a kind, all of whose windows are open."""
+    if isinstance(content, PaneSolutions):
+        assert isinstance(scan, TimedScan), "only time windows take solutions"  # noqa: S101
+        if kind == "solutions":
+            scan.put_matched(pane, content)
+        else:
+            rows: Sequence[Any] = content.solutions
+            scan.put_timed(pane, [ox.Triple(*row) for row in rows], content.times)
+    else:
+        assert isinstance(scan, TimeScan), "count windows take elements only"  # noqa: S101
+        scan.put(pane, content)
+
+
+def make_scan(plan: PhysicalPlan, scan: WindowScan) -> Scan:
     """Return the kind of scan that the operator of a plan needs."""
     frame, kind, is_alone = scan.frame, plan.operator.scan_kind, len(plan.scans) == 1
     if scan.blocks:

@@ -99,6 +99,11 @@ COUNTERS = {
         ("query",),
         _per_query(lambda q: q.exact),
     ),
+    "rsp_shared_windows": Number(
+        "Windows on Spark that executors could evaluate, by who did: driver or executors.",
+        ("by",),
+        lambda w: {(by,): number for by, number in w.shared().items()},
+    ),
     "rsp_rows": Number("Rows of answers.", ("query",), _per_query(lambda q: q.rows)),
     "rsp_budget_spent": Number(
         "Remote keys selected for fetching.", ("query",), _per_query(lambda q: q.budget_spent)

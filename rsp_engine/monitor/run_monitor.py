@@ -67,6 +67,9 @@ class MonitoredDriver(Protocol):
     def watermarks(self) -> Mapping[str, float]:
         """Return the watermark of each query, by name."""
 
+    def evaluated(self) -> Mapping[str, int]:
+        """Return how many windows the driver and executors have evaluated, where both can."""
+
 
 class Refreshing(Protocol):
     """A running query, as far as it fetches remote data."""
@@ -199,6 +202,10 @@ class RunMonitor:
     def watermarks(self) -> Mapping[str, float]:
         """Return the watermark of each query, by name."""
         return {} if self._started is None else self._started.driver.watermarks()
+
+    def shared(self) -> Mapping[str, int]:
+        """Return how many windows the driver and executors have evaluated, where both can."""
+        return {} if self._started is None else self._started.driver.evaluated()
 
     def refreshed(self) -> dict[tuple[str, str], Counter[str]]:
         """Return how many fetched keys had each outcome, by query and service."""

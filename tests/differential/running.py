@@ -4,6 +4,7 @@ memory      pairs of a time and a text, element by element
 file        a file of N-Quads, in batches of elements
 checkpoint  the same with a checkpoint: places of the file, whose plain lines are read as arrays
 cut         the same places, sent as executors send them; the run is restored after each batch
+shared      the same, with windows evaluated by tasks and by the driver, by turns
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from rsp_engine.model.answers import Row, Solutions
 from rsp_engine.options import OPERATORS
 from tests.differential.evaluation import Answer, Case, Shown
 from tests.differential.terms import EX, Blank, Iri, Literal, Term
-from tests.drivers.split_runs import in_splits
+from tests.drivers.split_runs import Shared, in_splits
 
 if TYPE_CHECKING:
     from rsp_engine.model.streams import DeadLetter
     from tests.differential.evaluation import Aside
     from tests.differential.windows import Element
 
-WAYS = ("memory", "file", "checkpoint", "cut")
+WAYS = ("memory", "file", "checkpoint", "cut", "shared")
 EXACT_OPERATORS = tuple(name for name in OPERATORS if name != "approximate")
 
 
@@ -86,6 +87,9 @@ def run(case: Case, operator: str, way: str) -> Outcome:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         if way == "cut":
             stack.enter_context(in_splits(size=300, cuts=range(1000), are_compared=False))
+        if way == "shared":
+            turns, cuts = Shared("turns", small_bytes=200), range(0, 1000, 3)
+            stack.enter_context(in_splits(shared=turns, size=300, cuts=cuts, are_compared=False))
         more: dict[str, Any] = {}
         if way == "checkpoint":
             more = {"checkpoint": folder / "checkpoint", "split_bytes": 400}

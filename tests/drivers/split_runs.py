@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import count
+from typing import TYPE_CHECKING, Any, Literal
 from unittest.mock import patch
 
 import pyarrow as pa
 
+from rsp_engine.drivers.panes.distributed_step import DistributedStep
+from rsp_engine.drivers.panes.evaluation import Evaluation, EvaluationOptions
+from rsp_engine.drivers.panes.evaluation_task import run_task
+from rsp_engine.drivers.panes.pane_file import PaneWriter
+from rsp_engine.drivers.panes.pane_store import PaneStore
+from rsp_engine.drivers.panes.stored_pane import manifests
 from rsp_engine.drivers.spark.arrow_codec import from_rows, to_rows
 from rsp_engine.drivers.splits.split_run import SplitRun
 from rsp_engine.evaluators.step import Step
+from rsp_engine.evaluators.window_run import can_share_windows
 from rsp_engine.monitor.run_monitor import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
+    from rsp_engine.drivers.panes.evaluation_task import EvaluationTask, TaskResult
     from rsp_engine.drivers.splits.split_reducer import ReducedSplit
     from rsp_engine.io.sources import BlankNodeScope, ElementSource
     from rsp_engine.io.sources.predicate_sample import PredicateSample
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.answers import Answer
     from rsp_engine.model.streams import DeadLetter, Element
 
-__all__ = ["OneByOne", "RemakeableRun", "SplitTestDriver", "in_splits"]
+__all__ = ["OneByOne", "RemakeableRun", "Shared", "SplitTestDriver", "in_splits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,26 @@ class OneByOne:
         return iter(self.source)
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Windows are evaluated from pane files: by tasks, here, or by turns."""
+
+    where: Literal["driver", "executors", "turns"] = "executors"
+    buckets: int = 3
+    cores: int = 2
+    small_bytes: int = 0
+    """The panes of smaller splits are not stored."""
+
+
+class EvaluationByTurns(Evaluation):
+    """An evaluation whose micro-batches are evaluated by tasks and here, by turns."""
+
+    turns = count()
+
+    def _is_for_executors(self, batch: Any) -> bool:
+        return next(self.turns) % 3 > 0
+
+
 class RemakeableRun(SplitRun):
     """A run that can be made again, with the steps of the same plans and the same sources."""
 
@@ -57,15 +86,57 @@ class RemakeableRun(SplitRun):
         sources: Mapping[str, Sequence[ElementSource]],
         *arguments: Any,
         are_split: bool = True,
+        shared: Shared | None = None,
     ) -> None:
         if not are_split:
             sources = {stream: list(map(OneByOne, bound)) for stream, bound in sources.items()}
+        read = {stream for step in steps for stream in step.streams}
+        if shared is not None and not any(step.plan.feeds in read for step in steps):
+            steps = [
+                DistributedStep(step.plan) if can_share_windows(step.plan) else step
+                for step in steps
+            ]
         super().__init__(steps, sources, *arguments)
         self._arguments = sources, *arguments
+        self._shared = shared
 
     def remade(self) -> RemakeableRun:
         """Return the run as it was before its first element."""
-        return RemakeableRun([Step(step.plan) for step in self._steps], *self._arguments)
+        steps = [Step(step.plan) for step in self._steps]
+        return RemakeableRun(steps, *self._arguments, shared=self._shared)
+
+    def share(self, store: PaneStore) -> None:
+        """Let windows be evaluated from files in a folder, if they are to be."""
+        if self._shared is None:
+            return
+        where, self.buckets = self._shared.where, self.buckets or self._shared.buckets
+        kind = EvaluationByTurns if where == "turns" else Evaluation
+        options = EvaluationOptions(
+            self._shared.cores,
+            self.buckets,
+            "auto" if where == "turns" else where,
+            small_bytes=self._shared.small_bytes,
+        )
+
+        def run_tasks(tasks: Sequence[EvaluationTask]) -> list[TaskResult]:
+            assert self.evaluation is not None
+            plans, sent = _pickled((dict(self.evaluation.plans), list(tasks)))
+            results, again = (
+                [run_task(plans, str(store.folder), task) for task in sent] for _ in range(2)
+            )
+            assert [each.answers for each in again] == [each.answers for each in results]
+            return results
+
+        self.evaluation = kind(self._steps, store, run_tasks, options)
+
+    def stored(self, reduced: ReducedSplit) -> ReducedSplit:
+        """Return a split as an executor returns it: with its panes in a file."""
+        if self._shared is None or self.evaluation is None:
+            return reduced
+        with PaneWriter(self.evaluation.files) as writer:
+            writer.store_split(reduced)  # of an attempt that fails later
+        with PaneWriter(self.evaluation.files) as writer:
+            return writer.store_split(reduced)
 
 
 class SplitTestDriver:
@@ -103,6 +174,9 @@ class SplitTestDriver:
     def watermarks(self) -> dict[str, float]:
         return self._run.watermarks()
 
+    def evaluated(self) -> dict[str, int]:
+        return {}
+
     def read_to(self) -> dict[int, Split]:
         return {}
 
@@ -113,7 +187,14 @@ class SplitTestDriver:
         raise NotImplementedError
 
     def run(self) -> Iterator[Answer]:
+        with ExitStack() as opened:
+            store = PaneStore(None)
+            opened.callback(store.close)
+            yield from self._answers(store)
+
+    def _answers(self, store: PaneStore) -> Iterator[Answer]:
         run = self._run
+        run.share(store)
         planned: dict[int, Split] = {}
         batch = 0
         while not run.is_done:
@@ -121,6 +202,7 @@ class SplitTestDriver:
                 written = _written(run)
                 run = run.remade()
                 run.restore(json.loads(written), planned)
+                run.share(store)
                 assert not self._are_compared or _read(_written(run)) == _read(written), (
                     "nothing is lost"
                 )
@@ -129,9 +211,21 @@ class SplitTestDriver:
             reduced = [(number, split, run.reduce(number, split)) for number, split in splits]
             self.splits += reduced
             planned.update(splits)
-            yield from run.merge(_send(reduced) if self._are_sent else reduced, self._at_most)
+            sent = [(number, split, run.stored(each)) for number, split, each in reduced]
+            sent = _send(sent) if self._are_sent else sent
+            store.keep(pane for _, _, each in sent for pane in manifests(each))
+            yield from run.merge(sent, self._at_most)
+            del sent
+            store.sweep()
         for field in fields(Counts):
             setattr(self.counts, field.name, getattr(run.counts, field.name))
+
+
+def _pickled(value: Any) -> Any:
+    """Return what an executor receives."""
+    from pyspark import cloudpickle
+
+    return cloudpickle.loads(cloudpickle.dumps(value))
 
 
 def _read(text: str) -> object:
@@ -153,12 +247,16 @@ def _send(
 
 
 @contextmanager
-def in_splits(*, are_split: bool = True, **how: Any) -> Iterator[None]:
+def in_splits(
+    *, are_split: bool = True, shared: Shared | None = None, **how: Any
+) -> Iterator[None]:
     """Patch engines to run with a `SplitTestDriver`, or without splits, one element at a time."""
     if not are_split:
         how = {"at_most": 1, **how}
     with (
         patch("rsp_engine.engine.LocalDriver", partial(SplitTestDriver, **how)),
-        patch("rsp_engine.engine.SplitRun", partial(RemakeableRun, are_split=are_split)),
+        patch(
+            "rsp_engine.engine.SplitRun", partial(RemakeableRun, are_split=are_split, shared=shared)
+        ),
     ):
         yield

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rsp_engine.drivers.splits.segments import Segment
+    from rsp_engine.evaluators.step import PendingAnswer
     from rsp_engine.io.sources import ElementSource
     from rsp_engine.model.answers import Answer
     from rsp_engine.monitor.run_monitor import Counts
@@ -143,7 +144,7 @@ def noted_segments() -> Iterator[list[Segment]]:
     segments: list[Segment] = []
     take = Intake._take_segment
 
-    def noted(intake: Intake, stream: str, segment: Segment) -> Iterator[Answer]:
+    def noted(intake: Intake, stream: str, segment: Segment) -> Iterator[Answer | PendingAnswer]:
         segments.append(segment)
         return take(intake, stream, segment)
 

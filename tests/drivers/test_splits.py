@@ -15,6 +15,7 @@ from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import check
 from rsp_engine.io.sources import open_source
 from rsp_engine.io.sources.splits import Splittable
+from rsp_engine.model.answers import Answer
 from rsp_engine.plan.planner import plan
 from tests.drivers import test_batches as batches
 from tests.drivers.split_runs import RemakeableRun, SplitTestDriver, in_splits
@@ -25,6 +26,7 @@ from tests.thoroughness import examples
 
 if TYPE_CHECKING:
     from rsp_engine.plan.options import QueryOptions
+    from tests.drivers.split_runs import Shared
 
 EX = batches.EX
 
@@ -44,7 +46,13 @@ def test_every_case_of_the_semantics_can_be_cut_between_splits(path, tmp_path):
 
 
 def check_splits(
-    asked: list[str], chosen: QueryOptions, texts: list[str], max_delay: int, **how: object
+    asked: list[str],
+    chosen: QueryOptions,
+    texts: list[str],
+    max_delay: int,
+    *,
+    shared: Shared | None = None,
+    **how: object,
 ) -> None:
     """Run queries over files of N-Quads, element by element and in splits, and compare."""
     with TemporaryDirectory() as folder:
@@ -56,9 +64,18 @@ def check_splits(
             steps = [Step(plan(check(text), text, "<query>", chosen).physical) for text in asked]
             happened: list[object] = []
             sources = {f"{EX}s": list(map(open_source, names))}
-            run = RemakeableRun(steps, sources, happened.append, max_delay, are_split=are_split)
+            run = RemakeableRun(
+                steps,
+                sources,
+                happened.append,
+                max_delay,
+                are_split=are_split,
+                shared=shared if are_split else None,
+            )
             driver = SplitTestDriver(run, **how) if are_split else LocalDriver(run)  # type: ignore[arg-type]
             happened.extend(driver.run())
+            if shared is not None:  # answers wait; dead letters have an output of their own
+                happened.sort(key=lambda each: isinstance(each, Answer))
             runs.append((happened, driver.counts))
         assert isinstance(driver, SplitTestDriver)
         fine = sum(reduced.trouble is None for _, _, reduced in driver.splits)

@@ -1,6 +1,7 @@
 """The checkpoint folder: all that a run needs to resume after a crash.
 
     run.json         the identity of the run: its queries and sources
+    panes/           what executors have read of open windows, on Spark
     lock             locked by the process that uses the folder, as long as it lives
     commits/N.log    the state after each micro-batch, and the notes of the current one
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "saved_runner"]
 
-_VERSION = 5
+_VERSION = 6
 """The version of the format of checkpoints."""
 
 

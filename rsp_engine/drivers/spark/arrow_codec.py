@@ -3,8 +3,8 @@
 kind      content
 split     the split that was read; in `text` why its elements must be taken one by one
 segment   its first and its latest timestamp, and how many elements and triples it has
-pane      a pane content of the segment before: the pane, and its triples (as text, or those that
-          match patterns as codes and `texts`, with fingerprints in `times`) or solutions
+pane      a pane content of the segment before: the pane, and its table
+stored    a pane content of the segment before that is in a file: the pane, and its manifest
 letter    a dead letter, and the latest timestamp before it in its split
 name      an element with blank nodes
 """
@@ -17,21 +17,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from rsp_engine.drivers.panes.pane_table import decode_pane, encode_pane
+from rsp_engine.drivers.panes.stored_pane import StoredPane, TablePlace
 from rsp_engine.drivers.splits.segments import PaneContent, Segment, SplitLetter
 from rsp_engine.drivers.splits.split_reducer import ReducedSplit
 from rsp_engine.io.sources.splits import Split
 from rsp_engine.model.streams import DeadLetter
-from rsp_engine.model.terms.lazy_text import WrittenRows, WrittenTriples
-from rsp_engine.model.terms.matched_triples import MatchedTriples
-from rsp_engine.model.terms.ntriples import triples_text
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.scoring.exact_scores import NumberKind
-from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from pyoxigraph import Triple
+    from rsp_engine.evaluators.step import PutContent
 
 __all__ = ["ARROW_SCHEMA", "from_rows", "to_rows"]
 
@@ -48,7 +45,6 @@ ARROW_SCHEMA = pa.schema(
         "data": pa.binary(),
         "texts": pa.list_(pa.string()),
         "times": pa.list_(pa.int64()),
-        "numbers": pa.list_(pa.float64()),
     }
 )
 
@@ -103,19 +99,10 @@ def _pane_row(pane_content: PaneContent) -> Row:
         "last": pane_content.pane.last,
     }
     content = pane_content.content
-    if isinstance(content, WrittenTriples):
-        return {**row, "text": content.text}
-    if isinstance(content, MatchedTriples):
-        sizes, codes = content.columns()
-        data = np.concatenate((sizes, codes)).astype("<i4").tobytes()
-        numbers = {"times": content.fingerprints, "data": data, "texts": content.texts}
-        return {**row, "text": "\n".join(content.predicates), **numbers}
-    if not isinstance(content, PaneSolutions):
-        return {**row, "text": triples_text(content)}
-    kind = None if content.kind is None else " ".join(map(str, content.kind)).encode()
-    columns: Row = {"times": content.times, "numbers": content.numbers, "texts": content.keys}
-    columns["data"] = kind
-    return {**row, "time": content.width, "text": "\n".join(content.texts()), **columns}
+    if isinstance(content, StoredPane):
+        places = [number for table in content.tables for number in table]
+        return {**row, "kind": "stored", "texts": [content.file], "times": places}
+    return {**row, "data": encode_pane(content)}
 
 
 def from_rows(table: pa.Table) -> list[tuple[int, Split, ReducedSplit]]:
@@ -157,30 +144,19 @@ def _reduced(batch: pa.RecordBatch) -> ReducedSplit:
                 items.append(Segment(row["first"], row["last"], *counts, pane_contents))
             case _:
                 pane = Pane(row["first"], row["last"])
-                content = _content(batch, index, row)
+                decode = _manifest if kind == "stored" else _content
+                content = decode(batch, index)
                 pane_contents.append(PaneContent(row["step"], row["scan"], pane, content))
     return ReducedSplit(items, names, trouble, lasts)
 
 
-def _content(batch: pa.RecordBatch, index: int, row: Row) -> Sequence[Triple] | PaneSolutions:
-    if row["time"] is None and (data := batch.column("data")[index].as_py()) is None:
-        return WrittenTriples(row["text"])
-    times = batch.column("times")[index].values.to_numpy().astype(np.int64)
-    if row["time"] is None:
-        predicates = row["text"].split("\n")
-        columns = np.frombuffer(data, dtype="<i4").astype(np.int64)
-        sizes, codes = np.split(columns, [len(predicates)])
-        texts = batch.column("texts")[index].as_py()
-        return MatchedTriples.of_columns(predicates, texts, (sizes, codes), times)
-    numbers = batch.column("numbers")[index].values.to_numpy().astype(np.float64)
-    texts = row["text"].split("\n") if len(times) else []
-    keys = batch.column("texts")[index].as_py()
-    kind = _kind(batch.column("data")[index].as_py())
-    return PaneSolutions(WrittenRows(row["time"], texts), times, numbers, keys, kind)
+def _content(batch: pa.RecordBatch, index: int) -> PutContent:
+    return decode_pane(batch.column("data")[index].as_py())
 
 
-def _kind(data: bytes | None) -> NumberKind | None:
-    if data is None:
-        return None
-    name, digits = data.decode().split()
-    return NumberKind(name, int(digits))  # type: ignore[arg-type]
+def _manifest(batch: pa.RecordBatch, index: int) -> StoredPane:
+    [file] = batch.column("texts")[index].as_py()
+    places = iter(batch.column("times")[index].as_py())
+    width = len(TablePlace._fields)
+    tables = zip(*[places] * width, strict=True)
+    return StoredPane(file, tuple(TablePlace(*table) for table in tables))

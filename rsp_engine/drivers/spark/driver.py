@@ -19,9 +19,13 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from rsp_engine.drivers.checkpoint.commits import BatchPlan
-from rsp_engine.drivers.spark.executor import encode_tasks
+from rsp_engine.drivers.panes.evaluation import Evaluation, EvaluationOptions
+from rsp_engine.drivers.panes.pane_file import SMALL_BYTES
+from rsp_engine.drivers.panes.pane_store import PaneStore
+from rsp_engine.drivers.panes.stored_pane import manifests
+from rsp_engine.drivers.spark.executor import Work
 from rsp_engine.drivers.spark.session import check_java, lost_java, start_context
-from rsp_engine.drivers.spark.split_job import MOST_SPLITS, read_splits
+from rsp_engine.drivers.spark.split_job import MOST_SPLITS, evaluate_windows, read_splits
 from rsp_engine.drivers.split_driver import SplitDriver
 from rsp_engine.errors import DriverError
 
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
     from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
+    from rsp_engine.drivers.panes.evaluation import Where
     from rsp_engine.drivers.splits.split_run import SplitRun
     from rsp_engine.model.answers import Answer
 
@@ -38,11 +43,15 @@ __all__ = ["SparkDriver", "SparkOptions"]
 
 _ITEMS = 20_000
 """How many items one micro-batch takes of sources that cannot be split."""
+_MOST_GROWTH = 4
+"""How many times as many splits a later micro-batch reads where executors evaluate windows: each
+micro-batch loads its first window whole, so larger ones load less."""
 _LONGEST = 300
 """The most characters of Spark's message that an error quotes."""
 _VAGUE = re.compile(r"Exception thrown in awaitResult:?|Job aborted\.?|Boxed Exception|")
 """Messages that name no cause."""
 _UNKNOWN = "it reports no cause"
+_PYTHON_ERROR = re.compile(r"(?:rsp_engine\.errors\.)?(\w+(?:Error|Exception)\b.*)")
 
 
 class SparkOptions(NamedTuple):
@@ -56,6 +65,12 @@ class SparkOptions(NamedTuple):
     """Settings of Spark that override the defaults."""
     splits: int = MOST_SPLITS
     """How many splits of a source one micro-batch reads for each core."""
+    where: Where = "auto"
+    """Who evaluates windows that executors can evaluate."""
+    buckets: int | None = None
+    """How many buckets the keys of groups are divided into; as many as cores if it is None."""
+    small_bytes: int = SMALL_BYTES
+    """The panes of a split with fewer bytes are sent to the driver, and not stored."""
 
 
 class SparkDriver(SplitDriver):
@@ -79,13 +94,34 @@ class SparkDriver(SplitDriver):
             if self._run.is_done:
                 return
             context = start_context(self._options.master, settings=self._options.settings)
-            with self._spark_failures():
-                yield from self._batches(context)
+            with self._spark_failures(), closing(PaneStore(self._commits.folder)) as store:
+                yield from self._batches(context, store)
 
-    def _batches(self, context: SparkContext) -> Iterator[Answer]:
+    def _work(self, context: SparkContext, store: PaneStore) -> str:
+        """Set up the evaluation of windows, and return what executors need to know."""
+        run, cores = self._run, context.defaultParallelism
+        run.buckets = run.buckets or self._options.buckets or cores
+        # Executors on other computers cannot see a temporary folder of this one.
+        can_share = store.is_durable or str(context.master).startswith("local")
+        where = self._options.where
+        if run.is_paced or not can_share or (where == "auto" and cores == 1):
+            where = "driver"
+        work = ""  # it is encoded below, before the first task
+        run.evaluation = Evaluation(
+            run.steps,
+            store,
+            lambda tasks: evaluate_windows(context, work, tasks),
+            EvaluationOptions(cores, run.buckets, where, run.is_paced, self._options.small_bytes),
+        )
+        files = run.evaluation.files if where != "driver" and run.evaluation.plans else None
+        work = Work(run.tasks, files, run.evaluation.plans).encoded()
+        return work
+
+    def _batches(self, context: SparkContext, store: PaneStore) -> Iterator[Answer]:
         """Run micro-batches, and yield their answers; commit each when its answers are taken."""
-        work = encode_tasks(self._run.tasks)
+        work = self._work(context, store)
         most = self._options.splits * context.defaultParallelism
+        growth = 1
         if self._commits.broken is None:
             plan = self._plan(most, waits=False)
         else:
@@ -95,13 +131,18 @@ class SparkDriver(SplitDriver):
             reduced = read_splits(context, work, plan.splits)
             for source, split, _ in reduced:
                 self._commits.planned[source] = split
+            store.keep(pane for _, _, split in reduced for pane in manifests(split))
             for answer in self._run.merge(reduced, _ITEMS):
                 self._commits.note()
                 yield answer
+            reduced = []  # files that nothing else needs can go
+            store.sync()
             self._commits.commit()
+            store.sweep()
             if self._run.is_done or self._is_stopping:
                 return
-            plan = self._plan(most)
+            growth = min(_MOST_GROWTH, 2 * growth) if self._run.shares_all else 1
+            plan = self._plan(growth * most)
 
     def _plan(self, most: int, *, waits: bool = True) -> BatchPlan:
         """Plan the next micro-batch; with `waits`, wait for live sources if they are empty."""
@@ -154,7 +195,7 @@ def _cause(trace: str) -> str:
     """
     trace = trace.partition("=== Streaming Query ===")[0] or trace
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
-    python = [line for line in lines if re.match(r"\w+(Error|Exception)\b", line)]
+    python = [found[1] for line in lines if (found := _PYTHON_ERROR.match(line))]
     if python:
         return python[-1]
     messages = [text for line in lines if (text := _java_message(line)) is not None]

@@ -1,4 +1,4 @@
-"""The job of a micro-batch: executors read its splits, and return them reduced.
+"""The jobs of a micro-batch: executors read its splits, and evaluate windows that are due.
 
 A reduced split is a text of Arrow to Spark, which copies it from the executors to the driver.
 """
@@ -6,18 +6,20 @@ A reduced split is a text of Arrow to Spark, which copies it from the executors 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
 from rsp_engine.drivers.spark.arrow_codec import from_rows
-from rsp_engine.drivers.spark.executor import execute
+from rsp_engine.drivers.spark.executor import evaluate_task, execute, pane_writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyspark import RDD, SparkContext
 
+    from rsp_engine.drivers.panes.evaluation_task import EvaluationTask, TaskResult
+    from rsp_engine.drivers.panes.pane_file import PaneWriter
     from rsp_engine.drivers.splits.split_reducer import ReducedSplit
     from rsp_engine.io.sources.splits import Split
 
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
     Numbered = tuple[int | None, ...]
     """The number of a split in its micro-batch, its source, its start, its end and its line."""
 
-__all__ = ["MOST_SPLITS", "read_splits"]
+__all__ = ["MOST_SPLITS", "evaluate_windows", "read_splits"]
+
+Result = TypeVar("Result")
 
 TASK_BYTES = 2 << 20
 """The most bytes of splits that share a task."""
@@ -38,7 +42,7 @@ def read_splits(
 ) -> list[tuple[int, Split, ReducedSplit]]:
     """Read splits on the executors, each with the number of its source; return them in order.
 
-    `work` is the text of `encode_tasks`.
+    `work` is the encoded work of the run.
     """
     groups = tasks(
         [
@@ -52,8 +56,8 @@ def read_splits(
     return from_rows(pa.concat_tables(map(_table, _result(job, len(splits)))))
 
 
-def _result(job: RDD[bytes], count: int) -> list[bytes]:
-    """Return the splits that a job reads; raise an OSError if Java does not send them all.
+def _result(job: RDD[Result], count: int) -> list[Result]:
+    """Return the results of a job; raise an OSError if Java does not send them all.
 
     pyspark takes a connection that breaks off for the end of the result.
     """
@@ -62,14 +66,34 @@ def _result(job: RDD[bytes], count: int) -> list[bytes]:
     except UnboundLocalError as error:  # pyspark closes a connection that it could not open
         raise OSError(str(error.__context__)) from error
     if len(sent) < count:
-        raise OSError(f"it sent {len(sent)} of {count} splits")
+        raise OSError(f"it sent {len(sent)} of {count} results")
     return sent
 
 
-def _read(work: str, group: Sequence[tuple[int, int, int, int | None, int]]) -> Iterator[bytes]:
-    """Yield each split of a task, reduced; executors call this."""
+def evaluate_windows(
+    context: SparkContext, work: str, tasks: Sequence[EvaluationTask]
+) -> list[TaskResult]:
+    """Evaluate windows on the executors; return the results of the tasks in order."""
+    job = context.parallelize(tasks, len(tasks)).map(partial(evaluate_task, work))
+    return _result(job, len(tasks))
+
+
+def _read(work: str, group: Sequence[tuple[int, int, int, int | None, int]]) -> list[bytes]:
+    """Return each split of a task, reduced; executors call this."""
+    writer = pane_writer(work)
+    if writer is None:
+        return list(_encoded(work, group, None))
+    with writer:
+        return list(_encoded(work, group, writer))
+
+
+def _encoded(
+    work: str,
+    group: Sequence[tuple[int, int, int, int | None, int]],
+    writer: PaneWriter | None,
+) -> Iterator[bytes]:
     for number, source, start, end, line in group:
-        batch = execute(work, number, source, (start, end, line))
+        batch = execute(work, number, source, (start, end, line), writer)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as stream:
             stream.write_batch(batch)

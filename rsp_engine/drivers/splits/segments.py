@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyoxigraph import Triple
-
+    from rsp_engine.drivers.panes.stored_pane import StoredPane
+    from rsp_engine.evaluators.step import PutContent
     from rsp_engine.model.streams import DeadLetter
     from rsp_engine.model.windows import Pane
-    from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 
 __all__ = ["PaneContent", "Segment", "SplitLetter"]
 
@@ -39,14 +38,17 @@ class SplitLetter:
 
 @dataclass(frozen=True, slots=True)
 class PaneContent:
-    """The content of a segment in one pane of a scan: triples, or solutions after a pushdown."""
+    """The content of a segment in one pane of a scan: triples, or solutions after a pushdown.
+
+    Where it is stored, this is its manifest.
+    """
 
     step: int
     """The number of the query."""
     scan: int
     """The number of the scan within the query."""
     pane: Pane
-    content: Sequence[Triple] | PaneSolutions
+    content: PutContent | StoredPane
 
 
 @dataclass(frozen=True, slots=True)

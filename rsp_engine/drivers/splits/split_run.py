@@ -10,7 +10,7 @@ The answers do not depend on the splits.
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from rsp_engine.drivers.intake import Intake
 from rsp_engine.drivers.splits.pushdown import Pushdown, pushdowns
@@ -24,6 +24,7 @@ from rsp_engine.model.windows import CountFrame, TimeFrame
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rsp_engine.drivers.panes.evaluation import Evaluation
     from rsp_engine.drivers.replay_clock import ReplayClock
     from rsp_engine.evaluators.step import Step
     from rsp_engine.io.sources import ElementSource
@@ -87,7 +88,12 @@ class SplitRun:
         replay_clock: ReplayClock | None = None,
     ) -> None:
         self._steps = steps
+        self.evaluation: Evaluation | None = None
+        """Evaluates the windows of distributed steps, which there are only with it."""
+        self.buckets: int | None = None
+        """How many buckets the keys of stored groups are divided into."""
         self._intake = Intake(steps, sources, dead_letter, max_delay, replay_clock)
+        self._is_paced = replay_clock is not None
         tasks = dict(_tasks(steps, sources, max_delay))
         self.tasks = {number: task for number, task in tasks.items() if task.is_split}
         """The sources that are read in splits, by number."""
@@ -110,6 +116,21 @@ class SplitRun:
             for number, task in self.tasks.items()
             if isinstance(task.source, LiveSource)
         }
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """The queries."""
+        return self._steps
+
+    @property
+    def shares_all(self) -> bool:
+        """Whether executors evaluated the windows that were due last, of all queries."""
+        return self.evaluation is not None and self.evaluation.shares_all
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether elements wait for their time, and so must answers."""
+        return self._is_paced
 
     @property
     def counts(self) -> Counts:
@@ -218,7 +239,11 @@ class SplitRun:
         """
         for number, split, reduced in splits:
             self._merger.add(number, split, reduced)
-        yield from self._intake.take(self._merger.items(at_most, is_enough))
+        due = self._intake.take(self._merger.items(at_most, is_enough))
+        if self.evaluation is None:
+            yield from cast("Iterator[Answer]", due)
+        else:
+            yield from self.evaluation.answers(due)
 
     def ended(self) -> list[int]:
         """Return the numbers of the sources that have no more splits."""
@@ -235,6 +260,7 @@ class SplitRun:
             "driver": self._intake.state(),
             "gathering": self._merger.state(),
             "steps": {str(number): step.state() for number, step in enumerate(self._steps)},
+            "buckets": self.buckets,
         }
 
     def restore(self, state: StateData, planned: Mapping[int, Split]) -> None:
@@ -245,6 +271,7 @@ class SplitRun:
         self._intake.restore(state["driver"])
         for number, step in enumerate(self._steps):
             step.restore(state["steps"][str(number)])
+        self.buckets = state.get("buckets")
         self._merger.restore(state["gathering"], self.reduce)
 
 

@@ -67,6 +67,10 @@ class GroupScores:
         terms = self._term_scores(self._groups.terms(totals.keys.tolist()))
         return ranks_of([*map(order_key, terms)], descending=self._descending)
 
+    def order_keys(self, aggregates: Sequence[Term | None]) -> list[str]:
+        """Return the order keys of F over some aggregates, given as terms."""
+        return [*map(order_key, self._term_scores(aggregates))]
+
     def _float_scores(self, totals: Totals) -> Floats | None:
         """Return F of the aggregates, or None if float64 may not preserve SPARQL's order."""
         column = self._groups.column(totals)

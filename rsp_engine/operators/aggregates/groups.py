@@ -119,6 +119,10 @@ class Groups:
         found: Integers = ends[np.searchsorted(distinct, numbers)]
         return found
 
+    def key_text(self, number: int) -> str:
+        """Return the key of a group as text."""
+        return self._keys.texts[number]
+
     def key(self, number: int) -> SolutionTuple:
         """Return the key of a group."""
         [key] = read_rows([self._keys.texts[number]], len(self.config.keys))

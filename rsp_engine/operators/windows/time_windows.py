@@ -88,8 +88,16 @@ class TimeScan:
         else:
             self._pane(pane).extend(triples)
 
+    def fill(self, pane: Pane) -> None:
+        """Let a pane count as filled, by content that is kept elsewhere; its windows are open."""
+        if pane not in self._panes:
+            self._written.setdefault(pane, WrittenTriples())
+            self._note_pane(pane)
+
     def release(self, pane: Pane) -> None:
         """Drop the content of a pane that is no longer needed; the pane still counts as filled."""
+        if pane not in self._written and pane not in self._panes:
+            return  # its windows have closed
         if pane in self._written:
             self._written[pane] = WrittenTriples()
         else:
@@ -208,6 +216,10 @@ class ElementScan(TimeScan):
             _elements(self._target).sizes.append(len(triples))
         return refusal
 
+    def fill(self, pane: Pane) -> None:
+        self._pane(pane)
+        self._note_pane(pane)
+
     def sizes(self, pane: Pane) -> Sequence[int]:
         """Return the number of triples of each element of a pane, in the order of the triples."""
         return _elements(self._panes[pane]).sizes
@@ -288,6 +300,10 @@ class MatchedScan(TimeScan):
         """Put triples that are already selected into a pane whose windows are all open."""
         assert isinstance(triples, MatchedTriples), "made by the same selection"  # noqa: S101
         _matched(self._pane(pane)).add(triples)
+
+    def fill(self, pane: Pane) -> None:
+        self._pane(pane)
+        self._note_pane(pane)
 
     def content(self) -> Iterable[tuple[Pane, Sequence[Triple]]]:
         return [(pane, self._selected(_matched(part))) for pane, part in super().content()]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rsp_engine.plan.explain.ranking import explain_ranking
 from rsp_engine.plan.explain.services import service_summary
-from rsp_engine.plan.explain.spark import sent_on_spark
+from rsp_engine.plan.explain.spark import work_on_spark
 from rsp_engine.plan.explain.text import NodeWriter, operator_of, r2s_text, window_text
 from rsp_engine.plan.logical import algebra as logical
 from rsp_engine.plan.logical.algebra import inputs_of
@@ -150,7 +150,9 @@ def _operator_lines(plan: QueryPlan) -> Iterator[str]:
     yield f"why: {plan.physical.why}"
     if (ranked := explain_ranking(plan.physical)) is not None:
         yield from (f"{label}: {fact}" for label, fact in ranked.facts.items())
-    yield f"on Spark: {sent_on_spark(plan.physical)}"
+    work = work_on_spark(plan.physical)
+    yield f"on Spark: executors {work.executors}"
+    yield f"the driver {work.driver}"
 
 
 def _wrapped(texts: Iterable[str], width: int) -> Iterator[str]:

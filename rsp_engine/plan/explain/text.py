@@ -15,7 +15,7 @@ from rsp_engine.model.windows import TimeFrame
 from rsp_engine.monitor.run_monitor import QueryInfo
 from rsp_engine.plan.explain.ranking import explain_order, explain_ranking
 from rsp_engine.plan.explain.services import services_as_data, services_as_text
-from rsp_engine.plan.explain.spark import sent_on_spark
+from rsp_engine.plan.explain.spark import work_on_spark
 from rsp_engine.plan.logical import algebra as logical
 from rsp_engine.plan.logical.algebra import inputs_of
 
@@ -93,7 +93,7 @@ def explain_json(plan: QueryPlan, *, why_not: bool = False) -> dict[str, Any]:
             "report": physical.report,
             "bounds": physical.bounds,
             "feeds": physical.feeds,
-            "on_spark": sent_on_spark(physical),
+            "on_spark": work_on_spark(physical)._asdict(),
             **_ranking_as_data(plan),
             **({"order": order} if (order := explain_order(physical.operator)) is not None else {}),
             **({"services": services_as_data(physical)} if physical.services else {}),
@@ -128,7 +128,9 @@ def _physical(plan: QueryPlan) -> Iterator[str]:
     if not query.is_ordered and query.form == "SELECT":
         yield f"then     rows are sorted by their terms{_cut(*query.cut)}"
     yield from services_as_text(physical)
-    yield f"on Spark {sent_on_spark(physical)}"
+    work = work_on_spark(physical)
+    yield f"on Spark executors {work.executors}"
+    yield f"         the driver {work.driver}"
     yield f"answers  {r2s_text(physical.r2s)}"
     if physical.feeds is not None:
         yield f"feeds    stream <{physical.feeds}>"

@@ -9,6 +9,9 @@ whole group of processes is killed:
     state    the state of a batch is written, and Spark does not know that it is done
     time     so many milliseconds after the first state was written
     never    it runs to its end
+
+Two more arguments, `groups` or `general` and a master, take a query without remote values instead,
+whose windows executors evaluate from pane files.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import signal
 import sys
 import threading
 import zlib
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -42,6 +46,17 @@ REGISTER RSTREAM :best AS SELECT ?user (?n + ?f AS ?score)
 FROM NAMED WINDOW :w ON STREAM :s [RANGE 9s STEP 3s]
 WHERE {{ WINDOW :w {{ ?user :mentions ?n }} SERVICE :BKG {{ ?user :followers ?f }} }}
 ORDER BY DESC(?score) LIMIT 3"""
+EVALUATED = {
+    "groups": f"""PREFIX : <{EX}> REGISTER RSTREAM :most AS SELECT ?user (SUM(?n) AS ?sum)
+        FROM NAMED WINDOW :w ON STREAM :s [RANGE 9s STEP 3s]
+        WHERE {{ WINDOW :w {{ ?user :mentions ?n }} }}
+        GROUP BY ?user ORDER BY DESC(?sum) LIMIT 3""",
+    "general": f"""PREFIX : <{EX}> REGISTER ISTREAM :twins AS SELECT ?user ?other ?n
+        FROM NAMED WINDOW :w ON STREAM :s [RANGE 9s STEP 3s]
+        WHERE {{ WINDOW :w {{ ?user :mentions ?n . ?other :mentions ?n }}
+            FILTER (str(?user) < str(?other)) }}""",
+}
+"""Queries whose windows executors evaluate."""
 WINDOWS = 70
 POINTS = ("fetch", "output", "state", "time", "never")
 
@@ -82,6 +97,16 @@ def write_stream(path: Path) -> None:
     path.write_text("".join(lines), encoding="utf-8")
 
 
+def evaluated(folder: Path, checkpoint: Path | None, kind: str, master: str = "local[2]") -> Engine:
+    """Return the engine of a run whose windows executors evaluate, if it has a checkpoint."""
+    where: dict[str, Any] = {"runner": "spark", "checkpoint": checkpoint, "master": master}
+    where["split_bytes"] = 500
+    engine = Engine(max_delay=2000, **(where if checkpoint is not None else {}))
+    engine.register(EVALUATED[kind])
+    engine.bind(f"{EX}s", str(folder / "stream.nq"))
+    return engine
+
+
 def made(folder: Path, checkpoint: Path | None) -> Engine:
     """Return the engine of the run."""
     where: dict[str, Any] = {"runner": "spark", "checkpoint": checkpoint, "master": "local[1]"}
@@ -116,8 +141,17 @@ def after(function: Callable[..., Any], number: int) -> Callable[..., Any]:
     return called
 
 
-def main(folder: Path, point: str, number: int) -> None:
-    engine = made(folder, folder / "checkpoint")
+def main(
+    folder: Path, point: str, number: int, kind: str = "served", master: str = "local[2]"
+) -> None:
+    if kind == "served":
+        engine = made(folder, folder / "checkpoint")
+    else:
+        from rsp_engine.drivers.spark import driver
+
+        options: Any = partial(driver.SparkOptions, where="executors", buckets=3, small_bytes=0)
+        driver.SparkOptions = options  # type: ignore[misc]
+        engine = evaluated(folder, folder / "checkpoint", kind, master)
     sink = open_sink("jsonl", str(folder / "answers.jsonl"), "SELECT", keep=True)
     checkpoint: Any = Checkpoint
     match point:
@@ -141,4 +175,4 @@ def main(folder: Path, point: str, number: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), *sys.argv[4:])

@@ -19,6 +19,8 @@ from tests.evaluators.test_semantics import check as compare
 from tests.thoroughness import TIMES
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rsp_engine.model.answers import Answer
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -73,12 +75,15 @@ def lines(seed: int, *, late: bool) -> list[str]:
     return found
 
 
-def engine(kind: str, source: str, runner: str, split_bytes: int = 20_000) -> Engine:
+def engine(
+    kind: str, source: str, runner: str, split_bytes: int = 20_000, checkpoint: Path | None = None
+) -> Engine:
     remote = ox.Store()
     for number in range(30):
         subject, value = ox.NamedNode(f"{EX}s{number}"), ox.Literal(37 * number % 100)
         remote.add(ox.Quad(subject, ox.NamedNode(f"{EX}f"), value))
     options: dict[str, Any] = {"runner": runner, "split_bytes": split_bytes}
+    options["checkpoint"] = checkpoint
     made = Engine(max_delay=1_000, budget=3, n=2, **options)
     if "SERVICE" in KINDS[kind]:
         made.service(f"{EX}BKG", remote)
