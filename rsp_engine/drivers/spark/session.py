@@ -213,12 +213,13 @@ def _configuration(
     """Return the settings with which to start Spark."""
     from pyspark import SparkConf, SparkContext
 
-    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started Java, with its settings
+    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if is_submitted:  # spark-submit has started Java, with its settings
         SparkContext._ensure_initialized()
     defaults = {
         line.split(maxsplit=1)[0] for line in _spark_defaults().splitlines() if line.strip()
     }
-    conf = SparkConf()
+    conf = SparkConf(loadDefaults=is_submitted)
     for key, value in {"spark.app.name": "rsp-engine", **_SETTINGS}.items():
         if key not in defaults:
             conf.setIfMissing(key, value)

@@ -75,7 +75,7 @@ def test_a_job_whose_result_breaks_off_is_an_error(share, stream, monkeypatch):
         return io.BytesIO(result[: int(share * len(result))]), connection
 
     monkeypatch.setattr(pyspark_util, "local_connect_and_auth", break_off)
-    with pytest.raises(DriverError, match=r"^Spark stopped: it sent \d+ of \d+ splits\n"):
+    with pytest.raises(DriverError, match=r"^Spark stopped: it sent \d+ of \d+ results\n"):
         texts(engine("the best", str(stream), "spark", split_bytes=5_000))
 
 
