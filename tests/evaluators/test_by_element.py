@@ -413,7 +413,7 @@ def test_explain_says_how_blocks_are_matched():
     said = explained(text)
     assert "general path" in said
     assert "each WINDOW block is matched within one element" in said
-    assert "the solutions of each element" in said
+    assert "store the solutions of the elements of each pane" in said
     assert "GRAPH :w" in said
     assert "block" not in explained(f"SELECT ?s {W} WHERE {{ WINDOW :w {{ ?s :free ?f }} }}")
     pairs = f"""SELECT ?a {W} WHERE {{ WINDOW :w {{
