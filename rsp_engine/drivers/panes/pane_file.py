@@ -21,7 +21,7 @@ from rsp_engine.drivers.panes.pane_table import (
     decode_pane,
     encode_pane,
 )
-from rsp_engine.drivers.panes.stored_pane import StoredPane, TablePlace
+from rsp_engine.drivers.panes.stored_pane import SUFFIX, StoredPane, TablePlace
 from rsp_engine.drivers.splits.segments import PaneContent, Segment
 from rsp_engine.errors import DriverError
 from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
@@ -60,7 +60,7 @@ class PaneWriter:
     def __init__(self, files: PaneFiles) -> None:
         self._files = files
         # Attempts of a task run at the same time, and a task of an earlier run may still do.
-        self._name = f"{secrets.token_hex(12)}.panes"
+        self._name = f"{secrets.token_hex(12)}{SUFFIX}"
         self._stream: BufferedWriter | None = None
 
     def __enter__(self) -> Self:

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from rsp_engine.drivers.panes.stored_pane import SUFFIX
 from rsp_engine.errors import DriverError, StateError
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class PaneStore:
         if "folder" not in vars(self):
             return
         try:
-            for path in self.folder.iterdir():
+            for path in self.folder.glob(f"*{SUFFIX}"):  # what others put there stays
                 if path.name not in self._manifests:
                     path.unlink(missing_ok=True)
         except OSError as error:

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
     from rsp_engine.drivers.splits.split_reducer import ReducedSplit
 
-__all__ = ["StoredPane", "TablePlace", "manifests"]
+__all__ = ["SUFFIX", "StoredPane", "TablePlace", "manifests"]
+
+SUFFIX = ".panes"
+"""The end of the names of pane files."""
 
 
 class TablePlace(NamedTuple):
