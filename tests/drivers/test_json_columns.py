@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
@@ -15,7 +13,6 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from rsp_engine.engine import Engine
 from rsp_engine.io.blank_nodes import ElementNames
 from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
 from rsp_engine.io.sources.files.jsonl import JsonLinesSource
@@ -24,9 +21,11 @@ from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.model.terms.columns import DECIMAL_KIND, DOUBLE_KIND, INTEGER_KIND
 from rsp_engine.model.terms.fingerprints import fingerprints_of
 from rsp_engine.operators.scoring.term_scores import number
-from tests.drivers.cut import texts
-from tests.drivers.split_runs import in_splits
-from tests.drivers.test_plain_lines import EX, QUERIES_ON_COLUMNS
+from tests.drivers.test_plain_lines import (
+    EX,
+    QUERIES_ON_COLUMNS,
+    assert_columns_change_no_answer,
+)
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
@@ -305,33 +304,9 @@ JOIN = (
 @examples(60)
 @given(found=mentions, step=st.integers(1, 12), in_order=st.booleans(), size=st.integers(1, 4000))
 def test_columns_give_the_same_answers(query, found, step, in_order, size):
-    remote = ox.Store()
-    remote.extend(
-        ox.Quad(ox.NamedNode(EX + s), ox.NamedNode(f"{EX}f"), ox.Literal(n))
-        for n, s in enumerate("abc")
-    )
-    chosen = sorted(found) if in_order else found
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "s.jsonl"
-        with path.open("w") as file:
-            for time, rows, is_ascii in chosen:
-                graph = "".join(f"<{EX}{s}> <{EX}{p}> {v} .\n" for s, p, v in rows)
-                value = {"timestamp": time, "graph": graph}
-                file.write(json.dumps(value, ensure_ascii=is_ascii) + "\n")
-
-        def answers() -> list[str]:
-            letters: list[DeadLetter] = []
-            engine = Engine(max_delay=5, t0=-1, n=1, budget=1, dead_letter=letters.append)
-            if "SERVICE" in query:
-                engine.service(f"{EX}svc", remote)
-            engine.register(query.format(step))
-            engine.bind(f"{EX}s", str(path))
-            return [*texts(engine), *map(str, letters)]
-
-        with in_splits(are_split=False):
-            expected = answers()
-        assert answers() == expected
-        with in_splits(size=size):
-            assert answers() == expected
-            with patch.object(JsonLinesSource, "read_columns", lambda *_: None):
-                assert answers() == expected
+    lines = []
+    for time, rows, is_ascii in sorted(found) if in_order else found:
+        graph = "".join(f"<{EX}{s}> <{EX}{p}> {v} .\n" for s, p, v in rows)
+        lines.append(json.dumps({"timestamp": time, "graph": graph}, ensure_ascii=is_ascii) + "\n")
+    text = "".join(lines)
+    assert_columns_change_no_answer(query.format(step), "s.jsonl", text, size, JsonLinesSource)
