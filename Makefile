@@ -44,11 +44,11 @@ test-fast: $(STAMP) ## run the tests that need neither Java nor a process nor a 
 	RSP_FAST=1 $(BIN)/pytest -q -n 2 --dist worksteal -m "not outside" $(FAST)
 	@echo "left out: Spark, servers, processes, formats, checkpoints, experiments, the command line, nine in ten examples (make test)"
 
-coverage: $(STAMP) java ## measure which lines and branches the tests run; list the files that they run least
+coverage: $(STAMP) java ## measure which lines and branches the tests run, list the files they run least (ROOM=plan: of one room)
 	rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -q -n 3 --dist loadscope
+	$(BIN)/coverage run -m pytest -q -n 3 --dist loadscope $(addprefix tests/,$(ROOM))
 	$(BIN)/coverage combine -q
-	$(BIN)/coverage report | awk 'NR <= 32 || /^TOTAL/'
+	$(BIN)/coverage report $(if $(ROOM),--include='rsp_engine/$(ROOM)/*') | awk 'NR <= 32 || /^TOTAL/'
 
 mutants: $(STAMP) ## put 300 small defects into the policies and into MinTopk; list those that no test notices
 	$(BIN)/python scripts/mutants.py
@@ -58,12 +58,12 @@ soak: $(STAMP) java ## run the long tests, part by part, each with its time (PAR
 		begun=$$(date +%s); echo "soak: $$part"; \
 		case $$part in \
 		differential) paths=tests/differential ;; \
-		kills) paths="tests/soak/test_kills.py tests/drivers/spark" ;; \
+		kills) paths="tests/soak/test_kills.py tests/io/delivery/test_kills.py tests/drivers/spark" ;; \
 		damage) paths=tests/drivers/test_damage.py ;; \
 		floods) paths=tests/io/live ;; \
 		steady) paths=tests/soak/test_steady.py ;; \
 		wheel) paths=tests/soak/test_wheel.py ;; \
-		properties) paths="tests --ignore=tests/differential --ignore=tests/soak --ignore=tests/drivers/spark --ignore=tests/io/live" ;; \
+		properties) paths="tests --ignore=tests/differential --ignore=tests/soak --ignore=tests/drivers/spark --ignore=tests/io/live --ignore=tests/io/delivery/test_kills.py" ;; \
 		*) echo "There is no part $$part; the parts are $(PARTS)." >&2; exit 2 ;; \
 		esac; \
 		RSP_THOROUGH=1 $(BIN)/pytest -n 2 --dist loadscope -q -rfEP $$paths; \

@@ -2,7 +2,8 @@
 
 Each run has a process and a warm session of its own. CPU seconds are user and system, of the
 driver's Python process alone, and of all processes. Groups are counted with more and more keys per
-window; the general path joins two patterns that share no subject.
+window; the general path joins two patterns that share no subject. With SERVICE, each key of a
+window is another one, and loading the replica is not counted.
 """
 
 from __future__ import annotations
@@ -16,14 +17,24 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
+
+import pyoxigraph as ox
 
 from benchmarks.markdown import print_head, print_row
 from benchmarks.size import sized
 from rsp_engine.drivers.spark import split_job
 from rsp_engine.drivers.spark.session import start_context
 from rsp_engine.engine import Engine
+from rsp_engine.evaluators.service.refresh import Refresh
+from rsp_engine.replica.endpoints.endpoint import FetchResult
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rsp_engine.replica.endpoints.endpoint import Limits
+    from rsp_engine.replica.pattern import Key, RemoteSolution
 
 EX = "http://example.org/"
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
@@ -40,7 +51,15 @@ QUERIES = {
         FROM NAMED WINDOW :w ON :s [RANGE 100s STEP 10s]
         WHERE { WINDOW :w { ?a :knows ?b . ?b :has ?v FILTER (?v > 900) } }
         GROUP BY ?a ORDER BY DESC(?x) ?a LIMIT 10""",
+    "latest arrivals, SERVICE": """SELECT ?s ?v ?f FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 2s]
+        WHERE { WINDOW :w { ?s :p ?v } SERVICE :remote { ?s :f ?f } }
+        ORDER BY DESC(?v + ?f) LIMIT 10""",
+    "groups, SERVICE": """SELECT ?s (SUM(?v) AS ?x) ?f
+        FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 2s]
+        WHERE { WINDOW :w { ?s :p ?v } SERVICE :remote { ?s :f ?f } }
+        GROUP BY ?s ?f ORDER BY DESC(SUM(?v) + ?f) LIMIT 10""",
 }
+BUDGET = 7
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -65,6 +84,49 @@ def write_joined(path: Path) -> None:
             file.write(f"{one} {said} <{EX}g/{1_000 + number}> .\n")
 
 
+def write_distinct(path: Path, keys: int) -> None:
+    """Write a stream of 100,000 triples a second; a key comes again after 12 seconds."""
+    draw = random.Random(1)  # noqa: S311 - the same stream in every run
+    order = list(range(_cycle(keys)))
+    draw.shuffle(order)
+    with path.open("w") as file:
+        for number in range(2 * keys):
+            value = f'"{draw.randrange(1_000)}"^^<{INTEGER}>'
+            subject = f"<{EX}user/{order[number % len(order)]:07d}>"
+            at = 1_000 + number * 10_000 // keys
+            file.write(f"{subject} <{EX}p> {value} <{EX}g/{at}> .\n")
+
+
+def _cycle(keys: int) -> int:
+    """Return the number of all keys if a window has this many."""
+    return keys * 12 // 10
+
+
+class Remote:
+    """A remote dataset with a value for each key, some of which change every two seconds."""
+
+    def __init__(self, keys: int) -> None:
+        self._keys = keys
+
+    def fetch(self, keys: Sequence[Key], limits: Limits, now: int) -> FetchResult:
+        """Return the values of keys at an instant."""
+        del limits
+        return FetchResult({key: (_value(key, now),) for key in keys}, 1)
+
+    def snapshot(self, limits: Limits, now: int) -> FetchResult:
+        """Return the values of all keys."""
+        every = [(ox.NamedNode(f"{EX}user/{number:07d}"),) for number in range(self._keys)]
+        return self.fetch(every, limits, now)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _value(key: Key, now: int) -> RemoteSolution:
+    number = int(str(key[0])[-8:-1])
+    return {"f": ox.Literal((number * 7_919 + now // 2_000 * (number % 13)) % 1_000)}
+
+
 def cpu_of_all() -> float:
     """Return the CPU seconds of this process and of all below it, so far."""
     found: dict[int, tuple[int, int]] = {}
@@ -83,9 +145,11 @@ def cpu_of_all() -> float:
 
 def measured(kind: str, path: str, master: str) -> dict[str, float]:
     """Run a query in this process, and return what it took."""
-    engine = Engine(
-        runner="spark", master=master, operator="general" if kind == "general" else "auto"
-    )
+    options: dict[str, Any] = {"operator": "general"} if kind == "general" else {}
+    if "SERVICE" in QUERIES[kind]:
+        options = {"policy": "AT-TSM", "budget": BUDGET}
+    engine = Engine(runner="spark", master=master, **options)
+    engine.service(f"{EX}remote", Remote(_cycle(KEYS[-1])))
     engine.register(f"PREFIX : <{EX}> REGISTER RSTREAM :q AS {QUERIES[kind]}")
     engine.bind(f"{EX}s", path)
     context = start_context(master)
@@ -102,16 +166,25 @@ def measured(kind: str, path: str, master: str) -> dict[str, float]:
         received[0] += sum(len(text) for result in results for text in result.answers)
         return results
 
+    def load(refresh: Refresh, now: int) -> Any:  # noqa: ANN401 - numbers of keys
+        start = time.process_time()
+        keys = begin(refresh, now)
+        loading[0] += time.process_time() - start
+        return keys
+
+    loading = [0.0]
     table, windows = split_job._table, split_job.evaluate_windows
+    begin = Refresh.begin
     module = "rsp_engine.drivers.spark"
     with (
         patch(f"{module}.split_job._table", read),
         patch(f"{module}.driver.evaluate_windows", evaluate),
+        patch.object(Refresh, "begin", load),
     ):
-        every, own, begin = cpu_of_all(), time.process_time(), time.perf_counter()
+        every, own, start = cpu_of_all(), time.process_time(), time.perf_counter()
         answers = sum(1 for _ in engine.run())
-        wall, own = time.perf_counter() - begin, time.process_time() - own
-        every = cpu_of_all() - every
+        wall, own = time.perf_counter() - start, time.process_time() - own - loading[0]
+        every = cpu_of_all() - every - loading[0]
     status = Path("/proc/self/status").read_text()
     peak = int(status.partition("VmHWM:")[2].split()[0]) / 1024
     return {
@@ -161,6 +234,9 @@ def main() -> None:
             write_groups(stream, keys)
             for master in MASTERS if keys == KEYS[1] else ["local[2]"]:
                 print_row(row(f"groups, {keys:,} keys", master, run("groups", stream, master)))
+        write_distinct(stream, KEYS[-1])
+        for kind in ("latest arrivals, SERVICE", "groups, SERVICE"):
+            print_row(row(f"{kind}, {KEYS[-1]:,} keys", "local[2]", run(kind, stream, "local[2]")))
         write_joined(stream)
         for master in MASTERS:
             print_row(row("general", master, run("general", stream, master)))

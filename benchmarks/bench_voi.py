@@ -49,8 +49,8 @@ class Run:
         self.entries = Entries(self.keys, self.keys, self.keys, self.keys + 1)
 
     def score(self, values: np.ndarray) -> np.ndarray:
-        """Return the score of each object for each remote value."""
-        return 0.7 * self.streamed[:, None] + 0.3 * values[None, :]
+        """Return the scores of each object at its row of remote values."""
+        return 0.7 * self.streamed[:, None] + 0.3 * values
 
     def outlook(self) -> Outlook:
         """Return the distribution of the scores."""

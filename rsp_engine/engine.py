@@ -35,17 +35,17 @@ from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
 from rsp_engine.drivers.local import LocalDriver
 from rsp_engine.drivers.registered_query import Query
 from rsp_engine.drivers.replay_clock import ReplayClock
-from rsp_engine.drivers.runner_choice import choose_runner, is_in_kafka
+from rsp_engine.drivers.runner_choice import choose_runner
 from rsp_engine.drivers.splits.split_run import SplitRun
 from rsp_engine.drivers.user_functions import as_sparql
 from rsp_engine.errors import BindingError, render
-from rsp_engine.evaluators.physical_plan import plan_identity
-from rsp_engine.evaluators.service.service_plan import changes_stream
+from rsp_engine.evaluators.physical_plan import changes_stream, plan_identity
+from rsp_engine.evaluators.service.shared_services import BudgetRules, SharedServices
 from rsp_engine.evaluators.step import Step
 from rsp_engine.grammar import checked
 from rsp_engine.grammar.definitions import USUAL, defined
-from rsp_engine.grammar.files import read_query
 from rsp_engine.grammar.iris import absolute, full_iri
+from rsp_engine.grammar.validate import read_query
 from rsp_engine.io.sources.extent import extent_of
 from rsp_engine.io.sources.live.source import LiveSource
 from rsp_engine.model.option import described, milliseconds, takes_options
@@ -58,15 +58,27 @@ from rsp_engine.options import (
     ServiceOptions,
     WindowOptions,
 )
+from rsp_engine.plan.equal_queries import EqualQueries
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import QueryPlan, plan
-from rsp_engine.plan.services import refuse_unused_services
-from rsp_engine.plan.shapes.incomplete import refuse_undeclared
-from rsp_engine.plan.unsupported import refuse_unused_graphs
+from rsp_engine.plan.services import (
+    refuse_unused_budgets,
+    refuse_unused_services,
+    refuse_unused_weights,
+)
+from rsp_engine.plan.unsupported import refuse_undeclared, refuse_unused_graphs
 from rsp_engine.policies.registry import register as add_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import (
+        Callable,
+        Collection,
+        Generator,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
     from rsp_engine.drivers.bindings import Bindable
     from rsp_engine.drivers.checkpoint.commits import RewindableOutput
@@ -332,7 +344,7 @@ class Engine:
             _LOG.warning("%s", render(warning, text, source, "warning"))
         return Query(
             planned.query,
-            planned.logical,
+            planned.whole,
             planned.physical,
             warnings,
             planned.refusals,
@@ -367,9 +379,9 @@ class Engine:
         ''
         """
         # A run explains nothing.
-        from rsp_engine.plan.explain.text import explain
+        from rsp_engine.plan.explain.text import explain_all
 
-        return "\n".join(explain(each, why_not=why_not) for each in self._plans)
+        return explain_all(self._plans, why_not=why_not, rules=self.budget_rules())
 
     @property
     def forms(self) -> list[Literal["SELECT", "CONSTRUCT", "ASK"]]:
@@ -491,16 +503,14 @@ class Engine:
         if self._checkpoint is None and self.is_live:
             for source in self._live():
                 source.end()
+            if self._driver is not None:
+                self._driver.take_the_rest()
         elif self._driver is not None:
             self._driver.stop()
+            for source in self._live():
+                source.interrupt()
             if self._replay_clock is not None:  # finish the micro-batch without waiting
                 self._replay_clock.stop()
-
-    def _check_runner(self) -> None:
-        _LOG.info("%s", self.runner_choice)
-        kafka = [source.name for source in self._live() if is_in_kafka(source)]
-        if kafka and not self.is_on_spark:
-            raise BindingError(f"{kafka[0]} is read through Spark", "run it on Spark")
 
     def _run_splits(
         self,
@@ -509,39 +519,37 @@ class Engine:
         outputs: Sequence[RewindableOutput],
     ) -> Generator[Answer]:
         """Run split by split, in this process or on Spark."""
-        self._check_runner()
+        _LOG.info("%s", self.runner_choice)
         on_spark = self.is_on_spark
-        if on_spark:
-            self._start_spark()
+        identity = self._identity(plans, sources)
+        queries = EqualQueries(plans)
+        plans = queries.evaluated
+        services = SharedServices(queries.weighed(self.budget_rules()))
         recordings: list[RecordingEndpoint] = []
         folder = None if self._checkpoint is None else str(self._checkpoint)
         if folder is not None:
-            plans = [record_services(plan, recordings) for plan in plans]
-        steps = self._make_steps(plans, can_share=on_spark)
+            plans = record_services(plans, recordings, services)
+        steps = self._make_steps(plans, services, can_share=on_spark)
+        by_name = {step.plan.name: step for step in steps}
+        self._steps = {name: by_name[queries.first_of(name)] for name in queries.names}
         run = SplitRun(steps, sources, self._dead_letter, self._max_delay, self._start_clock())
-        spec = CheckpointSpec(folder, self._identity(plans, sources), recordings, outputs)
+        spec = CheckpointSpec(folder, identity, recordings, outputs)
         driver = self._spark_driver(run, spec) if on_spark else self._local_driver(run, spec)
         self._driver, self.counts = driver, driver.counts
-        return self._answers_of(driver, steps, sources)
+        return self._answers_of(driver, steps, queries, sources)
 
     def _identity(
         self, plans: Sequence[PhysicalPlan], sources: Mapping[str, Sequence[ElementSource]]
     ) -> dict[str, Any]:
         """Return what identifies the run that a checkpoint belongs to."""
+        rules = self.budget_rules()
         return {
             "queries": [plan_identity(plan) for plan in plans],
             "sources": {stream: self._identities[stream] for stream in sources},
             "max_delay": self._max_delay,
+            **({"budgets": rules.identity()} if rules.rates else {}),
             **({} if self.is_on_spark else {"runner": "local"}),
         }
-
-    def _start_spark(self) -> None:
-        """Start Spark with its packages, before the sources that it reads are opened."""
-        packages = self._run_options.packages
-        if packages is not None or any(map(is_in_kafka, self._live())):
-            from rsp_engine.drivers.spark.session import start_session
-
-            start_session(self._run_options.master, packages, self._spark_settings())
 
     def _spark_settings(self) -> dict[str, str]:
         """Return the settings of Spark that the user has set."""
@@ -594,18 +602,20 @@ class Engine:
         self,
         driver: LocalDriver | SparkDriver,
         steps: list[Step],
+        queries: EqualQueries,
         sources: Mapping[str, Sequence[ElementSource]],
     ) -> Generator[Answer]:
         """Return the answers of a driver, and attach the monitor."""
         if self._monitor is not None:
-            self._monitor.begin(self._run_info(steps, driver, sources))
+            self._monitor.begin(self._run_info(steps, queries, driver, sources))
             for step in steps:
                 step.watch = self._monitor
-        return close_steps_after(steps, driver.run())
+        return close_steps_after(steps, queries.named(driver.run(), driver.counts))
 
     def _run_info(
         self,
         steps: list[Step],
+        queries: EqualQueries,
         driver: LocalDriver | SparkDriver,
         sources: Mapping[str, Sequence[ElementSource]],
     ) -> StartedRun:
@@ -615,6 +625,7 @@ class Engine:
         opened = [source for bound in sources.values() for source in bound]
         return StartedRun(
             [query_info(planned) for planned in self._plans],
+            queries.equals,
             steps,
             driver,
             {stream: [source.name for source in bound] for stream, bound in sources.items()},
@@ -622,7 +633,9 @@ class Engine:
             lambda: None if self._speed is not None else extent_of(opened, driver.read_to()),
         )
 
-    def _make_steps(self, plans: Sequence[PhysicalPlan], *, can_share: bool) -> list[Step]:
+    def _make_steps(
+        self, plans: Sequence[PhysicalPlan], services: SharedServices, *, can_share: bool
+    ) -> list[Step]:
         """Return a step for each plan; queries of pairs share their skybands.
 
         If other processes can share the work, they may evaluate the windows of some.
@@ -632,11 +645,34 @@ class Engine:
             from rsp_engine.drivers.panes.distributed_step import steps_of
             from rsp_engine.drivers.spark.executor import can_send
 
-            steps = steps_of(plans, skybands, can_send)
+            steps = steps_of(plans, skybands, services, can_send)
         else:
-            steps = [Step(plan, skybands) for plan in plans]
-        self._steps = {step.plan.name: step for step in steps}
+            steps = [Step(plan, skybands, services) for plan in plans]
         return steps
+
+    def budget_rules(self) -> BudgetRules:
+        """Return the budgets of services and the weights of queries, by IRI.
+
+        Raises:
+            BindingError: If no query calls a service that has a budget, or there is no query of a
+                name that has a weight.
+
+        >>> Engine().budget_rules().rates
+        {}
+        """
+        options = self._options.services
+        plans = [planned.physical for planned in self._plans]
+        called = {service.pattern.service for plan in plans for service in plan.services}
+        rates = {self._known(s, called): rate for s, rate in options.service_budgets().items()}
+        names = {plan.name for plan in plans}
+        weights = {self._known(q, names): weight for q, weight in options.weights().items()}
+        refuse_unused_budgets(rates, called)
+        refuse_unused_weights(weights, names, has_budget=bool(rates))
+        return BudgetRules(rates, weights)
+
+    def _known(self, name: str, known: Collection[str]) -> str:
+        """Return the IRI of a name, which may be written without brackets."""
+        return name if name in known else self._iri(name)
 
     def _start_clock(self) -> ReplayClock | None:
         self._replay_clock = None if self._speed is None else ReplayClock(self._speed)
@@ -659,8 +695,9 @@ class Engine:
         plans = [planned.physical for planned in self._plans]
         if sources:
             check_bound_streams(plans, self._sources)
-        services = (service for physical in plans for service in physical.services)
+        services = [service for physical in plans for service in physical.services]
         refuse_unused_services(self._options.bound_services, services)
+        self.budget_rules()
         refuse_unused_graphs(self._options, (planned.query for planned in self._plans))
         refuse_undeclared(self._options, (physical.operator for physical in plans))
 

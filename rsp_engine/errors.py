@@ -9,6 +9,7 @@
     ├── BindingError            a stream or graph has no source, or a source is never read
     ├── SourceError             a source cannot be opened: missing, unreadable, unknown format
     ├── SinkError               answers cannot be written: bad path, format of another query form
+    │   └── UndeliveredError    ... to another program: it has not acknowledged them in time
     ├── ServiceError            a service cannot be queried: bad address, or not allowed
     ├── SuiteError              an experiment suite cannot be run: a key is unknown or wrong
     ├── StateError              a saved state does not fit: another version or configuration
@@ -44,6 +45,7 @@ __all__ = [
     "Span",
     "StateError",
     "SuiteError",
+    "UndeliveredError",
     "position",
     "render",
 ]
@@ -137,6 +139,10 @@ class SourceError(RspError):
 
 class SinkError(RspError):
     """Answers cannot be written."""
+
+
+class UndeliveredError(SinkError):
+    """Answers were not delivered to another program before the run ended."""
 
 
 class ServiceError(RspError):

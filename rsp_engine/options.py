@@ -12,10 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, TypeVar, get_args
 
 from rsp_engine.model.option import DurationLike, Options, option
+from rsp_engine.model.quantities import Rate, parse_duration, parse_rate
 from rsp_engine.model.streams import DeadLetter
 from rsp_engine.model.windows import Bounds
 
@@ -128,14 +130,38 @@ class ServiceOptions(Options):
 
     policy: str | None = option(
         None,
-        "The refresh policy: WST, WSJ-..., AT-... or EXACT.",
+        "The refresh policy: WST, WSJ-..., AT-... or EXACT, or FILE.py:NAME of your own.",
         metavar="NAME",
         unset="the planner chooses",
     )
-    budget: int = option(10, "How many remote keys an evaluation may fetch.", unit="keys")
+    budget: int | str = option(
+        10,
+        "How many remote keys an evaluation may fetch; or how long it may fetch, such as 80ms, from"
+        " which the number is learned.",
+        metavar="N|DURATION",
+        counts=True,
+    )
+    service_budget: Sequence[str] = option(
+        (),
+        "A service and how many of its keys all queries together may fetch in any span of event"
+        " time, such as 100/10s; they then share its replica (repeatable).",
+        metavar="IRI=N/DURATION",
+    )
+    weight: Sequence[str] = option(
+        (),
+        "A query and its weight in the budgets of services; 1 by default (repeatable).",
+        metavar="QUERY=NUMBER",
+    )
     n: int = option(10, "How many objects to keep beyond the k best.", unit="objects")
     max_requests: int | None = option(
         None, "How many requests an evaluation may send.", unit="requests", unset="no limit"
+    )
+    max_rate: str | None = option(
+        None,
+        "How many requests each service may get in any span of real time, such as 20/1s; others"
+        " wait, as long as the deadline allows.",
+        metavar="N/DURATION",
+        unset="no limit",
     )
     deadline: DurationLike | None = option(
         None,
@@ -161,7 +187,7 @@ class ServiceOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.budget < 0:
+        if isinstance(self.budget, int) and self.budget < 0:
             raise ValueError("the budget must not be negative")
         if self.n < 0:
             raise ValueError("n must not be negative")
@@ -169,6 +195,72 @@ class ServiceOptions(Options):
             raise ValueError("max_requests must not be negative")
         if self.capacity is not None and self.capacity < 1:
             raise ValueError("a replica must have room for at least 1 key")
+        if self.max_rate is not None:
+            try:
+                rate = parse_rate(self.max_rate)
+            except ValueError as reason:
+                raise ValueError(f"max_rate={self.max_rate!r}: {reason}") from None
+            if rate.most < 1:
+                raise ValueError("a service must be able to get at least 1 request")
+        for name, parse in (("service_budget", parse_rate), ("weight", parse_weight)):
+            texts = getattr(self, name)
+            if isinstance(texts, str):
+                raise TypeError(f"{name}={texts!r}: it must be a list, such as [{texts!r}]")
+            for text in texts:
+                _named_value(name, text, parse)
+
+    @property
+    def most_keys(self) -> int | None:
+        """The budget as a number of keys; None if it is a duration."""
+        return self.budget if isinstance(self.budget, int) else None
+
+    @property
+    def budget_ms(self) -> int | None:
+        """The budget as a duration in milliseconds; None if it is a number of keys."""
+        return parse_duration(self.budget) if isinstance(self.budget, str) else None
+
+    def service_budgets(self) -> dict[str, Rate]:
+        """Return the budget of each service, by its name as the user writes it."""
+        return _named_values("service_budget", self.service_budget, parse_rate)
+
+    def weights(self) -> dict[str, float]:
+        """Return the weight of each query, by its name as the user writes it."""
+        return _named_values("weight", self.weight, parse_weight)
+
+
+def parse_weight(text: str) -> float:
+    """Return a weight, a number above 0; raise `ValueError` if it is not one.
+
+    >>> parse_weight("2.5")
+    2.5
+    """
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = 0.0
+    if not 0 < weight < inf:
+        raise ValueError("a weight is a number above 0")
+    return weight
+
+
+_Value = TypeVar("_Value")
+
+
+def _named_value(option: str, text: str, parse: Callable[[str], _Value]) -> tuple[str, _Value]:
+    """Return the name and the value of `NAME=VALUE`; the name may have an equals sign."""
+    name, equals, value = text.rpartition("=")
+    if not equals or not name:
+        raise ValueError(f"{option}={text!r}: it must be NAME=VALUE")
+    try:
+        return name, parse(value)
+    except ValueError as reason:
+        raise ValueError(f"{option}={text!r}: {reason}") from None
+
+
+def _named_values(
+    option: str, texts: Sequence[str], parse: Callable[[str], _Value]
+) -> dict[str, _Value]:
+    return dict(_named_value(option, text, parse) for text in texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,8 +272,8 @@ class RunOptions(Options):
     runner: RunnerName = option(
         "auto",
         "Where to run the queries: in this process alone (local), or on Spark, which needs Java."
-        " With auto, on Spark if a master or packages are named, a checkpoint of Spark exists, a"
-        " stream is in Kafka, or the input files have more than 200 MB together.",
+        " With auto, on Spark if a master is named, a checkpoint of Spark exists, or the input"
+        " files have more than 200 MB together.",
     )
     master: str | None = option(
         None, "The Spark master: local[N], or a cluster.", metavar="URL", unset="local[*]"
@@ -191,12 +283,6 @@ class RunOptions(Options):
         "The folder of the checkpoint: a run that broke off resumes from it.",
         metavar="FOLDER",
         unset="no checkpoint",
-    )
-    packages: str | None = option(
-        None,
-        "Maven packages for Spark, such as its Kafka connector.",
-        metavar="NAMES",
-        unset="none",
     )
     conf: Sequence[str] = option(
         (),

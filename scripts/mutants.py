@@ -228,7 +228,7 @@ def _graft_value(old: Any, new: Any) -> bool:  # noqa: ANN401 - of any type
         case type():
             for part, value in vars(new).items():
                 before = vars(old).get(part)
-                if isinstance(value, int | float | bool | str):
+                if isinstance(value, int | float | bool | str | tuple):
                     setattr(old, part, value)
                 elif isinstance(before, FunctionType | classmethod | staticmethod | property):
                     _graft_value(before, value)

@@ -14,6 +14,7 @@ server.
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -114,6 +115,11 @@ class Inside:
 def pytest_configure(config: pytest.Config) -> None:
     if IS_FAST:
         config.pluginmanager.register(Inside())
+
+
+def pytest_runtest_teardown() -> None:
+    """Undo what `rsp run` does to the garbage collector: elsewhere, it owns its process."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

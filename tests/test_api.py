@@ -68,6 +68,7 @@ def test_these_are_the_public_names():
 def test_these_are_the_methods_of_an_engine():
     assert [name for name in dir(Engine) if not name.startswith("_")] == [
         "bind",
+        "budget_rules",
         "changes",
         "check",
         "close",

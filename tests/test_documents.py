@@ -15,16 +15,16 @@ from rsp_engine.cli.flags import RunFlags
 from rsp_engine.errors import QueryError
 from rsp_engine.grammar import parse, validate
 from rsp_engine.grammar.builtins import BUILTINS
-from rsp_engine.grammar.files import LARGEST_QUERY
 from rsp_engine.grammar.parser import DEEPEST
 from rsp_engine.grammar.parser.tables import tables as raw_parser
+from rsp_engine.grammar.validate import LARGEST_QUERY
+from rsp_engine.http_client import faults
 from rsp_engine.io.sinks import FORMATS as SINKS
 from rsp_engine.io.sources.formats import SOURCE_FORMATS as SOURCES
-from rsp_engine.model.durations import parse_duration
 from rsp_engine.model.option import declared
+from rsp_engine.model.quantities import parse_duration
 from rsp_engine.options import OPERATORS
 from rsp_engine.policies import POLICIES
-from rsp_engine.replica.sparql_client import faults
 from rsp_engine.replica.sparql_client import request_text as asking
 from tests.data import PROJECT
 from tests.documents import DOCUMENTS, Reader, blocks, commands, flags, matches, tables

@@ -49,7 +49,9 @@ def test_each_option_has_the_same_flag_in_run_and_explain():
     assert [param.opts[0] for param in run[2:]] == [known.flag for known in DECLARED]
     assert {opt for p in run for opt in p.opts} <= {opt for p in explain for opt in p.opts}
     for param, known in zip(run[2:], DECLARED, strict=True):
-        text = {"max_delay": "0"}.get(known.name, known.default)  # durations are texts
+        text = (
+            str(known.default) if known.is_text and known.default is not None else known.default
+        )  # durations and budgets are texts
         assert param.default == (None if known.default == () else text)
         assert param.help.startswith(known.help)
 

@@ -6,21 +6,22 @@ input, 3 any other failure.
 
 from __future__ import annotations
 
+import gc
 import os
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rsp_engine import __version__
-from rsp_engine.cli.grouped_help import CommandGroup
+from rsp_engine.cli.commands import CommandGroup
 from rsp_engine.errors import DriverError, QueryError, QueryFileError, RspError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["EXIT_FAILURE", "EXIT_USER_ERROR", "OutputFormat", "app", "exit_on_error"]
+__all__ = ["EXIT_FAILURE", "EXIT_USER_ERROR", "OutputFormat", "app", "exit_on_error", "main"]
 
 EXIT_USER_ERROR, EXIT_FAILURE = 2, 3
 
@@ -56,6 +57,14 @@ def options(
     ] = False,
 ) -> None:
     """Continuous top-k queries in RSP-QL over RDF streams and remote SPARQL data."""
+
+
+def main(*arguments: Any, **settings: Any) -> Any:  # noqa: ANN401 - what typer takes and returns
+    """Run the command `rsp`, in a process of its own."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the engine multiplies no matrices
+    # To import modules and to run queries creates hardly any cyclic garbage.
+    gc.set_threshold(50_000, 20, 100)
+    return app(*arguments, **settings)
 
 
 @contextmanager

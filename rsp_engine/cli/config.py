@@ -7,6 +7,10 @@
     [streams]                     # a table for each flag that binds something: streams, graphs,
     ":readings" = "readings.nq"   # functions, services, changes
 
+    [[sink]]                      # an output, by its address and its options; as many as you want
+    to = "mqtt://localhost/warm"
+    retain = true
+
     [spark]                       # settings of Spark, without their first word
     executor.memory = "4g"
 
@@ -24,6 +28,7 @@ import os
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -43,6 +48,8 @@ __all__ = [
 ]
 
 USUAL = "rsp.toml"
+_SINKS = "sink"
+"""The tables of outputs, each with its address and its options."""
 _IMPLICIT = "rsp_engine.cli.config: parameters set by a file that --config does not name"
 _TABLES = {
     "streams": "stream",
@@ -69,12 +76,19 @@ def read_config(path: Path, params: Mapping[str, Any], command: str | None) -> d
         raise BindingError(f"{path}: {error.strerror}", "name another one: --config FILE") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BindingError(f"{path} is not TOML: {error}") from None
-    sections = ["run", *_TABLES]
+    sections = ["run", *_TABLES, _SINKS]
     for section in content:
         if section not in sections:
             hint = _nearest(section, sections) or f"it has {', '.join(f'[{s}]' for s in sections)}"
             raise BindingError(f"{path}: there is no [{section}]", hint)
     values = dict(_flags(path, _table(path, content, "run"), params, command))
+    sinks = [*_sinks(path, content.get(_SINKS, []))]
+    if sinks and "--output" in getattr(params.get("output"), "opts", ()):
+        values["output"] = [*values.get("output", ()), *sinks]
+    elif sinks and _SINKS in params:  # of `rsp doctor`
+        from rsp_engine.io.sinks.destinations import is_sink_url
+
+        values[_SINKS] = [each for each in sinks if is_sink_url(each)]
     for section, flag in _TABLES.items():
         table = _table(path, content, section)
         if flag in params and table:
@@ -112,6 +126,8 @@ def _flags(
         elif key in names and (command == "run" or key not in _ONLY_OF_RUN):
             name, param = names[key], params[names[key]]
             is_path = param.metavar in _WRITTEN_PATHS
+            if name == "output" and isinstance(value, str):
+                value = [value]  # noqa: PLW2901 - one output needs no list
             yield name, _checked(path, key, _relative_to(path, value) if is_path else value, param)
 
 
@@ -189,6 +205,35 @@ def _settings(path: Path, table: Mapping[str, Any], prefix: str = "spark") -> It
             raise BindingError(f"{path}: {name} in [spark] must be text, a number or a boolean")
 
 
+def _sinks(path: Path, tables: Any) -> Iterator[str]:  # noqa: ANN401 - as TOML has it
+    """Yield the outputs of `[[sink]]`, as they would follow their flag.
+
+    >>> tables = [{"to": "mqtt://localhost/warm", "retain": True}, {"to": "a.csv"}]
+    >>> list(_sinks(Path("in/rsp.toml"), tables))
+    ['mqtt://localhost/warm?retain=true', 'in/a.csv']
+    """
+    if not isinstance(tables, list):
+        raise BindingError(f"{path}: [{_SINKS}] must be a list", f"write [[{_SINKS}]]")
+    for table in tables:
+        place = table.get("to", "")
+        if not isinstance(place, str) or not place:
+            hint = 'write to = "mqtt://host/topic", or a path'
+            raise BindingError(f"{path}: a [[{_SINKS}]] has no address", hint)
+        options = {key: value for key, value in table.items() if key != "to"}
+        for key, value in options.items():
+            if not isinstance(value, str | int | float):
+                kinds = "text, a number or a boolean"
+                raise BindingError(f"{path}: {key} in [[{_SINKS}]] must be {kinds}")
+        pairs = "&".join(f"{quote(key)}={quote(_as_text(v))}" for key, v in options.items())
+        # The options follow the last question mark, so an address with one needs another.
+        address = place.removesuffix("?")
+        yield _path(path, f"{address}?{pairs}" if pairs or "?" in address else address)
+
+
+def _as_text(value: str | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _path(path: Path, text: str) -> str:
     """Return a source with its path, and that of its template, relative to the folder of the file.
 
@@ -244,12 +289,26 @@ def refuse_writing_elsewhere(context: typer.Context) -> None:
         is_default = source is not None and source.name == "DEFAULT_MAP"
         if param.metavar not in _WRITTEN_PATHS or not is_default or name not in implicit:
             continue
-        if not isinstance(value, str) or value == "-":
-            continue
-        if (target := _outside(folder, Path(value))) is not None:
-            message = f"{USUAL}: {key} = {value!r} would write to {target}, outside its folder"
-            hint = f"allow it explicitly: --{key} {value}, or --config {USUAL}"
-            raise BindingError(message, hint)
+        for each in value if isinstance(value, list | tuple) else [value]:
+            _refuse_elsewhere(folder, key, each)
+
+
+def _refuse_elsewhere(folder: Path, key: str, value: object) -> None:
+    """Refuse a path outside of a folder, and the address of another program."""
+    if not isinstance(value, str) or value == "-":
+        return
+    from rsp_engine.io.sinks.destinations import is_sink_url
+    from rsp_engine.io.sources.spec import read_spec
+    from rsp_engine.monitor.redaction import without_secrets
+
+    shown = without_secrets(value)
+    hint = f"allow it explicitly: --{key} {shown}, or --config {USUAL}"
+    if is_sink_url(value):
+        message = f"{USUAL}: {key} = {shown!r} would send the answers to another program"
+        raise BindingError(message, hint)
+    if (target := _outside(folder, Path(read_spec(value).place))) is not None:
+        message = f"{USUAL}: {key} = {value!r} would write to {target}, outside its folder"
+        raise BindingError(message, hint)
 
 
 def _outside(folder: Path, path: Path) -> Path | None:

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import shutil
+import socket
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
@@ -28,6 +29,8 @@ __all__ = ["Check", "doctor", "examine"]
 _LEAST_MEMORY = 3 << 30
 """2 GB for Java, which is the setting of the session, and some for Python workers."""
 
+_CONNECT_S = 5.0
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -49,6 +52,10 @@ def doctor(
         list[str] | None,
         typer.Option(metavar="IRI=URL", help="An endpoint to probe, as well as those of rsp.toml."),
     ] = None,
+    sink: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="A sink to reach, as well as those of rsp.toml."),
+    ] = None,
     output: Annotated[
         OutputFormat, typer.Option("--format", help="text for people, json for programs.")
     ] = OutputFormat.text,
@@ -56,9 +63,10 @@ def doctor(
 ) -> None:
     """Check Java, Spark, memory and endpoints: exit 0 if a run can start, else 3.
 
-    Each endpoint is sent one request: ASK {}.
+    Each endpoint is sent one request: ASK {}. To each sink a connection is opened; it is sent
+    nothing.
     """
-    checks = list(examine([text.rpartition("=")[2] for text in service or []]))
+    checks = list(examine([text.rpartition("=")[2] for text in service or []], sink or []))
     if output is OutputFormat.json:
         typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
     else:
@@ -71,7 +79,7 @@ def doctor(
         raise typer.Exit(EXIT_FAILURE)
 
 
-def examine(urls: list[str]) -> Iterator[Check]:
+def examine(urls: list[str], sinks: list[str]) -> Iterator[Check]:
     """Yield the checks, the quick ones first."""
     yield Check("rsp-engine", True, __version__)
     yield Check("Python", True, f"{platform.python_version()}, {sys.executable}")
@@ -83,6 +91,8 @@ def examine(urls: list[str]) -> Iterator[Check]:
         yield _extra(name, package)
     for url in urls:
         yield _endpoint(url)
+    for url in sinks:
+        yield _sink(url)
 
 
 def _java() -> Check:
@@ -142,3 +152,21 @@ def _endpoint(url: str) -> Check:
     except RspError as error:
         return Check("endpoint", False, error.message, error.hint or hint)
     return Check("endpoint", True, text)
+
+
+def _sink(url: str) -> Check:
+    """Open a connection to the other side of a sink."""
+    from rsp_engine.errors import RspError
+    from rsp_engine.io.sources.live.address import address_of
+    from rsp_engine.io.sources.spec import read_spec
+
+    hint = "is it running? answers wait in the outbox until it is"
+    try:
+        address = address_of(read_spec(url).place, role="SINK")
+        with socket.create_connection((address.host, address.port), _CONNECT_S):
+            return Check("sink", True, f"{address.name} can be reached")
+    except RspError as error:
+        return Check("sink", False, error.message, error.hint)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        return Check("sink", False, f"{address.name} cannot be reached: {reason}", hint)

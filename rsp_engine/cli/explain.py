@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rsp_engine.cli.app import exit_on_error
-from rsp_engine.cli.commands import command_app
+from rsp_engine.cli.commands import GroupedCommand, command_app
 from rsp_engine.cli.config import ConfigFlag, FilesArgument, configured_queries
 from rsp_engine.cli.flag_signature import takes_flags
 from rsp_engine.cli.flags import RunFlags
-from rsp_engine.cli.grouped_help import GroupedCommand
 from rsp_engine.cli.query_setup import engine_of, register_queries
 from rsp_engine.errors import BindingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rsp_engine.evaluators.service.shared_services import BudgetRules
     from rsp_engine.plan.planner import QueryPlan
 
 __all__ = ["explain_files"]
@@ -61,7 +61,9 @@ def explain_files(
         named = configured_queries(context, files, config)
         planned = register_queries(engine, named, flags.bindings, opens_sources=False).queries
         engine.check(sources=False)
-        typer.echo(_explained(planned, output_format, why_not=why_not), nl=False)
+        typer.echo(
+            _explained(planned, engine.budget_rules(), output_format, why_not=why_not), nl=False
+        )
 
 
 def _check_format(name: str) -> None:
@@ -72,11 +74,13 @@ def _check_format(name: str) -> None:
         raise BindingError(f"there is no format `{name}`", hint)
 
 
-def _explained(planned: Sequence[QueryPlan], name: str, *, why_not: bool) -> str:
+def _explained(
+    planned: Sequence[QueryPlan], rules: BudgetRules, name: str, *, why_not: bool
+) -> str:
     """Return plans in a format; several plans in JSON are an array."""
     from rsp_engine.plan.explain.dot import explain_dot
     from rsp_engine.plan.explain.svg import explain_svg
-    from rsp_engine.plan.explain.text import explain, explain_json
+    from rsp_engine.plan.explain.text import explain_all, explain_all_json
 
     if name in ("dot", "svg"):
         if why_not:
@@ -87,7 +91,7 @@ def _explained(planned: Sequence[QueryPlan], name: str, *, why_not: bool) -> str
             raise BindingError(f"{name} draws the plan of one query", "name one file")
         return explain_dot(planned[0]) if name == "dot" else explain_svg(planned[0])
     if name == "json":
-        plans = [explain_json(each, why_not=why_not) for each in planned]
+        plans = explain_all_json(planned, why_not=why_not, rules=rules)
         data = plans if len(plans) > 1 else plans[0]
         return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
-    return "\n".join(explain(each, why_not=why_not) for each in planned)
+    return explain_all(planned, why_not=why_not, rules=rules)

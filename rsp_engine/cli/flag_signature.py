@@ -67,7 +67,7 @@ def is_set(context: typer.Context, name: str) -> bool:
 
 def _parameter(known: Option, title: str) -> Parameter:
     """Return the parameter of a function from which typer makes the flag of an option."""
-    is_number = {int, float} & {known.type, *get_args(known.type)} and not known.is_duration
+    is_number = {int, float} & {known.type, *get_args(known.type)} and not known.is_text
     flag = typer.Option(
         _default(known),
         _words(known),
@@ -107,7 +107,7 @@ def _help(known: Option) -> str:
 def _type(known: Option) -> Any:  # noqa: ANN401 - a type, as typer takes it
     if get_origin(known.type) is Sequence:
         return list[str] | None
-    if known.is_duration or Path in get_args(known.type):
+    if known.is_text or Path in get_args(known.type):
         return str | None
     return known.type
 
@@ -115,8 +115,8 @@ def _type(known: Option) -> Any:  # noqa: ANN401 - a type, as typer takes it
 def _default(known: Option) -> Any:  # noqa: ANN401 - whatever an option can be
     if get_origin(known.type) is Sequence:
         return None
-    is_text = known.is_duration and known.default is not None
-    return str(known.default) if is_text else known.default
+    is_set = known.is_text and known.default is not None
+    return str(known.default) if is_set else known.default
 
 
 def _options(kind: type[_Made], values: dict[str, Any], own: dict[str, Parameter]) -> _Made:

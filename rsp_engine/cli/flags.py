@@ -82,8 +82,17 @@ class OutputFlags(Options):
     times: TimeStyle = option(
         "ms", "How answers of jsonl, csv and tsv write times: milliseconds since 1970, or ISO 8601."
     )
-    output: str | None = option(
-        None, "Where to write answers.", metavar="PATH", unset="standard output"
+    output: Sequence[str] = option(
+        (),
+        "Where to write answers: a path, -, or the URL of a sink, such as mqtt://host/topic"
+        " (repeatable); by default standard output.",
+        metavar="PATH",
+    )
+    delivery_wait: DurationLike = option(
+        30_000,
+        "How long the end of a run waits for a sink that acknowledges nothing, such as 1m.",
+        unit="ms",
+        minimum=0,
     )
     dead_letters: str | None = option(
         None,

@@ -43,10 +43,10 @@ def files_of(source: str) -> list[str]:
     return [path, *(v for key, v in spec.options.items() if key == "template")]
 
 
-def refuse_overwriting(written: Mapping[str, str | None], read: Iterable[str]) -> None:
+def refuse_overwriting(written: Iterable[tuple[str, str | None]], read: Iterable[str]) -> None:
     """Refuse an output flag that names a file that is read, or that another flag names."""
     used = {path.resolve() for path in map(Path, read) if path.is_file()}
-    for flag, name in written.items():
+    for flag, name in written:
         if name is None or name == "-" or not _is_plain(Path(name)):
             continue
         path = Path(name).resolve()
@@ -191,8 +191,8 @@ def register_queries(
     Print the warnings of the queries, unless `quiet`.
     """
     from rsp_engine.grammar import check, tree
-    from rsp_engine.grammar.files import read_query
-    from rsp_engine.replica.sparql_client.access import allowed_origin
+    from rsp_engine.grammar.validate import read_query
+    from rsp_engine.http_client.access import allowed_origin
 
     texts = [(file, read_query(file)) for file in files]
     queries = [check(text, file) for file, text in texts]

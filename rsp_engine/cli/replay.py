@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,10 @@ from rsp_engine.cli.app import EXIT_FAILURE, exit_on_error
 from rsp_engine.cli.commands import command_app
 from rsp_engine.errors import BindingError
 from rsp_engine.model.quantities import quantity
+
+if TYPE_CHECKING:
+    from rsp_engine.io.sinks.publishers.kafka import KafkaPublisher
+    from rsp_engine.io.sinks.publishers.mqtt import Publisher
 
 __all__ = ["replay_file"]
 
@@ -23,7 +27,8 @@ def replay_file(
         str, typer.Argument(metavar="SOURCE", help="A recorded stream: a path, - or a URL.")
     ],
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="Where to send it: mqtt://host:1883/topic.")
+        str,
+        typer.Argument(metavar="TARGET", help="Where to send it: mqtt:// or kafka://host/topic."),
     ],
     speed: Annotated[
         float | None,
@@ -38,7 +43,6 @@ def replay_file(
     from rsp_engine.drivers.replay_clock import ReplayClock
     from rsp_engine.io.sources import open_source
     from rsp_engine.io.sources.live.schemes import is_live_url
-    from rsp_engine.io.sources.spec import need, read_spec
     from rsp_engine.model.streams import DeadLetter
 
     with exit_on_error():
@@ -46,10 +50,7 @@ def replay_file(
             raise BindingError("--speed 0: nothing would ever arrive", "use a speed above 0")
         if is_live_url(source):
             raise BindingError(f"{source} is live, not recorded", "name a file")
-        need(target, "mqtt", "paho")
-        from rsp_engine.io.sinks.publisher import Publisher
-
-        items, publisher = open_source(source), Publisher(read_spec(target))
+        items, publisher = open_source(source), _publisher(target)
         clock = None if speed is None else ReplayClock(speed)
         sent = dead = 0
         with exit_on_error(EXIT_FAILURE), publisher:
@@ -63,3 +64,18 @@ def replay_file(
                 sent += 1
     left_out = f", {quantity(dead, 'unreadable one')} skipped" if dead else ""
     typer.echo(f"{quantity(sent, 'element')} sent to {target}{left_out}", err=True)
+
+
+def _publisher(target: str) -> Publisher | KafkaPublisher:
+    """Return the publisher for an address; raise `SourceError` if its extra is missing."""
+    from rsp_engine.io.sources.spec import need, read_spec
+
+    if target.partition(":")[0] in ("kafka", "kafkas"):
+        need(target, "kafka", "confluent_kafka")
+        from rsp_engine.io.sinks.publishers.kafka import KafkaPublisher
+
+        return KafkaPublisher(read_spec(target))
+    need(target, "mqtt", "paho")
+    from rsp_engine.io.sinks.publishers.mqtt import Publisher
+
+    return Publisher(read_spec(target))

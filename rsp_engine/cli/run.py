@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 import threading
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from rsp_engine.cli.app import EXIT_FAILURE, exit_on_error
-from rsp_engine.cli.commands import command_app
+from rsp_engine.cli.commands import GroupedCommand, command_app
 from rsp_engine.cli.config import (
     ConfigFlag,
     FilesArgument,
@@ -20,19 +19,19 @@ from rsp_engine.cli.config import (
 )
 from rsp_engine.cli.flag_signature import takes_flags
 from rsp_engine.cli.flags import RunFlags
-from rsp_engine.cli.grouped_help import GroupedCommand
 from rsp_engine.cli.query_setup import engine_of, refuse_overwriting, register_queries
-from rsp_engine.cli.snapshots import SnapshotPrinter
 from rsp_engine.cli.watching import RunView
-from rsp_engine.errors import BindingError
+from rsp_engine.errors import BindingError, UndeliveredError
+from rsp_engine.garbage import own_memory
 from rsp_engine.model.option import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rsp_engine.drivers.checkpoint.commits import RewindableOutput
+    from rsp_engine.drivers.registered_query import Query
     from rsp_engine.engine import Engine
-    from rsp_engine.io.sinks.format import ContentForm
+    from rsp_engine.model.answers import Answer
     from rsp_engine.model.option import DurationLike
     from rsp_engine.model.streams import DeadLetter
 
@@ -40,8 +39,6 @@ __all__ = []
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_ONE_TABLE = ("csv", "tsv", "sparql-json", "sparql-xml")
-"""Formats that hold the answers of one query only."""
 
 
 app = command_app()
@@ -56,8 +53,9 @@ def run_files(
     config: ConfigFlag = None,
 ) -> None:
     """Run queries over streams, and print an answer for each window that closes."""
+    from rsp_engine.cli.answer_outputs import AnswerOutputs
     from rsp_engine.cli.run_summary import RunSummary
-    from rsp_engine.io.sinks import DeadLetterFile, open_sink
+    from rsp_engine.io.sinks import DeadLetterFile
 
     out = flags.output
     with ExitStack() as opened, exit_on_error():
@@ -76,13 +74,11 @@ def run_files(
         queries = configured_queries(context, files, config)
         registered = register_queries(engine, queries, flags.bindings, quiet=out.quiet)
         summary.name_services(registered)
-        _check_format(out.output_format, engine.forms)
-        written = {
-            "--output": out.output,
-            "--dead-letters": out.dead_letters,
-            "--manifest": out.manifest,
-        }
-        refuse_overwriting(written, registered.read)
+        written = AnswerOutputs(out, engine.forms, flags.bindings.allow)
+        refuse_overwriting(
+            [*written.paths, ("--dead-letters", out.dead_letters), ("--manifest", out.manifest)],
+            registered.read,
+        )
         if out.dry_run:
             engine.check()
             typer.echo(engine.explain(), nl=False)
@@ -94,29 +90,40 @@ def run_files(
         if flags.run.runner == "auto" and not out.quiet:
             typer.echo(engine.runner_choice, err=True)
         outputs: list[RewindableOutput] = []
-        answers = engine.run(outputs)
-        snapshots = SnapshotPrinter(registered.queries, out.snapshot)
+        answers = _with_snapshots(engine.run(outputs), registered.queries, out.snapshot)
         keep = flags.run.checkpoint is not None
-        sink = open_sink(out.output_format, out.output, engine.forms[0], keep=keep, times=out.times)
-        opened.enter_context(closing(sink))
+        outputs += written.open(opened, flags.run.checkpoint, view.monitor)
         if out.dead_letters is not None:
             letters.append(
                 opened.enter_context(closing(DeadLetterFile(out.dead_letters, keep=keep)))
             )
         if keep:
-            outputs.extend((sink, *letters))
+            outputs += letters
         opened.enter_context(_stop_on_signals(engine))
         opened.enter_context(view.begin())
         opened.enter_context(_stop_after(engine, out.live_for))
-        gc.freeze()  # what exists by now lives as long as the run: do not scan it
+        own_memory()
         _announce_spark(engine, quiet=out.quiet)
-        with exit_on_error(EXIT_FAILURE), suppress(BrokenPipeError), view, snapshots:
-            for answer in answers:
-                if not view.replaces_answers:
-                    sink.write(answer)
-                summary.add(answer)
-                snapshots.after(answer)
-    summary.print(engine, registered.queries, out.dead_letters)
+        with exit_on_error(EXIT_FAILURE), suppress(BrokenPipeError):
+            try:
+                with view:
+                    for answer in answers if view.replaces_answers else written.write_all(answers):
+                        summary.add(answer)
+            except UndeliveredError:
+                summary.print(engine, registered.queries, out.dead_letters, written.sinks)
+                raise
+    summary.print(engine, registered.queries, out.dead_letters, written.sinks)
+
+
+def _with_snapshots(
+    answers: Iterator[Answer], queries: Sequence[Query], snapshot: str | None
+) -> Iterator[Answer]:
+    """Return the answers of a run that prints snapshots, if the user asks for them."""
+    if snapshot is None:
+        return answers
+    from rsp_engine.cli.snapshots import SnapshotPrinter
+
+    return SnapshotPrinter(queries, snapshot).after_each(answers)
 
 
 def _announce_spark(engine: Engine, *, quiet: bool) -> None:
@@ -126,18 +133,6 @@ def _announce_spark(engine: Engine, *, quiet: bool) -> None:
 
         if not is_started():
             typer.echo(start_notice(), err=True)
-
-
-def _check_format(name: str, forms: Sequence[ContentForm]) -> None:
-    """Refuse a format that cannot hold the answers of the queries."""
-    from rsp_engine.io.sinks import FORMATS
-
-    if len(forms) > 1 and name in _ONE_TABLE:
-        hint = "use jsonl, or run each query separately"
-        raise BindingError(f"{name} holds the answers of one query", hint)
-    for form in forms:
-        if name in FORMATS:
-            FORMATS[name].check(form)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rsp_engine.engine import Engine
     from rsp_engine.model.answers import Answer
     from rsp_engine.model.streams import DeadLetter
+    from rsp_engine.monitor.run_monitor import DeliveringSink, DeliveryStatus
 
 __all__ = ["RunSummary"]
 
@@ -85,7 +86,13 @@ class RunSummary:
         """Add input that was set aside."""
         self._first.setdefault(letter.kind, letter)
 
-    def print(self, engine: Engine, queries: Sequence[Query], dead_letters: str | None) -> None:
+    def print(
+        self,
+        engine: Engine,
+        queries: Sequence[Query],
+        dead_letters: str | None,
+        sinks: Sequence[DeliveringSink] = (),
+    ) -> None:
         """Print the summary; `dead_letters` is the file of the dead letters, if there is one."""
         if self._is_quiet:
             return
@@ -94,6 +101,7 @@ class RunSummary:
             self._totals(engine, queries),
             *self._set_aside(engine.counts.dead, dead_letters),
             *self._quality(),
+            *(_delivered(sink.status) for sink in sinks),
             *(note for query in queries for note in self._notes(engine, query)),
         ):
             typer.echo(hide(line), err=True)
@@ -170,6 +178,16 @@ class RunSummary:
         elif _is_surprising(engine, query) and not (has_rows or self._faults):
             hint = "the stream has its predicates: check its filters, its joins and its windows"
             yield f"note: {terms.iri(name)} matched nothing\n  = hint: {hint}"
+
+
+def _delivered(status: DeliveryStatus) -> str:
+    """Return what a sink has delivered, and what not."""
+    line = f"{quantity(status.delivered, 'answer')} delivered to {status.name}"
+    if status.waiting:
+        line += f", {status.waiting:,} not"
+    if status.failures:
+        line += f"; {quantity(status.failures, 'attempt')} failed"
+    return line
 
 
 def _is_surprising(engine: Engine, query: Query) -> bool:

@@ -15,11 +15,10 @@ import typer
 
 from rsp_engine.errors import BindingError
 from rsp_engine.model.answers import Answer
-from rsp_engine.model.durations import parse_duration
+from rsp_engine.model.quantities import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import TracebackType
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rsp_engine.drivers.registered_query import Query
 
@@ -41,51 +40,49 @@ def parse_snapshot(text: str) -> tuple[int, int | None]:
 
 
 class SnapshotPrinter:
-    """Prints the snapshots of the rankings of pairs, if there are any; enter it around the run.
+    """Prints the snapshots of the rankings of pairs.
 
     A request that is out of bounds is refused on construction, before anything runs.
     """
 
-    def __init__(self, queries: Sequence[Query], text: str | None) -> None:
+    def __init__(self, queries: Sequence[Query], text: str) -> None:
         from rsp_engine.io.sinks.jsonl import JsonLinesWriter
 
-        self._queries: dict[str, Query] = {}
         self._last: dict[str, Answer] = {}
         self._is_wanted = False
         self._line = JsonLinesWriter()
-        if text is not None:
-            self._k, self._range = parse_snapshot(text)
-            self._queries = {query.physical.name: query for query in _of_pairs(queries)}
-            for query in self._queries.values():
-                query.now(self._k, self._range)
+        self._k, self._range = parse_snapshot(text)
+        self._queries = {query.physical.name: query for query in _of_pairs(queries)}
+        for query in self._queries.values():
+            query.now(self._k, self._range)
 
-    def __enter__(self) -> None:
-        self._restore = contextlib.ExitStack()
-        if self._queries and threading.current_thread() is threading.main_thread():
-            before = signal.signal(signal.SIGUSR1, self._want)
-            self._restore.callback(signal.signal, signal.SIGUSR1, before)
+    def after_each(self, answers: Iterable[Answer]) -> Iterator[Answer]:
+        """Yield answers; print snapshots after one if a signal asks for them, and at the end."""
+        with self._signals():
+            for answer in answers:
+                yield answer
+                if answer.query in self._queries:
+                    self._last[answer.query] = answer
+                if self._is_wanted:
+                    self._is_wanted = False
+                    self._show()
+        self._show()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._restore.close()
-        if error is None:
-            self._show()
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Take SIGUSR1 for a request; only the main thread can."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGUSR1, self._want)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGUSR1, before)
 
     def _want(self, number: int, frame: object) -> None:
         """Note a request: the signal may have interrupted an evaluation."""
         self._is_wanted = True
-
-    def after(self, answer: Answer) -> None:
-        """Note an answer, and print the snapshots if a signal has asked for them."""
-        if answer.query in self._queries:
-            self._last[answer.query] = answer
-        if self._is_wanted:
-            self._is_wanted = False
-            self._show()
 
     def _show(self) -> None:
         """Print a snapshot of each query that has answered."""

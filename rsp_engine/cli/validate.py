@@ -11,8 +11,8 @@ from rsp_engine.cli.app import EXIT_USER_ERROR, OutputFormat
 from rsp_engine.cli.commands import command_app
 from rsp_engine.errors import Diagnostic, QueryError, QueryFileError, Span, position, render
 from rsp_engine.grammar import Validation, validate
-from rsp_engine.grammar.files import read_query
 from rsp_engine.grammar.summary import summary
+from rsp_engine.grammar.validate import read_query
 
 __all__ = ["validate_files"]
 

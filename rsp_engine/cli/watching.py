@@ -35,7 +35,7 @@ def wants_live_view(wanted: bool | None, context: typer.Context) -> bool:
         if not sys.stderr.isatty():
             raise BindingError("--live needs a terminal on standard error", "remove it")
         return True
-    has_output = context.params.get("output") is not None or is_set(context, "output_format")
+    has_output = bool(context.params.get("output")) or is_set(context, "output_format")
     is_smart = os.environ.get("TERM", "") not in ("", "dumb")
     return not has_output and is_smart and sys.stdout.isatty() and sys.stderr.isatty()
 
@@ -56,7 +56,7 @@ class RunView:
         from rsp_engine.monitor.run_monitor import RunMonitor
 
         self._is_live = wants_live_view(flags.live, context)
-        self.replaces_answers = self._is_live and sys.stdout.isatty() and flags.output is None
+        self.replaces_answers = self._is_live and sys.stdout.isatty() and not flags.output
         """Whether the view takes the terminal to which answers would be written."""
         is_wanted = self._is_live or (flags.metrics_port, flags.manifest) != (None, None)
         self.monitor: RunMonitor | None = RunMonitor() if is_wanted else None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import pyoxigraph as ox
 
 from rsp_engine.errors import BindingError, ServiceError
+from rsp_engine.http_client.access import origin_of
 from rsp_engine.io.sources import open_source
 from rsp_engine.io.sources.live.source import LiveSource
 from rsp_engine.io.sources.memory import MemorySource
@@ -24,7 +25,6 @@ from rsp_engine.monitor.redaction import fingerprint
 from rsp_engine.replica.change_signal import ModifiedPattern
 from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from rsp_engine.replica.endpoints.recording import RecordingEndpoint
-from rsp_engine.replica.sparql_client.access import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from SPARQLWrapper import SPARQLWrapper
 
-    from rsp_engine.evaluators.physical_plan import PhysicalPlan
-    from rsp_engine.evaluators.service.service_plan import Connect, ServicePlan
+    from rsp_engine.evaluators.physical_plan import Connect, PhysicalPlan, ServicePlan
+    from rsp_engine.evaluators.service.shared_services import SharedServices
     from rsp_engine.evaluators.step import Step
     from rsp_engine.io.sources import ElementSource
     from rsp_engine.model.answers import Answer
@@ -168,17 +168,30 @@ def connect(endpoint: Bindable) -> Connect:
     )
 
 
-def record_services(plan: PhysicalPlan, recordings: list[RecordingEndpoint]) -> PhysicalPlan:
-    """Return a plan that records the calls of its services; add each recording to the list."""
+def record_services(
+    plans: Sequence[PhysicalPlan],
+    recordings: list[RecordingEndpoint],
+    services: SharedServices,
+) -> list[PhysicalPlan]:
+    """Return plans that record the calls of their services; add each recording to the list."""
+    recorded: dict[tuple[str, int], Connect] = {}
 
-    def record(service: ServicePlan) -> ServicePlan:
+    def record(plan: ServicePlan) -> ServicePlan:
+        service = plan.pattern.service
+        budget = services.budgets.get(service)
+
         def connect_recording(pattern: RemotePattern) -> RecordingEndpoint:
-            recordings.append(RecordingEndpoint(service.connect(pattern)))
+            # Stamps of a change signal are no keys of a budget.
+            is_paid = budget is not None and not isinstance(pattern, ModifiedPattern)
+            ledger = budget.ledger if budget is not None and is_paid else None
+            recordings.append(RecordingEndpoint(plan.connect(pattern), ledger=ledger))
             return recordings[-1]
 
-        return replace(service, connect=connect_recording)
+        # Clauses share a replica only if they connect in the same way.
+        connect = recorded.setdefault((service, id(plan.connect)), connect_recording)
+        return replace(plan, connect=connect)
 
-    return replace(plan, services=tuple(map(record, plan.services)))
+    return [replace(plan, services=tuple(map(record, plan.services))) for plan in plans]
 
 
 def _endpoint_for(endpoint: Endpoint, pattern: RemotePattern) -> Endpoint:

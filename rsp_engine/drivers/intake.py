@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rsp_engine.drivers.splits.segments import Segment
 from rsp_engine.drivers.splits.split_merger import Silence
 from rsp_engine.errors import BindingError
-from rsp_engine.evaluators.step import due_together
+from rsp_engine.evaluators.step import due_at_instants, due_together
 from rsp_engine.io.blank_nodes import ElementNames, within_stream
 from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
 from rsp_engine.model.answers import Answer, Graph
@@ -53,7 +53,15 @@ class Intake:
         self._replay_clock = replay_clock
         self._by_number = steps
         self._steps = sorted_by_dependency(steps)
-        self._groups = group_by_shared_state(self._steps)
+        self._groups = groups_by_dependency(group_by_shared_state(self._steps))
+        self._awaited = {
+            id(step): tuple(dict.fromkeys(s for each in group for s in each.streams))
+            if step.budgets
+            else step.streams
+            for group in self._groups
+            for step in group
+        }
+        """The streams that each query waits for: if it shares a budget, those of all that do."""
         self._dead_letter = dead_letter
         self._max_delay = max_delay
         streams = [*sources, *(s.plan.feeds for s in steps if s.plan.feeds is not None)]
@@ -88,7 +96,13 @@ class Intake:
 
     def watermarks(self) -> dict[str, float]:
         """Return the watermark of each query. Other threads may call this."""
-        return {step.plan.name: self._watermarks.seen(step.streams) for step in self._by_number}
+        return {
+            step.plan.name: self._watermarks.seen(self._streams(step)) for step in self._by_number
+        }
+
+    def watermark_of(self, number: int) -> float:
+        """Return the watermark of a query, by its number."""
+        return self._watermarks.seen(self._by_number[number].streams)
 
     def state(self) -> StateData:
         """Return the state of the driver without its steps, as plain data, between two items."""
@@ -146,10 +160,16 @@ class Intake:
         if self._watermarks.see(stream, element.timestamp) and self._may_be_due():
             yield from self._advance()
 
+    def _streams(self, step: Step) -> Sequence[str]:
+        return self._awaited[id(step)]
+
+    def _watermark(self, step: Step) -> float:
+        return self._watermarks.of(self._awaited[id(step)])
+
     def _may_be_due(self) -> bool:
         """Return whether an answer may be due, by a quick check."""
         for step in self._steps:
-            if step.may_be_due(self._watermarks.of(step.streams)):
+            if step.may_be_due(self._watermark(step)):
                 return True
         return self._has_feeds
 
@@ -172,7 +192,7 @@ class Intake:
         readers = self._readers[stream]
         refusals = []
         for step in readers:
-            watermark = self._watermarks.of(step.streams)
+            watermark = self._watermark(step)
             refusal = step.take(stream, element.timestamp, triples, watermark)
             if refusal is not None:
                 refusals.append(refusal)
@@ -191,7 +211,7 @@ class Intake:
     def _advance(self) -> Iterator[Answer | PendingAnswer]:
         """Yield the answers that are due, those first that other queries read."""
         for group in self._groups:
-            watermarks = [self._watermarks.of(step.streams) for step in group]
+            watermarks = [self._watermark(step) for step in group]
             if any(s.may_be_due(w) for s, w in zip(group, watermarks, strict=True)):
                 yield from self._answers(group, watermarks)
             for step, watermark in zip(group, watermarks, strict=True):
@@ -201,7 +221,11 @@ class Intake:
     def _answers(
         self, group: Sequence[Step], watermarks: Sequence[float]
     ) -> Iterator[Answer | PendingAnswer]:
-        for step, answer in due_together(group, watermarks):
+        if group[0].budgets:
+            due = due_at_instants(group, watermarks[0])
+        else:
+            due = due_together(group, watermarks)
+        for step, answer in due:
             self.counts.answers += 1
             self._feed(step, answer)
             yield answer
@@ -214,7 +238,7 @@ class Intake:
         frames = [scan.frame for s in readers for scan in s.plan.scans if scan.stream == stream]
         ranges = (frame.range for frame in frames if isinstance(frame, TimeFrame))
         size = max(ranges, default=0)
-        self.names[stream].forget(min(self._watermarks.of(s.streams) for s in readers) - size)
+        self.names[stream].forget(min(map(self._watermark, readers)) - size)
 
     def _feed(self, step: Step, answer: Answer | PendingAnswer) -> None:
         stream = step.plan.feeds
@@ -230,10 +254,37 @@ class Intake:
 
 def group_by_shared_state(steps: Sequence[Step]) -> list[list[Step]]:
     """Group the steps that share state, in the order of the first step of each group."""
-    groups: dict[int, list[Step]] = {}
+    groups: list[tuple[set[int], list[Step]]] = []
     for step in steps:
-        groups.setdefault(id(step if step.shares is None else step.shares), []).append(step)
-    return list(groups.values())
+        shared = {id(step if step.shares is None else step.shares), *map(id, step.budgets)}
+        joined = [group for group in groups if group[0] & shared]
+        if not joined:
+            groups.append((shared, [step]))
+            continue
+        first, *others = joined
+        for group in (*others, (shared, [step])):
+            first[0].update(group[0])
+            first[1].extend(group[1])
+        groups = [group for group in groups if group not in others]
+    return [sorted(group, key=steps.index) for _, group in groups]
+
+
+def groups_by_dependency(groups: Sequence[list[Step]]) -> list[list[Step]]:
+    """Sort the groups so that each follows those whose answers it reads."""
+    left, ordered = list(groups), []
+    while left:
+        fed = {step.plan.feeds for group in left for step in group} - {None}
+        ready = [g for g in left if not fed & {s for step in g for s in step.streams}]
+        if not ready:
+            names = ", ".join(sorted(step.plan.name for group in left for step in group))
+            raise BindingError(
+                f"these queries share the budget of a service, and one needs another's answers:"
+                f" {names}",
+                "run the query that reads the other's answers on its own",
+            )
+        ordered += ready
+        left = [group for group in left if group not in ready]
+    return ordered
 
 
 def sorted_by_dependency(steps: Iterable[Step]) -> list[Step]:

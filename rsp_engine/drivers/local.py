@@ -17,10 +17,12 @@ from rsp_engine.drivers.split_driver import SplitDriver
 from rsp_engine.errors import DriverError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
+    from rsp_engine.drivers.splits.split_reducer import ReducedSplit
     from rsp_engine.drivers.splits.split_run import SplitRun
+    from rsp_engine.io.sources.splits import Split
     from rsp_engine.model.answers import Answer
 
 __all__ = ["LocalDriver"]
@@ -53,11 +55,12 @@ class LocalDriver(SplitDriver):
         self._is_dirty = False
         """Whether something was merged since the last commit."""
 
-    def run(self) -> Iterator[Answer]:
+    def run(self) -> Generator[Answer]:
         """Yield the answers of all queries, those of each query in order."""
         with closing(self._commits):
             self._commits.restore(is_strict=False)
             while not (self._run.is_done or self._is_stopping):
+                self._wait_for_outputs()
                 yield from self._answers()
                 if self._commits.folder is None or self._is_time_to_commit():
                     self._commit()
@@ -69,22 +72,36 @@ class LocalDriver(SplitDriver):
             self._split_bytes,
             _SPLITS,
             lambda: self._is_stopping or (self._is_dirty and self._is_time_to_commit()),
-            keeps_data=True,
         )
-        reduced = []
+        reduced: list[tuple[int, Split, ReducedSplit]] = []
+        away: set[int] = set()
         for number, split in planned:
-            reduced.append((number, split.without_data(), self._run.reduce(number, split)))
+            if number in away or not self._run.is_at_hand(number, split):
+                away.add(number)  # and its later splits wait, too
+                continue
+            reduced.append((number, split, self._run.reduce(number, split)))
             self._commits.planned[number] = split
             if self._is_time_to_commit():
                 break  # the other splits are planned again
         self._is_dirty = True
-        for answer in self._run.merge(reduced, _ITEMS, self._is_time_to_commit):
+        for answer in self._run.merge(reduced, _ITEMS, self._is_enough):
             self._commits.note()
             yield answer
 
+    def _while_full(self) -> None:
+        """Commit: only what is committed leaves the outputs."""
+        if self._is_dirty and self._is_time_to_commit():
+            self._commit()
+
+    def _is_enough(self) -> bool:
+        """Return whether the rest of the micro-batch is left to the next one."""
+        return self._is_time_to_commit() or (self._is_patient and self._commits.is_full)
+
     def _is_time_to_commit(self) -> bool:
         now = time.monotonic()
-        is_urgent = now >= self._committed + _HURRIED_S and self._run.is_full
+        is_urgent = now >= self._committed + _HURRIED_S and (
+            self._run.is_full or self._commits.is_full
+        )
         return self._commits.folder is not None and (now >= self._next_commit or is_urgent)
 
     def _commit(self, *, is_last: bool = False) -> None:

@@ -24,6 +24,7 @@ class Query(QueryPlan):
 
     Attributes:
         query: The syntax tree.
+        whole: The syntax tree with the SILENT clauses that are not evaluated.
         logical: The logical plan.
         physical: The physical plan; `physical.name` is the name of the query.
         warnings: What is suspicious in the text.

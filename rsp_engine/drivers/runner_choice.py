@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rsp_engine.errors import DriverError
 from rsp_engine.io.sources.extent import bytes_of
-from rsp_engine.io.sources.live.source import LiveSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources import ElementSource
     from rsp_engine.options import RunOptions
 
-__all__ = ["LARGE_INPUT", "RunnerChoice", "choose_runner", "is_in_kafka"]
+__all__ = ["LARGE_INPUT", "RunnerChoice", "choose_runner"]
 
 LARGE_INPUT = 200_000_000
 """The largest input that `auto` reads in this process, in bytes of files."""
@@ -46,10 +45,6 @@ def choose_runner(options: RunOptions, sources: Sequence[ElementSource]) -> Runn
     if (saved := _saved_runner(options)) is not None:
         where = "on Spark" if saved == "spark" else "without Spark"
         return RunnerChoice(saved, f"the run of the checkpoint began {where}")
-    if options.packages is not None:
-        return RunnerChoice("spark", "packages for Spark are named")
-    if any(map(is_in_kafka, sources)):
-        return RunnerChoice("spark", "Kafka is read through Spark")
     return _by_size(bytes_of(sources))
 
 
@@ -60,11 +55,6 @@ def _saved_runner(options: RunOptions) -> Literal["local", "spark"] | None:
     from rsp_engine.drivers.checkpoint.store import saved_runner
 
     return saved_runner(Path(options.checkpoint))
-
-
-def is_in_kafka(source: ElementSource) -> bool:
-    """Return whether a source is a topic of Kafka, which only Spark reads."""
-    return isinstance(source, LiveSource) and source.name.startswith("kafka")
 
 
 def _by_size(size: int) -> RunnerChoice:

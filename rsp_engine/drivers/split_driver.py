@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from rsp_engine.drivers.checkpoint.commits import CheckpointSpec, Commits
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SplitDriver"]
 
+_WAIT_S = 0.02
+"""How often a driver looks whether full outputs have room, in seconds."""
+
 
 class SplitDriver:
     """A split run, its commits, and its progress, which other threads may read."""
@@ -24,6 +28,8 @@ class SplitDriver:
         self._run = run
         self._commits = Commits(run, checkpoint or CheckpointSpec())
         self._is_stopping = False
+        self._is_patient = True
+        """Whether full outputs stop the input."""
 
     @property
     def counts(self) -> Counts:
@@ -55,3 +61,16 @@ class SplitDriver:
     def stop(self) -> None:
         """End the run after the current micro-batch."""
         self._is_stopping = True
+
+    def take_the_rest(self) -> None:
+        """Read on although outputs are full: the sources are about to end."""
+        self._is_patient = False
+
+    def _wait_for_outputs(self) -> None:
+        """Wait while an output is full, unless the run is to end."""
+        while self._is_patient and not self._is_stopping and self._commits.is_full:
+            self._while_full()
+            time.sleep(_WAIT_S)
+
+    def _while_full(self) -> None:
+        """Do what is due while the input waits."""

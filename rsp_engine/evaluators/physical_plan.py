@@ -6,6 +6,7 @@ read once, before the query runs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -15,25 +16,32 @@ from rsp_engine.errors import SourceError
 from rsp_engine.io.blank_nodes import ElementNames
 from rsp_engine.io.canonical_literals import canonical_triples
 from rsp_engine.io.sources.files.rdf import parse_reason
+from rsp_engine.model.option import milliseconds
+from rsp_engine.replica.endpoints.endpoint import Endpoint, Limits
+from rsp_engine.replica.pattern import RemotePattern
+from rsp_engine.replica.store.estimator import DeclaredIntervals, Estimation, LearnedIntervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from rsp_engine.evaluators.protocol import EvaluatorConfig
-    from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.grammar.tree import RegisteredR2S
     from rsp_engine.model.windows import Bounds, CountFrame, TimeFrame
     from rsp_engine.operators.joins.triple_selection import TripleSelection
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.element_solutions import ElementBlock
-    from rsp_engine.options import ReportKind
+    from rsp_engine.options import ReportKind, ServiceOptions
+    from rsp_engine.policies.policy import Policy
 
 __all__ = [
+    "Connect",
     "PhysicalPlan",
+    "ServicePlan",
     "StaticGraph",
     "WindowScan",
     "block_graphs",
+    "changes_stream",
     "load_graphs",
     "plan_identity",
 ]
@@ -64,6 +72,57 @@ class StaticGraph:
     name: str | None
     path: Path
     base: str
+
+
+Connect = Callable[[RemotePattern], Endpoint]
+"""Opens an endpoint for the pattern of a SERVICE clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePlan:
+    """The plan of one SERVICE clause."""
+
+    pattern: RemotePattern
+    connect: Connect
+    policy: Policy
+    options: ServiceOptions
+    is_pushed: bool = False
+    """Whether a change feed pushes the changes."""
+    modified: str | None = None
+    """The property with the time of the last modification of a key: the change signal."""
+    instead: str | None = None
+    """The policy that this one replaces, and why."""
+    step: int = 60_000
+    """The time between two evaluations in milliseconds: before anything is learned, each key is
+    taken to change once in it, so that the first evaluation already refreshes."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the requests of an evaluation."""
+        deadline, budget = self.options.deadline, self.options.budget_ms
+        times = [] if deadline is None else [milliseconds(deadline)]
+        times += [] if budget is None else [budget]
+        return Limits(self.options.max_requests, min(times, default=None))
+
+    @property
+    def most_keys(self) -> int | None:
+        """The most keys that an evaluation may fetch; None without a limit."""
+        if self.policy.proposer is None:
+            return 0
+        return self.options.most_keys if self.policy.is_bounded else None
+
+    @property
+    def estimation(self) -> Estimation:
+        """How the change intervals of keys are estimated."""
+        interval = self.options.change_interval
+        if interval is None:
+            return LearnedIntervals(self.step)
+        return DeclaredIntervals(milliseconds(interval))
+
+
+def changes_stream(service: str) -> str:
+    """Return the name of the change feed of a service, by which drivers know it."""
+    return f"urn:rsp-engine:changes:{service}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +185,10 @@ def _service(plan: ServicePlan) -> dict[str, Any]:
         "policy": plan.policy.name,
         "budget": plan.options.budget,
         "n": plan.options.n,
-        "limits": asdict(plan.limits),
+        "limits": {
+            "max_requests": plan.limits.max_requests,
+            "deadline_ms": plan.limits.deadline_ms,
+        },
         "seed": plan.options.seed,
         "snapshot": plan.options.replica == "snapshot",
         "capacity": plan.options.capacity,

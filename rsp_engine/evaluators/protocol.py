@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.scan import Scan
 
-__all__ = ["Evaluator", "EvaluatorConfig", "EvaluatorContext", "Parted", "ScanKind", "Snapshots"]
+__all__ = [
+    "Bidding",
+    "Evaluator",
+    "EvaluatorConfig",
+    "EvaluatorContext",
+    "Parted",
+    "ScanKind",
+    "Snapshots",
+]
 
 ScanKind = Literal["triples", "timed triples", "solutions"]
 """What an evaluator reads of a window: its triples, these with their times, or the solutions of a
@@ -63,6 +71,14 @@ class Snapshots(Protocol):
 
     def now(self, k: int | None = None, size: int | None = None) -> Solutions | Graph:
         """Return the top k pairs of the last `size` milliseconds, or elements."""
+
+
+@runtime_checkable
+class Bidding(Protocol):
+    """The ability of an evaluator to bid for the budget of a service, before it is divided."""
+
+    def prepare(self, scans: Sequence[Scan], now: int) -> None:
+        """Take the content of an instant, and bid; `answer` follows for the same instant."""
 
 
 @runtime_checkable

@@ -13,9 +13,8 @@ import pyoxigraph as ox
 
 from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.answer_state import read_answer, write_answer
-from rsp_engine.evaluators.physical_plan import block_graphs, plan_identity
-from rsp_engine.evaluators.protocol import EvaluatorContext, Snapshots
-from rsp_engine.evaluators.service.service_plan import changes_stream
+from rsp_engine.evaluators.physical_plan import block_graphs, changes_stream, plan_identity
+from rsp_engine.evaluators.protocol import Bidding, EvaluatorContext, Snapshots
 from rsp_engine.io.blank_nodes import numbered
 from rsp_engine.model.answers import Answer, Boolean, Graph, Interval, Solutions
 from rsp_engine.model.state import check_header, damage_guard, with_header
@@ -36,10 +35,11 @@ from rsp_engine.operators.windows.time_windows import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
+    from rsp_engine.evaluators.physical_plan import PhysicalPlan, ServicePlan, WindowScan
     from rsp_engine.evaluators.protocol import ScanKind
     from rsp_engine.evaluators.service.refresh import Refresh
-    from rsp_engine.evaluators.service.service_plan import ServicePlan
+    from rsp_engine.evaluators.service.service_budget import ServiceBudget
+    from rsp_engine.evaluators.service.shared_services import SharedServices
     from rsp_engine.model.state import StateData
     from rsp_engine.model.windows import Pane
     from rsp_engine.monitor.run_monitor import RunMonitor
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     PutContent = Sequence[ox.Triple] | PaneSolutions
     """What a driver puts into a pane: triples, or solutions."""
 
-__all__ = ["PendingAnswer", "Step", "due_together", "make_scan", "put_content"]
+__all__ = ["PendingAnswer", "Step", "due_at_instants", "due_together", "make_scan", "put_content"]
 
 
 class PendingAnswer:
@@ -59,15 +59,21 @@ class PendingAnswer:
 class Step:
     """A query with its state: the content of its open windows, its replicas and its last answer.
 
-    Queries of pairs share `skybands`; such steps must be evaluated in the order of `due_together`.
+    Queries of pairs share `skybands`, and those of a service with a budget share `services`; such
+    steps must be evaluated in the order of `due_together` or of `due_at_instants`.
     """
 
-    def __init__(self, plan: PhysicalPlan, skybands: Skybands | None = None) -> None:
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        skybands: Skybands | None = None,
+        services: SharedServices | None = None,
+    ) -> None:
         self.plan = plan
         self.watch: RunMonitor | None = None
         """The monitor that receives each answer with its latency."""
         self._scans = [make_scan(plan, scan) for scan in plan.scans]
-        self._refreshes = [_refresh(service) for service in plan.services]
+        self._refreshes = _refreshes(plan, services)
         self._feeds: dict[str, list[Refresh]] = {}
         for refresh in self._refreshes:
             if refresh.plan.is_pushed:
@@ -128,12 +134,30 @@ class Step:
     def due_or_pending(self, watermark: float) -> Iterator[Answer | PendingAnswer]:
         """Yield the answer of each evaluation that is due, or the place of it."""
         for instant in self._report.due(watermark):
-            yield self._evaluate(instant)
+            yield self.evaluate(instant)
 
     @property
     def shares(self) -> SharedSkyband | None:
         """The skyband that this query may share with others; None unless it ranks pairs."""
         return self._evaluator.skyband if isinstance(self._evaluator, Snapshots) else None
+
+    @property
+    def budgets(self) -> list[ServiceBudget]:
+        """The budgets of services that this query shares with others, if they have any."""
+        return [each.budget for each in self._refreshes if each.budget is not None]
+
+    def clauses_of(self, budget: ServiceBudget) -> list[ServicePlan]:
+        """Return the clauses that fetch from the budget of a service."""
+        return [each.plan for each in self._refreshes if each.budget is budget]
+
+    def turn(self, watermark: float) -> tuple[int, bool] | None:
+        """Move to the next due instant, after `begin`; return it, and whether it is reported."""
+        return self._report.advance(watermark)
+
+    def prepare(self, instant: int) -> None:
+        """Let the query bid for shared budgets, before any query that shares them is evaluated."""
+        if isinstance(self._evaluator, Bidding):
+            self._evaluator.prepare(self._scans, instant)
 
     def now(self, k: int | None = None, size: int | None = None) -> Solutions | Graph:
         """Return a snapshot of the top k pairs of the last `size` milliseconds, or elements."""
@@ -168,7 +192,7 @@ class Step:
         if upcoming is None:
             return None
         instant, is_reported = upcoming
-        return (self._evaluate(instant) if is_reported else None,)
+        return (self.evaluate(instant) if is_reported else None,)
 
     @property
     def name(self) -> str:
@@ -222,15 +246,21 @@ class Step:
         for refresh in self._refreshes:
             yield refresh.plan.pattern.service, refresh.outcomes.copy()
 
-    def _evaluate(self, instant: int) -> Answer | PendingAnswer:
+    def evaluate(self, instant: int) -> Answer | PendingAnswer:
+        """Return the answer of an instant that is due, or the place of it."""
         start = perf_counter()
         content = self._output(self._evaluator.answer(self._scans, instant))
         if self._evaluator.may_give_blank_nodes:
             content = numbered(content)
-        stats = self._evaluator.stats()
+        stats = {**self._evaluator.stats(), **self._budget_stats()}
         answer = Answer(self.plan.name, self._interval(instant), content, stats)
         self._report_to_watch(answer, perf_counter() - start)
         return answer
+
+    def _budget_stats(self) -> dict[str, Any]:
+        """Return what budgets of services gave to the last evaluation, if there are any."""
+        shared = {budget.service: budget.stats(self.name) for budget in self.budgets}
+        return {"service_budgets": shared} if shared else {}
 
     def _report_to_watch(self, answer: Answer, seconds: float) -> None:
         if self.watch is not None:
@@ -284,11 +314,44 @@ def due_together(
                 continue
 
 
-def _refresh(service: ServicePlan) -> Refresh:
-    # Queries without SERVICE need neither replicas nor policies.
-    from rsp_engine.evaluators.service.refresh import Refresh
+def due_at_instants(
+    steps: Sequence[Step], watermark: float
+) -> Iterator[tuple[Step, Answer | PendingAnswer]]:
+    """Yield the answers of queries that share budgets, instant by instant.
 
-    return Refresh(service)
+    All that are due at an instant divide the budgets, before the first of them fetches.
+    """
+    active = list(steps)
+    for step in active:
+        step.begin(watermark)
+    while True:
+        upcoming = {id(step): at[0] for step in active if (at := step.peek(watermark)) is not None}
+        now = min(upcoming.values(), default=None)
+        turns = [(step, step.turn(watermark)) for step in active if upcoming.get(id(step)) == now]
+        if now is None:
+            return
+        waiting = [step for step, turn in turns if turn is None]
+        active = [step for step in active if step not in waiting]
+        due = [step for step, turn in turns if turn is not None and turn[1]]
+        budgets = {id(budget): budget for step in due for budget in step.budgets}
+        for budget in budgets.values():
+            clauses = {step.name: step.clauses_of(budget) for step in due}
+            budget.begin(now, {name: plans for name, plans in clauses.items() if plans})
+        for step in due:
+            step.prepare(now)
+        for step in due:
+            yield step, step.evaluate(now)
+
+
+def _refreshes(plan: PhysicalPlan, services: SharedServices | None) -> list[Refresh]:
+    """Return the refresh of each SERVICE clause."""
+    if not plan.services:
+        return []
+    # Queries without SERVICE need neither replicas nor policies.
+    from rsp_engine.evaluators.service.shared_services import SharedServices
+
+    shared = services or SharedServices()
+    return [shared.refresh(service, plan.name) for service in plan.services]
 
 
 def put_content(scan: Scan, kind: ScanKind, pane: Pane, content: PutContent) -> None:
@@ -310,11 +373,18 @@ def make_scan(plan: PhysicalPlan, scan: WindowScan) -> Scan:
     frame, kind, is_alone = scan.frame, plan.operator.scan_kind, len(plan.scans) == 1
     if scan.blocks:
         describing = SolutionDescriber(scan.blocks, block_graphs(scan.blocks, plan.graphs))
-        if isinstance(frame, TimeFrame):
-            return DescribedScan(frame, describing)
-        return DescribedCountScan(frame, describing, closes_partial=is_alone)
-    if isinstance(frame, TimeFrame) and scan.selection is not None:
-        return MatchedScan(frame, scan.selection)
-    if isinstance(frame, TimeFrame):
-        return (TimeScan if kind == "triples" else TimedScan)(frame)
-    return (CountedScan if kind == "solutions" else CountScan)(frame, closes_partial=is_alone)
+        match frame:
+            case TimeFrame():
+                return DescribedScan(frame, describing)
+            case CountFrame():
+                return DescribedCountScan(frame, describing, closes_partial=is_alone)
+    match frame:
+        case TimeFrame() if scan.selection is not None:
+            return MatchedScan(frame, scan.selection)
+        case TimeFrame():
+            return (TimeScan if kind == "triples" else TimedScan)(frame)
+        case CountFrame():
+            counted = CountedScan if kind == "solutions" else CountScan
+            return counted(frame, closes_partial=is_alone)
+        case _ as unreachable:
+            assert_never(unreachable)

@@ -2,7 +2,8 @@
 
 A run has the step of the query that a driver has, with its evaluator, replica and refresh. It is
 fed the matched panes of the workload, and its service is a history whose values depend on event
-time only. The oracle is the run of EXACT, which fetches every user of the window.
+time only. The oracle is the run of EXACT, which fetches every user of the window. So all runs over
+a workload break ties alike, and their replicas start with the same snapshot.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from pyoxigraph import Literal
 
 from rsp_engine.drivers.bindings import connect
 from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
-from rsp_engine.evaluators.service.service_plan import changes_stream
+from rsp_engine.evaluators.physical_plan import changes_stream
 from rsp_engine.evaluators.step import Step
+from rsp_engine.experiments.clairvoyant import CLAIRVOYANT, Clairvoyant, WindowTruth
 from rsp_engine.experiments.workload import SERVICE
 from rsp_engine.model.answers import Solutions
 from rsp_engine.operators.scoring.ranking_measures import ndcg, ndcg_by_place, precision
 from rsp_engine.options import ServiceOptions
-from rsp_engine.policies import policy_named
+from rsp_engine.policies import policy_named, split_parameters
 from rsp_engine.replica.store.estimator import LearnedIntervals
 
 if TYPE_CHECKING:
@@ -40,12 +43,16 @@ __all__ = [
     "Variant",
     "answers",
     "oracle",
+    "plan_of",
     "run_policy",
+    "split_ways",
     "variant",
 ]
 
 _MODIFIED = "http://purl.org/dc/terms/modified"
-_NEED_INTERVALS = frozenset({"WSJ-WBM", "AT-WBM"})
+_NEED_INTERVALS = frozenset(
+    f"{proposer}-{ranker}" for proposer in ("WSJ", "AT") for ranker in ("WBM", "CGM", "LDS")
+)
 """The policies that use change intervals; for all others, learning them would be wasted."""
 
 _WAYS = ("signal", "pushed", "list")
@@ -75,14 +82,24 @@ def variant(text: str) -> Variant:
     >>> variant("AT-VOI+wp=4+signal").has_signal
     True
     """
-    name, *words = text.split("+")
-    ways = [word for word in words if word in _WAYS]
-    policy = policy_named("+".join([name, *(word for word in words if word not in _WAYS)]))
+    name, ways = split_ways(text)
+    policy = policy_named(name)
     if len(set(ways)) < len(ways):
         raise ValueError(f"{text} says something twice")
     if "list" in ways and policy.proposer != "list":
         raise ValueError(f"{policy.name} considers all objects, so +list does not fit it")
     return Variant(policy, "signal" in ways, "pushed" in ways, "list" in ways)
+
+
+def split_ways(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the policy of a name, and the ways in which its run differs from the usual one.
+
+    >>> split_ways("AT-VOI+wp=4+signal")
+    ('AT-VOI+wp=4', ('signal',))
+    """
+    name, words = split_parameters(text)
+    rest = (word for word in words if word not in _WAYS)
+    return "+".join([name, *rest]), tuple(word for word in words if word in _WAYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +132,11 @@ class RunOutcome(NamedTuple):
 
 
 def run_policy(workload: Workload, setting: RunSetting) -> Iterator[RunOutcome]:
-    """Yield the outcome of every window."""
+    """Yield the outcome of every window, under a policy or by `CLAIRVOYANT`."""
     k = setting.k
-    for (users, _, fetched), ranking in zip(
-        answers(workload, setting), oracle(workload), strict=True
+    given = clairvoyant_answers if setting.policy == CLAIRVOYANT else answers
+    for (users, _, fetched), (ranking, _, _) in zip(
+        given(workload, setting), oracle(workload), strict=True
     ):
         best = ranking[: 2 * k]  # no measure looks deeper
         measures = ndcg(users, best, k), ndcg_by_place(users, best, k), precision(users, best, k)
@@ -126,15 +144,25 @@ def run_policy(workload: Workload, setting: RunSetting) -> Iterator[RunOutcome]:
 
 
 @lru_cache(maxsize=8)
-def oracle(workload: Workload) -> tuple[tuple[int, ...], ...]:
+def oracle(workload: Workload) -> tuple[RankedUsers, ...]:
     """Return the exact ranking of all users of each window."""
-    exact = RunSetting("EXACT", 0, len(workload.users), 0)
-    return tuple(answer.users for answer in answers(workload, exact))
+    return tuple(answers(workload, RunSetting("EXACT", 0, len(workload.users), 0)))
+
+
+def clairvoyant_answers(workload: Workload, setting: RunSetting) -> Iterator[RankedUsers]:
+    """Yield the answers of an election that knows every value; see `clairvoyant`."""
+    clairvoyant = Clairvoyant(workload.bounds, workload.initial(), setting.k)
+    for index, (users, dfc, _) in enumerate(oracle(workload)):
+        shown = np.array(users, dtype=np.int64)
+        answer = clairvoyant.answer(
+            WindowTruth(shown, workload.streamed(index)[shown], np.array(dfc)), setting.budget
+        )
+        yield RankedUsers(tuple(answer.users.tolist()), tuple(answer.dfc.tolist()), answer.fetched)
 
 
 def answers(workload: Workload, setting: RunSetting) -> Iterator[RankedUsers]:
     """Yield the engine's answer for every window; it is empty for a window without content."""
-    step = Step(_plan(workload, setting))
+    step = Step(plan_of(workload, setting))
     numbers: dict[Term, int] = {user: number for number, user in enumerate(workload.users)}
     contents = iter(workload.contents)
     changes = iter(workload.changes() if variant(setting.policy).is_pushed else ())
@@ -151,7 +179,7 @@ def answers(workload: Workload, setting: RunSetting) -> Iterator[RankedUsers]:
         yield ranked[0] if ranked else RankedUsers()
 
 
-def _plan(workload: Workload, setting: RunSetting) -> PhysicalPlan:
+def plan_of(workload: Workload, setting: RunSetting) -> PhysicalPlan:
     """Return the plan of the workload's query, with the policy and the options of a setting."""
     plan, chosen = workload.plan(setting.k), variant(setting.policy)
     learns = chosen.policy.name in _NEED_INTERVALS

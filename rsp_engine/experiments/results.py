@@ -23,7 +23,7 @@ import numpy as np
 from rsp_engine import __version__
 from rsp_engine.errors import SourceError, StateError
 from rsp_engine.experiments.datasets.traces import FOLLOWERS_FILE, MENTIONS_FILE
-from rsp_engine.experiments.suite import ParameterGrid
+from rsp_engine.experiments.suite import ParameterGrid, PolicyComparison
 from rsp_engine.experiments.tasks import RESULT_COLUMNS, tasks_of, work
 
 if TYPE_CHECKING:
@@ -50,14 +50,21 @@ _AGAIN = "delete the folder, or choose another one with --results"
 
 def folder_name(suite: Suite) -> str:
     """Return the name of a suite's result folder."""
-    recorded = "-recorded" if suite.data.source == "recorded" else ""
-    return f"{suite.name}{recorded}{'-quick' if suite.is_quick else ''}"
+    source = "" if suite.data.source == "generated" else f"-{suite.data.source}"
+    return f"{suite.name}{source}{'-quick' if suite.is_quick else ''}"
 
 
 def manifest_of(suite: Suite) -> dict[str, Any]:
     """Return everything that determines the results, in the form that JSON gives back."""
     data = asdict(suite.data)
-    folder = data.pop("folder")
+    folder, replay = data.pop("folder"), data.pop("replay")
+    own = suite.data.own
+    files = [replay] if replay else [own.mentions, own.history] if own else []
+    traces = None if folder is None else _digests(Path(folder))
+    if files:
+        traces = {Path(file).name: _digest(Path(file).read_bytes()) for file in files}
+    if own:
+        data["own"] = {k: v for k, v in data["own"].items() if k not in {"mentions", "history"}}
     manifest = {
         "format": FORMAT,
         "suite": suite.name,
@@ -65,8 +72,9 @@ def manifest_of(suite: Suite) -> dict[str, Any]:
         "section": suite.section,
         "varied": suite.varied,
         "quick": suite.is_quick,
-        "data": {**data, "traces": None if folder is None else _digests(Path(folder))},
+        "data": {**data, "traces": traces},
         "grids": [asdict(grid) for grid in suite.grids],
+        "comparisons": [asdict(comparison) for comparison in suite.comparisons],
         "versions": {
             "rsp_engine": __version__,
             "numpy": np.__version__,
@@ -135,6 +143,11 @@ def _begin(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     except OSError as error:
         raise StateError(f"{path} cannot be written: {error.strerror}") from None
     existing = _manifest(path)
+    # Comparisons are made of results, and determine none of them.
+    if existing.get("comparisons") != manifest["comparisons"]:
+        existing["comparisons"] = manifest["comparisons"]
+        if _difference(manifest, existing) is None:
+            _write(path / _MANIFEST, _json(existing))
     if (key := _difference(manifest, existing)) is not None:
         was, now = _at(existing, key), _at(manifest, key)
         raise StateError(
@@ -220,7 +233,12 @@ class Results:
     @property
     def grids(self) -> list[ParameterGrid]:
         """The grids that were run."""
-        return [_grid(grid) for grid in self.manifest["grids"]]
+        return [ParameterGrid(**_tuples(grid)) for grid in self.manifest["grids"]]
+
+    @property
+    def comparisons(self) -> list[PolicyComparison]:
+        """The comparisons that the suite asks for."""
+        return [PolicyComparison(**_tuples(one)) for one in self.manifest.get("comparisons", ())]
 
     def parts(self, grid: ParameterGrid) -> list[Path]:
         """Return the files that hold the rows of a grid."""
@@ -228,9 +246,8 @@ class Results:
         return [self.path / _ROWS / name for name in names]
 
 
-def _grid(content: dict[str, Any]) -> ParameterGrid:
-    lists = {name: tuple(v) for name, v in content.items() if isinstance(v, list)}
-    return ParameterGrid(**{**content, **lists})
+def _tuples(content: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in content.items()}
 
 
 def is_result_folder(path: Path) -> bool:

@@ -9,15 +9,22 @@
     datasets = 5                    # of each CH
     windows = 150
     counting = "slides"             # or "mentions", "streamed"
+    mentions = "shared"             # or "separate": each dataset has a seed of its own
 
     [[grid]]                        # one run for each combination of the values
     name = "Table 5"
     policies = ["AT-TSM", "WSJ-LRU"]    # by default, the nine of the paper
+    families = ["walks", "bursts"]  # optional: a grid for each family of datasets
     ch = [10]
     budget = [1, 7, 15]
     k = [5]
     n = [10]
     quick = { budget = [7] }        # with --quick, these values instead
+
+    [[comparison]]                  # optional: which policies `rsp experiment trials` compares
+    name = "the paper's"
+    challengers = ["AT-VOI"]        # each is compared with ...
+    baselines = ["AT-TSM", "WSJ-LRU"]   # ... the best of these
 
     [quick]                         # with --quick, these keys of the data instead
     datasets = 3
@@ -37,15 +44,19 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from rsp_engine.errors import SuiteError
+from rsp_engine.errors import BindingError, SuiteError
+from rsp_engine.experiments.clairvoyant import CLAIRVOYANT
 from rsp_engine.experiments.datasets.dataset import EVALUATIONS
+from rsp_engine.experiments.datasets.families import FAMILIES, Family
 from rsp_engine.experiments.datasets.profile import CHS, DATASETS
-from rsp_engine.experiments.policy_run import variant
-from rsp_engine.policies import POLICIES
+from rsp_engine.experiments.policy_run import split_ways, variant
+from rsp_engine.policies import POLICIES, is_policy_file, split_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from rsp_engine.experiments.datasets.own import OwnTables
 
 __all__ = [
     "NINE",
@@ -53,18 +64,27 @@ __all__ = [
     "Data",
     "DataSource",
     "MentionCounting",
+    "MentionSharing",
     "Parameter",
     "ParameterGrid",
+    "PolicyComparison",
     "Suite",
     "read_suite",
+    "with_files",
 ]
 
-DataSource = Literal["generated", "recorded"]
+DataSource = Literal["generated", "recorded", "replay", "own"]
 MentionCounting = Literal["slides", "mentions", "streamed"]
+MentionSharing = Literal["shared", "separate"]
+"""Whether the datasets of a suite have the same mentions, as those of the paper."""
 Parameter = Literal["ch", "budget", "k", "n"]
 PARAMETERS: tuple[Parameter, ...] = get_args(Parameter)
 
-NINE = tuple(n for n in POLICIES if n not in {"AT-RND", "EXACT"} and not n.endswith("-VOI"))
+NINE = tuple(
+    name
+    for name, policy in POLICIES.items()
+    if policy.section.startswith("AcquaTop") and name not in {"AT-RND", "EXACT"}
+)
 """The policies that the paper compares."""
 
 _MOST = 2**31 - 1
@@ -73,7 +93,11 @@ _RANGES = {"ch": (1, max(CHS)), "budget": (0, _MOST), "k": (1, _MOST), "n": (0, 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The datasets of a suite; `folder` is that of recorded traces, None for generated data."""
+    """The datasets of a suite.
+
+    `folder` is that of recorded traces, `replay` the file of a recorded run, and `own` names the
+    tables of a user; each is None for data of another source.
+    """
 
     source: DataSource = "generated"
     folder: str | None = None
@@ -81,11 +105,14 @@ class Data:
     datasets: int = DATASETS
     windows: int = EVALUATIONS
     counting: MentionCounting = "slides"
+    mentions: MentionSharing = "shared"
+    replay: str | None = None
+    own: OwnTables | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterGrid:
-    """One run for each dataset and each combination of the values."""
+    """One run for each dataset of a family and each combination of the values."""
 
     name: str
     policies: tuple[str, ...]
@@ -93,6 +120,7 @@ class ParameterGrid:
     budget: tuple[int, ...]
     k: tuple[int, ...]
     n: tuple[int, ...]
+    family: Family = "paper"
 
     @property
     def slug(self) -> str:
@@ -102,6 +130,19 @@ class ParameterGrid:
         'table-5'
         """
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "grid"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyComparison:
+    """Policies to compare: each challenger with the best of the baselines.
+
+    Names are without the ways of a run: a comparison is made among the runs with `+signal`, and
+    among those without.
+    """
+
+    name: str
+    challengers: tuple[str, ...]
+    baselines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +156,7 @@ class Suite:
     grids: tuple[ParameterGrid, ...]
     section: str = ""
     is_quick: bool = False
+    comparisons: tuple[PolicyComparison, ...] = ()
 
     @property
     def runs(self) -> int:
@@ -135,13 +177,16 @@ def read_suite(path: Path, *, quick: bool = False) -> Suite:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SuiteError(f"{path} is no TOML file: {error}") from None
     top = _Table(str(path), content)
-    top.only("title", "section", "varied", "data", "grid", "quick")
+    top.only("title", "section", "varied", "data", "grid", "comparison", "quick")
     data = _data(top.table("data"), Data())
     quick_data = top.table("quick")
     quick_data.only("datasets", "windows")
-    grids = [_grid(one, quick=quick) for one in top.tables("grid")]
+    grids = [grid for one in top.tables("grid") for grid in _grids(one, quick=quick)]
+    if any(grid.family == "churn" for grid in grids) and data.source == "recorded":
+        raise top.wrong("grid", "the family churn needs generated mentions")
+    comparisons = top.tables("comparison") if "comparison" in content else []
     for name in (name for grid in grids for name in grid.policies):
-        if variant(name).keeps_list and data.counting != "streamed":
+        if "list" in split_ways(name)[1] and data.counting != "streamed":
             problem = f"{name} needs a list that is maintained, but groups rebuild theirs"
             raise SuiteError(f"{path}: grid: {problem}", 'write counting = "streamed" in [data]')
     if len({grid.slug for grid in grids}) < len(grids):
@@ -154,20 +199,42 @@ def read_suite(path: Path, *, quick: bool = False) -> Suite:
         tuple(grids),
         top.text("section", ""),
         is_quick=quick,
+        comparisons=tuple(_comparison(one, grids) for one in comparisons),
     )
 
 
+def with_files(suite: Suite, data: Data, windows: int) -> Suite:
+    """Return a suite over data of files, which have so many windows.
+
+    Families and CH belong to generated values, so grids that differ in these alone become one. A
+    dataset is a stretch of `data.windows` windows; there are as many as fit, at most as many as
+    the suite asks for.
+    """
+    one = min(suite.data.windows, windows)
+    datasets = 1 if data.source == "replay" else min(suite.data.datasets, max(windows // one, 1))
+    data = replace(data, seed=suite.data.seed, datasets=datasets, windows=one)
+    grids = {replace(g, name="", ch=(0,), family="paper"): g.name for g in suite.grids}
+    named = [
+        replace(grid, name=f"{data.source}, {number}" if len(grids) > 1 else data.source)
+        for number, grid in enumerate(grids, 1)
+    ]
+    return replace(suite, data=data, grids=tuple(named))
+
+
 def _data(table: _Table, default: Data) -> Data:
-    table.only(*(field.name for field in fields(Data)))
+    table.only(*(field.name for field in fields(Data) if field.name not in {"replay", "own"}))
     data = replace(
         default,
-        source=table.one_of("source", get_args(DataSource), default.source),
+        source=table.one_of("source", ("generated", "recorded"), default.source),
         folder=table.text("folder", default.folder or "") or None,
         seed=table.number("seed", 0, _MOST, default.seed),
         datasets=table.number("datasets", 1, 1000, default.datasets),
         windows=table.number("windows", 1, EVALUATIONS, default.windows),
         counting=table.one_of("counting", get_args(MentionCounting), default.counting),
+        mentions=table.one_of("mentions", get_args(MentionSharing), default.mentions),
     )
+    if data.mentions == "separate" and data.source != "generated":
+        raise table.wrong("mentions", "recorded mentions are shared by all datasets")
     if (data.source == "recorded") != (data.folder is not None):
         problem = (
             "recorded traces have a folder" if data.folder is None else "it is for recorded data"
@@ -176,31 +243,55 @@ def _data(table: _Table, default: Data) -> Data:
     return data
 
 
-def _grid(table: _Table, *, quick: bool) -> ParameterGrid:
-    table.only("name", "policies", "quick", *PARAMETERS)
+def _grids(table: _Table, *, quick: bool) -> list[ParameterGrid]:
+    """Return the grid of a table, or one for each of its families."""
+    table.only("name", "policies", "families", "quick", *PARAMETERS)
     quick_table = table.table("quick")
-    quick_table.only("policies", *PARAMETERS)
+    quick_table.only("policies", "families", *PARAMETERS)
 
     def table_of(key: str) -> _Table:
         return quick_table if quick and key in quick_table.content else table
 
-    return ParameterGrid(
-        table.text("name"),
-        _policies(table_of("policies")),
-        *(table_of(name).numbers(name, *_RANGES[name]) for name in PARAMETERS),
-    )
+    ch, budget, k, n = (table_of(name).numbers(name, *_RANGES[name]) for name in PARAMETERS)
+    policies = _policies(table_of("policies"))
+    grid = ParameterGrid(table.text("name"), policies, ch, budget, k, n)
+    if "families" not in table_of("families").content:
+        return [grid]
+    families = table_of("families").names("families", FAMILIES)
+    return [replace(grid, name=f"{grid.name}, {family}", family=family) for family in families]
 
 
 def _policies(table: _Table) -> tuple[str, ...]:
     names = table.values("policies") if "policies" in table.content else NINE
     for name in names:
-        if str(name).partition("+")[0] not in POLICIES:
-            raise table.wrong("policies", f"there is no policy {name!r}", _nearest(name, POLICIES))
-        try:
-            variant(str(name))
-        except ValueError as reason:
-            raise table.wrong("policies", str(reason)) from None
+        _check_policy(table, "policies", str(name))
     return tuple(str(name) for name in names)
+
+
+def _check_policy(table: _Table, key: str, name: str) -> None:
+    if name == CLAIRVOYANT:
+        return
+    known = split_parameters(name)[0]
+    if known not in POLICIES and not is_policy_file(known):
+        raise table.wrong(key, f"there is no policy {name!r}", _nearest(name, POLICIES))
+    try:
+        variant(name)
+    except (ValueError, BindingError) as reason:
+        raise table.wrong(key, str(reason)) from None
+
+
+def _comparison(table: _Table, grids: Iterable[ParameterGrid]) -> PolicyComparison:
+    """Read a comparison, whose policies must all run in some grid."""
+    table.only("name", "challengers", "baselines")
+    known = {split_ways(name)[0] for grid in grids for name in grid.policies} - {CLAIRVOYANT}
+    found = PolicyComparison(
+        table.text("name"),
+        table.names("challengers", known),
+        table.names("baselines", known),
+    )
+    if both := {*found.challengers} & {*found.baselines}:
+        raise table.wrong("baselines", f"{min(both)} is a challenger")
+    return found
 
 
 class _Table:
@@ -259,6 +350,14 @@ class _Table:
         if len(set(map(repr, found))) < len(found):
             raise self.wrong(key, "holds a value twice")
         return tuple(found)
+
+    def names(self, key: str, known: Iterable[str]) -> tuple[Any, ...]:
+        """Return a list of texts, each one of those known."""
+        found, all_known = self.values(key), sorted(known)
+        for name in found:
+            if name not in all_known:
+                raise self.wrong(key, f"there is no {name!r}", _nearest(name, all_known))
+        return found
 
     def numbers(self, key: str, least: int, largest: int) -> tuple[int, ...]:
         return tuple(self._whole(key, value, least, largest) for value in self.values(key))

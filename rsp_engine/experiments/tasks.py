@@ -16,13 +16,19 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rsp_engine.experiments.clairvoyant import CLAIRVOYANT
 from rsp_engine.experiments.datasets.generator import generate
+from rsp_engine.experiments.datasets.own import read_own, stretch_of
+from rsp_engine.experiments.datasets.recording import read_recording
 from rsp_engine.experiments.datasets.traces import derive, read_trace
 from rsp_engine.experiments.policy_run import RunSetting, run_policy, variant
+from rsp_engine.experiments.replay import recorded_workload
 from rsp_engine.experiments.workload import workload_of
 
 if TYPE_CHECKING:
     from rsp_engine.experiments.datasets.dataset import Dataset
+    from rsp_engine.experiments.datasets.families import Family
+    from rsp_engine.experiments.datasets.own import OwnTables
     from rsp_engine.experiments.datasets.traces import Trace
     from rsp_engine.experiments.suite import Data, Suite
     from rsp_engine.experiments.workload import Content, Workload
@@ -41,6 +47,7 @@ class Task:
 
     part: str
     data: Data
+    family: Family
     ch: int
     number: int
     settings: tuple[RunSetting, ...]
@@ -56,13 +63,13 @@ def tasks_of(suite: Suite) -> list[Task]:
             seed = 1000 * suite.data.seed + number
             settings = (RunSetting(policy, *s, seed) for s in product(grid.budget, grid.k, grid.n))
             part = f"{grid.slug}.ch{ch}.{number}.{policy}.csv"
-            tasks.append(Task(part, suite.data, ch, number, tuple(settings)))
+            tasks.append(Task(part, suite.data, grid.family, ch, number, tuple(settings)))
     return tasks
 
 
 def work(task: Task) -> str:
     """Return the rows of a task as CSV, one for each setting and window."""
-    workload = _workload(task.data, task.ch, task.number)
+    workload = _workload(task.data, task.family, task.ch, task.number)
     known: dict[RunSetting, list[str]] = {}
     lines = [",".join(RESULT_COLUMNS)]
     for setting in task.settings:
@@ -83,6 +90,8 @@ def canonical_setting(setting: RunSetting) -> RunSetting:
     >>> canonical_setting(RunSetting("WST", 7, 5, 10))
     RunSetting(policy='WST', budget=0, k=5, n=0, seed=0)
     """
+    if setting.policy == CLAIRVOYANT:
+        return replace(setting, n=0)
     policy = variant(setting.policy).policy
     fetches_by_budget = policy.is_bounded and policy.proposer is not None
     return replace(
@@ -100,19 +109,31 @@ def _measured(workload: Workload, setting: RunSetting) -> list[str]:
     ]
 
 
-def dataset_of(data: Data, ch: int, number: int) -> Dataset:
+def dataset_of(data: Data, family: Family, ch: int, number: int) -> Dataset:
     """Return the `number`-th dataset of a suite with `ch` changes per invocation."""
-    if data.folder is None:
-        dataset = generate(data.seed, ch, number)
+    if data.own is not None:
+        dataset = stretch_of(_own(data.own), number, data.windows)
+    elif data.folder is None and data.mentions == "separate":
+        dataset = generate(data.seed + number - 1, ch, 1, family=family)
+    elif data.folder is None:
+        dataset = generate(data.seed, ch, number, family=family)
     else:
-        dataset = derive(_trace(data.folder), data.seed, ch, number)
+        dataset = derive(_trace(data.folder), data.seed, ch, number, family)
     return dataset.once_a_slide() if data.counting == "slides" else dataset
 
 
 @lru_cache(maxsize=4)
-def _workload(data: Data, ch: int, number: int) -> Workload:
+def _workload(data: Data, family: Family, ch: int, number: int) -> Workload:
+    if data.replay is not None:
+        recording = read_recording(Path(data.replay))
+        return recorded_workload(replace(recording, windows=recording.windows[: data.windows]))
     content: Content = "counts" if data.counting == "streamed" else "posts"
-    return workload_of(dataset_of(data, ch, number), data.windows, content)
+    return workload_of(dataset_of(data, family, ch, number), data.windows, content)
+
+
+@lru_cache(maxsize=1)
+def _own(tables: OwnTables) -> Dataset:
+    return read_own(tables)
 
 
 @lru_cache(maxsize=1)

@@ -27,14 +27,14 @@ from pyoxigraph import Literal, NamedNode, Store, Triple
 
 from rsp_engine.drivers.bindings import connect
 from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
-from rsp_engine.experiments.datasets.dataset import DFC, MENTIONS_PREDICATE, RANGE, STEP, USER
+from rsp_engine.experiments.datasets.dataset import DFC, MENTIONS_PREDICATE, USER
 from rsp_engine.grammar import check
-from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.sparql.pane_matcher import Matcher
 from rsp_engine.operators.topk.contract import in_panes
 from rsp_engine.options import WindowOptions
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED
 from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
     from rsp_engine.experiments.datasets.dataset import Dataset
-    from rsp_engine.model.arrays import Integers
-    from rsp_engine.model.windows import Pane
+    from rsp_engine.model.arrays import Floats, Integers
+    from rsp_engine.model.windows import Pane, TimeFrame
     from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 
 __all__ = [
@@ -107,7 +107,7 @@ class Workload:
     """The windows of a query, numbered from 0, and the history of its service.
 
     `contents` are the solutions of each pane of the stream, in the order of time. `users` are in
-    the order of their numbers. `content` is that of the stream.
+    the order of their numbers. `mentions` is the stream that was matched.
     """
 
     bounds: ScoreBounds
@@ -116,12 +116,31 @@ class Workload:
     contents: tuple[tuple[Pane, PaneSolutions], ...]
     users: tuple[NamedNode, ...]
     endpoint: RecordedEndpoint
-    content: Content = "posts"
+    mentions: MentionStream
 
     @property
     def closes(self) -> tuple[int, ...]:
         """The instants at which the windows close."""
         return tuple(self.frame.interval(index).close for index in range(self.windows))
+
+    def initial(self) -> Floats:
+        """Return the dfc of each user with which every replica starts, NaN if there is none."""
+        snapshot = self.endpoint.snapshot(UNLIMITED, self.frame.interval(0).open).answers
+        values = (snapshot.get((user,)) for user in self.users)
+        return np.array([float(of[0]["dfc"].value) if of else np.nan for of in values])
+
+    def streamed(self, index: int) -> Integers:
+        """Return mn of each user in a window, 0 for a user without a mention."""
+        edges, stream = self.frame.interval(index), self.mentions
+        is_inside = (edges.open < stream.times) & (stream.times <= edges.close)
+        values, users = stream.values[is_inside], stream.users[is_inside]
+        mn = np.zeros(len(self.users), dtype=np.int64)
+        if stream.content == "counts":
+            mn[users] = values  # the last one wins
+        else:
+            _, first = np.unique(values * len(mn) + users, return_index=True)
+            np.add.at(mn, users[first], 1)
+        return mn
 
     def changes(self) -> list[tuple[int, list[Triple]]]:
         """Return the elements of a feed that pushes every change of the service, with times."""
@@ -134,7 +153,7 @@ class Workload:
 
     def plan(self, k: int) -> PhysicalPlan:
         """Return the plan of the query for the k best users."""
-        return _plan(self.bounds, self.frame, k, self.content)
+        return _plan(self.bounds, self.frame, k, self.mentions.content)
 
 
 @lru_cache(maxsize=64)
@@ -184,9 +203,7 @@ def make_workload(  # noqa: PLR0913, PLR0917 - the parts of a workload
     for pane, places in in_panes(frame, mentions.times):
         triples = [mentions.triple(place, users) for place in places.tolist()]
         contents.append((pane, matcher.match(triples, mentions.times[places], frame.t0)))
-    return Workload(
-        bounds, frame, windows, tuple(contents), tuple(users), endpoint, mentions.content
-    )
+    return Workload(bounds, frame, windows, tuple(contents), tuple(users), endpoint, mentions)
 
 
 def workload_of(dataset: Dataset, most: int | None = None, content: Content = "posts") -> Workload:
@@ -200,4 +217,4 @@ def workload_of(dataset: Dataset, most: int | None = None, content: Content = "p
     mentions = MentionStream(values, dataset.mention_users, times, content)
     users = [NamedNode(f"{USER}{name}") for name in dataset.names.tolist()]
     endpoint = replace(dataset, start=0).endpoint()
-    return make_workload(bounds, TimeFrame(RANGE, STEP), len(edges), mentions, users, endpoint)
+    return make_workload(bounds, dataset.frame, len(edges), mentions, users, endpoint)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, cast
 from rsp_engine.errors import BindingError, Diagnostic, QuerySyntaxError, Span
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.builtins import BUILTINS
-from rsp_engine.grammar.expressions import aggregates, parts
+from rsp_engine.grammar.scope import aggregates, parts
 from rsp_engine.grammar.validate import validate
 from rsp_engine.lazy_registry import LazyRegistry
 from rsp_engine.model.terms.xsd import XSD

@@ -1,4 +1,4 @@
-"""Scopes of variables and blank nodes: the notes of the SPARQL 1.1 grammar (section 19.8).
+"""Scopes of variables, aggregates and blank nodes: the notes of SPARQL's grammar (section 19.8).
 
 A context-free grammar cannot express these. Note 12 and section 18.2.1: the variable of
 `(... AS ?v)` and BIND must be new. Section 11.4: with grouping, only keys and aggregates can be
@@ -9,11 +9,11 @@ blank node label belongs to one basic graph pattern.
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from rsp_engine.errors import Diagnostic
-from rsp_engine.grammar.expressions import aggregates, is_aggregate, parts, ungrouped_variables
 from rsp_engine.grammar.tree import (
+    Aggregate,
     AskForm,
     Bind,
     BlankNode,
@@ -22,6 +22,7 @@ from rsp_engine.grammar.tree import (
     Exists,
     Expression,
     FilterClause,
+    FunctionCall,
     GraphPattern,
     GroupPattern,
     InlineData,
@@ -44,7 +45,19 @@ from rsp_engine.grammar.tree import (
     walk,
 )
 
-__all__ = ["Scopes", "group_keys", "is_grouped", "projected_variables"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "Scopes",
+    "aggregates",
+    "group_keys",
+    "is_aggregate",
+    "is_grouped",
+    "parts",
+    "projected_variables",
+    "ungrouped_variables",
+]
 
 
 class Scopes:
@@ -257,3 +270,34 @@ def group_keys(modifiers: Modifiers) -> set[str]:
 
 def _projected(clause: SelectClause) -> set[str]:
     return {(i.variable if isinstance(i, SelectAs) else i).name for i in clause.items}
+
+
+def parts(expression: Node) -> Iterator[Node]:
+    """Yield an expression and its sub-expressions; the patterns of EXISTS are not entered."""
+    waiting = [expression]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        if not isinstance(current, Exists):
+            waiting.extend(reversed(children(current)))
+
+
+def is_aggregate(node: Node) -> bool:
+    """Return whether a node is an aggregate; a call of an IRI with DISTINCT is one as well."""
+    return isinstance(node, Aggregate) or (isinstance(node, FunctionCall) and node.distinct)
+
+
+def aggregates(expression: Node) -> Iterator[Node]:
+    """Yield the aggregates of an expression, nested ones included."""
+    return (part for part in parts(expression) if is_aggregate(part))
+
+
+def ungrouped_variables(expression: Node) -> Iterator[Var]:
+    """Yield the variables of an expression that are outside all aggregates."""
+    waiting = [expression]
+    while waiting:
+        current = waiting.pop()
+        if isinstance(current, Var):
+            yield current
+        elif not isinstance(current, Exists) and not is_aggregate(current):
+            waiting.extend(reversed(children(current)))

@@ -77,7 +77,7 @@ from rsp_engine.grammar.tree import (
     WindowPattern,
     rewrite_tree,
 )
-from rsp_engine.model.durations import format_duration
+from rsp_engine.model.quantities import format_duration
 from rsp_engine.model.terms.rdf_text import (
     blank_node_text,
     iri_text,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rsp_engine.model.terms.stored_literal import stored_literal
+from rsp_engine.model.terms.numerals import stored_literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -49,7 +49,8 @@ class Candidates:
     `keys` are dense join key numbers, `scores` the current scores. `lives` is the number of
     evaluations that an object takes part in, the current one included (L in ACQUA). `k` is the
     LIMIT of the query, `step` its slide in milliseconds (beta). Policies that estimate the value of
-    a refresh also get an `outlook`, if one can be made.
+    a refresh also get an `outlook`, if one can be made, and what a refresh is worth `elsewhere`:
+    to other queries that share a budget.
     """
 
     keys: Integers
@@ -58,12 +59,15 @@ class Candidates:
     k: int
     step: int
     outlook: Outlook | None = None
+    elsewhere: Floats | None = None
 
     def __post_init__(self) -> None:
         if not len(self.keys) == len(self.scores) == len(self.lives):
             raise ValueError("keys, scores and lives must be of equal length")
         if self.outlook is not None and len(self.outlook) != len(self.keys):
             raise ValueError("an outlook must be of every candidate")
+        if self.elsewhere is not None and len(self.elsewhere) != len(self.keys):
+            raise ValueError("each candidate must have its worth elsewhere")
         if self.k < 1 or self.step < 1:
             raise ValueError("k and step must be at least 1")
 

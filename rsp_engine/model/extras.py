@@ -14,6 +14,7 @@ EXTRAS = {
     "demo": "oxigraph",
     "mqtt": "paho-mqtt",
     "ws": "websockets",
+    "kafka": "confluent-kafka",
     "jelly": "pyjelly",
     "metrics": "prometheus-client",
     "plots": "matplotlib",

@@ -30,7 +30,7 @@ from typing import (
     get_type_hints,
 )
 
-from rsp_engine.model.durations import parse_duration
+from rsp_engine.model.quantities import format_duration, has_unit, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +65,7 @@ class Option:
         unit: What its number counts; it is the placeholder of the value, unless `metavar` is set.
         metavar: The placeholder of the value in help.
         unset: What holds if the value is None, in a few words.
+        counts: Whether a bare number counts things, and a text with a unit is a duration.
         minimum: The smallest value.
         maximum: The largest value.
         word: The name of the flag, if it is not that of the field.
@@ -77,6 +78,7 @@ class Option:
     unit: str | None = None
     metavar: str | None = None
     unset: str | None = None
+    counts: bool = False
     minimum: float | None = None
     maximum: float | None = None
     word: str | None = None
@@ -100,9 +102,14 @@ class Option:
         return f"RSP_{self.key.replace('-', '_').upper()}"
 
     @property
+    def is_text(self) -> bool:
+        """Whether the value is written as text: a duration, or a number of things."""
+        return {int, str} <= set(get_args(self.type))
+
+    @property
     def is_duration(self) -> bool:
         """Whether the value is a `DurationLike`."""
-        return {int, str} <= set(get_args(self.type))
+        return self.is_text and not self.counts
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -120,6 +127,8 @@ class Option:
             return None
         if self.is_duration:
             value = milliseconds(value)
+        if self.counts and isinstance(value, str):
+            return _count_or_duration(value)
         if self.choices and value not in self.choices:
             raise ValueError(f"it must be one of {', '.join(self.choices)}")
         if self.minimum is not None and value < self.minimum:
@@ -157,6 +166,7 @@ def option(  # noqa: PLR0913 - what there is to say of an option
     unit: str | None = None,
     metavar: str | None = None,
     unset: str | None = None,
+    counts: bool = False,
     minimum: float | None = None,
     maximum: float | None = None,
     word: str | None = None,
@@ -167,6 +177,7 @@ def option(  # noqa: PLR0913 - what there is to say of an option
         unit=unit,
         metavar=metavar,
         unset=unset,
+        counts=counts,
         minimum=minimum,
         maximum=maximum,
         word=word,
@@ -237,6 +248,23 @@ def milliseconds(duration: DurationLike) -> int:
     (5000, 5)
     """
     return parse_duration(duration) if isinstance(duration, str) else duration
+
+
+def _count_or_duration(text: str) -> int | str:
+    """Return a number of things as an integer, and a duration above 0 as text with its unit.
+
+    >>> _count_or_duration("7"), _count_or_duration("PT0.08S")
+    (7, '80ms')
+    """
+    if not has_unit(text):
+        return int(text)
+    try:
+        duration = parse_duration(text) if any(map(str.isalpha, text)) else 0
+    except ValueError:
+        duration = 0
+    if duration < 1:
+        raise ValueError("it is neither a number nor a duration such as 80ms")
+    return format_duration(duration)
 
 
 def _default(known: Option) -> str:

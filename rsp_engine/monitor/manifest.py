@@ -68,6 +68,10 @@ class Manifest:
             "options": dict(sorted(self.options.items())),
             "streams": self.monitor.sources(),
             "queries": [self._query(name, seen) for name, seen in self.monitor.queries.items()],
+            "service_budgets": {
+                service: dict(keys) for service, keys in self.monitor.service_budgets.items()
+            },
+            "sinks": [status._asdict() for status in self.monitor.deliveries()],
             "input": {
                 "elements": self.monitor.elements,
                 "triples": self.monitor.triples,
@@ -110,6 +114,7 @@ class Manifest:
             "stale": seen.stale,
             "faults": dict(sorted(seen.faults.items())),
             "refreshed": refreshed,
+            **({} if seen.belief is None else {"belief": seen.belief}),
             "evaluation_seconds": _summary(seen.evaluation),
             "remote_age_seconds": _summary(seen.ages),
         }

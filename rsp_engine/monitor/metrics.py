@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
     from rsp_engine.monitor.histogram import Histogram
-    from rsp_engine.monitor.run_monitor import QueryStatistics, RunMonitor
+    from rsp_engine.monitor.run_monitor import DeliveryStatus, QueryStatistics, RunMonitor
 
 __all__ = ["COUNTERS", "GAUGES", "HISTOGRAMS", "LabelledValues", "metric_families", "serve_metrics"]
 
@@ -70,6 +70,26 @@ def _refreshed(monitor: RunMonitor) -> LabelledValues:
     }
 
 
+def _beliefs(monitor: RunMonitor) -> LabelledValues:
+    return {
+        (name, model): value
+        for name, seen in monitor.queries.items()
+        for model, value in (seen.belief or {"models": {}})["models"].items()
+    }
+
+
+def _service_budgets(monitor: RunMonitor) -> LabelledValues:
+    return {
+        (service, what): number
+        for service, keys in monitor.service_budgets.copy().items()
+        for what, number in keys.copy().items()
+    }
+
+
+def _per_sink(read: Callable[[DeliveryStatus], float]) -> Callable[[RunMonitor], LabelledValues]:
+    return lambda monitor: {(status.name,): read(status) for status in monitor.deliveries()}
+
+
 def _watermarks(monitor: RunMonitor) -> LabelledValues:
     marks = monitor.watermarks().items()
     return {(name,): mark / 1000 for name, mark in marks if abs(mark) < inf}
@@ -108,6 +128,11 @@ COUNTERS = {
     "rsp_budget_spent": Number(
         "Remote keys selected for fetching.", ("query",), _per_query(lambda q: q.budget_spent)
     ),
+    "rsp_service_budget_keys": Number(
+        "Keys of the budget of a service: given to evaluations, and spent by them.",
+        ("service", "what"),
+        _service_budgets,
+    ),
     "rsp_requests": Number("Requests to services.", ("query",), _per_query(lambda q: q.requests)),
     "rsp_refreshed_keys": Number(
         "Remote keys fetched, by outcome: changed, unchanged or failed.",
@@ -122,11 +147,30 @@ COUNTERS = {
     "rsp_stale_keys": Number(
         "Keys of windows past their best-before time.", ("query",), _per_query(lambda q: q.stale)
     ),
+    "rsp_delivered_answers": Number(
+        "Answers that a sink has acknowledged.", ("sink",), _per_sink(lambda s: s.delivered)
+    ),
+    "rsp_delivery_failures": Number(
+        "Attempts to deliver answers that failed.", ("sink",), _per_sink(lambda s: s.failures)
+    ),
     "rsp_faults": Number("Failures of services, by cause.", ("query", "cause"), _faults),
 }
 GAUGES = {
     "rsp_watermark_seconds": Number(
         "Watermark in seconds of event time since 1970.", ("query",), _watermarks
+    ),
+    "rsp_belief": Number(
+        "Probability of each model of change, by the policy that learns it.",
+        ("query", "model"),
+        _beliefs,
+    ),
+    "rsp_undelivered_answers": Number(
+        "Answers in the outbox of a sink.", ("sink",), _per_sink(lambda s: s.waiting)
+    ),
+    "rsp_delivery_lag_seconds": Number(
+        "How long the first answer in the outbox of a sink has waited.",
+        ("sink",),
+        _per_sink(lambda s: s.lag or 0.0),
     ),
     "rsp_input_read": Number("How much of a finite input was read.", ("unit",), _input(0)),
     "rsp_input_size": Number("How large a finite input is.", ("unit",), _input(1)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from rsp_engine.model.answers import Solutions
 from rsp_engine.monitor.histogram import AGES, SECONDS, Histogram
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Counts",
+    "DeliveringSink",
+    "DeliveryStatus",
     "Extent",
     "MonitoredDriver",
     "QueryInfo",
@@ -51,6 +53,30 @@ class Extent(NamedTuple):
     done: int
     whole: int
     unit: Literal["bytes", "files", "thousandths"] = "bytes"
+
+
+class DeliveryStatus(NamedTuple):
+    """How far a sink has delivered the answers that were committed."""
+
+    name: str
+    delivered: int
+    """How many answers were acknowledged in this run."""
+    waiting: int
+    """How many answers can be delivered, and are not."""
+    lag: float | None
+    """How long the first of them has been waiting, in seconds."""
+    failures: int
+    """How many attempts failed in this run."""
+    trouble: str | None
+    """Why the last attempt failed; None if it did not."""
+
+
+class DeliveringSink(Protocol):
+    """A sink, as far as it can be monitored."""
+
+    @property
+    def status(self) -> DeliveryStatus:
+        """Return how far the sink has delivered."""
 
 
 class MonitoredDriver(Protocol):
@@ -103,10 +129,12 @@ class QueryInfo:
 class StartedRun(NamedTuple):
     """A run that has started.
 
+    `equals` has the names of the queries whose answers are those of another one, by its name.
     `sources` has the names of the sources of each stream; `extent` returns how much was read.
     """
 
     queries: Sequence[QueryInfo]
+    equals: Mapping[str, Sequence[str]]
     steps: Sequence[Refreshing]
     driver: MonitoredDriver
     sources: Mapping[str, Sequence[str]]
@@ -130,6 +158,8 @@ class QueryStatistics:
     """Durations of evaluations in seconds, fetching included."""
     ages: Histogram = field(default_factory=lambda: Histogram(AGES))
     """Ages of remote values in answers, in seconds of event time."""
+    belief: Mapping[str, Any] | None = None
+    """What a policy that learns believed of remote values at the last answer."""
     latest: tuple[Answer, Answer | None] | None = None
     """The last answer, and the one before it."""
 
@@ -143,6 +173,7 @@ class QueryStatistics:
         self.cold_misses += stats.get("cold_misses", 0)
         self.stale += stats.get("stale", 0)
         self.faults.update(stats.get("faults", {}))
+        self.belief = stats.get("belief", self.belief)
         self.evaluation.add(seconds)
         if isinstance(answer.content, Solutions):
             self.rows += len(answer.content.rows)
@@ -157,16 +188,28 @@ class RunMonitor:
 
     def __init__(self) -> None:
         self.queries: dict[str, QueryStatistics] = {}
+        self.service_budgets: dict[str, Counter[str]] = {}
+        """How many keys of the budget of each service evaluations were given, and have spent."""
+        self.sinks: Sequence[DeliveringSink] = ()
+        """The sinks that deliver the answers to other programs."""
         self._started: StartedRun | None = None
 
     def begin(self, started: StartedRun) -> None:
         """Start to monitor a run."""
         self.queries = {info.name: QueryStatistics(info) for info in started.queries}
+        self.service_budgets = {}
         self._started = started
 
     def evaluated(self, answer: Answer, seconds: float) -> None:
-        """Record an answer, and the duration of its evaluation."""
-        self.queries[answer.query].record(answer, seconds)
+        """Record an answer, and the duration of its evaluation, for all queries that it answers."""
+        for name in (answer.query, *self._equals(answer.query)):
+            self.queries[name].record(answer, seconds)
+        for service, keys in answer.stats.get("service_budgets", {}).items():
+            self.service_budgets.setdefault(service, Counter()).update(keys)
+
+    def _equals(self, name: str) -> Sequence[str]:
+        """Return the names of the queries that the answers of a query answer too."""
+        return () if self._started is None else self._started.equals.get(name, ())
 
     @property
     def elements(self) -> int:
@@ -201,7 +244,8 @@ class RunMonitor:
 
     def watermarks(self) -> Mapping[str, float]:
         """Return the watermark of each query, by name."""
-        return {} if self._started is None else self._started.driver.watermarks()
+        marks = {} if self._started is None else self._started.driver.watermarks()
+        return {name: m for first, m in marks.items() for name in (first, *self._equals(first))}
 
     def shared(self) -> Mapping[str, int]:
         """Return how many windows the driver and executors have evaluated, where both can."""
@@ -219,6 +263,10 @@ class RunMonitor:
         """Return the names of the sources of each stream."""
         sources = {} if self._started is None else self._started.sources
         return {stream: [*names] for stream, names in sources.items()}
+
+    def deliveries(self) -> list[DeliveryStatus]:
+        """Return how far each sink has delivered the answers."""
+        return [sink.status for sink in self.sinks]
 
     def extent(self) -> Extent | None:
         """Return how much of the input was read; `None` if it is not finite."""

@@ -15,7 +15,7 @@ from rsp_engine.policies.registry import POLICIES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rsp_engine.evaluators.service.service_plan import Connect
+    from rsp_engine.evaluators.physical_plan import Connect
     from rsp_engine.grammar.definitions import Definition
     from rsp_engine.plan.monotone import DeclaredDirections
     from rsp_engine.policies.policy import Policy

@@ -21,7 +21,7 @@ from rsp_engine.plan.logical.query import logical_query
 from rsp_engine.plan.logical.rules import apply_rules
 from rsp_engine.plan.logical.translate import translate
 from rsp_engine.plan.options import QueryOptions
-from rsp_engine.plan.services import chosen_policy
+from rsp_engine.plan.services import chosen_policy, without_silent
 from rsp_engine.plan.shapes.acquatop import ACQUATOP_SHAPE
 from rsp_engine.plan.shapes.column_join import COLUMN_JOIN_SHAPE
 from rsp_engine.plan.shapes.group_topk import GROUP_TOPK_SHAPE
@@ -39,13 +39,12 @@ from rsp_engine.plan.shapes.sparql import SPARQL_SHAPE
 from rsp_engine.plan.shapes.topk import TOPK_SHAPE
 from rsp_engine.plan.sparql.element_blocks import refused_blocks
 from rsp_engine.plan.sparql.service_rewrite import DEFAULT_WINDOW_POLICY
-from rsp_engine.plan.sparql.silent_services import without_silent
 from rsp_engine.plan.unsupported import graph_path, refused_by_oxigraph, unsupported_features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rsp_engine.evaluators.service.service_plan import ServicePlan
+    from rsp_engine.evaluators.physical_plan import ServicePlan
     from rsp_engine.plan.logical.algebra import Logical
     from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.shapes.shape import Shape
@@ -82,10 +81,16 @@ class QueryPlan:
     """
 
     query: tree.QueryUnit
-    logical: Logical
+    whole: tree.QueryUnit
+    """The query with the SILENT clauses that are not evaluated, as their services are not bound."""
     physical: PhysicalPlan
     warnings: tuple[Diagnostic, ...]
     refusals: tuple[ShapeRefusal, ...]
+
+    @property
+    def logical(self) -> Logical:
+        """The logical plan, rewritten by rules. A run does not need it."""
+        return apply_rules(translate(self.whole))
 
 
 def plan(
@@ -103,13 +108,7 @@ def plan(
     whole = with_absolute_iris(query)
     query, warnings = without_silent(whole, options)
     to_plan = logical_query(query)
-    wrong = [
-        *refused_operator(to_plan, options),
-        *unsupported_features(query, options),
-        *refused_arrivals(to_plan, options),
-        *refused_blocks(to_plan, options),
-    ]
-    if wrong := wrong or list(refused_oracle(to_plan, options)):
+    if wrong := _refused(to_plan, options):
         raise PlanError(wrong, text, source)
     chosen_policy(options, DEFAULT_WINDOW_POLICY)  # refuses an unknown name, for any query
     choice, refusals = _choice(to_plan, text, options)
@@ -136,7 +135,21 @@ def plan(
         feeds=feeds if operator.query.form == "CONSTRUCT" else None,
         services=tuple(_with_step(service, scans) for service in services),
     )
-    return QueryPlan(query, apply_rules(translate(whole)), physical, warnings, refusals)
+    return QueryPlan(query, whole, physical, warnings, refusals)
+
+
+def _refused(query: LogicalQuery, options: QueryOptions) -> list[Diagnostic]:
+    """Return why the engine cannot run a query, or not as the user asks for."""
+    ranking, wrong = options.ranking, list[Diagnostic]()
+    if ranking.operator != "auto":
+        wrong += refused_operator(query, options)
+    wrong += unsupported_features(query.unit, options)
+    wrong += refused_arrivals(query, options)
+    if ranking.match == "element":
+        wrong += refused_blocks(query, options)
+    if ranking.oracle and not wrong:
+        wrong += refused_oracle(query, options)
+    return wrong
 
 
 def _choice(

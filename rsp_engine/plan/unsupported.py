@@ -1,4 +1,4 @@
-"""Features of a query that the engine does not support: refused by name, before a run starts."""
+"""What the engine does not support, and options that no query uses: refused before a run starts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from urllib.parse import unquote, urlsplit
 import pyoxigraph as ox
 
 from rsp_engine.errors import BindingError, Diagnostic
+from rsp_engine.evaluators.incomplete.config import IncompleteConfig
 from rsp_engine.evaluators.service.config import ServiceConfig
 from rsp_engine.grammar import tree
-from rsp_engine.grammar.expressions import is_aggregate
+from rsp_engine.grammar.scope import is_aggregate
 from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.sparql.sparql_query import SparqlQuery
+from rsp_engine.plan.services import unbound_service
 from rsp_engine.plan.sparql.general import as_term
 from rsp_engine.plan.sparql.service_context import correlated_services
-from rsp_engine.plan.sparql.silent_services import unbound_service
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,7 +26,13 @@ if TYPE_CHECKING:
     from rsp_engine.operators.windows.element_solutions import ElementBlock
     from rsp_engine.plan.options import QueryOptions
 
-__all__ = ["graph_path", "refuse_unused_graphs", "refused_by_oxigraph", "unsupported_features"]
+__all__ = [
+    "graph_path",
+    "refuse_undeclared",
+    "refuse_unused_graphs",
+    "refused_by_oxigraph",
+    "unsupported_features",
+]
 
 _CASTS = {
     XSD + name
@@ -161,3 +168,14 @@ def refuse_unused_graphs(options: QueryOptions, queries: Iterable[tree.QueryUnit
             named = ", ".join(f"<{name.removeprefix('file:')}>" for name in sorted(read))
             hint = f"the queries read {named}" if read else "no query has FROM or FROM NAMED"
             raise BindingError(f"no query reads graph <{iri}>", hint)
+
+
+def refuse_undeclared(options: QueryOptions, chosen: Iterable[EvaluatorConfig]) -> None:
+    """Raise if the user sets a range or a bound that no query uses."""
+    configs = [config for config in chosen if isinstance(config, IncompleteConfig)]
+    hint = "only ranked queries that collect attributes from several streams use this option"
+    if options.ranking.max_instances is not None and not any(c.is_approximate for c in configs):
+        raise BindingError("no query has instances to bound", hint)
+    read = {stream for config in configs for stream in config.streams}
+    for stream in sorted(set(options.ranges) - read):
+        raise BindingError(f"no query collects attributes from stream <{stream}>", hint)

@@ -1,7 +1,8 @@
-"""The variables of a pattern: named in it, in scope, or bound in every solution."""
+"""The variables of a pattern: named in it, in scope, or bound in every solution; and new ones."""
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, assert_never
 
 from rsp_engine.grammar import tree
@@ -9,9 +10,17 @@ from rsp_engine.plan.logical import algebra as logical
 from rsp_engine.plan.logical.translate import translate_group
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from rsp_engine.plan.logical.algebra import Logical
 
-__all__ = ["certain_variables", "named_variables", "visible_variables"]
+__all__ = [
+    "certain_variables",
+    "free_name",
+    "named_variables",
+    "scope_variables",
+    "visible_variables",
+]
 
 Element = tree.Pattern | tree.SubSelect
 
@@ -19,6 +28,21 @@ Element = tree.Pattern | tree.SubSelect
 def named_variables(node: tree.Node) -> set[str]:
     """Return all variables that occur in a node."""
     return {variable.name for variable in tree.find(node, tree.Var)}
+
+
+def free_name(stem: str, taken: Collection[str]) -> str:
+    """Return the name of a variable that is not taken.
+
+    >>> free_name("row", {"rsp_row"})
+    'rsp_row1'
+    """
+    return next(name for n in count() if (name := f"rsp_{stem}{n or ''}") not in taken)
+
+
+def scope_variables(group: tree.GroupPattern) -> tuple[str, ...]:
+    """Return the variables in scope of a group, in the order of the text."""
+    seen = visible_variables(group)
+    return tuple(dict.fromkeys(v.name for v in tree.find(group, tree.Var) if v.name in seen))
 
 
 def visible_variables(*elements: Element | Logical) -> set[str]:

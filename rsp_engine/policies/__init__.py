@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rsp_engine.policies.policy import Policy, Proposer, RankedPolicy, elected_set, in_order
-from rsp_engine.policies.registry import POLICIES, policy_named, register
+from rsp_engine.policies.policy_file import is_policy_file
+from rsp_engine.policies.registry import POLICIES, policy_named, register, split_parameters
 
 __all__ = [
     "POLICIES",
@@ -12,6 +13,8 @@ __all__ = [
     "RankedPolicy",
     "elected_set",
     "in_order",
+    "is_policy_file",
     "policy_named",
     "register",
+    "split_parameters",
 ]

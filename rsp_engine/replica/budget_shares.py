@@ -67,10 +67,11 @@ class Shares:
     rest: int | None
 
 
-def shares(budget: int | None, absent: AbsentKeys) -> Shares:
+def shares(budget: int | None, absent: AbsentKeys, at_most: int | None = None) -> Shares:
     """Split a budget between absent keys and the keys that a policy elects.
 
-    Absent keys get half, rounded down, but at least 1. The policy gets what they do not use.
+    Absent keys get half, rounded down, but at least 1; or `at_most` so many, if it is given. The
+    policy gets what they do not use.
 
     >>> keys, scores, urgent = np.array([7, 8, 9]), np.array([0.2, 0.9, 0.5]), np.full(3, True)
     >>> shares(5, AbsentKeys(keys, scores, np.array([0, 0, 0]), urgent, keys))
@@ -83,5 +84,6 @@ def shares(budget: int | None, absent: AbsentKeys) -> Shares:
     ordered = absent.in_order()
     if budget is None:
         return Shares(ordered, ordered[:0], None)
-    room = min(max(budget // 2, 1), budget, int(np.count_nonzero(absent.urgent)))
+    most = max(budget // 2, 1) if at_most is None else at_most
+    room = min(most, budget, int(np.count_nonzero(absent.urgent)))
     return Shares(ordered[:room], ordered[room:], budget - room)

@@ -80,7 +80,8 @@ def test_every_flag_can_be_set_in_the_file(configured):
 
 
 WRONG = {
-    '[run]\nbudget = "x"': "budget = 'x'",
+    '[run]\nn = "x"': "n = 'x'",
+    '[run]\nbudget = "x"': "--budget x: it is neither a number nor a duration such as 80ms",
     '[run]\npolcy = "AT-TSM"': "error: rsp.toml: there is no polcy in [run]\n"
     "  = hint: did you mean policy?",
     '[run]\nrunner = "sprk"': "runner = 'sprk'",

@@ -92,9 +92,57 @@ def test_the_preliminary_experiment_runs_quickly_from_a_fresh_folder(here):
     assert "Quick runs: preliminary-quick" in text
 
 
+COMPARED = """
+[[comparison]]
+name = "the one that fetches nothing"
+challengers = ["AT-TSM"]
+baselines = ["WST"]
+"""
+
+
+def test_trials_print_a_table_of_the_users_own_data(here):
+    """From a folder that has nothing but a suite and two tables."""
+    (here / "mine.toml").write_text(SUITE + COMPARED)
+    keys = "abcdefgh"
+    clicks = [f"{1000 * n},{keys[n * n % 8]}\n" for n in range(1, 400)]
+    prices = [f"{7000 * n},{keys[n % 8]},{n * n % 101}\n" for n in range(60)]
+    (here / "clicks.csv").write_text("at,what\n" + "".join(clicks))
+    (here / "prices.csv").write_text("at,what,price\n" + "".join(prices))
+    words = ("trials", "mine.toml", "--mentions", "clicks.csv", "--history", "prices.csv")
+    columns = ("--mention-columns", "at,what", "--history-columns", "at,what,price")
+    done = rsp(*words, *columns, "--workers", "1", "--full")
+    assert done.exit_code == 0, done.stderr
+    assert "**AT-TSM against the one that fetches nothing, B >= 3**" in done.stdout
+    assert "| own data | 1 |" in done.stdout
+    assert (here / "results" / "mine-own" / "manifest.json").exists()
+    cells = rsp(*words, *columns, "--workers", "1", "--full", "--table", "csv", "--cells")
+    assert len(cells.stdout.splitlines()) == 1 + 2 * 3  # budgets, measures
+    done = rsp("report")
+    assert done.exit_code == 0
+    assert "own" in (here / "results" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_suite_without_a_comparison_has_no_trials(here):
+    done = rsp("trials", "mine.toml", "--workers", "1")
+    assert done.exit_code == 2
+    assert "error: nothing is compared" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("trials", "mine.toml", "--table", "html"), "there is no table format html"),
+        (("run", "mine.toml", "--mentions", "a.csv"), "own data are two files"),
+        (
+            ("run", "mine.toml", "--mentions", "a.csv", "--history", "b.csv", "--data", "c"),
+            "--data, --replay and --mentions name different data",
+        ),
+        (
+            ("run", "mine.toml", "--mentions", "a.csv", "--history", "b.csv", "--range", "soon"),
+            "--range soon",
+        ),
+        (("run", "mine.toml", "--mentions", "a.csv", "--history", "b.csv"), "a.csv cannot be read"),
+        (("run", "mine.toml", "--replay", "none.csv"), "cannot read none.csv"),
         (("run", "experiment-9"), "there is no suite experiment-9"),
         (("run", "none.toml"), "none.toml cannot be read"),
         (("run", "mine.toml", "--seed", "-1"), "--seed must be a whole number from 0 on"),

@@ -93,7 +93,7 @@ def test_what_does_not_fit_is_refused(here, arguments, said):
 @pytest.mark.parametrize(
     ("source", "target", "code", "said"),
     [
-        ("stream.nq", "http://localhost/a", 2, "replayed to MQTT brokers"),
+        ("stream.nq", "http://localhost/a", 2, "replayed to MQTT and Kafka"),
         ("stream.nq", "mqtt://localhost/", 2, "it names no topic to send to"),
         ("stream.nq", "mqtt://localhost/a/#", 2, "it names no topic to send to"),
         ("stream.nq", "mqtt://localhost/a?speed=1", 2, "there is no option speed"),

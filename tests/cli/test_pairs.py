@@ -143,16 +143,17 @@ def test_a_snapshot_is_printed_with_the_next_answer_after_a_signal(capsys):
     )
     engine.bind("http://example.org/s", stream)
     running = engine.run()
-    printer = SnapshotPrinter([query], "1,2")
-    with printer:
-        printer.after(next(running))
-        assert not capsys.readouterr().err
-        os.kill(os.getpid(), signal.SIGUSR1)
-        printer.after(next(running))
-        [snapshot] = lines(capsys.readouterr().err)
-        assert [row["score"] for row in snapshot["rows"]] == [15.0]
-        printer.after(next(running))
-        assert not capsys.readouterr().err
+    before = signal.getsignal(signal.SIGUSR1)
+    answers = SnapshotPrinter([query], "1,2").after_each(running)
+    next(answers)
+    next(answers)
+    assert not capsys.readouterr().err
+    os.kill(os.getpid(), signal.SIGUSR1)
+    next(answers)
+    [snapshot] = lines(capsys.readouterr().err)
+    assert [row["score"] for row in snapshot["rows"]] == [15.0]
+    assert not list(answers)
+    assert signal.getsignal(signal.SIGUSR1) is before
     [snapshot] = lines(capsys.readouterr().err)
     assert [row["score"] for row in snapshot["rows"]] == [23.0]
 

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from rsp_engine.cli import app
-from rsp_engine.cli.plain_values import take_plain_values
+from rsp_engine.cli.commands import take_plain_values
 
 TEXTS = "0 1 -1 007 1.5 1e3 ٣ local Local (] json x 10s true".split()
 VALUES: list[Any] = [None, 0, 7, -3, 2.5, True, False, "", " 5", *TEXTS]
@@ -50,10 +50,10 @@ def test_a_plain_value_is_what_typer_makes_of_it(name, plain, usual):
 def test_a_value_of_another_kind_is_converted():
     group: Any = typer.main.get_command(app)
     run = group.commands["run"]
-    budget = next(param for param in run.params if param.name == "budget")
+    count = next(param for param in run.params if param.name == "n")
     converted = []
-    budget.process_value = lambda _, value: converted.append(value)
+    count.process_value = lambda _, value: converted.append(value)
     take_plain_values(run, typer.Context(run))
     for value in ("5", "+5", "x", 5, None):
-        budget.process_value(None, value)
+        count.process_value(None, value)
     assert converted == ["+5", "x", 5]

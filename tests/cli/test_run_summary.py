@@ -261,7 +261,8 @@ def test_a_recorded_stream_on_standard_input_is_replayed():
 @pytest.mark.parametrize(
     ("flag", "value", "reason"),
     [
-        ("budget", "x", "it must be a whole number"),
+        ("n", "x", "it must be a whole number"),
+        ("budget", "x", "it is neither a number nor a duration such as 80ms"),
         ("speed", "fast", "it must be a number"),
         ("metrics-port", "99999", "it must be at most 65535"),
         ("max-instances", "0", "it must be at least 1"),

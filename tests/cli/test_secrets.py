@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from rsp_engine.replica.sparql_client.access import origin_of, variables_of
+from rsp_engine.http_client.access import origin_of, variables_of
 from tests.cli.test_run import rsp
 from tests.evaluators.test_served_http import INSERT, MENTIONS, QUERY
 from tests.replica.fault_server import Exchange, FaultServer

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +16,17 @@ from rsp_engine.model.extras import install_command
 from rsp_engine.policies.registry import POLICIES
 from tests.cli.terminals import on_a_terminal
 from tests.cli.test_run import here, rsp
+from tests.io.delivery.receivers import WebhookServer
 
 __all__ = ["here"]
+
+RANKED = """PREFIX : <http://example.org/>
+REGISTER RSTREAM :best AS
+SELECT ?user (?n + ?f AS ?score)
+FROM NAMED WINDOW :w ON STREAM :s [RANGE 9s STEP 3s]
+WHERE { WINDOW :w { ?user :mentions ?n } SERVICE :people { ?user :followers ?f } }
+ORDER BY DESC(?score) LIMIT 3
+"""
 
 
 def test_every_policy_has_a_line_and_a_section():
@@ -25,6 +35,36 @@ def test_every_policy_has_a_line_and_a_section():
     rows = json.loads(rsp("policies", "--format", "json").stdout)
     assert {row["name"] for row in rows} == set(POLICIES)
     assert all(row["summary"] and row["section"] for row in rows)
+
+
+def test_a_new_policy_runs_as_it_is_and_is_never_overwritten(here):
+    begun = rsp("policies", "new", "mine.py")
+    assert begun.exit_code == 0, begun.stderr
+    assert "--policy mine.py:MY_POLICY" in begun.stdout
+    (here / "best.rspql").write_text(RANKED)
+    explain = ("explain", "best.rspql", "--service", ":people=http://localhost:1/", "--policy")
+    told = rsp(*explain, "mine.py:MY_POLICY")
+    assert "policy   AT-MINE: old values near the top" in told.stdout
+    Path("mine.py").write_text("mine")
+    again = rsp("policies", "new", "mine.py")
+    assert (again.exit_code, Path("mine.py").read_text()) == (2, "mine")
+    assert "mine.py exists already, and is left as it is" in again.stderr
+    told = rsp(*explain, "mine.py:MY_POLICY")
+    assert told.exit_code == 2
+    assert "mine.py, line 1: the file cannot be imported: NameError" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("mine", "mine is not a Python file"),
+        ("none/mine.py", "none/mine.py cannot be written: No such file or directory"),
+    ],
+)
+def test_a_policy_that_cannot_be_written_is_refused(here, file, reason):
+    refused = rsp("policies", "new", file)
+    assert refused.exit_code == 2
+    assert reason in refused.stderr
 
 
 def test_the_doctor_tells_what_is_there(here):
@@ -49,6 +89,18 @@ def test_the_doctor_tries_endpoints(here):
     assert "http://127.0.0.1:9/sparql does not answer: refused connection" in result.stdout
 
 
+def test_the_doctor_reaches_the_sinks_of_the_file(here):
+    with WebhookServer() as server:
+        text = f'[[sink]]\nto = "{server.url}?key=hush?"\n[[sink]]\nto = "answers.csv"\n'
+        (here / "rsp.toml").write_text(text)
+        result = rsp("doctor")
+        assert f"ok       sink        {server.url}?key=*** can be reached" in result.stdout
+        assert server.requests == 0, "it is sent nothing"
+    result = rsp("doctor", "--sink", "mqtt://127.0.0.1:9/warm")
+    assert result.exit_code == 3
+    assert "mqtt://127.0.0.1:9/warm cannot be reached: Connection refused" in result.stdout
+
+
 def test_the_doctor_reaches_a_server(here, monkeypatch):
     monkeypatch.setattr("rsp_engine.replica.endpoints.probe.Client", _Answering)
     (here / "rsp.toml").write_text('[services]\n"http://example.org/b" = "http://127.0.0.1:9/q"\n')
@@ -69,7 +121,7 @@ class _Answering:
 
 def test_what_is_missing_but_not_needed_does_no_harm(monkeypatch):
     finding = doctor.Check("[x]", False, "not there", needed=False)
-    monkeypatch.setattr(doctor, "examine", lambda urls: [finding])
+    monkeypatch.setattr(doctor, "examine", lambda *_: [finding])
     result = rsp("doctor")
     assert result.exit_code == 0
     assert result.stdout == "-        [x]         not there\n"

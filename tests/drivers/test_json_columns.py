@@ -182,8 +182,8 @@ def test_columns_of_elements_with_several_triples(found, syntax):
 def _compare(data: bytes, unit: TimeUnit) -> bool:
     """Check that columns are equal to parsed elements; return whether there are columns."""
     known, parsed = ElementNames("s"), ElementNames("s")
-    items = list(JsonLinesSource(_Input(data), 3, unit))
-    source = JsonLinesSource(_Input(data), 3, unit)
+    items = list(JsonLinesSource(_Input(data), unit))
+    source = JsonLinesSource(_Input(data), unit)
     if any(isinstance(t.object, ox.Triple) for i in items for t in getattr(i, "triples", ())):
         with suppress(TripleTermError):
             assert source.read_columns(known.rename) is None

@@ -115,7 +115,10 @@ def test_splits_and_cuts_leave_every_byte_where_it_is(asked, texts, options, dat
 @pytest.mark.parametrize("size", [1, 100, 100_000])
 def test_windows_found_to_lie_between_others_are_answered_by_all_queries_at_once(size, tmp_path):
     """1 and 31 are in the first and the fourth window; 32 shows that two are in between."""
-    asked = [f"{HEAD}RSTREAM :q{number} AS SELECT * {ONE.format('s', 2, 10)}" for number in (0, 1)]
+    window = ONE.format("s", 2, 10)
+    asked = [
+        f"{HEAD}RSTREAM :q{n} AS SELECT {shown} {window}" for n, shown in ((0, "*"), (1, "?v"))
+    ]
     times = (1, 31, 32, 45)
     streams = written(tmp_path, (["".join(line(at, "a", 1) for at in times)], []))
     with in_splits(are_split=False):

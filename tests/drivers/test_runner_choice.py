@@ -1,4 +1,4 @@
-"""`runner="auto"`: local, unless a master, a checkpoint, Kafka or a large input needs Spark."""
+"""`runner="auto"`: local, unless a master, a checkpoint or a large input needs Spark."""
 
 from __future__ import annotations
 
@@ -62,9 +62,8 @@ def chosen(*sources: Any, **options: Any) -> runner_choice.RunnerChoice:
         (["folder"], {}, "spark"),
         ([[(1, "<urn:a> <urn:p> 1 .")]], {}, "local"),
         (["watch://."], {}, "local"),
-        (["kafka://host/topic"], {}, "spark"),
+        (["kafka://host/topic"], {}, "local"),
         (["s.jsonl"], {"master": "local[2]"}, "spark"),
-        (["s.jsonl"], {"packages": "a:b:1"}, "spark"),
         (["201.jsonl"], {"runner": "local"}, "local"),
         (["s.jsonl"], {"runner": "spark"}, "spark"),
         (["s.jsonl"], {"runner": "local", "master": "local[2]"}, "local"),

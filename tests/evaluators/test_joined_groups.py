@@ -18,7 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rsp_engine.engine import Engine
-from rsp_engine.model.terms.stored_literal import stored_literal
+from rsp_engine.model.terms.numerals import stored_literal
 from rsp_engine.policies.registry import POLICIES
 from tests.differential import terms
 from tests.differential.aggregates import aggregated

@@ -214,7 +214,7 @@ def check(story: Story, answers: list[Answer]) -> None:
         assert subjects_of(answer) == expected(story, answer.window.close)
 
 
-@examples(150)
+@examples(60)
 @given(stories())
 def test_what_is_fresh_is_ranked_by_the_order_of_terms(story):
     answers = run(story, policy="EXACT", oracle=True)
@@ -224,7 +224,7 @@ def test_what_is_fresh_is_ranked_by_the_order_of_terms(story):
         assert answer.stats["ndcg"] == answer.stats["precision"] == 1.0
 
 
-@examples(100)
+@examples(45)
 @given(stories_of_groups())
 def test_groups_are_ranked_by_the_order_of_terms(story):
     answers = run(story, policy="EXACT", oracle=True)

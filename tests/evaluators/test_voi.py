@@ -160,6 +160,33 @@ def test_the_signal_serves_the_general_path_too():
     assert max(a.stats["budget_spent"] for a in answers[1:]) <= 6
 
 
+# What it believes.
+
+
+class Rising(Changing):
+    """A remote side whose values rise by about one at every instant."""
+
+    def value(self, user: str, now: int) -> int:
+        number = USERS.index(user)
+        return now // 1000 + number + (now // 1000 * 7 + number) % 2
+
+
+@pytest.mark.parametrize("policy", ["AT-VOI", "WSJ-ECR"])
+def test_stats_tell_the_model_of_change_and_how_sure_it_is(policy):
+    before, after = (
+        run(source, policy=policy, budget=6)[-1].stats["belief"]
+        for source in (Changing(10_000), Rising())
+    )
+    assert before["changes"] == 0, "no value changes"
+    assert before["models"]["redrawn"] == 1
+    assert before["rates"][2] < 0.05
+    assert after["changes"] > 40
+    assert after["models"]["innovation"] > 0.6
+    assert after["rates"][0] > 0.9
+    assert sum(after["models"].values()) == pytest.approx(1, abs=0.002)
+    assert "belief" not in run(Rising(), policy="AT-TSM")[-1].stats
+
+
 # What cannot be foreseen.
 
 
@@ -174,6 +201,10 @@ def test_explain_tells_the_policy_and_the_signal():
     told = explained(QUERY)
     assert "policy   AT-VOI: keys of the list that the answer depends on\n" in told
     assert f"signal   <{MODIFIED}> marks changed keys; unchanged keys are not fetched\n" in told
+    assert (
+        "learns   how often each key changes, and the model of change: redrawn, innovation" in told
+    )
+    assert "learns" not in explained(QUERY, "AT-TSM")
     assert "in place of" not in told
     assert "policy   WSJ-VOI+wp=4:" in explained(QUERY, "WSJ-VOI+wp=4")
 

@@ -38,8 +38,8 @@ def made_grid(
                 found[2, dataset] = (right + shift) / WINDOWS
             found[3] = fetched
             rows[policy, point] = found
-    columns = [tuple(sorted({getattr(p, name) for p in points})) for name in Point._fields]
-    grid = ParameterGrid("made up", tuple(values), *columns)
+    ch, budget, k, n = (tuple(sorted({getattr(p, f) for p in points})) for f in Point._fields)
+    grid = ParameterGrid("made up", tuple(values), ch, budget, k, n)
     manifest = {
         "suite": suite,
         "title": "Made <up>",

@@ -115,8 +115,8 @@ class _NaiveRun:
         if isinstance(self.policy, Voi):
             latest = self.dataset.last_mention(close)[keys]
 
-            def scored(levels: np.ndarray) -> np.ndarray:
-                return score(self.dataset, mn[:, None], levels[None, :])
+            def scored(values: np.ndarray) -> np.ndarray:
+                return score(self.dataset, mn[:, None], values)
 
             outlook = self.learner.outlook(keys, scores, latest, scored)
         lives_of = np.array([lives[user] for user in keys.tolist()], dtype=np.int64)

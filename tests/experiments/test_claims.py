@@ -193,15 +193,15 @@ def missed(dataset, setting, monkeypatch):
     replicas = []
 
     class Kept(Refresh):
-        def __init__(self, plan):
-            super().__init__(plan)
+        def __init__(self, *parts):
+            super().__init__(*parts)
             replicas.append(self.replica)
 
     monkeypatch.setattr(refresh, "Refresh", Kept)
     workload = workload_of(dataset)
     exact = oracle(workload)
     outcomes = run_policy(workload, setting)
-    for close, ranking, outcome in zip(workload.closes, exact, outcomes, strict=True):
+    for close, (ranking, _, _), outcome in zip(workload.closes, exact, outcomes, strict=True):
         for user in set(ranking[: setting.k]) - set(outcome.answer):
             key = replicas[-1].keys.number((workload.users[user],))
             [[solution]] = replicas[-1].look([key])

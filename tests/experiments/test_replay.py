@@ -217,7 +217,7 @@ def test_tsm_is_the_most_relevant_of_the_bounded(recording, budget):
         ours, theirs = measures.pop(learns), measures["AT-TSM"]
         assert ours.ndcg > theirs.ndcg - (0 if learns == "AT-VOI" else 0.2)
         assert ours.precision > theirs.precision + 1
-    found = {name: one.ndcg for name, one in measures.items()}
+    found = {name: one.ndcg for name, one in measures.items() if "ECR" not in name}  # learns, too
     first = found.pop("AT-TSM")
     assert first > found.pop("AT-BSM") - 1
     assert first > max(found.values())

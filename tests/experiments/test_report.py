@@ -266,12 +266,13 @@ def test_figures_are_written_as_files_of_the_same_bytes(results, tmp_path):
     figures = figures_of(page_content(found_results(results, ()), None))
     written = [write_figures(figures, tmp_path / name) for name in ("a", "b")]
     names = [path.name for path in written[0]]
-    assert len(names) == 2 * len(figures)
+    assert len(names) == 3 * len(figures)
     assert "experiment-1.text.svg" in names
     assert "figure-9.generated.png" in names
     for one, other in zip(*written, strict=True):
         assert one.read_bytes() == other.read_bytes()
     assert (tmp_path / "a" / "experiment-1.text.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "a" / "experiment-1.text.pdf").read_bytes().startswith(b"%PDF")
     assert "AT-TSM" in (tmp_path / "a" / "experiment-1.text.svg").read_text()
 
 

@@ -100,10 +100,12 @@ def test_a_missing_folder_is_told(tmp_path, capsys):
     assert capsys.readouterr().err.startswith("cannot read ")
 
 
-@pytest.mark.parametrize("key", ["ch", "seed", "number"])
-def test_a_bad_parameter_is_refused_by_name(tmp_path, key):
+@pytest.mark.parametrize(
+    ("key", "numbers"), [("seed", (-1, 20, 1)), ("ch", (0, -1, 1)), ("number", (0, 20, -1))]
+)
+def test_a_bad_parameter_is_refused_by_name(tmp_path, key, numbers):
     with pytest.raises(ValueError, match=f"{key} must be"):
-        derive(read_trace(write(tmp_path)), **{key: -1})
+        derive(read_trace(write(tmp_path)), *numbers)
 
 
 # The authors' recording.

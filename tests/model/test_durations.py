@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.model.durations import format_duration, parse_duration
+from rsp_engine.model.quantities import format_duration, parse_duration
 
 
 @given(st.integers(-(10**15), 10**15))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from rsp_engine.grammar import parse
 from rsp_engine.grammar.tree import InlineData, Literal, find
+from rsp_engine.model.terms.numerals import stored_literal
 from rsp_engine.model.terms.rdf_text import blank_node_text, iri_text, literal_text, variable_text
-from rsp_engine.model.terms.stored_literal import stored_literal
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 texts = st.text() | st.text("\\u0041U\"'\n\r\t}{<>.#")

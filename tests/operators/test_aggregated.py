@@ -15,7 +15,7 @@ from rsp_engine.evaluators.group_topk import GroupTopkConfig, GroupTopkEvaluator
 from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Row, Solutions
-from rsp_engine.model.terms.stored_literal import stored_literal
+from rsp_engine.model.terms.numerals import stored_literal
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.windows.time_windows import TimedScan
 from rsp_engine.plan.logical.query import logical_query

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rsp_engine.evaluators.group_topk import GroupTopkConfig, GroupTopkEvaluator
 from rsp_engine.evaluators.sparql import SparqlEvaluator
 from rsp_engine.grammar import check
-from rsp_engine.model.terms.stored_literal import stored_literal
+from rsp_engine.model.terms.numerals import stored_literal
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.operators.aggregates.pane_partials import Totals
 from rsp_engine.operators.aggregates.term_partials import TermPartials

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyoxigraph as ox
 import pytest
@@ -44,3 +46,20 @@ def test_an_arrival_that_comes_late_does_not_make_its_object_older():
     for key, place in ((7, ("a", 5, "x")), (7, ("a", 1, "x")), (8, ("a", 3, "y"))):
         operator.arrive(Pane(0, 1), 0, [key], [place])
     assert operator.close(0) == [7, 8]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_restored_operator_goes_on_as_the_saved_one(descending):
+    """Saved after the first of two panes, in whose window its objects still are."""
+
+    def closed(*, is_restored: bool) -> list[list[int]]:
+        operator = KeyedTopk(2, descending=descending)
+        operator.arrive(Pane(0, 1), 0, [7, 8, 9], [("b", 1, "x"), ("d", 1, "y"), ("a", 1, "z")])
+        if is_restored:
+            state = json.loads(json.dumps(operator.state()))
+            operator = KeyedTopk.restored(2, state, descending=descending)
+        operator.arrive(Pane(1, 2), 1, [5], [("c", 2, "w")])
+        return [operator.close(window) for window in range(3)]
+
+    assert closed(is_restored=True) == closed(is_restored=False)
+    assert closed(is_restored=True)[1] == ([8, 5] if descending else [9, 7])

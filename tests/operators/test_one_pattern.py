@@ -8,7 +8,7 @@ import pyoxigraph as ox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.model.terms.stored_literal import stored_literal
+from rsp_engine.model.terms.numerals import stored_literal
 from rsp_engine.operators.sparql.one_pattern import OnePattern
 from rsp_engine.operators.sparql.template import Hole
 

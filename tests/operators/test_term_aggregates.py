@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.grammar import parse
 from rsp_engine.grammar.write import serialise
-from rsp_engine.model.terms.stored_literal import stored_literal
+from rsp_engine.model.terms.numerals import stored_literal
 from rsp_engine.operators.sparql.sparql_query import SparqlConfig, SparqlQuery
 from rsp_engine.operators.sparql.term_aggregates import (
     TERM_AGGREGATES,
@@ -26,7 +26,7 @@ from rsp_engine.operators.sparql.term_aggregates import (
     least,
     sum_of,
 )
-from rsp_engine.plan.sparql.builtins import exactly_aggregated
+from rsp_engine.plan.sparql.store_text import exactly_aggregated
 from tests.thoroughness import examples
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -18,11 +18,12 @@ from rsp_engine.operators.topk.baselines.oracle import Oracle
 from rsp_engine.operators.topk.baselines.pretopk import PreTopk
 from rsp_engine.operators.topk.baselines.skyband import KSkyband
 from rsp_engine.operators.topk.baselines.sma import Sma, SmaConfig
-from rsp_engine.operators.topk.contract import TopkOperatorConfig, in_panes
+from rsp_engine.operators.topk.contract import TopkOperatorConfig, as_arrivals, in_panes
 from rsp_engine.operators.topk.dominance import dominators
 from rsp_engine.operators.topk.mintopk import MinTopk
 from rsp_engine.operators.topk.rankers import ranker_config
 from rsp_engine.operators.topk.score_threshold import Border
+from rsp_engine.operators.topk.super_mtk_list import SuperMTKList
 from tests.operators.topk_runs import Run, feed, late_runs, runs
 from tests.thoroughness import examples
 
@@ -323,6 +324,29 @@ def test_dominators_are_counted_as_one_would_by_hand(some, times):
     ends = some * times
     naive = [sum(e >= end for e in ends[:place]) for place, end in enumerate(ends)]
     assert dominators(np.array(ends, dtype=np.int64)).tolist() == naive
+
+
+def test_the_list_sees_which_objects_expire_before_new_ones():
+    """Object 2 is told late and lives longest, so 3 is better, but not as long.
+
+    window    3  4  5
+    object 1  x          score 1
+    object 2  x  x  x    score 2
+    object 3  x  x       score 3
+    """
+    listed = SuperMTKList(1)
+    for end, key, position, score in ((3, 1, 10, 1.0), (5, 2, 5, 2.0), (4, 3, 20, 3.0)):
+        listed.insert(end, as_arrivals([key], [position], [score]), window=3)
+    assert listed.keys.tolist() == [3, 2]
+    listed.check(3)
+
+
+def test_what_has_expired_is_no_candidate():
+    operator = MinTopk(TopkOperatorConfig(2))
+    operator.arrive(Pane(0, 0), [1], [1], [1.0])
+    operator.arrive(Pane(0, 1), [2], [2], [2.0])
+    assert operator.close(0).keys.tolist() == [2, 1]
+    assert [candidate.key for candidate in operator.candidates()] == [2]
 
 
 @pytest.mark.parametrize(

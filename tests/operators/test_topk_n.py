@@ -213,6 +213,45 @@ def test_keys_that_come_twice_in_a_large_batch_or_late_leave_the_answer_exact(se
         assert pairs(found) == naive.ranking(window)[:k]
 
 
+@examples(40)
+@given(
+    st.integers(0, 10_000), st.integers(1, 4), st.integers(0, 3), st.sampled_from([3, 50, 10_000])
+)
+def test_a_refill_from_all_live_objects_gives_the_list_that_has_seen_each_of_them(
+    seed, k, n, levels
+):
+    """It leaves out at once what others with the same end keep out of the list."""
+    draw = np.random.default_rng(seed)
+    frame = TimeFrame(18_000, 6_000, bounds="[)")
+    remote = (draw.integers(0, levels, 4000) / levels).tolist()
+    operator, naive = TopkN(TopkNConfig(k, n), plus), Naive(plus, dict(enumerate(remote)))
+    latest: dict[int, tuple[int, float, Pane]] = {}
+    for window in range(6):
+        keys = draw.integers(300 * window, 300 * window + 600, 300)
+        positions = 6 * (1000 * window + draw.choice(3000, 300, replace=False)) + window
+        streaming = draw.integers(0, levels, 300) / levels
+        arrivals = list(zip(keys.tolist(), positions.tolist(), streaming.tolist(), strict=True))
+        for pane, inside in open_panes(arrivals, frame, window - 1):
+            naive.arrive(pane, inside)
+            feed_joined(operator, pane, inside, naive.remote)
+            for key, position, x_s in inside:
+                latest[key] = max(latest.get(key, (-1, 0.0, pane)), (position, x_s, pane))
+        operator.settle(window)
+        worse = operator.keys[: 2 * k].tolist()
+        naive.change([(key, 0.0) for key in worse])
+        operator.change(worse, [0.0] * len(worse))
+        live = sorted(key for key, (*_, pane) in latest.items() if pane.last >= window)
+        objects = live, [naive.remote[key] for key in live], [latest[key][1] for key in live]
+        other = written_and_read(operator)
+        other.change(*objects)
+        keys, values, x_s_of_each = map(np.array, objects)
+        operator.refill(keys, values, x_s_of_each, np.empty(0, dtype=np.int64))
+        assert operator.candidates() == other.candidates()
+        ranking = operator.close(window)
+        assert ranking.is_exact
+        assert pairs(ranking) == naive.ranking(window)[:k]
+
+
 REFUSED = [
     ("change", ([0], [math.inf]), "must be a number"),
     ("change", ([5], [math.inf]), "must be a number"),

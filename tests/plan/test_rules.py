@@ -8,9 +8,10 @@ difference.
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import count
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -38,7 +39,7 @@ from rsp_engine.plan.logical.algebra import (
 )
 from rsp_engine.plan.logical.rules import RULES, apply_rules
 from rsp_engine.plan.logical.translate import translate
-from rsp_engine.plan.planner import plan
+from rsp_engine.plan.planner import QueryPlan, plan
 from tests.data import PROJECT
 from tests.grammar.strategies import queries as any_queries
 from tests.plan.algebra import Windows, solutions
@@ -59,7 +60,8 @@ def case_of(rule) -> Path:
 
 def written(text: str, node: Logical) -> str:
     """Return a logical plan as `explain` shows it."""
-    shown = explain(replace(plan(check(text), text, "<case>"), logical=node))
+    with patch.object(QueryPlan, "logical", node):
+        shown = explain(plan(check(text), text, "<case>"))
     return shown.split("Logical plan\n")[1].split("\n\n")[0] + "\n"
 
 

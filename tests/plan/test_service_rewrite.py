@@ -133,8 +133,9 @@ def test_a_service_that_no_query_asks_is_refused():
 
 
 def test_text_and_json_explain_a_clause():
-    limits = {"max_requests": 2, "deadline": 300}
-    options = ServiceOptions(policy="WSJ-LRU", budget=7, replica="cache", capacity=50, **limits)
+    options = ServiceOptions(
+        policy="WSJ-LRU", budget=7, replica="cache", capacity=50, max_requests=2, deadline=300
+    )
     made = planned(JOINED, services=options, feeds=frozenset({SERVICE}))
     text = explain(made)
     for line in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -150,3 +151,91 @@ def test_rnd_elects_otherwise_under_another_seed_and_at_another_time_and_everyon
 def test_an_object_without_a_score_comes_last_among_equals(policy):
     asked = candidates([A, B, C], [1, math.nan, 0], [1, 1, 1])
     assert elected(policy, Question(asked, entries(3), 5, 0), 3) == [A, C, B]
+
+
+# The policies for freshness.
+
+
+def fresh_if_periodic(f: float, rate: float) -> float:
+    return f / rate * (1 - math.exp(-rate / f))
+
+
+def fresh_if_random(f: float, rate: float) -> float:
+    return f / (f + rate)
+
+
+@pytest.mark.parametrize(
+    ("policy", "shape"), [("WSJ-CGM", fresh_if_periodic), ("WSJ-LDS", fresh_if_random)]
+)
+def test_who_elects_by_freshness_refreshes_as_often_as_is_optimal(policy, shape):
+    """One key of 20 an evaluation, for long: no exchange of refreshes would add freshness.
+
+    The frequencies of a long run are compared with all others near them that cost the same.
+    """
+    size, evaluations = 20, 2_000
+    asked = candidates(range(size), range(size, 0, -1), [1] * size, step=1)
+    intervals = [15, 50, 150, 5] * 5
+    last, counted = [0] * size, [0] * size
+    for now in range(1, evaluations + 1):
+        facts = entries(size, last_refresh=last, interval=intervals)
+        [key] = elected(policy, Question(asked, facts, now, 0), 1)
+        last[key], counted[key] = now, counted[key] + 1
+    weights = [1 / math.log2(r + 2) if policy == "WSJ-LDS" else 1.0 for r in range(size)]
+    shares = [count / evaluations for count in counted]
+
+    def freshness(key: int, share: float) -> float:
+        return weights[key] * shape(share, 1 / intervals[key]) if share > 0 else 0.0
+
+    now_fresh = [freshness(key, share) for key, share in enumerate(shares)]
+    for giver, taker in itertools.permutations(range(size), 2):
+        moved = min(0.01, shares[giver])
+        less, more = shares[giver] - moved, shares[taker] + moved
+        gained = freshness(giver, less) + freshness(taker, more)
+        assert gained <= now_fresh[giver] + now_fresh[taker] + 0.002
+
+
+def test_what_changes_too_fast_to_be_kept_fresh_is_left_alone_by_cgm():
+    """Cho and Garcia-Molina, section 5: of two pages, the one that changes often gets nothing."""
+    asked = candidates([A, B], [2, 1], [1, 1], step=1)
+    last, found = [0, 0], []
+    for now in range(1, 60):
+        facts = entries(2, last_refresh=last, interval=[1, 20])
+        [key] = elected("WSJ-CGM", Question(asked, facts, 10 * now, 0), 1)
+        last[key - 1] = 10 * now
+        found.append(key)
+    assert set(found[20:]) == {B}
+
+
+def test_lds_prefers_the_better_of_two_that_change_alike():
+    asked = candidates([A, B], [2, 1], [1, 1])
+    facts = entries(2, last_refresh=[5, 5], interval=[10, 10])
+    assert elected("AT-LDS", Question(asked, facts, 9, 0), 2) == [A, B]
+    assert elected("AT-CGM", Question(asked, facts, 9, 0), 2) == [A, B]  # the larger score
+    facts = entries(2, last_refresh=[8, 0], interval=[10, 10])
+    assert elected("AT-LDS", Question(asked, facts, 9, 0), 2) == [B, A]
+
+
+@pytest.mark.parametrize("policy", ["WSJ-CGM", "AT-LDS"])
+def test_a_value_that_was_never_fetched_or_never_changes_is_no_trouble(policy):
+    asked = candidates([A, B, C], [3, 2, 1], [1] * 3)
+    facts = entries(3, last_refresh=[-(2**63), 0, 0], interval=[5, 2**63 - 1, 5])
+    assert elected(policy, Question(asked, facts, 10, 0), 3) == [A, C, B]
+
+
+# FILTER.
+
+
+@pytest.mark.parametrize("policy", ["WSJ-FILTER", "AT-FILTER"])
+def test_filter_elects_by_the_distance_from_the_kth_score(policy):
+    """K = 3: the threshold is C's 6; E and D are at 1 and 4, A and B at 3 and 1."""
+    asked = candidates([A, B, C, E, D], [9, 7, 6, 5, 2], [1] * 5, k=3)
+    assert elected(policy, Question(asked, entries(5), 0, 0), 5) == [C, B, E, A, D]
+
+
+def test_filter_takes_the_last_score_of_a_short_window_and_bears_what_has_no_score():
+    asked = candidates([A, B], [9, 7], [1, 1], k=3)
+    assert elected("AT-FILTER", Question(asked, entries(2), 0, 0), 2) == [B, A]
+    asked = candidates([A, B, C], [9, 7, -math.inf], [1, 1, 1], k=1)
+    assert elected("AT-FILTER", Question(asked, entries(3), 0, 0), 3) == [A, B, C]
+    asked = candidates([], [], [], k=1)
+    assert elected("AT-FILTER", Question(asked, entries(0), 0, 0), 3) == []

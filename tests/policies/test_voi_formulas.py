@@ -11,14 +11,22 @@ import pytest
 from hypothesis import given
 
 from rsp_engine.model.candidates import Outlook
+from rsp_engine.policies.voi.changed_value import MODELS, ChangedValue, Predicted
+from rsp_engine.policies.voi.rank_change import rank_change
 from rsp_engine.policies.voi.rank_distribution import rank_distribution
-from rsp_engine.policies.voi.rate import ChangeRate
-from rsp_engine.policies.voi.refresh_value import horizon, ideal, refresh_value, thresholds
+from rsp_engine.policies.voi.rate import ChangeRates
+from rsp_engine.policies.voi.refresh_value import (
+    horizon,
+    ideal,
+    refresh_value,
+    signalled_horizon,
+    thresholds,
+)
 from rsp_engine.policies.voi.values import Levels, Marginal, ValueHistory, group_levels
 from tests.policies.inputs import numbers, outlooks
 from tests.thoroughness import examples
 
-POINTS = [1 / (1 + np.exp(-(-5 + 10 * i / 39))) for i in range(40)]
+POINTS = np.array([1 / (1 + np.exp(-(-5 + 10 * i / 24))) for i in range(25)])
 
 
 def floats(*values):
@@ -28,55 +36,216 @@ def floats(*values):
 # The change rate.
 
 
-def test_the_posterior_of_p_on_a_history_by_hand():
-    """Changed after 1 and 3 evaluations, the same after 2; the same after 4, F(old) being 0.3."""
-    rate = ChangeRate()
-    rate.observe(numbers([1, 3, 2]), np.array([True, True, False]), floats(0, 0, 0))
-    rate.observe(numbers([4]), np.array([False]), floats(0.3))
-    weights = [
-        p * (1 - (1 - p) ** 3) * (1 - p) ** 2 * ((1 - p) ** 4 + (1 - (1 - p) ** 4) * 0.3)
-        for p in POINTS
+def likelihood(p, history):
+    """The likelihood of a rate, given ages, whether the value changed, and F of the old value."""
+    result = 1.0
+    for age, changed, coincidence in history:
+        q = (1 - p) ** age
+        result *= 1 - q if changed else q + (1 - q) * coincidence
+    return result
+
+
+def posterior_by_hand(histories, key):
+    """The posterior over the points, by the formulas of the module, family by family."""
+    shapes = [
+        [p ** (m * s) * (1 - p) ** ((1 - m) * s) for p in POINTS]
+        for s in (12, 4, 1.6)
+        for m in POINTS
     ]
-    expected = sum(p * w for p, w in zip(POINTS, weights, strict=True)) / sum(weights)
-    assert rate.mean == pytest.approx(expected, rel=1e-12)
+    families = [np.eye(25)[j] for j in range(25)] + [np.array(f) / sum(f) for f in shapes]
+    logs = []
+    for number, family in enumerate(families):
+        each = [sum(family * [likelihood(p, h) for p in POINTS]) for h in histories.values()]
+        logs.append((1 if number < 25 else 0) + sum(np.log(each)))
+    weights = np.exp(np.array(logs) - max(logs))
+    crowd = sum(w * f for w, f in zip(weights, families, strict=True)) / weights.sum()
+    posterior = crowd * [likelihood(p, histories[key]) for p in POINTS]
+    return posterior / posterior.sum()
+
+
+def observed(histories):
+    """Rates that have seen these histories, one refresh of each key at a time."""
+    rates = ChangeRates()
+    for turn in range(max(map(len, histories.values()))):
+        rows = [(key, *h[turn]) for key, h in histories.items() if turn < len(h)]
+        keys, ages, changed, coincidence = zip(*rows, strict=True)
+        rates.observe(numbers(keys), numbers(ages), np.array(changed), floats(*coincidence))
+    return rates
+
+
+def test_the_posterior_of_each_key_is_as_it_is_written():
+    histories = {
+        0: [(1, True, 0.0), (3, True, 0.0), (2, False, 0.0)],
+        2: [(4, False, 0.3)],
+        3: [(1, True, 0.0)] * 5,
+        7: [(2, False, 0.1)] * 4,
+    }
+    rates = observed(histories)
+    for key in histories:
+        expected = posterior_by_hand(histories, key)
+        assert rates.posterior(numbers([key]))[0] == pytest.approx(expected, rel=1e-9, abs=1e-15)
+        assert rates.mean(numbers([key])) == pytest.approx(expected @ POINTS)
+        q = expected @ (1 - POINTS) ** 5
+        assert rates.unchanged(numbers([key]), numbers([5])) == pytest.approx(q)
+        n = max(1, 5 * (expected @ POINTS) / (1 - q))
+        assert rates.changes(numbers([key]), numbers([5])) == pytest.approx(n)
+    assert rates.mean(numbers([99])) == pytest.approx(rates.crowd @ POINTS), "a key without refresh"
 
 
 def test_a_value_that_always_comes_back_tells_nothing_of_p():
-    rate = ChangeRate()
-    rate.observe(numbers([5] * 50), np.zeros(50, dtype=bool), np.ones(50))
-    assert rate.mean == pytest.approx(0.5)
+    rates = observed({key: [(5, False, 1.0)] * 50 for key in range(3)})
+    assert rates.mean(numbers([0])) == pytest.approx(0.5)
 
 
-def test_p_is_found_from_what_refreshes_show():
-    """10,000 refreshes after 1 to 8 evaluations, of values of which a fifth comes back."""
-    chance = np.random.default_rng(1)
-    ages = chance.integers(1, 9, 10_000)
-    drawn = chance.random(10_000) > 0.9**ages
-    changed = drawn & (chance.random(10_000) > 0.2)
-    rate = ChangeRate()
-    rate.observe(ages, changed, np.full(10_000, 0.2))
-    assert rate.mean == pytest.approx(0.1, rel=0.1)
-    blind = ChangeRate()
-    blind.observe(ages, changed, np.zeros(10_000))
-    assert blind.mean < 0.09  # without the coincidences it is taken to be less
+def drawn_histories(chance, rates, refreshes):
+    """Refreshes after 1 to 8 evaluations, of values of which a fifth comes back."""
+    histories = {}
+    for key, p in enumerate(rates):
+        ages = chance.integers(1, 9, refreshes)
+        changed = (chance.random(refreshes) > (1 - p) ** ages) & (chance.random(refreshes) > 0.2)
+        histories[key] = [(a, c, 0.2) for a, c in zip(ages.tolist(), changed.tolist(), strict=True)]
+    return histories
+
+
+def test_one_rate_of_all_keys_is_found_and_believed_of_each():
+    rates = observed(drawn_histories(np.random.default_rng(1), [0.1] * 200, 10))
+    found = rates.mean(np.arange(300))
+    assert found.min() == pytest.approx(0.1, abs=0.03)
+    assert found.max() == pytest.approx(0.1, abs=0.03)
+    assert rates.quantile(0.9) - rates.quantile(0.1) < 0.05
+
+
+def test_unequal_rates_are_told_apart():
+    truth = [0.02] * 100 + [0.6] * 100
+    rates = observed(drawn_histories(np.random.default_rng(2), truth, 12))
+    found = rates.mean(np.arange(200))
+    assert found[:100].mean() < 0.05
+    assert found[100:].mean() == pytest.approx(0.6, abs=0.1)
+    assert rates.quantile(0.9) - rates.quantile(0.1) > 0.4
 
 
 def test_a_value_that_outlives_all_rates_but_the_smallest_leaves_that_one():
     """After 10,000 evaluations, the likelihood of most rates is 0 in float64."""
-    rate = ChangeRate()
-    rate.observe(numbers([10_000]), np.array([False]), floats(0))
-    assert rate.mean == pytest.approx(1 / (1 + np.exp(5)))
+    rates = observed({0: [(10_000, False, 0.0)]})
+    assert rates.mean(numbers([0])) == pytest.approx(1 / (1 + np.exp(5)))
 
 
-def test_the_rate_goes_on_from_its_state():
-    rate = ChangeRate()
-    rate.observe(numbers([1, 7]), np.array([True, False]), floats(0, 0.1))
-    again = ChangeRate(rate.state())
-    for one in (rate, again):
-        one.observe(numbers([2]), np.array([False]), floats(0))
-    assert again.mean == rate.mean
-    with pytest.raises(ValueError, match="40 points"):
-        ChangeRate([0.0])
+def test_what_a_key_has_shown_is_forgotten_but_not_by_the_crowd():
+    rates = observed({key: [(1, key % 2 == 0, 0.0)] * 20 for key in range(8)})
+    crowd = rates.crowd
+    rates.forget(numbers([0, 900]))
+    assert rates.crowd.tolist() == crowd.tolist()
+    assert rates.mean(numbers([0])) == pytest.approx(crowd @ POINTS)
+    assert rates.mean(numbers([2])) > 0.9
+
+
+def test_the_rates_go_on_from_their_state():
+    first = observed({0: [(1, True, 0.0)], 5: [(7, False, 0.1)]})
+    again = ChangeRates()
+    again.restore(first.state())
+    for each in (first, again):
+        each.observe(numbers([5]), numbers([2]), np.array([False]), floats(0))
+    assert again.state() == first.state()
+    with pytest.raises(ValueError, match="100 families"):
+        ChangeRates().restore({"keys": [], "logs": [], "evidence": [0.0]})
+
+
+# A changed value.
+
+
+def redrawn(count):
+    """Ten levels of equal chance for each key."""
+    return Predicted(np.tile(np.arange(10.0), (count, 1)), np.full((count, 10), 0.1))
+
+
+def seen(draw, turns=60, size=20, seed=0):
+    """A model that has seen `turns` changes of each key; `draw` makes the next values."""
+    chance = np.random.default_rng(seed)
+    model, keys = ChangedValue(), np.arange(size)
+    history = [chance.uniform(0, 9, size)]
+    for _ in range(turns):
+        new, means = draw(chance, history[-1]), np.mean(history[-12:], axis=0)
+        model.observe(keys, new, history[-1], means, np.ones(size), redrawn(size), 8.0)
+        history.append(new)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("best", "draw"),
+    [
+        ("redrawn", lambda chance, old: chance.integers(0, 10, len(old)).astype(float)),
+        ("innovation", lambda chance, old: old + chance.normal(0, 0.3, len(old))),
+        (
+            "own mean",
+            lambda chance, old: np.arange(len(old)) / 2 + chance.normal(0, 0.7, len(old)),
+        ),
+    ],
+)
+def test_the_model_by_which_values_change_is_found(best, draw):
+    weights = seen(draw).weights
+    assert MODELS[int(np.argmax(weights))] == best
+    assert weights.max() > 0.7
+    assert weights.sum() == pytest.approx(1)
+
+
+def test_before_five_changes_values_are_taken_to_be_redrawn():
+    model, one = ChangedValue(), numbers([0])
+    for turn in range(5):
+        assert model.weights.tolist() == [1, 0, 0]
+        found = model.predict(one, floats(3), floats(3), floats(1), redrawn(1))
+        assert found.values.tolist() == redrawn(1).values.tolist()
+        model.observe(one, floats(turn), floats(3), floats(3), floats(1), redrawn(1), 8.0)
+    assert model.weights.min() > 0
+
+
+def test_a_drift_is_believed_only_beyond_chance():
+    assert seen(lambda chance, old: old + chance.normal(0, 1, len(old))).drift == 0
+    rising = seen(lambda chance, old: old + chance.exponential(1, len(old)))
+    assert rising.drift == pytest.approx(1, abs=0.2)
+    [row] = rising.predict(numbers([0]), floats(100), floats(90), floats(4), redrawn(1)).values
+    assert 101 < np.median(row[row > 50]) < 107, "about four steps of one"
+
+
+def test_steps_grow_with_the_root_of_their_number_and_with_the_scale_of_the_key():
+    """Keys 0 to 9 move by 0.1, keys 10 to 19 by 2."""
+    scale = np.where(np.arange(20) < 10, 0.1, 2.0)
+    model = seen(lambda chance, old: old + scale * chance.normal(0, 1, len(old)))
+
+    def spread(key, n):
+        found = model.predict(numbers([key]), floats(0), floats(0), floats(n), redrawn(1))
+        inner = found.values[0, -32:-16] if model.weights[2] else found.values[0, -16:]
+        return float(inner.max() - inner.min())
+
+    assert spread(15, 4) == pytest.approx(2 * spread(15, 1))
+    assert spread(15, 1) > 2 * spread(5, 1)
+
+
+def test_a_change_multiplies_each_mixture_by_its_mass_near_the_new_value():
+    """Six equal steps from 3 to 4 are a drift: all but the redrawn model foresee the next."""
+    model, one = ChangedValue(), numbers([0])
+    for _ in range(6):
+        model.observe(one, floats(4), floats(3), floats(3), floats(1), redrawn(1), 10.0)
+    before = model.state()["logs"]
+    model.observe(one, floats(4), floats(3), floats(3), floats(1), redrawn(1), 10.0)
+    near = floats(0.1, 1, 1) + 0.002  # the half-width is 0.8, the levels are one apart
+    grid = [floats(*w) / 4 for w in product(range(5), repeat=3) if sum(w) == 4]
+    expected = [log + np.log(w @ near) for log, w in zip(before, grid, strict=True)]
+    found = model.state()["logs"]
+    assert np.subtract(found, found[0]) == pytest.approx(np.subtract(expected, expected[0]))
+
+
+def test_the_model_of_changes_goes_on_from_its_state():
+    first = seen(lambda chance, old: old + chance.normal(0, 1, len(old)), turns=3)
+    again = ChangedValue()
+    again.restore(first.state())
+    keys = numbers([3, 40])
+    for each in (first, again):
+        each.observe(keys, floats(1, 2), floats(0, 0), floats(0, 0), floats(1, 2), redrawn(2), 8.0)
+        each.forget(numbers([3, 99]))
+    assert again.state() == first.state()
+    assert 3 not in first.state()["keys"]
+    with pytest.raises(ValueError, match="15 mixtures"):
+        ChangedValue().restore({**first.state(), "logs": [0.0]})
 
 
 # F and F_u.
@@ -95,6 +264,15 @@ def test_f_weighs_what_it_is_told():
     levels = marginal.levels()
     assert levels.values.tolist() == [3, 5, 9]
     assert levels.ranks.tolist() == pytest.approx(marginal.ranks(levels.values).tolist())
+
+
+def test_the_span_of_f_is_that_of_most_values_or_of_all_if_most_are_equal():
+    marginal = Marginal()
+    assert marginal.span == 0
+    marginal.add(np.arange(101.0), np.ones(101))
+    assert marginal.span == pytest.approx(80, abs=1)
+    marginal.add(floats(7), floats(10_000))
+    assert marginal.span == 100
 
 
 def test_f_has_at_most_40_levels_of_about_equal_weight():
@@ -123,6 +301,8 @@ def test_memory_of_f_is_bounded():
         marginal.add(np.arange(start, start + 500) / 7, np.ones(500))
     assert len(marginal) <= 4096
     assert marginal.ranks(floats(10_000 / 7)) == pytest.approx(0.5, abs=0.01)
+    marginal.add(np.arange(5_000) / 11, np.ones(5_000))
+    assert len(marginal) <= 2048, "room for as many more, before values are merged again"
 
 
 @pytest.mark.parametrize(
@@ -142,6 +322,11 @@ def test_f_of_an_object_leans_on_its_past(place, c, near, far):
     found = past.chances(levels, floats([0.05, np.nan], [np.nan, np.nan]))
     assert found[0].tolist() == pytest.approx([near, near, *[far] * 8])
     assert found[1].tolist() == pytest.approx([0.1] * 10)
+
+
+def test_a_state_with_another_number_of_choices_is_refused():
+    with pytest.raises(ValueError, match="there are 4 choices of c"):
+        ValueHistory().restore([0.0, 0.0, 0.0])
 
 
 def test_how_much_the_past_tells_is_learned():
@@ -264,8 +449,13 @@ def by_the_sum(p, age, beta):
 def test_h_is_the_sum_over_the_evaluations_to_come(p):
     ages, beta = numbers([1, 2, 5, 60, 200]), floats(0.3, 0.98, 0.5, 0.7, 0.9)
     expected = [by_the_sum(p, *pair) for pair in zip(ages.tolist(), beta.tolist(), strict=True)]
-    assert horizon(p, ages, beta).tolist() == pytest.approx(expected)
-    assert horizon(p, ages, beta)[0] == 1
+    found = horizon(np.full(5, p), ages, beta)
+    assert found.tolist() == pytest.approx(expected)
+    assert found[0] == 1
+    told = signalled_horizon(np.full(5, p), beta)
+    assert told.tolist() == pytest.approx(
+        [sum((b * (1 - p)) ** s for s in range(60)) for b in beta]
+    )
 
 
 def test_theta_is_the_rival_and_idcg_that_of_the_measure():
@@ -313,3 +503,24 @@ def test_what_serves_later_windows_is_worth_a_fetch_even_if_it_is_far_below_toda
 def test_nothing_is_worth_less_than_nothing():
     for seed in range(20):
         assert (refresh_value(drawn_outlook(20, 6, seed), 5, 1.0) >= 0).all()
+
+
+@examples(60)
+@given(outlooks(6))
+def test_the_change_of_rank_is_the_mean_distance_from_the_expected_rank(outlook):
+    """Below the K-th place, all ranks are one."""
+    for k in (1, 3):
+        found = rank_change(outlook, k, 1.0)
+        for u in range(6):
+            ranks = np.empty(0)
+            for y in outlook.scores[u]:
+                above = 0.0
+                for w in range(6):
+                    wins = outlook.precedence[w] > outlook.precedence[u]
+                    over = outlook.scores[w] >= y if wins else outlook.scores[w] > y
+                    above += outlook.chances[w][over].sum() if w != u else 0.0
+                ranks = np.append(ranks, min(above + 1, k + 1))
+            mean = float(np.dot(outlook.chances[u], ranks))
+            assert found[u] == pytest.approx(
+                np.dot(outlook.chances[u], abs(ranks - mean)), abs=1e-9
+            )

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from rsp_engine.http_client.faults import FaultError
 from rsp_engine.replica.sparql_client import results
-from rsp_engine.replica.sparql_client.alike_rows import alike_rows
-from rsp_engine.replica.sparql_client.faults import FaultError
+from rsp_engine.replica.sparql_client.result_table import alike_rows
 from rsp_engine.replica.sparql_client.results import read_results
 from tests.thoroughness import examples
 

@@ -9,14 +9,14 @@ import pickle
 import pytest
 
 from rsp_engine.errors import ServiceError
-from rsp_engine.replica.endpoints.endpoint import UNLIMITED
-from rsp_engine.replica.endpoints.http import HttpConfig, HttpEndpoint
-from rsp_engine.replica.sparql_client.access import (
+from rsp_engine.http_client.access import (
     allowed_origin,
     credentials_of,
     origin_of,
     variables_of,
 )
+from rsp_engine.replica.endpoints.endpoint import UNLIMITED
+from rsp_engine.replica.endpoints.http import HttpConfig, HttpEndpoint
 from tests.replica.fault_server import FaultServer
 from tests.replica.patterns import FOLLOWERS, users
 

@@ -40,8 +40,16 @@ def endpoint(
     return HttpEndpoint(server.query_url, pattern, config, {})
 
 
-def test_a_snapshot_is_read_in_pages(virtuoso):
+def test_a_snapshot_that_the_server_cuts_is_noticed_and_read_in_pages(virtuoso):
     remote = endpoint(virtuoso, page_rows=40)
+    got = remote.snapshot(UNLIMITED, 0)
+    remote.close()
+    counted, cut, pages = 1, 1, 4  # the count says 120, and 50 rows come
+    assert (got.answers, got.requests, got.faults) == (TRUTH, counted + cut + pages, {})
+
+
+def test_a_snapshot_that_may_not_be_read_at_once_is_read_in_pages(virtuoso):
+    remote = endpoint(virtuoso, page_rows=40, whole_rows=0)
     got = remote.snapshot(UNLIMITED, 0)
     remote.close()
     assert (got.answers, got.requests, got.faults) == (TRUTH, 4, {})

@@ -54,7 +54,7 @@ def test_a_replay_sends_nothing_until_it_comes_to_what_is_new(before, after):
     assert behind.calls == 0
     run(again, after)
     assert behind.calls == len(after)
-    replayed, new = again.take()
+    replayed, new, _ = again.take()
     assert (replayed, len(new)) == (len(before), len(after))
 
 
@@ -78,7 +78,7 @@ def test_calls_are_taken_once():
     recording = RecordingEndpoint(Counting())
     recording.fetch([user(1)], UNLIMITED, 0)
     assert len(recording.take().calls) == 1
-    assert recording.take() == (0, [])
+    assert recording.take() == (0, [], False)
 
 
 def test_limits_reach_the_endpoint_behind_and_it_is_closed():

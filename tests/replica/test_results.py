@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
+from rsp_engine.http_client.faults import FaultError
 from rsp_engine.replica.pattern import RemotePattern
-from rsp_engine.replica.sparql_client.faults import FaultError
 from rsp_engine.replica.sparql_client.result_table import ResultTable
 from rsp_engine.replica.sparql_client.results import in_key_order, read_results
 

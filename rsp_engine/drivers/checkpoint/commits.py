@@ -2,6 +2,7 @@
 
 Between two commits lies a micro-batch. The splits of one that must be repeated exactly are logged
 before it is run, and the responses of services before an answer that depends on them is emitted.
+Fetches that the budget of a service pays for are logged before they are sent, too.
 When all answers are emitted, the state, the splits, the positions of the outputs and the responses
 are committed together. Without a folder nothing is written, and live sources only release what was
 read.
@@ -9,9 +10,8 @@ read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from rsp_engine.drivers.checkpoint.logged_state import LoggedState
 from rsp_engine.errors import StateError
 from rsp_engine.garbage import no_garbage_collection
 from rsp_engine.io.sources.splits import Split
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from rsp_engine.drivers.checkpoint.logged_state import LoggedState
     from rsp_engine.drivers.checkpoint.store import Checkpoint
     from rsp_engine.drivers.splits.split_run import SplitRun
     from rsp_engine.model.state import StateData
     from rsp_engine.replica.endpoints.recording import RecordedCall, RecordingEndpoint
 
-__all__ = ["BatchPlan", "CheckpointSpec", "Commits", "RewindableOutput"]
+__all__ = ["BatchPlan", "CheckpointSpec", "Commits", "CommittedOutput", "RewindableOutput"]
 
 
 class RewindableOutput(Protocol):
@@ -37,6 +38,18 @@ class RewindableOutput(Protocol):
 
     def go_back(self, position: Any) -> None:  # noqa: ANN401 - plain data
         """Drop what was written after a position, or all for None; called before any write."""
+
+
+@runtime_checkable
+class CommittedOutput(Protocol):
+    """An output that passes on what was written once it is committed, and may run full."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more should be read until the output has room."""
+
+    def committed(self) -> None:
+        """Pass on what was written before the last position."""
 
 
 def rewind_outputs(outputs: Sequence[RewindableOutput], positions: Sequence[Any] | None) -> None:
@@ -91,6 +104,8 @@ class Commits:
         """The plan of the micro-batch that broke off, if it must be repeated exactly."""
         self._calls = [0] * len(spec.recordings)  # of each service in this micro-batch
         self._unwritten: list[list[Any]] = []
+        self._waiting: list[CommittedOutput] = []
+        """The outputs that wait for commits."""
 
     @property
     def folder(self) -> Path | None:
@@ -104,11 +119,15 @@ class Commits:
         of services. Otherwise it may end elsewhere: from the first call that differs, services are
         called again.
         """
-        with no_garbage_collection():
-            self._restore(is_strict=is_strict)
+        if self._checkpoint is None:
+            rewind_outputs(self._spec.outputs, None)
+        else:
+            with no_garbage_collection():
+                self._restore(self._checkpoint.last(), is_strict=is_strict)
+        self._waiting = [each for each in self._spec.outputs if isinstance(each, CommittedOutput)]
+        self._pass_on()  # what the process before this one had committed
 
-    def _restore(self, *, is_strict: bool) -> None:
-        saved = LoggedState() if self._checkpoint is None else self._checkpoint.last()
+    def _restore(self, saved: LoggedState, *, is_strict: bool) -> None:
         self.last, state = saved.batch, saved.state
         with damage_guard("the run"):
             if state is not None:
@@ -120,6 +139,7 @@ class Commits:
             calls = self._noted_calls(saved.notes)
         for recording, logged in zip(self._spec.recordings, calls, strict=True):
             recording.replay(logged, is_strict=is_strict)
+            recording.before_fetch = self.note
         rewind_outputs(self._spec.outputs, None if state is None else state["outputs"])
 
     def _noted_calls(self, notes: Iterable[Any]) -> list[list[RecordedCall]]:
@@ -140,8 +160,8 @@ class Commits:
         if self._checkpoint is None:
             return
         for number, recording in enumerate(self._spec.recordings):
-            replayed, new = recording.take()
-            self._calls[number] += replayed
+            replayed, new, completes = recording.take()
+            self._calls[number] += replayed - completes
             if new:
                 self._unwritten.append([number, self._calls[number], new])
                 self._calls[number] += len(new)
@@ -161,10 +181,20 @@ class Commits:
             waiting = [[n, 0, r.waiting()] for n, r in enumerate(self._spec.recordings)]
             left = {"calls": waiting} if any(calls for *_, calls in waiting) else None
             self._checkpoint.write_state(self.last + 1, self._state(), left)
+        self._pass_on()
         # Now, not with the next commit: that may need what a blocked sender has to send.
         self._run.release(needed)
         self.last += 1
         self._calls = [0] * len(self._calls)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether an output has no room, so that the input has to wait."""
+        return any(output.is_full for output in self._waiting)
+
+    def _pass_on(self) -> None:
+        for output in self._waiting:
+            output.committed()
 
     def close(self) -> None:
         """Release the folder for other runs. Idempotent."""
@@ -178,7 +208,7 @@ class Commits:
 
 
 def _split_data(split: Split) -> list[int | None]:
-    return [split.start, split.end, split.line]
+    return [split.start, split.end]
 
 
 def _read_plan(logged: Sequence[Any]) -> BatchPlan:

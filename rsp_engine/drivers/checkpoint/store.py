@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.state import StateData
 
-__all__ = ["Checkpoint", "saved_runner"]
+__all__ = ["Checkpoint", "lock_folder", "saved_runner"]
 
-_VERSION = 6
+_VERSION = 7
 """The version of the format of checkpoints."""
 
 
@@ -45,7 +45,7 @@ class Checkpoint:
         self._log = StateLog(self.folder / "commits")
         with _write_errors(self.folder):
             (self.folder / "commits").mkdir(parents=True, exist_ok=True)
-            self._unlock = weakref.finalize(self, os.close, _lock(self.folder))
+            self._unlock = weakref.finalize(self, os.close, lock_folder(self.folder))
             try:
                 self._check_identity()
             except BaseException:
@@ -125,7 +125,7 @@ def _read(path: Path) -> dict[str, Any]:
     return saved
 
 
-def _lock(folder: Path) -> int:
+def lock_folder(folder: Path) -> int:
     """Lock a folder; return the file descriptor that holds the lock until it is closed."""
     lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o666)
     if sys.platform == "win32":

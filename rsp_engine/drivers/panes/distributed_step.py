@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.drivers.panes.pane_file import PaneReader, PaneWriter
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
+    from rsp_engine.evaluators.service.shared_services import SharedServices
     from rsp_engine.evaluators.step import PutContent
     from rsp_engine.model.state import StateData
     from rsp_engine.operators.pairs.shared_skyband import Skybands
@@ -42,6 +43,7 @@ __all__ = ["DistributedStep", "steps_of"]
 def steps_of(
     plans: Sequence[PhysicalPlan],
     skybands: Skybands,
+    services: SharedServices,
     can_send: Callable[[PhysicalPlan], bool],
 ) -> list[Step]:
     """Return a step for each plan, distributed if it can be, and other processes can have the plan.
@@ -53,7 +55,7 @@ def steps_of(
     return [
         DistributedStep(plan)
         if can_share_windows(plan) and not is_chained and can_send(plan)
-        else Step(plan, skybands)
+        else Step(plan, skybands, services)
         for plan in plans
     ]
 
@@ -63,6 +65,8 @@ class DistributedStep(Step):
 
     def __init__(self, plan: PhysicalPlan) -> None:
         super().__init__(plan)
+        # Every scan: `can_share_windows` says no to others.
+        self._time_scans = [scan for scan in self._scans if isinstance(scan, TimeScan)]
         self._panes: list[dict[Pane, PaneParts]] = [{} for _ in plan.scans]
         self._run: WindowRun | None = None
         self._may_give_blank_nodes = False
@@ -84,16 +88,13 @@ class DistributedStep(Step):
         if not isinstance(content, StoredPane):
             super().put(scan, pane, content)
             return
-        into = self._scans[scan]
-        assert isinstance(into, TimeScan), "all windows are over time"  # noqa: S101
-        into.fill(pane)
+        self._time_scans[scan].fill(pane)
         self._panes[scan].setdefault(pane, PaneParts()).stored.append(content)
 
-    def _evaluate(self, instant: int) -> DueWindow:
+    def evaluate(self, instant: int) -> DueWindow:
         """Note a window that is due."""
         panes = []
-        for number, scan in enumerate(self._scans):
-            assert isinstance(scan, TimeScan), "all windows are over time"  # noqa: S101
+        for number, scan in enumerate(self._time_scans):
             held, parts = dict(self._held(scan, instant)), self._panes[number]
             for pane in [pane for pane in parts if pane.last < scan.closed]:
                 del parts[pane]
@@ -101,13 +102,12 @@ class DistributedStep(Step):
                 parts.setdefault(pane, PaneParts()).held = contents
             within = [pane for pane in parts if pane.first <= scan.closed]
             panes.append({pane: parts[pane] for pane in sorted(within)})
-        closed = tuple(scan.closed for scan in self._scans)
+        closed = tuple(scan.closed for scan in self._time_scans)
         return DueWindow(self, instant, self._interval(instant), closed, tuple(panes))
 
     def _held(self, scan: TimeScan, now: int) -> Iterator[tuple[Pane, list[PutContent]]]:
         """Yield the panes of the last closed window, each with what this process holds of it."""
-        if self.plan.operator.scan_kind == "solutions":
-            assert isinstance(scan, TimedScan), "its panes are matched"  # noqa: S101
+        if self._matcher is not None and isinstance(scan, TimedScan):
             for pane, matched in list(scan.fresh(self._matcher, now)):
                 scan.put_matched(pane, matched)
                 yield pane, [matched]
@@ -120,12 +120,13 @@ class DistributedStep(Step):
                 yield pane, [triples] if content_rows(triples) else []
 
     @cached_property
-    def _matcher(self) -> Matcher:
-        """The matcher of elements that arrive late or are read here."""
+    def _matcher(self) -> Matcher | None:
+        """The matcher of elements that arrive late or are read here, where panes are matched."""
+        operator = self.plan.operator
+        if not isinstance(operator, GroupTopkConfig):
+            return None
         import pyoxigraph as ox
 
-        operator = self.plan.operator
-        assert isinstance(operator, GroupTopkConfig), "no other has solutions"  # noqa: S101
         store = ox.Store()
         load_graphs(store, self.plan.graphs)
         return Matcher(operator.matching, store)
@@ -160,9 +161,7 @@ class DistributedStep(Step):
                 for pane, parts in panes.items():
                     parts.stored += [writer.store(number, each) for each in parts.held]
                     parts.held = []
-                    into = self._scans[scan]
-                    assert isinstance(into, TimeScan), "all windows are over time"  # noqa: S101
-                    into.release(pane)
+                    self._time_scans[scan].release(pane)
 
     def combine(self, window: DueWindow, parts: Sequence[StateData]) -> WholeAnswer:
         """Return the answer over a window from the parts of all buckets."""

@@ -1,7 +1,8 @@
 """The Arrow codec of reduced splits, which executors send to the driver as rows.
 
 kind      content
-split     the split that was read; in `text` why its elements must be taken one by one
+split     the split that was read; in `text` why its elements must be taken one by one, in `texts`
+          why it could not be read at the moment
 segment   its first and its latest timestamp, and how many elements and triples it has
 pane      a pane content of the segment before: the pane, and its table
 stored    a pane content of the segment before that is in a file: the pane, and its manifest
@@ -65,7 +66,7 @@ def _rows(source: int, split: Split, reduced: ReducedSplit) -> Iterator[Row]:
         "scan": source,
         "first": split.start,
         "last": split.end,
-        "time": split.line,
+        "texts": None if reduced.away is None else [reduced.away],
     }
     for time, name, count in reduced.names:
         yield {"kind": "name", "time": time, "text": name, "step": count}
@@ -115,7 +116,7 @@ def from_rows(table: pa.Table) -> list[tuple[int, Split, ReducedSplit]]:
 
 def _split(batch: pa.RecordBatch) -> tuple[int, Split, ReducedSplit]:
     first = batch.slice(0, 1).to_pylist()[0]
-    split = Split(first["first"], first["last"], first["time"])
+    split = Split(first["first"], first["last"])
     return first["scan"], split, _reduced(batch)
 
 
@@ -124,13 +125,14 @@ def _reduced(batch: pa.RecordBatch) -> ReducedSplit:
     columns = {name: batch.column(name).to_pylist() for name in plain}
     items: list[Segment | SplitLetter] = []
     names: list[tuple[int, str, int]] = []
-    trouble, lasts = None, False
+    trouble, lasts, away = None, False, None
     pane_contents: list[PaneContent] = []
     for index, kind in enumerate(columns["kind"]):
         row = {name: column[index] for name, column in columns.items()}
         match kind:
             case "split":
                 trouble, lasts = row["text"], bool(row["step"])
+                [away] = batch.column("texts")[index].as_py() or [None]
             case "name":
                 names.append((row["time"], row["text"], row["step"]))
             case "letter":
@@ -147,7 +149,7 @@ def _reduced(batch: pa.RecordBatch) -> ReducedSplit:
                 decode = _manifest if kind == "stored" else _content
                 content = decode(batch, index)
                 pane_contents.append(PaneContent(row["step"], row["scan"], pane, content))
-    return ReducedSplit(items, names, trouble, lasts)
+    return ReducedSplit(items, names, trouble, lasts, away)
 
 
 def _content(batch: pa.RecordBatch, index: int) -> PutContent:

@@ -30,14 +30,20 @@ from rsp_engine.drivers.split_driver import SplitDriver
 from rsp_engine.errors import DriverError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
 
     from pyspark import SparkContext
 
     from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
     from rsp_engine.drivers.panes.evaluation import Where
+    from rsp_engine.drivers.panes.pane_file import PaneFiles
+    from rsp_engine.drivers.splits.split_reducer import ReducedSplit
     from rsp_engine.drivers.splits.split_run import SplitRun
+    from rsp_engine.io.sources.splits import Split
     from rsp_engine.model.answers import Answer
+
+    Read = tuple[int, Split, ReducedSplit]
+    """A split that was read, with the number of its source."""
 
 __all__ = ["SparkDriver", "SparkOptions"]
 
@@ -86,8 +92,12 @@ class SparkDriver(SplitDriver):
         check_java()
         super().__init__(run, checkpoint)
         self._options = options or SparkOptions()
+        self._files: PaneFiles | None = None
+        """How executors store what they read; None if the driver receives it."""
+        self._sent: tuple[int, str] | None = None
+        """What was sent to executors, and the number of sources that it knows."""
 
-    def run(self) -> Iterator[Answer]:
+    def run(self) -> Generator[Answer]:
         """Yield the answers of all queries, those of each query in order."""
         with closing(self._commits):
             self._commits.restore(is_strict=True)
@@ -97,8 +107,8 @@ class SparkDriver(SplitDriver):
             with self._spark_failures(), closing(PaneStore(self._commits.folder)) as store:
                 yield from self._batches(context, store)
 
-    def _work(self, context: SparkContext, store: PaneStore) -> str:
-        """Set up the evaluation of windows, and return what executors need to know."""
+    def _set_up(self, context: SparkContext, store: PaneStore) -> None:
+        """Set up the evaluation of windows."""
         run, cores = self._run, context.defaultParallelism
         run.buckets = run.buckets or self._options.buckets or cores
         # Executors on other computers cannot see a temporary folder of this one.
@@ -106,29 +116,33 @@ class SparkDriver(SplitDriver):
         where = self._options.where
         if run.is_paced or not can_share or (where == "auto" and cores == 1):
             where = "driver"
-        work = ""  # it is encoded below, before the first task
         run.evaluation = Evaluation(
             run.steps,
             store,
-            lambda tasks: evaluate_windows(context, work, tasks),
+            lambda tasks: evaluate_windows(context, self._work(), tasks),
             EvaluationOptions(cores, run.buckets, where, run.is_paced, self._options.small_bytes),
         )
-        files = run.evaluation.files if where != "driver" and run.evaluation.plans else None
-        work = Work(run.tasks, files, run.evaluation.plans).encoded()
-        return work
+        self._files = run.evaluation.files if where != "driver" and run.evaluation.plans else None
+
+    def _work(self) -> str:
+        """Return what executors need to know; it changes when partitions are added."""
+        run = self._run
+        assert run.evaluation is not None, "it is set up first"  # noqa: S101
+        if self._sent is None or len(run.tasks) > self._sent[0]:
+            work = Work(run.tasks, self._files, run.evaluation.plans).encoded()
+            self._sent = len(run.tasks), work
+        return self._sent[1]
 
     def _batches(self, context: SparkContext, store: PaneStore) -> Iterator[Answer]:
         """Run micro-batches, and yield their answers; commit each when its answers are taken."""
-        work = self._work(context, store)
+        self._set_up(context, store)
         most = self._options.splits * context.defaultParallelism
         growth = 1
         if self._commits.broken is None:
-            plan = self._plan(most, waits=False)
+            reduced = self._read(context, self._plan(most, waits=False))
         else:
-            plan = self._commits.broken
-            self._run.end(plan.ended)
+            reduced = self._read_again(context, self._commits.broken)
         while True:
-            reduced = read_splits(context, work, plan.splits)
             for source, split, _ in reduced:
                 self._commits.planned[source] = split
             store.keep(pane for _, _, split in reduced for pane in manifests(split))
@@ -141,8 +155,39 @@ class SparkDriver(SplitDriver):
             store.sweep()
             if self._run.is_done or self._is_stopping:
                 return
+            self._wait_for_outputs()
             growth = min(_MOST_GROWTH, 2 * growth) if self._run.shares_all else 1
-            plan = self._plan(growth * most)
+            reduced = self._read(context, self._plan(growth * most))
+
+    def _read(self, context: SparkContext, plan: BatchPlan) -> list[Read]:
+        """Read the splits of a plan; those that cannot be read now are left to a later one."""
+        reduced = self._read_splits(context, plan)
+        if all(split.away is None for *_, split in reduced):
+            return reduced
+        away: set[int] = set()
+        read: list[Read] = []
+        for source, split, result in reduced:
+            if result.away is not None:
+                away.add(source)  # and its later splits wait, too
+                self._run.report(source, result.away)
+            if source not in away:
+                read.append((source, split, result))
+        self._commits.plan(plan._replace(splits=[(source, split) for source, split, _ in read]))
+        return read
+
+    def _read_again(self, context: SparkContext, plan: BatchPlan) -> list[Read]:
+        """Read the splits of the micro-batch that broke off: all of them, as soon as possible."""
+        self._run.include((number, split.start) for number, split in plan.splits)
+        self._run.end(plan.ended)
+        while True:
+            reduced = self._read_splits(context, plan)
+            away = [(source, split.away) for source, _, split in reduced if split.away is not None]
+            if not away:
+                return reduced
+            self._run.report(*away[0])
+
+    def _read_splits(self, context: SparkContext, plan: BatchPlan) -> list[Read]:
+        return read_splits(context, self._work(), plan.splits, self._run.bytes_in)
 
     def _plan(self, most: int, *, waits: bool = True) -> BatchPlan:
         """Plan the next micro-batch; with `waits`, wait for live sources if they are empty."""

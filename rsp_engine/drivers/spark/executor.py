@@ -15,6 +15,8 @@ from pyspark import cloudpickle
 from rsp_engine.drivers.panes.evaluation_task import run_task
 from rsp_engine.drivers.panes.pane_file import PaneWriter
 from rsp_engine.drivers.spark.arrow_codec import to_rows
+from rsp_engine.drivers.splits.split_reducer import ReducedSplit
+from rsp_engine.io.sources.live.receiver import SenderUnreachable
 from rsp_engine.io.sources.splits import Split
 
 if TYPE_CHECKING:
@@ -76,12 +78,15 @@ def execute(
     work: str,
     number: int,
     source: int,
-    edges: tuple[int, int | None, int],
+    edges: tuple[int, int | None],
     writer: PaneWriter | None = None,
 ) -> pa.RecordBatch:
     """Read and reduce a split of a source; `number` is its position in the micro-batch."""
     split = Split(*edges)
-    reduced = _reducer(work, source).reduce(_decoded(work).tasks[source].source.part(split))
+    try:
+        reduced = _reducer(work, source).reduce(_decoded(work).tasks[source].part(split))
+    except SenderUnreachable as away:
+        return to_rows(number, source, split, ReducedSplit(away=str(away)))
     if writer is not None:
         reduced = writer.store_split(reduced)
     return to_rows(number, source, split, reduced)

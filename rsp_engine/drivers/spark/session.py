@@ -161,22 +161,20 @@ def is_started() -> bool:
 
 def start_session(
     master: str | None = None,
-    packages: str | None = None,
     settings: Mapping[str, str] = MappingProxyType({}),
 ) -> SparkSession:
     """Return the session of this program; start it if there is none, as `start_context` does."""
     from pyspark.sql import SparkSession
 
-    start_context(master, packages, settings)
+    start_context(master, settings)
     return SparkSession.builder.getOrCreate()
 
 
 def start_context(
     master: str | None = None,
-    packages: str | None = None,
     settings: Mapping[str, str] = MappingProxyType({}),
 ) -> SparkContext:
-    """Return the context of this program; start it, with Maven packages, if there is none.
+    """Return the context of this program; start it if there is none.
 
     A job needs no session, whose start takes longer. `settings` override those of `spark-submit`
     and `spark-defaults.conf`, and these override the engine's.
@@ -188,7 +186,7 @@ def start_context(
         _check_settings(context, settings)
         return context
     check_java()
-    conf = _configuration(master, packages, settings)
+    conf = _configuration(master, settings)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if conf.get("spark.master", "").startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -207,9 +205,7 @@ def start_context(
     return started
 
 
-def _configuration(
-    master: str | None, packages: str | None, settings: Mapping[str, str]
-) -> SparkConf:
+def _configuration(master: str | None, settings: Mapping[str, str]) -> SparkConf:
     """Return the settings with which to start Spark."""
     from pyspark import SparkConf, SparkContext
 
@@ -223,8 +219,6 @@ def _configuration(
     for key, value in {"spark.app.name": "rsp-engine", **_SETTINGS}.items():
         if key not in defaults:
             conf.setIfMissing(key, value)
-    if packages is not None:
-        conf.set("spark.jars.packages", packages)
     conf.setAll(list(settings.items()))
     if master is not None or ("spark.master" not in defaults and not conf.contains("spark.master")):
         conf.setMaster(_with_retries(master or "local[*]"))

@@ -14,7 +14,7 @@ from rsp_engine.drivers.spark.arrow_codec import from_rows
 from rsp_engine.drivers.spark.executor import evaluate_task, execute, pane_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark import RDD, SparkContext
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Planned = tuple[int, Split]
     Numbered = tuple[int | None, ...]
-    """The number of a split in its micro-batch, its source, its start, its end and its line."""
+    """The number of a split in its micro-batch, its source, its start and its end."""
 
 __all__ = ["MOST_SPLITS", "evaluate_windows", "read_splits"]
 
@@ -38,17 +38,18 @@ MOST_SPLITS = 8
 
 
 def read_splits(
-    context: SparkContext, work: str, splits: Sequence[Planned]
+    context: SparkContext,
+    work: str,
+    splits: Sequence[Planned],
+    bytes_in: Callable[[int, Split], int | None],
 ) -> list[tuple[int, Split, ReducedSplit]]:
     """Read splits on the executors, each with the number of its source; return them in order.
 
-    `work` is the encoded work of the run.
+    `work` is the encoded work of the run; `bytes_in` estimates the size of a split.
     """
     groups = tasks(
-        [
-            (n, source, split.start, split.end, split.line)
-            for n, (source, split) in enumerate(splits)
-        ]
+        [(n, source, split.start, split.end) for n, (source, split) in enumerate(splits)],
+        [bytes_in(source, split) for source, split in splits],
     )
     if not groups:
         return []
@@ -78,7 +79,7 @@ def evaluate_windows(
     return _result(job, len(tasks))
 
 
-def _read(work: str, group: Sequence[tuple[int, int, int, int | None, int]]) -> list[bytes]:
+def _read(work: str, group: Sequence[tuple[int, int, int, int | None]]) -> list[bytes]:
     """Return each split of a task, reduced; executors call this."""
     writer = pane_writer(work)
     if writer is None:
@@ -89,11 +90,11 @@ def _read(work: str, group: Sequence[tuple[int, int, int, int | None, int]]) -> 
 
 def _encoded(
     work: str,
-    group: Sequence[tuple[int, int, int, int | None, int]],
+    group: Sequence[tuple[int, int, int, int | None]],
     writer: PaneWriter | None,
 ) -> Iterator[bytes]:
-    for number, source, start, end, line in group:
-        batch = execute(work, number, source, (start, end, line), writer)
+    for number, source, start, end in group:
+        batch = execute(work, number, source, (start, end), writer)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as stream:
             stream.write_batch(batch)
@@ -104,21 +105,22 @@ def _table(encoded: bytes) -> pa.Table:
     return pa.ipc.open_stream(encoded).read_all()
 
 
-def tasks(splits: Sequence[Numbered]) -> list[list[Numbered]]:
+def tasks(splits: Sequence[Numbered], sizes: Sequence[int | None]) -> list[list[Numbered]]:
     """Group small neighbouring splits: a task costs as much as reading some hundred kB.
 
-    >>> small, large = (0, 0, 0, 1000, 1), (1, 0, 1000, 9_000_000, 1)
-    >>> [len(group) for group in tasks([small, small, large, small])]
+    A size of None is not known.
+
+    >>> splits = [(number, 0, number, number + 1) for number in range(4)]
+    >>> [len(group) for group in tasks(splits, [1_000, 1_000, 9_000_000, 1_000])]
     [2, 1, 1]
     """
     groups: list[list[Numbered]] = []
-    size = 0
-    for split in splits:
-        start, end = split[2], split[3]
-        length = TASK_BYTES if end is None or start is None else end - start
-        if not groups or size + length > TASK_BYTES or len(groups[-1]) == MOST_SPLITS:
+    total = 0
+    for split, size in zip(splits, sizes, strict=True):
+        length = TASK_BYTES if size is None else size
+        if not groups or total + length > TASK_BYTES or len(groups[-1]) == MOST_SPLITS:
             groups.append([])
-            size = 0
+            total = 0
         groups[-1].append(split)
-        size += length
+        total += length
     return groups

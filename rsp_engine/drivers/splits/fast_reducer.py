@@ -18,7 +18,6 @@ from rsp_engine.drivers.splits.pushdown import (
     KeepLatest,
     MatchedSolutions,
 )
-from rsp_engine.drivers.splits.segments import PaneContent
 from rsp_engine.model.terms.columns import (
     DECIMAL_KIND,
     DOUBLE_KIND,
@@ -38,21 +37,21 @@ from rsp_engine.operators.sparql.template import Hole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rsp_engine.drivers.splits.pushdown import Pushdown
+    from rsp_engine.drivers.splits.pushdown import Wanted
+    from rsp_engine.evaluators.step import PutContent
     from rsp_engine.io.sources.columns.quad_lines import QuadLines
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.terms.columns import TermsColumn
-    from rsp_engine.model.windows import Pane
+    from rsp_engine.operators.scoring.scoring_function import Scoring
 
-    Pack = Callable[[Pane, Integers], PaneContent]
+    Pack = Callable[[Integers], PutContent]
+    """Makes the content of a pane of the indices of lines or elements."""
 
 __all__ = ["PlainPushdown", "plain_pushdown"]
 
 
 class PlainPushdown(Protocol):
     """A pushdown that can run on plain lines."""
-
-    pushdown: Pushdown
 
     def over(self, lines: QuadLines) -> Pack | None:
         """Return a function that makes pane contents of lines; None if the lines must be parsed."""
@@ -61,49 +60,30 @@ class PlainPushdown(Protocol):
 class _Triples:
     """A pushdown of all triples, each once."""
 
-    def __init__(self, pushdown: Pushdown) -> None:
-        self.pushdown = pushdown
-
     def over(self, lines: QuadLines) -> Pack | None:
-        def pack(pane: Pane, indices: Integers) -> PaneContent:
-            text = "\n".join(dict.fromkeys(lines.triples(indices)))
-            return PaneContent(self.pushdown.step, self.pushdown.scan, pane, WrittenTriples(text))
-
-        return pack
+        return lambda indices: WrittenTriples("\n".join(dict.fromkeys(lines.triples(indices))))
 
 
 class _Selected:
     """A pushdown of the triples that patterns can match."""
 
-    def __init__(self, pushdown: Pushdown, selection: TripleSelection) -> None:
-        self.pushdown = pushdown
+    def __init__(self, selection: TripleSelection) -> None:
         self._selection = selection
 
     def over(self, lines: QuadLines) -> Pack | None:
-        selected = self._selection.over(lines)
-
-        def pack(pane: Pane, indices: Integers) -> PaneContent:
-            return PaneContent(self.pushdown.step, self.pushdown.scan, pane, selected.at(indices))
-
-        return pack
+        return self._selection.over(lines).at
 
 
 class _Solutions:
     """A pushdown of the solutions of one pattern that can reach an answer."""
 
-    def __init__(
-        self, pushdown: Pushdown, predicate: bytes, keep: KeepBest | KeepLatest | KeepDistinct
-    ) -> None:
-        assert isinstance(pushdown.wanted, MatchedSolutions), "only these are matched"  # noqa: S101
-        self.pushdown = pushdown
+    def __init__(self, wanted: MatchedSolutions, predicate: bytes, scoring: Scoring) -> None:
         self._predicate = predicate
-        self._keep = keep
-        scoring = pushdown.wanted.matching.scoring
-        assert scoring is not None, "a plain matching has a score"  # noqa: S101
+        self._keep = wanted.keep
         self._scoring = scoring
-        self._filters = pushdown.wanted.matching.filters or ()
-        self._is_ordered = pushdown.wanted.matching.ordered
-        self._value = pushdown.wanted.matching.names[1]
+        self._filters = wanted.matching.filters or ()
+        self._is_ordered = wanted.matching.ordered
+        self._value = wanted.matching.names[1]
 
     def over(self, lines: QuadLines) -> Pack | None:
         matching = self._passing(lines, lines.matching(self._predicate))
@@ -122,13 +102,12 @@ class _Solutions:
         is_matching[matching] = True
         rows = _Rows(lines, matching) if isinstance(self._keep, KeepDistinct) else None
 
-        def pack(pane: Pane, indices: Integers) -> PaneContent:
+        def pack(indices: Integers) -> PaneSolutions:
             chosen = indices[is_matching[indices]]
             if rows is None:
-                return self._pane_content(lines, pane, chosen, numbers, kind)
+                return self._kept(lines, chosen, numbers, kind)
             columns, times = rows.at(chosen), lines.times[chosen]
-            matched = PaneSolutions(columns, times, numbers[chosen], kind=kind)
-            return PaneContent(self.pushdown.step, self.pushdown.scan, pane, matched)
+            return PaneSolutions(columns, times, numbers[chosen], kind=kind)
 
         return pack
 
@@ -155,32 +134,32 @@ class _Solutions:
             return None
         return exact_scores(self._scoring, {self._value: Column(values, kind)}, len(values))
 
-    def _pane_content(
-        self,
-        lines: QuadLines,
-        pane: Pane,
-        indices: Integers,
-        numbers: Floats,
-        kind: NumberKind | None,
-    ) -> PaneContent:
+    def _kept(
+        self, lines: QuadLines, indices: Integers, numbers: Floats, kind: NumberKind | None
+    ) -> PaneSolutions:
         if isinstance(self._keep, KeepBest):
             kept = indices[self._best(lines, indices, numbers[indices])]
         else:
             kept = indices[self._latest(lines, indices)]
         rows = WrittenRows(2, lines.rows(kept))
-        matched = PaneSolutions(rows, lines.times[kept], numbers[kept], kind=kind)
-        return PaneContent(self.pushdown.step, self.pushdown.scan, pane, matched)
+        return PaneSolutions(rows, lines.times[kept], numbers[kept], kind=kind)
 
     def _best(self, lines: QuadLines, indices: Integers, numbers: Floats) -> Integers:
-        """Return a superset of the k best: the operator breaks ties by text."""
+        """Return the k best, and all that are level with the last: the operator ranks by text."""
         assert isinstance(self._keep, KeepBest), "the caller checks it"  # noqa: S101
         scores = numbers if self._keep.descending else -numbers
         size, wanted = len(scores), 2 * self._keep.k + 16
-        if size <= 2 * wanted:
-            return np.arange(size)
-        near = np.flatnonzero(scores >= np.partition(scores, size - wanted)[size - wanted])
-        distinct = set(lines.rows(indices[near]))
-        return near if len(distinct) >= self._keep.k else np.arange(size)
+        near = np.arange(size)
+        if size > 2 * wanted:
+            near = np.flatnonzero(scores >= np.partition(scores, size - wanted)[size - wanted])
+        best_first = near[np.argsort(-scores[near])]
+        seen: set[str] = set()
+        for place, row in zip(best_first.tolist(), lines.rows(indices[best_first]), strict=True):
+            seen.add(row)
+            if len(seen) == self._keep.k:
+                best: Integers = near[scores[near] >= scores[place]]
+                return best
+        return np.arange(size)  # repeats of a few rows hide the rest
 
     def _latest(self, lines: QuadLines, indices: Integers) -> Integers:
         """Return the latest line of each subject; a tie goes to the larger text."""
@@ -237,16 +216,16 @@ def _digits(values: Floats) -> int:
     )
 
 
-def plain_pushdown(pushdown: Pushdown) -> PlainPushdown | None:
+def plain_pushdown(wanted: Wanted) -> PlainPushdown | None:
     """Return a pushdown that runs on plain lines; None if it needs parsed elements."""
-    wanted = pushdown.wanted
     if wanted is None:
-        return _Triples(pushdown)
+        return _Triples()
     if isinstance(wanted, TripleSelection):
-        return _Selected(pushdown, wanted)
+        return _Selected(wanted)
     if isinstance(wanted, DescribedElements):
         return None
-    if not wanted.matching.is_plain or wanted.matching.scoring is None:
+    scoring = wanted.matching.scoring
+    if not wanted.matching.is_plain or scoring is None:
         return None
     pattern, keep = wanted.matching.pattern, wanted.keep
     subject, predicate, value = pattern.subject, pattern.predicate, pattern.object
@@ -255,8 +234,8 @@ def plain_pushdown(pushdown: Pushdown) -> PlainPushdown | None:
     names = (subject.name, value.name)
     if subject.name == value.name or wanted.matching.names != names:
         return None
-    if set(variables(wanted.matching.scoring)) - {value.name}:
+    if set(variables(scoring)) - {value.name}:
         return None
     if isinstance(keep, KeepLatest) and keep.key != (0,):
         return None
-    return _Solutions(pushdown, str(predicate).encode(), keep)
+    return _Solutions(wanted, str(predicate).encode(), scoring)

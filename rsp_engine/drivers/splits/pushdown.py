@@ -7,7 +7,7 @@ elements are matched one by one. Pushdowns are plain values, so that they can be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
@@ -18,6 +18,7 @@ from rsp_engine.evaluators.physical_plan import block_graphs, load_graphs
 from rsp_engine.evaluators.topk import TopkConfig
 from rsp_engine.model.terms.ntriples import row_text
 from rsp_engine.model.windows import TimeFrame
+from rsp_engine.operators.joins.triple_selection import TripleSelection
 from rsp_engine.operators.scoring.scoring_function import Number
 from rsp_engine.operators.sparql.one_pattern import OnePattern
 from rsp_engine.operators.sparql.pane_matcher import Matcher, MatcherConfig
@@ -27,10 +28,9 @@ from rsp_engine.operators.topk.keyed_topk import best_of
 from rsp_engine.operators.windows.element_solutions import SolutionDescriber
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rsp_engine.evaluators.physical_plan import PhysicalPlan, WindowScan
-    from rsp_engine.operators.joins.triple_selection import TripleSelection
     from rsp_engine.operators.sparql.pane_matcher import PaneSolutions, SolutionTuple
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.operators.windows.element_solutions import ElementBlock
@@ -42,7 +42,10 @@ __all__ = [
     "KeepLatest",
     "MatchedSolutions",
     "Pushdown",
+    "SharedPushdown",
+    "Wanted",
     "pushdowns",
+    "shared",
 ]
 
 
@@ -140,14 +143,60 @@ def _dump(store: ox.Store) -> tuple[bytes, tuple[str, ...]]:
     return graphs or b"", tuple(str(name.value) for name in store.named_graphs())
 
 
+Wanted = MatchedSolutions | DescribedElements | TripleSelection | None
+"""What a scan needs: solutions, described elements, or some or all triples."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pushdown:
-    """What one scan of one query needs: solutions, described elements, or some or all triples."""
+    """What one scan of one query needs."""
 
     step: int
     scan: int
     frame: TimeFrame
-    wanted: MatchedSolutions | DescribedElements | TripleSelection | None
+    wanted: Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPushdown:
+    """What several scans need, and the pushdown of each: they get the same contents."""
+
+    wanted: Wanted
+    readers: tuple[Pushdown, ...]
+
+
+def shared(pushdowns: Iterable[Pushdown]) -> list[SharedPushdown]:
+    """Gather the pushdowns that need the same.
+
+    Rankings that differ in k only need the best of the largest k: more than the k best of a pane
+    change no answer.
+    """
+    found: list[tuple[Wanted, list[Pushdown]]] = []
+    for pushdown in pushdowns:
+        alike = _without_k(pushdown.wanted)
+        readers = next((readers for other, readers in found if other == alike), None)
+        if readers is None:
+            found.append((alike, [pushdown]))
+        else:
+            readers.append(pushdown)
+    return [
+        SharedPushdown(max((r.wanted for r in readers), key=_k_of), tuple(readers))
+        for _, readers in found
+    ]
+
+
+def _k_of(wanted: Wanted) -> int:
+    """Return how many solutions of a pane are kept; 0 if that depends on the pane."""
+    if isinstance(wanted, MatchedSolutions) and isinstance(wanted.keep, KeepBest):
+        return wanted.keep.k
+    return 0
+
+
+def _without_k(wanted: Wanted) -> Wanted:
+    """Return the same, whatever k is."""
+    if isinstance(wanted, MatchedSolutions) and isinstance(wanted.keep, KeepBest):
+        return replace(wanted, keep=replace(wanted.keep, k=0))
+    return wanted
 
 
 def pushdowns(plans: Sequence[PhysicalPlan], stream: str) -> Iterator[Pushdown]:
@@ -164,9 +213,7 @@ def _every_triple(config: SparqlConfig) -> MatcherConfig:
     return MatcherConfig(OBJECTS, names, (OnePattern(*map(Hole, names)),), config, (), Number(1.0))
 
 
-def _wanted(
-    plan: PhysicalPlan, scan: WindowScan
-) -> MatchedSolutions | DescribedElements | TripleSelection | None:
+def _wanted(plan: PhysicalPlan, scan: WindowScan) -> Wanted:
     if scan.blocks:
         return DescribedElements(scan.blocks, *_dump(block_graphs(scan.blocks, plan.graphs)))
     if scan.selection is not None:

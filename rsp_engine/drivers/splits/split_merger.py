@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rsp_engine.drivers.splits.segments import Segment, SplitLetter
 from rsp_engine.drivers.splits.split_reducer import ReducedSplit
@@ -25,7 +25,7 @@ from rsp_engine.io.sources.batch import ElementBatch, InBatches
 from rsp_engine.io.sources.extent import is_sized
 from rsp_engine.io.sources.live.source import LiveSource
 from rsp_engine.io.sources.predicate_sample import PredicateSample
-from rsp_engine.io.sources.splits import Split, Splittable
+from rsp_engine.io.sources.splits import Lined, Split, Splittable
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
@@ -34,13 +34,14 @@ if TYPE_CHECKING:
     from rsp_engine.drivers.splits.split_reducer import SplitReducer
     from rsp_engine.io.blank_nodes import ElementNames
     from rsp_engine.io.sources import ElementSource
+    from rsp_engine.io.sources.live.source import LivePartition
     from rsp_engine.model.state import StateData
     from rsp_engine.model.windows import TimeFrame
 
     Item = Segment | Element | DeadLetter
     Waiting = Item | SplitLetter
 
-__all__ = ["Reduce", "Silence", "SplitMerger"]
+__all__ = ["ClosedWindows", "Reduce", "Silence", "SplitMerger"]
 
 Reduce = Callable[[int, Split], ReducedSplit]
 """Reduces a split of a source, given by its number."""
@@ -51,6 +52,30 @@ How = Literal["reduced", "here", "rest"]
 
 class Silence:
     """An item that marks a stream as idle: its watermark does not hold back the others."""
+
+
+class ClosedWindows(NamedTuple):
+    """Which windows are closed, by the number of the query and of the scan."""
+
+    frames: Mapping[tuple[int, int], TimeFrame]
+    max_delay: int
+    watermark: Callable[[int], float]
+    """Returns the watermark of a query, by its number."""
+
+    def reached(self) -> dict[int, float]:
+        """Return the watermark of each query.
+
+        It may be later than that of a source: the queries do not wait for one that is silent.
+        """
+        return {step: self.watermark(step) for step, _ in self.frames}
+
+    def after(self, high: float, reached: Mapping[int, float]) -> dict[tuple[int, int], float]:
+        """Return the last window of each scan that is closed after an element at a time."""
+        own = high - self.max_delay
+        return {
+            (step, scan): frame.last_closed(max(own, reached[step]))
+            for (step, scan), frame in self.frames.items()
+        }
 
 
 class _Part:
@@ -69,6 +94,7 @@ class _Part:
         """The latest time in the source before the head."""
         self.items = iter(items)
         self._head: Waiting | None = None
+        self._lines: int | None = None
 
     def head(self) -> Waiting | None:
         """Return the next item; None at the end."""
@@ -87,6 +113,12 @@ class _Part:
         self._head = None
         self.taken += taken
 
+    def lines_before(self, source: Lined) -> int:
+        """Return how many lines of its source are before its split."""
+        if self._lines is None:
+            self._lines = 0 if self.split is None else source.lines_before(self.split)
+        return self._lines
+
     def time(self, head: Waiting) -> float:
         """Return the time at which the head is merged: no earlier than what is before it."""
         if isinstance(head, Segment | Element):
@@ -102,6 +134,8 @@ class _Progress:
 
     stream: str
     source: ElementSource
+    partition: LivePartition | None = None
+    """What is read in splits, if the source is live."""
     parts: deque[_Part] = field(default_factory=deque)
     high: float = -inf
     """The latest time of all splits that were added."""
@@ -134,6 +168,18 @@ class _Progress:
             return self.parts[0].time(head)
         return max(self.high, self.reached) if self.has_ended else None
 
+    def item(self, part: _Part, head: Waiting) -> Item:
+        """Return the head of a part as it is merged: with its position in the source."""
+        if isinstance(head, Segment):
+            return head
+        item = head.letter if isinstance(head, SplitLetter) else head
+        if part.split is None or not isinstance(self.source, Lined):
+            return item
+        position = part.lines_before(self.source) + item.position
+        if isinstance(item, Element):
+            return item._replace(position=position)
+        return replace(item, position=position)
+
     def is_exhausted(self) -> bool:
         """Return whether there is nothing left to merge, now or later."""
         return self.head() is None and self.has_ended
@@ -146,21 +192,30 @@ class SplitMerger:
         self,
         sources: Mapping[str, Sequence[ElementSource]],
         here: Mapping[int, SplitReducer | None],
-        frames: Mapping[tuple[int, int], TimeFrame],
+        closed: ClosedWindows,
         names: Mapping[str, ElementNames],
-        max_delay: int,
     ) -> None:
         """Set up the sources, some of which are read `here`, with the reducer of their batches."""
-        self._frames = frames
+        self._closed = closed
         self._names = names
-        self._max_delay = max_delay
         self.samples: dict[int, PredicateSample] = {}
         """The predicates of sources that can be read only once, by number."""
         opened = [(stream, source) for stream, bound in sources.items() for source in bound]
-        self._sources = [_Progress(*each) for each in opened]
+        self._sources: dict[int, _Progress]
+        self._sources = {number: _Progress(*each) for number, each in enumerate(opened)}
+        """By number, in its order: which of two equal times goes first does not depend on when a
+        partition was found."""
+        self._bound = len(opened)
         self._reducers = here
         for number in here:
             self._read_rest(number, None)
+
+    def add_partition(
+        self, number: int, stream: str, source: ElementSource, partition: LivePartition
+    ) -> None:
+        """Add a partition of a live source, under a number of its own."""
+        self._sources[number] = _Progress(stream, source, partition)
+        self._sources = dict(sorted(self._sources.items()))
 
     def wants(self, number: int) -> bool:
         """Return whether a source has nothing left to merge until another split of it is added."""
@@ -170,7 +225,7 @@ class SplitMerger:
     @property
     def is_done(self) -> bool:
         """Whether all sources have ended, and all is merged."""
-        return all(progress.is_over for progress in self._sources)
+        return all(progress.is_over for progress in self._sources.values())
 
     def add(self, number: int, split: Split, reduced: ReducedSplit) -> None:
         """Add the next split of a source; an empty one marks the source as silent."""
@@ -181,7 +236,7 @@ class SplitMerger:
         if progress.is_silent:
             return
         if reduced.lasts:
-            self._read_rest(number, Split(split.start, None, split.line))
+            self._read_rest(number, Split(split.start, None))
             return
         is_usable = self._is_usable(progress, reduced, progress.high)
         self._enqueue(progress, split, reduced.items if is_usable else None)
@@ -194,13 +249,19 @@ class SplitMerger:
         """Return whether a source is known to have no more splits."""
         return self._sources[number].has_ended
 
+    def wake(self, number: int) -> None:
+        """Mark a source as no longer silent: it has a split that will be added."""
+        self._sources[number].is_silent = False
+
     def is_silent(self, number: int) -> bool:
         """Return whether a source is known to be silent."""
         return self._sources[number].is_silent
 
     def _left(self) -> list[_Progress]:
         """Return the sources that hold back the merge."""
-        return [p for p in self._sources if not p.is_over and (p.has_ended or not p.is_silent)]
+        return [
+            p for p in self._sources.values() if not p.is_over and (p.has_ended or not p.is_silent)
+        ]
 
     def has_more(self) -> bool:
         """Return whether items can be merged before another split is added."""
@@ -223,8 +284,10 @@ class SplitMerger:
         yields a `Silence` first. The items end after about `at_most` elements that are read here,
         where a source needs another split first, or when `is_enough()`.
         """
-        for stream in dict.fromkeys(progress.stream for progress in self._sources):
-            open_sources = [p for p in self._sources if p.stream == stream and not p.is_exhausted()]
+        for stream in dict.fromkeys(progress.stream for progress in self._sources.values()):
+            open_sources = [
+                p for p in self._sources.values() if p.stream == stream and not p.is_exhausted()
+            ]
             if open_sources and all(p.is_silent for p in open_sources):
                 yield stream, Silence(), open_sources[0].source
         while (first := self._first()) is not None:
@@ -236,7 +299,9 @@ class SplitMerger:
                     break
                 if head is None:
                     progress.is_over = True
-                    if all(p.is_over for p in self._sources if p.stream == progress.stream):
+                    if all(
+                        p.is_over for p in self._sources.values() if p.stream == progress.stream
+                    ):
                         yield progress.stream, None, None
                     continue
                 part = progress.parts[0]
@@ -245,7 +310,7 @@ class SplitMerger:
                         return
                     at_most -= head.elements if isinstance(head, Segment) else 1
                 part.take()
-                yield progress.stream, _item(head), progress.source
+                yield progress.stream, progress.item(part, head), progress.source
                 if is_enough():
                     return
 
@@ -273,12 +338,12 @@ class SplitMerger:
 
     def _is_in_time(self, reduced: ReducedSplit, high: float) -> bool:
         """Return whether no element is late for a window."""
+        reached = self._closed.reached()
         for item in reduced.items:
             if isinstance(item, SplitLetter):
                 continue
             high = max(high, item.timestamp)
-            watermark = high - self._max_delay
-            closed = {scan: frame.last_closed(watermark) for scan, frame in self._frames.items()}
+            closed = self._closed.after(high, reached)
             if any(c.pane.first <= closed[c.step, c.scan] for c in item.pane_contents):
                 return False
             high = max(high, item.high)
@@ -300,8 +365,9 @@ class SplitMerger:
         progress.has_ended = split.end is None
 
     def _elements(self, progress: _Progress, split: Split) -> list[Item]:
-        assert isinstance(progress.source, Splittable), "it was split"  # noqa: S101
-        return list(progress.source.part(split))
+        source = progress.partition or progress.source
+        assert isinstance(source, Splittable), "it was split"  # noqa: S101
+        return list(source.part(split))
 
     def _read_rest(self, number: int, split: Split | None, taken: int = 0) -> None:
         """Read a source here from a split on to its end, or all of it; skip `taken` elements."""
@@ -357,11 +423,15 @@ class SplitMerger:
 
     def state(self) -> StateData:
         """Return the progress of all sources, as plain data."""
-        return {"sources": [_save(progress) for progress in self._sources]}
+        saved = {number: _save(progress) for number, progress in self._sources.items()}
+        partitions = {str(n): progress for n, progress in saved.items() if n >= self._bound}
+        bound = [progress for n, progress in saved.items() if n < self._bound]
+        return {"sources": bound, **({"partitions": partitions} if partitions else {})}
 
     def restore(self, state: StateData, reduce: Reduce) -> None:
         """Resume from a state; splits that were not merged are read again."""
-        for number, saved in enumerate(state["sources"]):
+        partitions = {int(number): saved for number, saved in state.get("partitions", {}).items()}
+        for number, saved in [*enumerate(state["sources"]), *partitions.items()]:
             progress = self._sources[number]
             progress.parts.clear()
             for part in saved["parts"]:
@@ -391,7 +461,7 @@ def _save(progress: _Progress) -> StateData:
         "is_silent": progress.is_silent,
         "parts": [
             {
-                "place": None if p.split is None else [p.split.start, p.split.end, p.split.line],
+                "place": None if p.split is None else [p.split.start, p.split.end],
                 "how": p.how,
                 "taken": p.taken,
                 "since": _written_time(p.since),
@@ -400,10 +470,6 @@ def _save(progress: _Progress) -> StateData:
             for p in progress.parts
         ],
     }
-
-
-def _item(head: Waiting) -> Item:
-    return head.letter if isinstance(head, SplitLetter) else head
 
 
 def _written_time(time: float) -> float | None:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.drivers.splits.fast_reducer import plain_pushdown
-from rsp_engine.drivers.splits.pushdown import DescribedElements
+from rsp_engine.drivers.splits.pane_cuts import PaneCuts, last_closed
+from rsp_engine.drivers.splits.pushdown import DescribedElements, shared
 from rsp_engine.drivers.splits.segments import PaneContent, Segment, SplitLetter
 from rsp_engine.io.blank_nodes import ElementNames, within_stream
 from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
 from rsp_engine.io.sources.batch import ElementBatch, InBatches
 from rsp_engine.io.sources.columns.quad_lines import InColumns
 from rsp_engine.model.streams import DeadLetter, Element
-from rsp_engine.model.windows import Pane
 from rsp_engine.operators.joins.triple_selection import TripleSelection
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyoxigraph import Triple
 
     from rsp_engine.drivers.splits.fast_reducer import Pack
-    from rsp_engine.drivers.splits.pushdown import MatchedSolutions, Pushdown
+    from rsp_engine.drivers.splits.pushdown import Pushdown, Wanted
     from rsp_engine.io.sources.columns.quad_lines import ReadQuads, Rename
     from rsp_engine.io.sources.splits import SplitPart
     from rsp_engine.model.arrays import Booleans, Integers
@@ -51,6 +51,8 @@ class ReducedSplit:
     """Why the elements of the split must be taken one by one; None if it is reduced."""
     lasts: bool = False
     """Whether the trouble holds for all later splits of the source too."""
+    away: str | None = None
+    """Why the split could not be read at the moment; None if it was."""
 
 
 class SplitReducer:
@@ -67,13 +69,13 @@ class SplitReducer:
         """Set up the pushdowns of a stream; `frames` are those of all queries."""
         self._stream = stream
         self._number = number
-        self._pushdowns = pushdowns
+        self._pushdowns = shared(pushdowns)
         self._frames = frames
         self._max_delay = max_delay
-        self._reductions = [_reduction(pushdown.wanted) for pushdown in pushdowns]
-        plain = [plain_pushdown(pushdown) for pushdown in pushdowns]
+        self._reductions = [_reduction(pushdown.wanted) for pushdown in self._pushdowns]
+        plain = [plain_pushdown(pushdown.wanted) for pushdown in self._pushdowns]
         self._plain = [pushdown for pushdown in plain if pushdown is not None]
-        self._is_plain = len(self._plain) == len(pushdowns)
+        self._is_plain = len(self._plain) == len(self._pushdowns)
 
     def reduce(self, part: SplitPart) -> ReducedSplit:
         """Read a split, and reduce it: as columns if they suffice, else as parsed elements."""
@@ -102,12 +104,12 @@ class SplitReducer:
         times = lines.times
         if any(frame.is_before_t0(int(times.min())) for frame in self._frames):
             return None
-        packs: list[tuple[TimeFrame, Pack]] = []
+        packs: list[Pack] = []
         for plain in self._plain:
             pack = plain.over(lines)
             if pack is None:
                 return None
-            packs.append((plain.pushdown.frame, pack))
+            packs.append(pack)
         # Lines of one element have one time, so they are in the same segment and the same panes.
         starts = np.arange(len(times) + 1)
         segments = self._segments(times, starts, lines.begins, packs)
@@ -139,10 +141,7 @@ class SplitReducer:
         if any(frame.is_before_t0(int(times.min())) for frame in self._frames if len(times)):
             return ReducedSplit(trouble="an element is before t0")
         starts = np.array(elements.starts, dtype=np.int64)
-        packs = [
-            (pushdown.frame, _content_pack(pushdown, reduce, elements, starts, times))
-            for pushdown, reduce in zip(self._pushdowns, self._reductions, strict=True)
-        ]
+        packs = [_content_pack(reduce, elements, starts, times) for reduce in self._reductions]
         begins = np.ones(len(times), dtype=bool)
         segments = self._segments(times, starts, begins, packs)
         return _reduced(segments, _letters(elements.letters, times), names)
@@ -152,7 +151,7 @@ class SplitReducer:
         times: Integers,
         starts: Integers,
         begins: Booleans,
-        packs: Sequence[tuple[TimeFrame, Pack]],
+        packs: Sequence[Pack],
     ) -> Iterator[tuple[int, Segment]]:
         """Yield segments of lines or elements, each with the index of its first one.
 
@@ -163,13 +162,14 @@ class SplitReducer:
             return
         edges = self._edges(times)
         contents: list[list[PaneContent]] = [[] for _ in edges[:-1]]
-        taken = np.zeros(len(times), dtype=bool)
-        for frame, pack in packs:
-            first, last = panes_of(frame, times)
-            taken |= first <= last
-            for number, pane, indices in _groups(edges, first, last):
-                contents[number].append(pack(pane, indices))
-        between = begins & ~taken
+        cuts = PaneCuts(times, edges)
+        for pushdown, pack in zip(self._pushdowns, packs, strict=True):
+            for number, indices, readers in cuts.shared(pushdown.readers):
+                content = pack(indices)
+                contents[number] += [
+                    PaneContent(reader.step, reader.scan, pane, content) for reader, pane in readers
+                ]
+        between = begins & ~cuts.taken
         for (start, end), pane_contents in zip(pairwise(edges), contents, strict=True):
             yield (
                 start,
@@ -265,23 +265,17 @@ class _Content:
 
 
 def _content_pack(
-    pushdown: Pushdown,
     reduce: Callable[[_Content], Sequence[Triple] | PaneSolutions],
     elements: _Elements,
     starts: Integers,
     times: Integers,
 ) -> Pack:
     """Return a function that makes pane contents of elements."""
-
-    def pack(pane: Pane, indices: Integers) -> PaneContent:
-        content = reduce(_Content(elements, starts, times, indices))
-        return PaneContent(pushdown.step, pushdown.scan, pane, content)
-
-    return pack
+    return lambda indices: reduce(_Content(elements, starts, times, indices))
 
 
 def _reduction(
-    wanted: MatchedSolutions | DescribedElements | TripleSelection | None,
+    wanted: Wanted,
 ) -> Callable[[_Content], Sequence[Triple] | PaneSolutions]:
     """Return the function that reduces the elements of a pane to what a pushdown needs."""
     if wanted is None:
@@ -303,22 +297,6 @@ def _reduction(
         return keep.keep(matched)
 
     return match
-
-
-def _groups(
-    edges: Sequence[int], first: Integers, last: Integers
-) -> Iterator[tuple[int, Pane, Integers]]:
-    """Yield the number of a segment, a pane, and the indices of what is in both."""
-    for number, (start, end) in enumerate(pairwise(edges)):
-        low, high = first[start:end], last[start:end]
-        inside = np.flatnonzero(low <= high)
-        if not len(inside):
-            continue
-        keys = (low + high)[inside]  # both rise with time, so their sum identifies a pane
-        order = np.argsort(keys, kind="stable")
-        cuts = np.flatnonzero(np.diff(keys[order])) + 1
-        for part in np.split(inside[order], cuts):
-            yield number, Pane(int(low[part[0]]), int(high[part[0]])), part + start
 
 
 def _letters(
@@ -350,22 +328,3 @@ def _in_order(
             yield waiting.pop()[1]
         yield segment
     yield from (letter for _, letter in reversed(waiting))
-
-
-def panes_of(frame: TimeFrame, times: Integers) -> tuple[Integers, Integers]:
-    """Return the first and the last window of each instant; if first > last, there is none.
-
-    This is `TimeFrame.pane` for arrays.
-    """
-    since = times - frame.t0
-    if frame.bounds == "(]":
-        first, last = -((frame.range - since) // frame.step), -(-since // frame.step) - 1
-    else:
-        first, last = (since - frame.range) // frame.step + 1, since // frame.step
-    return np.maximum(first, 0), last
-
-
-def last_closed(frame: TimeFrame, watermarks: Integers) -> Integers:
-    """Return the last window that each watermark closes: `TimeFrame.last_closed` for arrays."""
-    since = watermarks - frame.t0 - frame.range
-    return -(-since // frame.step) - 1 if frame.bounds == "(]" else since // frame.step

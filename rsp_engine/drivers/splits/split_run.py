@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from rsp_engine.drivers.intake import Intake
 from rsp_engine.drivers.splits.pushdown import Pushdown, pushdowns
-from rsp_engine.drivers.splits.split_merger import SplitMerger
+from rsp_engine.drivers.splits.split_merger import ClosedWindows, SplitMerger
 from rsp_engine.drivers.splits.split_reducer import ReducedSplit, SplitReducer
 from rsp_engine.evaluators.pairs.config import PairsConfig
-from rsp_engine.io.sources.live.source import LiveSource
+from rsp_engine.io.sources.live.source import LivePartition, LiveSource
 from rsp_engine.io.sources.splits import Split, Splittable
 from rsp_engine.model.windows import CountFrame, TimeFrame
 
@@ -44,7 +44,8 @@ _WAIT_S = 0.2
 class StreamTask(NamedTuple):
     """All that is needed to reduce the splits of a source, in any process."""
 
-    source: Splittable | LiveSource
+    source: Splittable | LivePartition | LiveSource
+    """A live source is replaced by its partitions, before anything of it is read."""
     stream: str
     number: int
     """The number of the stream, which scopes its blank nodes."""
@@ -57,7 +58,15 @@ class StreamTask(NamedTuple):
     @property
     def is_split(self) -> bool:
         """Whether the source is read in splits; else the merger reads its batches."""
-        return self.source.can_be_cut
+        return isinstance(self.source, LiveSource) or self.source.can_be_cut
+
+    def cut(self, size: int, since: Split | None) -> Iterator[Split]:
+        """Yield the splits after one, of about `size` bytes."""
+        return cast("Splittable", self.source).cut(size, since)
+
+    def part(self, split: Split) -> SplitPart:
+        """Return a split as a source."""
+        return cast("Splittable", self.source).part(split)
 
     def reducer(self) -> SplitReducer | UnreadSplit:
         """Return the reducer of the splits."""
@@ -94,9 +103,13 @@ class SplitRun:
         """How many buckets the keys of stored groups are divided into."""
         self._intake = Intake(steps, sources, dead_letter, max_delay, replay_clock)
         self._is_paced = replay_clock is not None
+        self._bound = sum(map(len, sources.values()))
         tasks = dict(_tasks(steps, sources, max_delay))
         self.tasks = {number: task for number, task in tasks.items() if task.is_split}
-        """The sources that are read in splits, by number."""
+        """The sources and partitions that are read in splits, by number.
+
+        Partition p of source n, of N bound sources, has the number n + p * N.
+        """
         frames = {
             (step, number): scan.frame
             for step, each in enumerate(steps)
@@ -107,15 +120,37 @@ class SplitRun:
         self._reducers: dict[int, SplitReducer | UnreadSplit] = {}
         here = {
             number: tasks[number].split_reducer() if number in tasks else None
-            for number in range(sum(map(len, sources.values())))
+            for number in range(self._bound)
             if number not in self.tasks
         }
-        self._merger = SplitMerger(sources, here, frames, names, max_delay)
-        self._live = {
-            number: task.source
+        closed = ClosedWindows(frames, max_delay, self._intake.watermark_of)
+        self._merger = SplitMerger(sources, here, closed, names)
+        self._topics = {
+            number: (task.source, task)
             for number, task in self.tasks.items()
             if isinstance(task.source, LiveSource)
         }
+        self._live: dict[int, LivePartition] = {}
+        self._pick_up()
+
+    def _pick_up(self) -> None:
+        """Pick up the partitions of live sources, and what each has received."""
+        for bound, (topic, task) in self._topics.items():
+            for number, partition in enumerate(topic.partitions()):
+                at = bound + number * self._bound
+                if at in self._live:
+                    continue
+                self._live[at] = partition
+                self.tasks[at] = task._replace(source=partition)
+                self._merger.add_partition(at, task.stream, topic, partition)
+
+    def include(self, starts: Iterable[tuple[int, int]]) -> None:
+        """Include partitions by their numbers, each with the offset from which it is read."""
+        for number, start in starts:
+            if number not in self._live and number % self._bound in self._topics:
+                topic, _ = self._topics[number % self._bound]
+                topic.include(number // self._bound, start)
+        self._pick_up()
 
     @property
     def steps(self) -> Sequence[Step]:
@@ -151,19 +186,18 @@ class SplitRun:
         return self._merger.samples.get(number)
 
     def plan(
-        self, planned: Mapping[int, Split], size: int, count: int, *, keeps_data: bool = False
+        self, planned: Mapping[int, Split], size: int, count: int
     ) -> Iterator[tuple[int, Split]]:
-        """Yield up to `count` splits of each source, of about `size` bytes, after the last one.
-
-        With `keeps_data`, they have the bytes that were read to plan them.
-        """
+        """Yield up to `count` splits of each source, of about `size` bytes, after the last one."""
+        self._pick_up()
         for number, task in self.tasks.items():
             if not self._merger.wants(number):
                 continue
             live, since = self._live.get(number), planned.get(number)
             is_over = live is None or live.has_ended  # before the cut: it may end meanwhile
-            found = islice(task.source.cut(size, since), count)
-            splits = [split if keeps_data else split.without_data() for split in found]
+            splits = list(islice(task.cut(size, since), count))
+            if splits:
+                self._merger.wake(number)
             if not splits and is_over:
                 self._merger.end(number)
             elif not splits and live is not None:
@@ -171,7 +205,7 @@ class SplitRun:
             yield from ((number, split) for split in splits)
 
     def _silence(
-        self, number: int, live: LiveSource, since: Split | None
+        self, number: int, live: LivePartition, since: Split | None
     ) -> Iterator[tuple[int, Split]]:
         """Yield an empty split, once, when a live source falls silent."""
         if live.is_silent and not self._merger.is_silent(number):
@@ -194,16 +228,15 @@ class SplitRun:
         size: int,
         count: int,
         is_stopping: Callable[[], bool],
-        *,
-        keeps_data: bool = False,
     ) -> list[tuple[int, Split]]:
         """Return the splits to read next; wait for live sources if nothing else can be merged."""
         while True:
-            splits = list(self.plan(planned, size, count, keeps_data=keeps_data))
+            splits = list(self.plan(planned, size, count))
             waiting = [n for n in self._live if self._merger.wants(n)]
             if splits or not waiting or is_stopping() or self._merger.has_more():
                 return splits
-            self._live[waiting[0]].wait(planned.get(waiting[0]), _WAIT_S / len(waiting))
+            sources = {number % self._bound for number in waiting}
+            self._live[waiting[0]].wait(planned.get(waiting[0]), _WAIT_S / len(sources))
 
     def release(self, needed: Mapping[int, int]) -> None:
         """Release what live sources keep before a position, by the number of the source."""
@@ -221,11 +254,25 @@ class SplitRun:
                 positions[number] = split.end
         return positions
 
+    def is_at_hand(self, number: int, split: Split) -> bool:
+        """Return whether a split can be read now; if not, its sender is away."""
+        return number not in self._live or self._live[number].is_at_hand(split)
+
+    def report(self, number: int, trouble: str) -> None:
+        """Log that the sender of a live source is away."""
+        self._live[number].report(trouble)
+
+    def bytes_in(self, number: int, split: Split) -> int | None:
+        """Return about how many bytes a split has; None if it is the rest of a source."""
+        if number in self._live:
+            return self._live[number].bytes_in(split)
+        return None if split.end is None else split.end - split.start
+
     def reduce(self, number: int, split: Split) -> ReducedSplit:
         """Reduce a split of a source in this process."""
         if number not in self._reducers:
             self._reducers[number] = self.tasks[number].reducer()
-        return self._reducers[number].reduce(self.tasks[number].source.part(split))
+        return self._reducers[number].reduce(self.tasks[number].part(split))
 
     def merge(
         self,
@@ -261,10 +308,16 @@ class SplitRun:
             "gathering": self._merger.state(),
             "steps": {str(number): step.state() for number, step in enumerate(self._steps)},
             "buckets": self.buckets,
+            "starts": [
+                [number, partition.start]
+                for number, partition in self._live.items()
+                if partition.start is not None
+            ],
         }
 
     def restore(self, state: StateData, planned: Mapping[int, Split]) -> None:
         """Resume from a state of the same queries and sources, after the splits planned last."""
+        self.include((number, start) for number, start in state.get("starts", ()))
         for number, source in self._live.items():
             if number in planned:
                 source.go_on(planned[number])
@@ -293,7 +346,7 @@ def _tasks(
     number = 0
     for stream_number, (stream, bound) in enumerate(sources.items()):
         for source in bound:
-            if stream in scanned and isinstance(source, Splittable):
+            if stream in scanned and isinstance(source, Splittable | LiveSource):
                 pushed = tuple(pushdowns(plans, stream))
                 task = StreamTask(source, stream, stream_number, pushed, frames, max_delay)
                 yield number, task

@@ -6,13 +6,13 @@ whole window.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rsp_engine.evaluators.acquatop.join_keys import JoinKeys
 from rsp_engine.evaluators.acquatop.ranked_objects import Members
 from rsp_engine.model.blocks import RowBlocks, rows_of
 from rsp_engine.model.terms.ntriples import read_rows, row_text
@@ -21,7 +21,6 @@ from rsp_engine.operators.acquatop.whole_window import WholeWindow
 from rsp_engine.operators.scoring.positions import Positions, instants
 from rsp_engine.operators.sparql.pane_matcher import UnreadRows
 from rsp_engine.operators.topk.contract import TopkAnswer, TopkOperatorConfig
-from rsp_engine.replica.sparql_client.request_text import key_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from rsp_engine.operators.sparql.pane_matcher import PaneSolutions, SolutionTuple
     from rsp_engine.options import ArrivalRule
     from rsp_engine.policies import Policy
-    from rsp_engine.replica.pattern import Key
-    from rsp_engine.replica.store.keys import Keys
 
 __all__ = ["Arrival", "ArrivalObjects", "arrivals_operator"]
 
@@ -101,8 +98,8 @@ class ObjectTable:
         self._position[places] = batch.positions[chosen]
         self._end[places] = end
         self._blocks.touch(places)
-        for place, index in zip(places.tolist(), chosen.tolist(), strict=True):
-            self._solution[place] = batch.solutions[index]
+        solutions: Any = batch.solutions
+        self._solution[places] = np.fromiter(solutions, dtype=object, count=len(numbers))[chosen]
         return numbers
 
     def _numbers(self, batch: Arrival) -> Integers:
@@ -160,7 +157,16 @@ class ObjectTable:
 
     def holds(self, keys: Integers) -> Booleans:
         """Return which join keys have an object."""
-        return np.isin(keys, self.keys())
+        if self._keeps_all:
+            return np.isin(keys, self.keys())
+        return self._holds(keys)
+
+    def _holds(self, numbers: Integers) -> Booleans:
+        """Return which numbers have an object."""
+        is_held = np.zeros(len(numbers), dtype=np.bool_)
+        inside = np.flatnonzero(numbers < len(self._end))
+        is_held[inside] = self._end[numbers[inside]] != _GONE
+        return is_held
 
     def keys_of(self, numbers: Sequence[int] | Integers) -> Integers:
         """Return the join keys of objects."""
@@ -168,6 +174,8 @@ class ObjectTable:
 
     def of_keys(self, keys: Integers) -> Integers:
         """Return the objects of join keys."""
+        if not self._keeps_all:
+            return np.unique(keys[self._holds(keys)])
         numbers = self.numbers()
         return numbers[np.isin(self._key[numbers], keys)]
 
@@ -243,10 +251,6 @@ class ObjectTable:
             self._free = sorted(set(range(self._next)).difference(written))
 
 
-_NO_KEY = -1
-T = TypeVar("T")
-
-
 def arrivals_operator(
     config: AcquaTopConfig, policy: Policy, scores: PlainScores
 ) -> TopkN | WholeWindow:
@@ -273,7 +277,7 @@ class ArrivalObjects:
         self._values = values
         self._scores = scores
         self._table = ObjectTable(config.arrivals)
-        self._keys = JoinKeys(refresh.replica.keys, config.key, config.arrivals)
+        self._keys = JoinKeys(refresh.replica.keys, len(config.key))
         self._operator = operator
         self._positions = Positions()
 
@@ -294,7 +298,7 @@ class ArrivalObjects:
         return True
 
     def take(self, pane: Pane, matched: PaneSolutions) -> None:
-        keys, places = self._keys.arrivals(matched)
+        keys, places = self._keys.arrivals(matched, self.config.key, self.config.arrivals)
         if not len(places):
             return
         self._scores.stream(matched.kind)
@@ -390,67 +394,3 @@ class ArrivalObjects:
         if isinstance(operator, TopkN):
             return TopkN.restored(operator.config, self._scores, state)
         return WholeWindow.restored(operator.config, self._scores, state)
-
-
-class JoinKeys:
-    """The join keys of solutions, as key numbers of the replica.
-
-    With arrivals `latest`, only the latest solution of each key counts, so pushdown may drop the
-    others beforehand without a change of the numbers. Memory: the texts of keys that arrived as
-    text, until they are forgotten.
-    """
-
-    def __init__(self, keys: Keys, columns: tuple[int, ...], arrivals: ArrivalRule) -> None:
-        self._keys = keys
-        self._columns = columns
-        self._keeps_all = arrivals == "all"
-        self._of_text: dict[str, int] = {}
-        self._texts: defaultdict[int, list[str]] = defaultdict(list)
-
-    def arrivals(self, matched: PaneSolutions) -> tuple[Integers, Integers]:
-        """Return the key and the index of each arrival that counts, in time order.
-
-        Solutions that nothing remote can join are left out.
-        """
-        places = np.array(matched.in_order(range(len(matched.solutions))), dtype=np.int64)
-        rows = matched.solutions
-        if isinstance(rows, UnreadRows):
-            texts = rows.column(*self._columns)
-            chosen, places = self._select([texts[place] for place in places.tolist()], places)
-            numbers = self._numbers_of_texts(chosen)
-        else:
-            keys: Any = [tuple([rows[p][at] for at in self._columns]) for p in places.tolist()]
-            chosen, places = self._select(keys, places)
-            numbers = np.array([self._number(key) for key in chosen], dtype=np.int64)
-        is_joined = numbers != _NO_KEY
-        return numbers[is_joined], places[is_joined]
-
-    def _select(self, keys: list[T], places: Integers) -> tuple[list[T], Integers]:
-        if self._keeps_all:
-            return keys, places
-        latest = dict(zip(keys, range(len(keys)), strict=True))
-        if len(latest) == len(keys):
-            return keys, places
-        indices = np.sort(np.fromiter(latest.values(), dtype=np.int64, count=len(latest)))
-        return [keys[index] for index in indices.tolist()], places[indices]
-
-    def _numbers_of_texts(self, texts: Sequence[str]) -> Integers:
-        known = self._of_text
-        unknown = [text for text in dict.fromkeys(texts) if text not in known]
-        if unknown:
-            read: Any = read_rows(unknown, len(self._columns))
-            for text, number in zip(unknown, map(self._number, read), strict=True):
-                if number != _NO_KEY:
-                    known[text] = number
-                    self._texts[number].append(text)
-        return np.array([known.get(text, _NO_KEY) for text in texts], dtype=np.int64)
-
-    def forget(self, numbers: Integers) -> None:
-        """Forget the texts of keys whose numbers are reused."""
-        for number in numbers.tolist():
-            for text in self._texts.pop(number, ()):
-                del self._of_text[text]
-
-    def _number(self, key: Key) -> int:
-        # A blank node equals no term but itself, so nothing remote joins it.
-        return self._keys.number(key) if key in self._keys or key_fault(key) is None else _NO_KEY

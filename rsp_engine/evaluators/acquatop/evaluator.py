@@ -14,6 +14,7 @@ data. Section 5, Algorithm 5.
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
     from rsp_engine.evaluators.acquatop.ranked_objects import RankedObjects
     from rsp_engine.evaluators.service.refresh import Refresh, RefreshReport
+    from rsp_engine.evaluators.service.shared_replica import News
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.state import StateData
     from rsp_engine.operators.windows.scan import Scan
@@ -60,7 +62,6 @@ class AcquaTopEvaluator:
         self.may_give_blank_nodes = False
         self._refresh = refresh
         self._scores = PlainScores(config)
-        self._by_terms = ByTerms(config)
         self._values = RemoteValues(refresh.replica, config, self._scores)
         self._matcher = Matcher(config.matching, store)
         self._projector = Projector(config.query, config.projected)
@@ -72,9 +73,16 @@ class AcquaTopEvaluator:
             if isinstance(policy, Voi) and not refresh.plan.is_pushed
             else None
         )
+        refresh.serve(self._objects.holds)
+        self._prepared: int | None = None
+        self._left = np.empty(0, dtype=np.int64)
         self._ranked: TermRanking | None = None  # cached until an object changes
         self._judge = OracleJudge(config, refresh, self._scores) if config.is_judged else None
         self._stats: dict[str, Any] = {}
+
+    @cached_property
+    def _by_terms(self) -> ByTerms:
+        return ByTerms(self.config)  # most runs rank by float64 alone
 
     def _new_objects(self) -> RankedObjects:
         config, parts = self.config, (self._refresh, self._values, self._scores)
@@ -89,13 +97,14 @@ class AcquaTopEvaluator:
         """Return the cost and the quality of the last answer."""
         return self._stats
 
-    def answer(self, scans: Sequence[Scan], now: int) -> Solutions:
-        """Return the answer over the only scan, at an instant."""
+    def prepare(self, scans: Sequence[Scan], now: int) -> None:
+        """Take the panes of an instant, and bid for the budget of a service, if there is one."""
         [scan] = scans
         assert isinstance(scan, TimedScan), "AcquaTop ranks time windows only"  # noqa: S101
         window = scan.closed
+        self._forget_numbers(self._refresh.freed())
         self._values.renew(self._refresh.begin(scan.interval().open))
-        left = self._objects.expire(window)
+        self._left = self._objects.expire(window)
         self._change(self._refresh.pushed(now))
         for pane, matched in scan.fresh(self._matcher, now):
             self._objects.take(pane, matched)
@@ -103,6 +112,24 @@ class AcquaTopEvaluator:
         self._ranked = None
         if self._outlook is not None and self._scores.is_plain:
             self._outlook.begin(window, scan.frame.step)
+        if self._refresh.budget is not None:
+            self._bid(now)
+        self._prepared = now
+
+    def _bid(self, now: int) -> None:
+        absent = self._absent()  # records the kinds of all scores
+        if self._outlook is not None and self._scores.is_plain:
+            self._refresh.bid(absent, now, self._outlook.worth())
+
+    def answer(self, scans: Sequence[Scan], now: int) -> Solutions:
+        """Return the answer over the only scan, at an instant."""
+        if self._prepared != now:
+            self.prepare(scans, now)
+        self._prepared = None
+        [scan] = scans
+        assert isinstance(scan, TimedScan), "AcquaTop ranks time windows only"  # noqa: S101
+        window = scan.closed
+        self._hear(self._refresh.news())
         refreshed = self._fetch(window, scan.frame.step, now)
         self._change(refreshed.changed)
         ranking, remote = self._ranking(window, now)
@@ -110,12 +137,20 @@ class AcquaTopEvaluator:
         if self._judge is not None:
             self._stats |= self._judge.judge(ranking.keys, self._objects, now)
         solutions = self._solutions(ranking, remote, now)
-        self._forget(left)
+        self._forget_numbers(self._refresh.forget(self._left))
         return solutions
 
-    def _forget(self, left: Integers) -> None:
+    def _hear(self, news: Sequence[News]) -> None:
+        """Take what other queries have fetched since this one was prepared."""
+        for each in news:
+            if self._outlook is not None and self._scores.is_plain:
+                answered = each.answered[self._objects.holds(each.answered)]
+                self._outlook.learn_fetched(answered, each.changed)
+            else:
+                self._change(each.changed)
+
+    def _forget_numbers(self, gone: Integers) -> None:
         """Forget keys that are neither in an open window nor in the replica."""
-        gone = self._refresh.forget(left, self._objects.holds)
         self._objects.forget(gone)
         if self._outlook is not None:
             self._outlook.forget(gone)
@@ -200,12 +235,18 @@ class AcquaTopEvaluator:
         first.sort()
         lives = ends[first] - window + 1
         candidates = Candidates(keys[first], ranked[first], lives, self.config.k, step)
-        alive = objects.join_keys()
-        # Keys that are cold, or known to have no value, are in no list, but may have a value now.
-        absent = alive[np.isnan(self._values.of(alive))]
+        absent = self._absent()
         scores = objects.best_streaming(absent.tolist())
         outlook = self._outlook if self._scores.is_plain else None
         return self._refresh.fetch(candidates, absent, scores, now, outlook=outlook)
+
+    def _absent(self) -> Integers:
+        """Return the join keys that are cold, or known to have no value.
+
+        They are in no list, but may have a value now.
+        """
+        alive = self._objects.join_keys()
+        return alive[np.isnan(self._values.of(alive))]
 
     def _change(self, keys: Integers) -> None:
         """Update the objects of changed keys."""
@@ -227,7 +268,10 @@ class AcquaTopEvaluator:
             is_fresh = bool((entries.last_refresh == now).all())
             stale = int(np.count_nonzero(entries.is_stale(now)))
         is_exact = ranking.is_exact and is_fresh and len(known) == len(alive)
-        return {**refreshed.stats(), "stale": stale, "exact": is_exact}
+        belief = {}
+        if self._outlook is not None and self._scores.is_plain:
+            belief = {"belief": self._outlook.belief()}
+        return {**refreshed.stats(), "stale": stale, "exact": is_exact, **belief}
 
     def _solutions(
         self, ranking: TopkAnswer, remote: Sequence[RemoteSolution], now: int

@@ -7,16 +7,16 @@ the whole window.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from math import inf, isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rsp_engine.evaluators.acquatop.join_keys import NO_KEY, JoinKeys
 from rsp_engine.evaluators.acquatop.ranked_objects import Members
 from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk, AggregateTopkConfig
+from rsp_engine.operators.aggregates.dense_integers import distinct_counts
 from rsp_engine.operators.aggregates.groups import Groups
-from rsp_engine.replica.sparql_client.request_text import key_fault
+from rsp_engine.operators.scoring.integer_map import IntegerMap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,10 +59,11 @@ class GroupObjects:
         topk = AggregateTopkConfig(config.k, config.n if is_listed else _ALL, grouping.function)
         self._aggregates = AggregateTopk(topk, scores, streaming=self._exact)
         self._groups = Groups(grouping, config.matching, self._aggregates)
-        # The join key of each group, and the groups of each join key. A group that nothing remote
-        # can join is in neither.
-        self._key_of: dict[int, int] = {}
-        self._of_key: defaultdict[int, list[int]] = defaultdict(list)
+        self._keys = JoinKeys(refresh.replica.keys, len(config.key))
+        self._key_of = IntegerMap()
+        """The join key of each group that something remote can join."""
+        self._uses = np.empty(0, dtype=np.int64)
+        """How many groups each join key has."""
         self._window = 0
         self._totals: Totals | None = None  # of the last settled window
 
@@ -93,36 +94,44 @@ class GroupObjects:
         self._scores.stream(None if column is None else column.kind)
         return totals.values if column is None else column.values
 
-    def _join(self, groups: Sequence[int]) -> None:
+    def _join(self, groups: Integers) -> None:
         """Assign join keys to new groups, and pass on their remote values."""
-        for group in groups:
-            key = self._join_key(group)
-            if key in self._replica.keys or key_fault(key) is None:
-                number = self._replica.keys.number(key)
-                self._key_of[group] = number
-                self._of_key[number].append(group)
-            else:
-                self._aggregates.change([group], [np.nan])  # nothing remote can join it
-        self._update([group for group in groups if group in self._key_of])
+        keys = self._keys.of_texts(self._groups.key_texts(groups, self.config.key))
+        is_joined = keys != NO_KEY
+        if not is_joined.all():
+            others = groups[~is_joined]
+            self._aggregates.change(others, np.full(len(others), np.nan))
+        groups, keys = groups[is_joined], keys[is_joined]
+        self._key_of.insert(groups, keys)
+        self._count(keys, 1)
+        self._update(groups, keys)
 
-    def _update(self, joined: Sequence[int]) -> None:
+    def _count(self, keys: Integers, change: int) -> None:
+        """Count the groups of join keys that come or go."""
+        if (more := self._replica.keys.size - len(self._uses)) > 0:
+            more = max(more, len(self._uses))
+            self._uses = np.concatenate((self._uses, np.zeros(more, dtype=np.int64)))
+        np.add.at(self._uses, keys, change)
+
+    def _update(self, groups: Integers, keys: Integers) -> None:
         """Pass the remote values of groups to the operator; cold ones have none."""
-        keys = self.keys_of(joined)
-        groups, known = np.array(joined, dtype=np.int64), self._replica.is_known(keys)
+        known = self._replica.is_known(keys)
         self._aggregates.change(groups[known], self._values.of(keys[known]))
         self._aggregates.forget(groups[~known])
-
-    def _join_key(self, group: int) -> tuple[Term, ...]:
-        terms = dict(zip(self._grouping.keys, self._groups.key(group), strict=True))
-        return tuple(terms[place] for place in self.config.key)
 
     def settle(self, window: int) -> None:
         self._aggregates.settle(window)
         self._window, self._totals = window, None
 
     def change(self, keys: Integers) -> None:
-        groups = [group for key in keys.tolist() for group in self._of_key.get(key, ())]
-        self._update(groups)
+        if len(keys):
+            self._update(*self._groups_of(keys))
+
+    def _groups_of(self, keys: Integers) -> tuple[Integers, Integers]:
+        """Return the groups of some join keys, and the join key of each."""
+        groups, keys_of_all = self._key_of.keys, self._key_of.values
+        chosen = np.isin(keys_of_all, keys)
+        return groups[chosen], keys_of_all[chosen]
 
     def refill(self, window: int) -> None:
         """Do nothing: the list is rebuilt from all groups."""
@@ -134,34 +143,36 @@ class GroupObjects:
     def expire(self, window: int) -> Integers:
         gone = self._groups.expire(window)
         self._aggregates.forget(gone)
-        left = []
-        for group in gone:
-            key = self._key_of.pop(group, None)
-            if key is None:
-                continue
-            self._of_key[key].remove(group)
-            if not self._of_key[key]:
-                del self._of_key[key]
-                left.append(key)
-        return np.array(left, dtype=np.int64)
+        joined = gone[self._key_of.has(gone)]
+        keys = self._key_of.values[self._key_of.places(joined)]
+        self._key_of.remove(joined)
+        self._count(keys, -1)
+        return distinct_counts(keys[self._uses[keys] == 0])[0]
 
     def holds(self, keys: Integers) -> Booleans:
-        return np.array([key in self._of_key for key in keys.tolist()], dtype=np.bool_)
+        self._count(keys[:0], 0)  # the table has room for each
+        return self._uses[keys] > 0
 
     def forget(self, keys: Integers) -> None:
-        """Do nothing: `expire` has removed the join keys without groups."""
+        self._keys.forget(keys)
 
     def join_keys(self) -> Integers:
-        return np.array(sorted(self._of_key), dtype=np.int64)
+        return np.flatnonzero(self._uses)
 
     def keys_of(self, numbers: Sequence[int]) -> Integers:
-        return np.array([self._key_of[number] for number in numbers], dtype=np.int64)
+        return self._key_of.values[self._key_of.places(np.asarray(numbers, dtype=np.int64))]
 
     def best_streaming(self, keys: Sequence[int]) -> Floats:
+        if not len(keys):
+            return np.empty(0)
+        wanted = np.asarray(keys, dtype=np.int64)
+        groups, keys_of_groups = self._groups_of(wanted)
         totals = self._aggregates.totals(self._window)
-        streamed = dict(zip(totals.keys.tolist(), totals.values.tolist(), strict=True))
-        best = [max(_last_if_none(streamed[g]) for g in self._of_key[key]) for key in keys]
-        return np.array(best, dtype=np.float64)
+        values = totals.values[np.searchsorted(totals.keys, groups)]
+        known, places = np.unique(keys_of_groups, return_inverse=True)
+        best = np.full(len(known), -np.inf)
+        np.maximum.at(best, places, np.where(np.isnan(values), -np.inf, values))
+        return best[np.searchsorted(known, wanted)]
 
     def streamed(self, numbers: Integers) -> tuple[Floats, Integers]:
         totals = self._aggregates.totals(self._window)
@@ -176,8 +187,7 @@ class GroupObjects:
 
     def members(self) -> Members:
         totals = self._window_totals()
-        joined = np.array([group in self._key_of for group in totals.keys.tolist()], dtype=bool)
-        totals = totals.take(joined)
+        totals = totals.take(self._key_of.has(totals.keys))
         groups, positions, values = totals.keys, totals.positions, self._exact(totals)
         ends = self._groups.ends(groups)
         return Members(groups, self.keys_of(groups.tolist()), values, positions, ends)
@@ -196,7 +206,3 @@ class GroupObjects:
         self._groups = Groups(self._grouping, self.config.matching, self._aggregates)
         self._groups.restore(state["groups"])
         self._join(self._groups.numbers())
-
-
-def _last_if_none(value: float) -> float:
-    return -inf if isnan(value) else value

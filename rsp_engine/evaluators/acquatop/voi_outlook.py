@@ -1,12 +1,12 @@
 """The outlook of AT-VOI over a ranked query: the possible scores of its objects.
 
-F is evaluated at each remote value of the learner's distribution, for each object of the list with
-its x_S.
+F is evaluated for each object of the list, with its x_S, at the remote values that the learner
+predicts for its key.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,19 +67,28 @@ class VoiOutlook:
         precedence = np.empty(len(numbers), dtype=np.int64)
         precedence[np.lexsort((numbers, positions))] = np.arange(len(numbers))
 
-        def scored(levels: Floats) -> Floats:
-            repeated = np.repeat(streaming, len(levels))
-            grid = self._scores.in_float64(repeated, np.tile(levels, len(streaming)))
-            return grid.reshape(len(streaming), len(levels))
+        def scored(values: Floats) -> Floats:
+            repeated = np.repeat(streaming, values.shape[1])
+            return self._scores.in_float64(repeated, values.ravel()).reshape(values.shape)
 
         outlook = self._learner.outlook(keys, scores, precedence, scored)
         lives = ends - self._window + 1
         return Candidates(keys, scores, lives, self._k, self._step, outlook)
 
+    def worth(self) -> tuple[Integers, Floats] | None:
+        """Return the keys of the list, and what a refresh of each is worth to the query."""
+        candidates = self.candidates()
+        values = self._policy.worth(candidates)
+        return None if values is None else (candidates.keys, values)
+
     def best(self) -> tuple[Integers, Floats]:
         """Return the objects of the expected answer, in order, with their scores by the replica."""
         places = self._policy.best(self.candidates())
         return self._objects.keys[places], self._objects.scores[places]
+
+    def belief(self) -> dict[str, Any]:
+        """Return what the learner believes of remote values."""
+        return self._learner.belief()
 
     def forget(self, keys: Integers) -> None:
         """Forget join keys whose numbers are reused."""

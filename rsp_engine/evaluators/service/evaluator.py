@@ -31,12 +31,11 @@ from rsp_engine.replica.endpoints.endpoint import Limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rsp_engine.evaluators.physical_plan import WindowScan
+    from rsp_engine.evaluators.physical_plan import ServicePlan, WindowScan
     from rsp_engine.evaluators.service.config import ServiceClause, ServiceConfig
     from rsp_engine.evaluators.service.refresh import Refresh, RefreshReport
-    from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.model.answers import Boolean, Graph, Solutions
-    from rsp_engine.model.arrays import Integers
+    from rsp_engine.model.arrays import Booleans, Integers
     from rsp_engine.model.state import StateData
     from rsp_engine.model.terms.term import Term
     from rsp_engine.model.windows import CountFrame
@@ -98,6 +97,8 @@ class ServiceEvaluator:
         """Restore a saved state. The replicas must be restored before."""
         self._general.restore(state["general"])
         self._before = state["before"]
+        for clause in self._clauses:
+            clause.is_resumed = True
 
     def _pace(self, now: int) -> _Pace:
         times = [frame for frame in self._frames if isinstance(frame, TimeFrame)]
@@ -135,15 +136,15 @@ class _Allowance:
     def __post_init__(self) -> None:
         self.start = self.clock()
 
-    def share(self) -> tuple[int, Limits]:
+    def share(self) -> tuple[int | None, Limits]:
         """Return the share of the next clause."""
         limits = self.plan.limits
         passed = int((self.clock() - self.start) * 1000)
-        budget = self._part(self.plan.options.budget, self.spent)
+        budget = self._part(self.plan.options.most_keys, self.spent)
         requests = self._part(limits.max_requests, self.requests)
         deadline = self._part(limits.deadline_ms, passed)
         self.clauses -= 1
-        return budget or 0, Limits(requests, deadline)
+        return budget, Limits(requests, deadline)
 
     def _part(self, limit: int | None, spent: int) -> int | None:
         return None if limit is None else -(-max(limit - spent, 0) // self.clauses)
@@ -190,6 +191,9 @@ class _Clause:
         general.hold(self._graph)
         keys = refresh.replica.keys
         self._before: Integers | None = None  # the keys of the last evaluation; None: unknown
+        self.is_resumed = False
+        """Whether the clause has had keys before that are not known."""
+        refresh.serve(self._uses)
         self._keys = None if clause.keys is None else RequiredKeysQuery(clause.keys, keys)
 
     @property
@@ -215,8 +219,15 @@ class _Clause:
     def _forget(self, required: Integers) -> None:
         """Forget keys that are neither required nor in the replica."""
         before = self._refresh.replica.keys.every() if self._before is None else self._before
-        self._refresh.forget(before, lambda keys: np.isin(keys, required))
         self._before = required
+        self._refresh.freed()  # nothing is stored by number but what is used
+        self._refresh.forget(before)
+
+    def _uses(self, keys: Integers) -> Booleans:
+        """Return which keys the last evaluation has required."""
+        if self._before is None:
+            return np.full(len(keys), self.is_resumed)
+        return np.isin(keys, self._before)
 
     def _required(self, now: int) -> RequiredKeys:
         replica = self._refresh.replica
@@ -229,7 +240,7 @@ class _Clause:
         return RequiredKeys(numbers, is_all=True, unaskable=required.unaskable)
 
     def _fetch(
-        self, required: RequiredKeys, now: int, pace: _Pace, budget: int, limits: Limits
+        self, required: RequiredKeys, now: int, pace: _Pace, budget: int | None, limits: Limits
     ) -> RefreshReport:
         """Let the policy elect keys, and fetch them."""
         is_known = self._refresh.replica.is_known(required.numbers)

@@ -24,14 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rsp_engine.garbage import no_garbage_collection
+from rsp_engine.evaluators.service.shared_replica import News, SharedReplica
 from rsp_engine.policies.policy import elected_set
 from rsp_engine.replica.budget_shares import AbsentKeys, shares
-from rsp_engine.replica.change_signal import ChangeSignal, modified_pattern
-from rsp_engine.replica.changes import ChangeFeed
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED, FetchResult, Limits
 from rsp_engine.replica.store.freshness_table import NEVER
-from rsp_engine.replica.store.replica import Replica, ReplicaConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +36,8 @@ if TYPE_CHECKING:
     from pyoxigraph import Triple
 
     from rsp_engine.evaluators.acquatop.voi_outlook import VoiOutlook
-    from rsp_engine.evaluators.service.service_plan import ServicePlan
+    from rsp_engine.evaluators.physical_plan import ServicePlan
+    from rsp_engine.evaluators.service.service_budget import ServiceBudget
     from rsp_engine.model.arrays import Booleans, Floats, Integers
     from rsp_engine.model.candidates import Candidates
     from rsp_engine.model.state import StateData
@@ -79,64 +77,81 @@ def failure_stats(unanswered: int, faults: Mapping[str, int]) -> dict[str, Any]:
 
 
 class Refresh:
-    """The replica of one SERVICE clause, with its endpoint, change signal and change feed."""
+    """The refresh of a replica for one SERVICE clause of a query.
 
-    def __init__(self, plan: ServicePlan) -> None:
+    The replica may be shared with other queries; then `budget` is that of their service.
+    """
+
+    def __init__(
+        self,
+        plan: ServicePlan,
+        shared: SharedReplica | None = None,
+        budget: ServiceBudget | None = None,
+        query: str = "",
+    ) -> None:
         self.plan = plan
-        capacity = plan.options.capacity
-        self.replica = Replica(ReplicaConfig(plan.pattern, plan.estimation, capacity))
-        self._endpoint = plan.connect(plan.pattern)
-        self._signal = None
-        if plan.modified is not None:
-            stamps = modified_pattern(plan.pattern, plan.modified)
-            self._signal = ChangeSignal(plan.connect(stamps), self.replica.keys)
-        self._feed = ChangeFeed(plan.pattern) if plan.is_pushed else None
-        self._first_push: int | None = None
-        self._has_begun = plan.options.replica == "cache"
-        self.is_whole = False
-        """Whether the whole dataset was loaded: an unknown key had no solutions then."""
-        self.has_missed_a_change = False
-        """Whether a pushed element could not be evaluated: any key may have changed unseen."""
+        self.budget = budget
+        self._query = query
+        if budget is not None and budget.keeper is None:
+            budget.keeper = self
+        self._shared = SharedReplica(plan) if shared is None else shared
+        self._reader = self._shared.join()
+        self._is_first = self._shared.readers[0] is self._reader
+        self.replica = self._shared.replica
         self._tried: dict[int, int] = {}
         """When the last fetch of each cold key of the last window failed."""
         self._faults: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
         """How many fetched keys were changed, unchanged or failed."""
 
-    @no_garbage_collection(is_loading=True)
-    def begin(self, now: int) -> Integers:
-        """Load the snapshot once, as of an instant before the first evaluation; return its keys.
+    @property
+    def is_whole(self) -> bool:
+        """Whether the whole dataset was loaded: an unknown key had no solutions then."""
+        return self._shared.is_whole
 
-        The instant is not after the first pushed change: the replica ignores answers that are
-        older than its last refresh.
-        """
-        if self._has_begun:
-            return np.empty(0, dtype=np.int64)
-        self._has_begun = True
-        now = now if self._first_push is None else min(now, self._first_push)
-        stamps = FetchResult() if self._signal is None else self._signal.snapshot(now)
-        snapshot = self._endpoint.snapshot(UNLIMITED, now)
-        self._faults.update({**stamps.faults, **snapshot.faults})
-        self.is_whole = not snapshot.faults and self.plan.options.capacity is None
-        changed = self.replica.load(snapshot, now)
-        if self._signal is not None:
-            self._signal.load(stamps)
-        return changed
+    @property
+    def has_missed_a_change(self) -> bool:
+        """Whether a pushed element could not be evaluated: any key may have changed unseen."""
+        return self._shared.has_missed_a_change
+
+    def serve(self, uses: Callable[[Integers], Booleans]) -> None:
+        """Set how to find out which keys the query uses, before its first evaluation."""
+        self._reader.uses = uses
+
+    def begin(self, now: int) -> Integers:
+        """Load the snapshot once, as of an instant before the first evaluation; return its keys."""
+        return self._shared.begin(now, self._reader, self._faults)
 
     def push(self, time: int, triples: Sequence[Triple]) -> None:
-        """Add an element of the change feed."""
-        if self._feed is not None:
-            self._feed.push(time, triples)
-            self._first_push = time if self._first_push is None else min(time, self._first_push)
+        """Add an element of the change feed; of a shared replica, the first query adds it."""
+        if self._is_first:
+            self._shared.push(time, triples)
 
     def pushed(self, now: int) -> Integers:
-        """Apply the changes pushed up to `now`; return the changed keys."""
-        due = [] if self._feed is None else self._feed.due(now)
-        changed = [self.replica.apply(change.fetched, change.time) for change in due]
-        for change in due:
-            self._faults.update(change.fetched.faults)
-            self.has_missed_a_change |= bool(change.fetched.faults)
-        return np.unique(np.concatenate(changed)) if changed else np.empty(0, dtype=np.int64)
+        """Apply the changes pushed up to `now`; return the keys changed by these or by others."""
+        news = [each.changed for each in self._reader.take_news()]
+        pushed = self._shared.pushed(now, self._reader, self._faults)
+        return np.unique(np.concatenate((*news, pushed))) if news else pushed
+
+    def news(self) -> list[News]:
+        """Return what other queries have fetched since the last call of this or of `pushed`."""
+        return self._reader.take_news()
+
+    def freed(self) -> Integers:
+        """Return the numbers of keys that were forgotten after evaluations of other queries."""
+        return self._reader.take_gone()
+
+    def bid(self, absent: Integers, now: int, worth: tuple[Integers, Floats] | None) -> None:
+        """Tell a shared budget what the query needs, before any query fetches.
+
+        These are its cold keys, and, if it is known, what refreshes of known keys are worth.
+        """
+        if self.budget is None or worth is None or not self.plan.policy.is_bounded:
+            return
+        self.budget.bid(self._query, self._shared, worth)
+        self.budget.need(
+            self._query, int(np.count_nonzero(self.replica.entries(absent).is_stale(now)))
+        )
 
     def fetch(  # noqa: PLR0913 - keys, and the limits of their fetch
         self,
@@ -163,37 +178,67 @@ class Refresh:
             absent, scores = absent[is_fetched], scores[is_fetched]
         call = _Call(limits or plan.limits, now, self._faults)
         self._faults = Counter()
-        budget = plan.options.budget if budget is None else budget
+        budget = plan.options.most_keys if budget is None else budget
+        if budget is None:
+            budget = self._in_time(call, learns=outlook is not None)
         if not plan.policy.is_bounded:
             budget = None
         if plan.policy.proposer is None:
             budget = 0
-        share = shares(budget, self._absent(absent, scores, now))
+        missing, most_absent = absent, None
+        if self.budget is not None:
+            granted, most_absent = self.budget.grant(self._query)
+            budget = granted if budget is None else min(budget, granted)
+            is_left = ~self._shared.are_asked(absent, now)
+            absent, scores = absent[is_left], scores[is_left]
+        share = shares(budget, self._absent(absent, scores, now), most_absent)
         rest = len(candidates) if share.rest is None else share.rest
         fresh = None
         if plan.policy.proposer is not None and rest + len(share.fetched):
             cold = np.concatenate((share.fetched, share.missed[:rest]))
             fresh = self._signalled_fresh(candidates.keys, cold, call, outlook)
+        if self._shared.is_shared:
+            asked = self._shared.are_asked(candidates.keys, now)
+            fresh = asked if fresh is None else fresh | asked
         first, spare = share.fetched, rest
         if outlook is not None:
-            candidates = outlook.candidates()
+            candidates = self._outlook(outlook)
         if outlook is not None and call.allows(2):
             half = -(-rest // 2)
             elected = self._elected(candidates, half, now, fresh)
             self._fetch_keys(np.concatenate((first, elected)), call, outlook)
             first, rest, spare = first[:0], rest - half, spare - len(elected)
-            candidates = outlook.candidates()
+            candidates = self._outlook(outlook)
             fresh = self.replica.entries(candidates.keys).last_refresh == now
+            fresh |= self._shared.are_asked(candidates.keys, now)
         elected = self._elected(candidates, rest, now, fresh)
         # The budget that the policy does not use goes to the absent keys left over.
         extra = share.missed[: spare - len(elected)]
         self._fetch_keys(np.concatenate((first, elected, extra)), call, outlook)
-        missed = absent[~self.replica.is_known(absent)]
+        missed = missing[~self.replica.is_known(missing)]
         self._tried = {key: self._tried[key] for key in missed.tolist() if key in self._tried}
         changed = np.unique(np.concatenate(call.changed))
         return RefreshReport(
             changed, call.fetched, call.unanswered, call.requests, len(missed), call.faults
         )
+
+    def _in_time(self, call: _Call, *, learns: bool) -> int | None:
+        """Return how many keys are answered in time; a policy that learns fetches in two calls."""
+        learned, most = self._shared.in_time, call.limits.deadline_ms
+        if learned is None or most is None:
+            return None
+        if most < 1:
+            return 0
+        fetches = 2 if learns else 1
+        call.most_ms = most / (fetches + (self._shared.signal is not None))
+        return fetches * learned.allowed()
+
+    def _outlook(self, outlook: VoiOutlook) -> Candidates:
+        """Return the candidates of an outlook, with what they are worth to other queries."""
+        candidates = outlook.candidates()
+        if self.budget is None:
+            return candidates
+        return replace(candidates, elsewhere=self.budget.elsewhere(self._query, candidates.keys))
 
     def _absent(self, keys: Integers, scores: Floats, now: int) -> AbsentKeys:
         """Return the absent keys with what orders them; stale and cold ones are urgent."""
@@ -215,7 +260,7 @@ class Refresh:
         ranks = self.replica.keys.precedence(candidates.keys, candidates.scores)
         ranked = replace(candidates, keys=ranks)
         elected = elected_set(policy, ranked, entries, budget, now, seed, skipped=fresh)
-        return candidates.keys[np.argsort(ranks)[elected]]
+        return candidates.keys[np.argsort(ranks)[elected]][:budget]
 
     def _signalled_fresh(
         self, keys: Integers, cold: Integers, call: _Call, outlook: VoiOutlook | None
@@ -224,9 +269,10 @@ class Refresh:
 
         Cold keys that may be fetched are included, so that their stamps are known.
         """
-        if self._signal is None or not call.allows(2) or not len(keys) + len(cold):
+        signal = self._shared.signal
+        if signal is None or not call.allows(2) or not len(keys) + len(cold):
             return None
-        reply = self._signal.ask(np.concatenate((keys, cold)), call.left(), call.now)
+        reply = signal.ask(np.concatenate((keys, cold)), call.left(), call.now)
         call.note(reply.requests, reply.faults)
         is_covered, unchanged = reply.is_covered[: len(keys)], reply.unchanged[: len(keys)]
         self.replica.confirm(keys[unchanged], call.now)
@@ -240,7 +286,12 @@ class Refresh:
         if not len(wanted):
             return
         keys = self.replica.keys.of(wanted.tolist())
-        fetched = self._endpoint.fetch(keys, call.left(), call.now)
+        if self.budget is not None:
+            self.budget.spend(self._query, len(wanted))
+        self._shared.note_asked(wanted, call.now)
+        start = call.clock()
+        fetched = self._shared.endpoint.fetch(keys, call.left(), call.now)
+        elapsed = (call.clock() - start) * 1000 if fetched.elapsed is None else fetched.elapsed
         changed = self.replica.apply(fetched, call.now)
         call.note(fetched.requests, fetched.faults)
         call.fetched += len(wanted)
@@ -248,11 +299,14 @@ class Refresh:
         answered = self.replica.keys.numbers(fetched.answers)
         is_answered = np.isin(wanted, answered)
         failed = wanted[~is_answered].tolist()
+        if self._shared.in_time is not None and call.most_ms is not None:
+            self._shared.in_time.observe(len(wanted), elapsed, call.most_ms, is_answered=not failed)
         call.unanswered += len(failed)
         self._tried.update(dict.fromkeys(failed, call.now))
         self._count(is_answered, np.isin(wanted, changed))
-        if self._signal is not None:
-            self._signal.record_fetched(answered.tolist())
+        self._shared.tell(News(call.now, answered, changed), self._reader)
+        if self._shared.signal is not None:
+            self._shared.signal.record_fetched(answered.tolist())
         if outlook is not None:
             outlook.learn_fetched(answered, changed)
 
@@ -261,62 +315,55 @@ class Refresh:
         self.outcomes["unchanged"] += int(np.count_nonzero(is_answered & ~has_changed))
         self.outcomes["failed"] += int(np.count_nonzero(~is_answered))
 
-    def forget(self, left: Integers, is_used: Callable[[Integers], Booleans]) -> Integers:
-        """Forget keys that are neither in a window nor in the replica; return their numbers.
+    def forget(self, left: Integers) -> Integers:
+        """Forget keys that no query uses and the replica does not hold; return their numbers.
 
         Only keys that `left` the windows, or that the replica dropped, can be such. Their numbers
-        are reused, so callers must forget whatever they store by number. The replica keeps a key
-        without a value only while a window uses it.
+        are reused, so callers must forget whatever they store by number.
         """
-        left = left[~is_used(left)]
-        self.replica.drop_empty(left)
-        numbers = {*left.tolist(), *self.replica.dropped()}
-        unknown = [number for number in sorted(numbers) if not self.replica.holds(number)]
-        gone = np.array(unknown, dtype=np.int64)
-        gone = gone[~is_used(gone)]
-        if self._signal is not None:
-            self._signal.forget(gone.tolist())
-        self.replica.keys.forget(gone.tolist())
-        return gone
+        return self._shared.forget(left, self._reader)
 
     def ask(self, keys: Sequence[Key], now: int) -> FetchResult:
         """Fetch keys without limits, and without a change of the replica: for the oracle."""
-        return self._endpoint.fetch(keys, UNLIMITED, now)
+        return self._shared.endpoint.fetch(keys, UNLIMITED, now)
+
+    def budget_stats(self) -> dict[str, Any]:
+        """Return what the budget of the service gave to the last evaluation, if there is one."""
+        return {} if self.budget is None else self.budget.stats(self._query)
 
     def state(self) -> StateData:
-        """Return the replica and the state of its refresh, as plain data."""
+        """Return the replica and the state of its refresh, as plain data.
+
+        A shared replica is in the state of its first query, and so is a shared budget.
+        """
         return {
-            "replica": self.replica.state(),
-            "changes": None if self._feed is None else self._feed.state(),
-            "first_push": self._first_push,
-            "has_begun": self._has_begun,
-            "is_whole": self.is_whole,
-            "has_missed_a_change": self.has_missed_a_change,
+            **(self._shared.state() if self._is_first else {}),
+            **(self._reader.state() if self._shared.is_shared else {}),
+            **self._budget_state(),
             "tried": sorted([key, at] for key, at in self._tried.items()),
             "faults": dict(sorted(self._faults.items())),
-            "stamps": None if self._signal is None else self._signal.state(),
         }
 
     def restore(self, state: StateData) -> None:
         """Restore a saved state, before the first request."""
-        self.replica.restore(state["replica"])
-        changes = state["changes"]
-        if self._feed is not None:
-            self._feed.restore(changes)
-        self._first_push, self._has_begun = state["first_push"], state["has_begun"]
-        self.is_whole = state["is_whole"]
-        self.has_missed_a_change = state["has_missed_a_change"]
+        if self._is_first:
+            self._shared.restore(state)
+        if self._shared.is_shared:
+            self._reader.restore(state)
+        if self.budget is not None and self.budget.keeper is self:
+            self.budget.restore(state["budget"])
         self._tried = dict(state["tried"])
         self._faults = Counter(state["faults"])
-        stamps = state["stamps"]
-        if self._signal is not None:
-            self._signal.restore(stamps)
+
+    def _budget_state(self) -> StateData:
+        if self.budget is None or self.budget.keeper is not self:
+            return {}
+        return {"budget": self.budget.state()}
 
     def close(self) -> None:
         """Close the endpoints."""
-        self._endpoint.close()
-        if self._signal is not None:
-            self._signal.close()
+        if self._is_first:
+            self._shared.close()
 
 
 @dataclass(slots=True)
@@ -335,6 +382,8 @@ class _Call:
     fetched: int = 0
     unanswered: int = 0
     requests: int = 0
+    most_ms: float | None = None
+    """How long a fetch may take, if the budget is a time."""
     start: float = field(init=False)
 
     def __post_init__(self) -> None:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from pyoxigraph import Literal, NamedNode
 
+from rsp_engine.model.windows import TimeFrame
 from rsp_engine.replica.endpoints.recorded import RecordedEndpoint
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ __all__ = [
 
 RANGE = 100_000
 STEP = 60_000
+PAPER_FRAME = TimeFrame(RANGE, STEP)
 EVALUATIONS = 150
 """The number of windows that the paper evaluates; its dataset is long enough for a few more."""
 
@@ -72,6 +74,9 @@ class Dataset:
     users. `mention_times` are in order, and `mention_users` belong to them. `initial` is the dfc of
     every user at the start, with which the replica starts. `invocations` are the times at which the
     remote side was asked, `reported_users` the number of users that each invocation reported.
+    `frame` has the range and the step of the windows, and `most_windows` bounds their number.
+    Values are exported as decimals if all of them are whole numbers of billionths, and below 10,000
+    (`is_whole`), else as doubles: the engine ranks by float64 only what float64 can hold.
     """
 
     name: str
@@ -84,6 +89,9 @@ class Dataset:
     changes: EventTable
     invocations: Integers
     reported_users: Integers
+    frame: TimeFrame = PAPER_FRAME
+    most_windows: int | None = EVALUATIONS
+    is_whole: bool = True
 
     def __post_init__(self) -> None:
         for array in (
@@ -94,9 +102,11 @@ class Dataset:
 
     @property
     def windows(self) -> tuple[tuple[int, int], ...]:
-        """The open and close times of the windows, at most as many as the paper evaluates."""
-        count = min(max((self.duration - RANGE) // STEP + 1, 0), EVALUATIONS)
-        return tuple((i * STEP, i * STEP + RANGE) for i in range(count))
+        """The open and close times of the windows, at most `most_windows`."""
+        range_, step = self.frame.range, self.frame.step
+        count = max((self.duration - range_) // step + 1, 0)
+        count = count if self.most_windows is None else min(count, self.most_windows)
+        return tuple((i * step, i * step + range_) for i in range(count))
 
     def mentioned(self, opened: int, closed: int) -> Integers:
         """Return the number of mentions of each user in `(opened, closed]`."""
@@ -105,12 +115,12 @@ class Dataset:
         return counts.astype(np.int64)
 
     def counts(self) -> Integers:
-        """Return for each mention how often its user was mentioned in the RANGE up to it."""
+        """Return for each mention how often its user was mentioned in the range up to it."""
         counts = np.empty(len(self.mention_times), dtype=np.int64)
         for user in range(len(self.names)):
             own = np.flatnonzero(self.mention_users == user)
             times = self.mention_times[own]
-            expired = np.searchsorted(times, times - RANGE, side="right")
+            expired = np.searchsorted(times, times - self.frame.range, side="right")
             counts[own] = np.searchsorted(times, times, side="right") - expired
         return counts
 
@@ -127,7 +137,7 @@ class Dataset:
         The parts are the slide and the rest of the window. The program of the authors takes this
         for the number of mentions, since it counts a user once per part.
         """
-        parts = (opened, opened + STEP), (opened + STEP, closed)
+        parts = (opened, opened + self.frame.step), (opened + self.frame.step, closed)
         return sum((np.minimum(self.mentioned(*p), 1) for p in parts), np.zeros_like(self.names))
 
     def once_a_slide(self) -> Dataset:
@@ -135,7 +145,7 @@ class Dataset:
 
         Its `mentioned` equals `mentioned_parts` of this dataset.
         """
-        slides = (self.mention_times - 1) // STEP  # slides are open on the left
+        slides = (self.mention_times - 1) // self.frame.step  # slides are open on the left
         _, first = np.unique(slides * len(self.names) + self.mention_users, return_index=True)
         first.sort()
         times, users = self.mention_times[first], self.mention_users[first]
@@ -179,7 +189,7 @@ class Dataset:
         """Yield the values of dfc as lines of CSV that a recorded endpoint reads."""
         yield "time,user,dfc\n"
         for time, user, dfc in self._values():
-            yield f"{time},<{USER}{user}>,{dfc}\n"
+            yield f"{time},<{USER}{user}>,{dfc.value if self.is_whole else dfc}\n"
 
     def endpoint(self) -> RecordedEndpoint:
         """Return an endpoint that answers `?user :dfc ?dfc` as of any time."""
@@ -191,26 +201,29 @@ class Dataset:
     def replica(self) -> dict[Key, tuple[RemoteSolution, ...]]:
         """Return the initial solutions of the replica."""
         pairs = zip(self.names.tolist(), self.initial.tolist(), strict=True)
-        return {_key(user): _solutions(_decimal(dfc)) for user, dfc in pairs}
+        return {_key(user): _solutions(self._term(dfc)) for user, dfc in pairs}
 
-    def _values(self) -> Iterator[tuple[int, int, str]]:
-        """Yield time, name and dfc of every value; dfc as text with all its digits."""
+    def _term(self, dfc: float) -> Literal:
+        return _decimal(dfc) if self.is_whole else Literal(dfc)
+
+    def _values(self) -> Iterator[tuple[int, int, Literal]]:
+        """Yield time, name and dfc of every value; dfc with all its digits."""
         for user, dfc in zip(self.names.tolist(), self.initial.tolist(), strict=True):
-            yield self.start, user, _decimal(dfc)
+            yield self.start, user, self._term(dfc)
         times, users, values = self.changes
         names = self.names[users].tolist()
         for time, user, dfc in zip(times.tolist(), names, values.tolist(), strict=True):
-            yield self.start + time, user, _decimal(dfc)
+            yield self.start + time, user, self._term(dfc)
 
 
-def _decimal(dfc: float) -> str:
-    """Write a dfc, a whole number of billionths, without loss."""
-    return f"{dfc:.9f}"
+def _decimal(dfc: float) -> Literal:
+    """Return a dfc, a whole number of billionths, without loss."""
+    return Literal(f"{dfc:.9f}", datatype=_DECIMAL)
 
 
 def _key(user: int) -> Key:
     return (NamedNode(f"{USER}{user}"),)
 
 
-def _solutions(dfc: str) -> tuple[RemoteSolution, ...]:
-    return ({"dfc": Literal(dfc, datatype=_DECIMAL)},)
+def _solutions(dfc: Literal) -> tuple[RemoteSolution, ...]:
+    return ({"dfc": dfc},)

@@ -7,7 +7,7 @@
                   reports are split in two, and each part counts as an invocation: 702 in all. The
                   small parts are why the mean of Table 3 is below its median.
     dfc           See `dfc`. The recorded dfc is drawn from the distribution of the recording: most
-                  often 0.
+                  often 0. In the other families, values evolve otherwise: see `families`.
 
 The paper says that a window has 26, 38 and 59 mentions (minimum, median, maximum). In its program
 these are pairs of a user and a part of the window (the slide of 60 s, or the remaining 40 s) in
@@ -32,13 +32,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.experiments.datasets.dataset import Dataset
-from rsp_engine.experiments.datasets.dfc import Dice, check_whole, evolve
+from rsp_engine.experiments.datasets.dfc import Dice, check_whole
+from rsp_engine.experiments.datasets.families import FAMILIES, evolve_family
 from rsp_engine.experiments.datasets.profile import CHS, DATASETS, print_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rsp_engine.model.arrays import Integers
+    from rsp_engine.experiments.datasets.families import Family
+    from rsp_engine.model.arrays import Floats, Integers
 
 __all__ = ["PAPER_SCALE", "Scale", "generate", "generated_suite"]
 
@@ -86,7 +88,13 @@ class Scale:
 PAPER_SCALE = Scale()
 
 
-def generate(seed: int = 0, ch: int = 20, number: int = 1, scale: Scale = PAPER_SCALE) -> Dataset:
+def generate(
+    seed: int = 0,
+    ch: int = 20,
+    number: int = 1,
+    scale: Scale = PAPER_SCALE,
+    family: Family = "paper",
+) -> Dataset:
     """Return the `number`-th dataset of the test case DS-CH, with `ch` changes per invocation.
 
     >>> made = generate(seed=7, ch=5)
@@ -97,20 +105,27 @@ def generate(seed: int = 0, ch: int = 20, number: int = 1, scale: Scale = PAPER_
     """
     check_whole("seed", seed, 0, _MOST)
     check_whole("number", number, 1, _MOST)
-    times, users = _mentions(scale, Dice(seed, 0))
+    times, users = _mentions(scale, Dice(seed, 0), has_churn=family == "churn")
     report_times = _report_times(scale, Dice(seed, 1))
-    dice = Dice(seed, 2, number)
+    place = FAMILIES.index(family)
+    dice = Dice(seed, 2, number, *((place,) if place else ()))
     recorded = _recorded(len(report_times) + 1, scale.users, dice)
-    evolved = evolve(recorded, report_times, ch, dice)
+    evolved = evolve_family(family, recorded, report_times, ch, dice)
     return Dataset(
-        f"DS-CH-{ch} {number}, seed {seed}",
+        f"{'DS' if family == 'paper' else family}-CH-{ch} {number}, seed {seed}",
         0,
         scale.duration,
         np.arange(scale.users),
         times,
         users,
         *evolved,
+        is_whole=_fits_decimals(evolved[0]) and _fits_decimals(evolved[1].values),
     )
+
+
+def _fits_decimals(values: Floats) -> bool:
+    """Return whether decimals with nine fractional digits have no more than float64 can hold."""
+    return bool((np.abs(values) < 10_000).all())
 
 
 def generated_suite(
@@ -121,12 +136,17 @@ def generated_suite(
         yield ch, tuple(generate(seed, ch, n, scale) for n in range(1, DATASETS + 1))
 
 
-def _mentions(scale: Scale, dice: Dice) -> tuple[Integers, Integers]:
-    """Return the times of mentions, in order, and their users."""
+def _mentions(scale: Scale, dice: Dice, *, has_churn: bool) -> tuple[Integers, Integers]:
+    """Return the times of mentions, in order, and their users.
+
+    With churn, the weights move from user to user, once around all of them.
+    """
     first = scale.mentions - scale.mentions // _FOLLOWING
     times = _times(scale.duration, first, dice)
     cumulated = np.cumsum(_WEIGHT // (np.arange(scale.users) + _FLATTEN) ** 2)
     ranks = np.searchsorted(cumulated, dice.below(int(cumulated[-1]), first), side="right")
+    if has_churn:
+        ranks = (ranks + times * scale.users // scale.duration) % scale.users
     users = dice.order(scale.users)[ranks]
     followed = dice.below(first, scale.mentions - first)
     later = times[followed] + dice.below(_FOLLOWS_WITHIN, len(followed))

@@ -30,13 +30,15 @@ import numpy as np
 
 from rsp_engine.errors import RspError, SourceError
 from rsp_engine.experiments.datasets.dataset import Dataset
-from rsp_engine.experiments.datasets.dfc import Dice, check_whole, evolve
+from rsp_engine.experiments.datasets.dfc import Dice, check_whole
+from rsp_engine.experiments.datasets.families import FAMILIES, evolve_family
 from rsp_engine.experiments.datasets.profile import CHS, DATASETS, print_tables
 from rsp_engine.experiments.datasets.recording import recorded_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rsp_engine.experiments.datasets.families import Family
     from rsp_engine.model.arrays import Integers
 
 __all__ = ["FOLLOWERS_FILE", "MENTIONS_FILE", "Trace", "derive", "read_trace"]
@@ -89,20 +91,30 @@ def read_trace(folder: Path) -> Trace:
     )
 
 
-def derive(trace: Trace, seed: int = 0, ch: int = 20, number: int = 1) -> Dataset:
-    """Return the `number`-th dataset of a test case, with `ch` changes per invocation."""
+def derive(
+    trace: Trace, seed: int = 0, ch: int = 20, number: int = 1, family: Family = "paper"
+) -> Dataset:
+    """Return the `number`-th dataset of a test case, with `ch` changes per invocation.
+
+    In another family than the paper's, the mentions and the times of the reports are recorded, and
+    the values are generated. The family `churn` needs generated mentions.
+    """
     check_whole("seed", seed, 0, _MOST)
     check_whole("number", number, 1, _MOST)
+    if family == "churn":
+        raise ValueError("the family churn needs generated mentions")
+    place = FAMILIES.index(family)
+    dice = Dice(seed, 3, number, *((place,) if place else ()))
     before = np.zeros((1, len(trace.names)), dtype=np.int64)
     recorded = np.concatenate((before, trace.dfc))
     return Dataset(
-        f"DS-CH-{ch} {number}, recorded, seed {seed}",
+        f"{'DS' if family == 'paper' else family}-CH-{ch} {number}, recorded, seed {seed}",
         trace.start,
         int(max(trace.mention_times[-1], trace.report_times.max())),
         trace.names,
         trace.mention_times,
         trace.mention_users,
-        *evolve(recorded, trace.report_times, ch, Dice(seed, 3, number)),
+        *evolve_family(family, recorded, trace.report_times, ch, dice),
     )
 
 

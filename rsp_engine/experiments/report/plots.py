@@ -1,4 +1,4 @@
-"""Figures drawn by matplotlib (the extra `plots`): as SVG inside the page, as SVG and PNG files.
+"""Figures drawn by matplotlib (the extra `plots`): as SVG in the page, as SVG, PNG and PDF files.
 
 Colours can be distinguished by colour-blind readers (Okabe, Ito: Color universal design, 2008), and
 every policy has its own marker as well. The same figures give the same bytes.
@@ -129,7 +129,7 @@ def _element(drawing: Drawing, prefix: str) -> str:
 
 
 def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
-    """Write figures as SVG and PNG files, and return the paths of these.
+    """Write figures as SVG, PNG and PDF files, and return the paths of these.
 
     Raises an `RspError` where matplotlib is not installed.
     """
@@ -144,10 +144,11 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
     with _settings():
         for figure in figures:
             drawing = _drawing(figure)
-            svg, png = (folder / f"{figure.key}.{kind}" for kind in ("svg", "png"))
+            svg, png, pdf = (folder / f"{figure.key}.{kind}" for kind in ("svg", "png", "pdf"))
             drawing.savefig(svg, metadata=_NO_METADATA)
             drawing.savefig(png, dpi=150, metadata={"Software": None})
-            written += [svg, png]
+            drawing.savefig(pdf, metadata={"CreationDate": None, "Producer": None, "Creator": None})
+            written += [svg, png, pdf]
     return written
 
 

@@ -65,7 +65,8 @@ def _datasets(
     for grid in grids:
         manifest = grid.results.manifest["data"]
         is_recorded = grid.source == "recorded"
-        if grid.source in datasets or (is_recorded and folder is None):
+        is_from_file = grid.source in {"replay", "own"}
+        if grid.source in datasets or is_from_file or (is_recorded and folder is None):
             continue
         data = Data(
             grid.source,
@@ -76,7 +77,9 @@ def _datasets(
             "mentions",
         )
         numbers = range(1, data.datasets + 1)
-        datasets[grid.source] = {ch: [dataset_of(data, ch, n) for n in numbers] for ch in CHS}
+        datasets[grid.source] = {
+            ch: [dataset_of(data, "paper", ch, n) for n in numbers] for ch in CHS
+        }
     return datasets
 
 

@@ -74,7 +74,7 @@ from rsp_engine.grammar.tree import (
     WindowPattern,
     walk,
 )
-from rsp_engine.model.durations import has_unit, parse_duration
+from rsp_engine.model.quantities import has_unit, parse_duration
 from rsp_engine.model.terms.xsd import XSD, XSD_STRING
 
 if TYPE_CHECKING:

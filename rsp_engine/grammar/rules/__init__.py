@@ -1,7 +1,7 @@
 """The semantic rules of RSP-QL, for queries that parse.
 
 A rule is a function that takes a query and yields a finding for each place that breaks the rule.
-`RULES` lists them all; the modules group them by subject: answers, graphs, names, windows.
+`RULES` lists them all; the modules group them by subject: answers, names, windows.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from rsp_engine.grammar.rules.answers import (
     variables_are_bound,
 )
 from rsp_engine.grammar.rules.finding import Finding
-from rsp_engine.grammar.rules.graphs import (
+from rsp_engine.grammar.rules.names import (
     default_graph_has_content,
+    functions_are_spelt,
     graph_is_read,
     graph_is_static,
-)
-from rsp_engine.grammar.rules.names import (
-    functions_are_spelt,
     iris_are_absolute,
     names_are_distinct,
     prefix_is_declared_once,

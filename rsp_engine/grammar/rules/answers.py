@@ -5,9 +5,16 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from rsp_engine.grammar.expressions import aggregates, parts, ungrouped_variables
 from rsp_engine.grammar.rules.finding import Finding, error, warning
-from rsp_engine.grammar.scope import Scopes, group_keys, is_grouped, projected_variables
+from rsp_engine.grammar.scope import (
+    Scopes,
+    aggregates,
+    group_keys,
+    is_grouped,
+    parts,
+    projected_variables,
+    ungrouped_variables,
+)
 from rsp_engine.grammar.tree import (
     AskForm,
     Bind,

@@ -19,7 +19,7 @@ from rsp_engine.grammar.tree import (
     WindowPattern,
     find,
 )
-from rsp_engine.model.durations import format_duration
+from rsp_engine.model.quantities import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,16 @@ from rsp_engine.errors import SinkError
 if TYPE_CHECKING:
     from rsp_engine.model.answers import Answer
 
-__all__ = ["Destination", "File", "Folder", "StandardOutput", "destination_of"]
+__all__ = [
+    "Destination",
+    "File",
+    "Folder",
+    "StandardOutput",
+    "destination_of",
+    "encoded",
+    "is_sink_url",
+    "query_word",
+]
 
 _LONGEST_NAME = 150  # file systems allow 255 bytes; the rest is for the digest, close and suffix
 
@@ -56,6 +65,15 @@ def destination_of(output: str | None, suffix: str | None, *, keep: bool = False
     return Folder(output, suffix)
 
 
+def is_sink_url(output: str) -> bool:
+    """Return whether an output is the URL of a sink, and no path.
+
+    >>> is_sink_url("mqtt://host/topic"), is_sink_url("answers.jsonl"), is_sink_url("-")
+    (True, False, False)
+    """
+    return "://" in output
+
+
 def _names_folder(output: str) -> bool:
     try:
         return output.endswith("/") or Path(output).is_dir()
@@ -79,7 +97,7 @@ class File(Destination):
     def put_line(self, text: str | bytes) -> None:
         """Append text that belongs to no answer."""
         try:
-            self._stream.write(_encoded(text))
+            self._stream.write(encoded(text))
             self._stream.flush()
         except OSError as error:
             with suppress(OSError):
@@ -146,7 +164,8 @@ class Folder(Destination):
 
     def _name(self, answer: Answer) -> str:
         """Return a file name; further windows with the same close are numbered from 2."""
-        name = _safe(answer.query) + str(answer.window.close)
+        query = query_word(answer.query)
+        name = f"{query}-{answer.window.close}" if query else str(answer.window.close)
         self._same_close = self._same_close + 1 if name == self._last else 1
         self._last = name
         number = f"-{self._same_close}" if self._same_close > 1 else ""
@@ -179,7 +198,7 @@ class StandardOutput(Destination):
     def put(self, text: str | bytes, answer: Answer) -> None:
         """Write the text; raise `BrokenPipeError` if the reader has exited."""
         try:
-            self._stream.write(_encoded(text))
+            self._stream.write(encoded(text))
             self._stream.flush()
         except OSError as error:
             _redirect_to_null(self._stream)
@@ -197,7 +216,8 @@ class StandardOutput(Destination):
         """Do nothing: every answer was flushed."""
 
 
-def _encoded(text: str | bytes) -> bytes:
+def encoded(text: str | bytes) -> bytes:
+    """Return the bytes of a text."""
     if isinstance(text, bytes):
         return text
     # A lone surrogate can only come from a file name in JSON, where `\udcXX` is a valid escape.
@@ -240,14 +260,14 @@ def _hint(path: str, error: OSError | ValueError) -> str | None:
             return None
 
 
-def _safe(query: str) -> str:
-    """Return the prefix of file names for a query; no two queries share one.
+def query_word(query: str) -> str:
+    """Return the name of a query as a part of file names and ids; no two queries share one.
 
-    >>> _safe("http://example.org/alerts"), _safe("")
-    ('http%3A%2F%2Fexample.org%2Falerts-', '')
+    >>> query_word("http://example.org/alerts")
+    'http%3A%2F%2Fexample.org%2Falerts'
     """
     name = quote(query, safe="", errors="surrogatepass")
     if len(name) > _LONGEST_NAME:
         digest = hashlib.sha256(name.encode()).hexdigest()[:16]
         name = f"{name[:_LONGEST_NAME]}-{digest}"
-    return f"{name}-" if name else ""
+    return name

@@ -52,4 +52,5 @@ JELLY = SinkFormat(
     ("CONSTRUCT",),
     _writer,
     can_go_back=False,
+    media_type="application/x-jelly-rdf",
 )

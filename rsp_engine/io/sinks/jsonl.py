@@ -93,10 +93,21 @@ def _score(score: float | None) -> str:
     return score_text(score) if math.isfinite(score) else f'"{score_text(score)}"'
 
 
+def _with_id(line: str, name: str) -> str:
+    """Return a line with an id in front, as messages of streams have one.
+
+    >>> _with_id('{"query":"q"}', "q/0/5")
+    '{"id":"q/0/5","query":"q"}'
+    """
+    return f'{{"id":{json_text(name)},{line[1:]}'
+
+
 JSONL = SinkFormat(
     "jsonl",
     "one line of JSON a window, with rank, score and statistics",
     ("SELECT", "CONSTRUCT", "ASK"),
     JsonLinesWriter,
     lambda: JsonLinesWriter(lambda time: json_text(iso_time(time))),
+    media_type="application/json",
+    with_id=_with_id,
 )

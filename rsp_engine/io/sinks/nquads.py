@@ -80,4 +80,5 @@ NQUADS = SinkFormat(
     "the graphs of a CONSTRUCT, named after query and close",
     ("CONSTRUCT",),
     lambda: write_nquads,
+    media_type="application/n-quads",
 )

@@ -51,4 +51,5 @@ SPARQL_CSV = SinkFormat(
     ("SELECT", "ASK"),
     lambda: Table(_CSV),
     lambda: Table(_CSV, iso_time),
+    media_type="text/csv; charset=utf-8",
 )

@@ -54,4 +54,5 @@ SPARQL_JSON = SinkFormat(
     ("SELECT", "ASK"),
     SparqlJson,
     suffix=".srj",
+    media_type="application/sparql-results+json",
 )

@@ -66,4 +66,5 @@ SPARQL_TSV = SinkFormat(
     ("SELECT", "ASK"),
     lambda: Table(_TSV),
     lambda: Table(_TSV, iso_time),
+    media_type="text/tab-separated-values; charset=utf-8",
 )

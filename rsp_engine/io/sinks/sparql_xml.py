@@ -134,4 +134,5 @@ SPARQL_XML = SinkFormat(
     ("SELECT", "ASK"),
     SparqlXml,
     suffix=".srx",
+    media_type="application/sparql-results+xml",
 )

@@ -43,6 +43,11 @@ _TABLE = {
     "columns": "the names of the columns, joined by commas, if the first row is data",
     **_UNIT,
 }
+_FIELDS = {
+    "template": "a Turtle file with {path.to.field} where the value of a field goes",
+    "time": "the field of the time; timestamp unless given",
+    **_UNIT,
+}
 
 
 def _opener(module: str, name: str) -> Callable[[Spec], ElementSource]:
@@ -88,6 +93,18 @@ SOURCE_FORMATS: Mapping[str, SourceFormat] = {
         _opener("csv_table", "open_tsv"),
         (".tsv",),
         _TABLE,
+    ),
+    "json": SourceFormat(
+        "one plain JSON object per line; a template turns it into triples",
+        _opener("jsonl", "open_json"),
+        (".json",),
+        _FIELDS,
+    ),
+    "parquet": SourceFormat(
+        "a table of Parquet; a template turns rows into triples",
+        _opener("parquet", "open_parquet"),
+        (".parquet",),
+        _FIELDS,
     ),
     "jelly": SourceFormat(
         "Jelly; neighbouring quads of one graph are an element, or a frame of triples",

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 from rsp_engine.errors import SourceError
 from rsp_engine.model.extras import install_command
+from rsp_engine.model.quantities import parse_duration
 from rsp_engine.monitor.redaction import without_secrets
 
 if TYPE_CHECKING:
@@ -51,6 +52,26 @@ class Spec:
                 nearest(value, known) or f"it is one of: {', '.join(known)}",
             )
         return value
+
+    def duration(self, key: str, default: str) -> int:
+        """Return the value of an option that is a duration, in milliseconds."""
+        text = self.options.get(key, default)
+        try:
+            duration = parse_duration(text)
+        except ValueError as reason:
+            message = f"{self.name}: the option {key} cannot be {text!r}: {reason}"
+            raise SourceError(message) from None
+        if duration < 0:
+            raise SourceError(f"{self.name}: the option {key} must not be negative")
+        return duration
+
+    def bytes(self, key: str, default: int) -> int:
+        """Return the value of an option that is a number of bytes."""
+        text = self.options.get(key, str(default))
+        if not text.isdecimal() or not int(text):
+            message = f"{self.name}: the option {key} is a number of bytes, not {text!r}"
+            raise SourceError(message)
+        return int(text)
 
 
 def read_spec(text: str) -> Spec:

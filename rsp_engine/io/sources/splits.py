@@ -6,8 +6,9 @@ splits of a source, read in order, give the same elements as the source itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,28 +22,30 @@ if TYPE_CHECKING:
 
     from rsp_engine.io.sources.inputs import Input
 
-__all__ = ["Split", "SplitPart", "Splittable", "is_splittable", "part_of", "split_lines"]
+__all__ = [
+    "LineCount",
+    "Lined",
+    "Split",
+    "SplitPart",
+    "Splittable",
+    "is_splittable",
+    "part_of",
+    "split_lines",
+]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LINE_BYTES = 1 << 12  # most lines are shorter
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
     """A range of a source: bytes of a file, or files of a folder.
 
-    An `end` of `None` is the end of the source. `line` is the number of the first line, counted
-    from the start of the source.
+    An `end` of `None` is the end of the source.
     """
 
     start: int
     end: int | None
-    line: int = 1
-    data: bytes | None = field(default=None, compare=False, repr=False)
-    """The bytes of the range, if planning the split has read them."""
-
-    def without_data(self) -> Split:
-        """Return the range alone."""
-        return Split(self.start, self.end, self.line)
 
 
 @runtime_checkable
@@ -57,7 +60,15 @@ class Splittable(Protocol):
         """Yield splits of about `size` bytes, in order; `since` is the split to continue after."""
 
     def part(self, split: Split) -> SplitPart:
-        """Return a split as a source of its own."""
+        """Return a split as a source of its own, in which lines count from 1."""
+
+
+@runtime_checkable
+class Lined(Protocol):
+    """A source whose positions are numbers of lines."""
+
+    def lines_before(self, split: Split) -> int:
+        """Return how many lines are before a split; only dead letters need it."""
 
 
 class SplitPart(ElementSource, Protocol):
@@ -89,9 +100,6 @@ class _FileRange:
 
     def chunks(self) -> Iterator[bytes]:
         start, end = self._split.start, self._split.end
-        if self._split.data is not None:
-            yield self._split.data
-            return
         try:
             with self._path.open("rb") as stream:
                 stream.seek(start)
@@ -110,42 +118,70 @@ def split_lines(
 ) -> Iterator[Split]:
     """Split a file at the first boundary between two lines after every `size` bytes.
 
-    `is_boundary` gets two consecutive lines, and returns whether a split may end between them.
+    `is_boundary` gets two consecutive lines, and returns whether a split may end between them. Only
+    the lines around these places are read.
     """
     assert isinstance(source, FileInput), "only files are split"  # noqa: S101
-    begin = Split(0, None) if since is None else since
-    start, line = begin.start, begin.line
+    start = 0 if since is None else since.end
     with source.path.open("rb") as stream:
-        if since is not None:
-            if since.end is None:
-                return
-            stream.seek(start)
-            line += _count_lines(since.data or stream.read(since.end - start))
-            start = since.end
-        while True:
-            stream.seek(start)
-            data = stream.read(size)
-            if len(data) < size:
-                break
-            rest = stream.readline()
-            data += rest
-            before = data[data.rfind(b"\n", 0, len(data) - 1) + 1 :]
-            pieces = [data]
-            while after := stream.readline():
-                if not after.startswith(_BYTE_ORDER_MARK) and is_boundary(before, after):
-                    break
-                pieces.append(after)
-                before = after
-            else:
-                break
-            whole = b"".join(pieces) if len(pieces) > 1 else data
-            yield Split(start, start + len(whole), line, whole)
-            line += _count_lines(whole)
-            start += len(whole)
-    if data:
-        yield Split(start, None, line)
+        while start is not None and start < _size(stream):
+            end = _end(stream, start, size, is_boundary)
+            yield Split(start, end)
+            start = end
 
 
-def _count_lines(data: bytes) -> int:
-    """Count newlines, which `bytes.count` does several times slower."""
-    return int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")))
+def _size(stream: BinaryIO) -> int:
+    return os.fstat(stream.fileno()).st_size
+
+
+def _end(
+    stream: BinaryIO, start: int, size: int, is_boundary: Callable[[bytes, bytes], bool]
+) -> int | None:
+    """Return the first boundary `size` bytes or more after a start; None for the end of the file.
+
+    The line that these bytes end in, or the next one, still belongs to the split.
+    """
+    end = start + size
+    if end > _size(stream):
+        return None
+    before = _last_line(stream, start, end) + stream.readline()
+    end = stream.tell()
+    while after := stream.readline():
+        if not after.startswith(_BYTE_ORDER_MARK) and is_boundary(before, after):
+            return end
+        end += len(after)
+        before = after
+    return None
+
+
+def _last_line(stream: BinaryIO, start: int, end: int) -> bytes:
+    """Return what is after the last newline of a range, and leave the stream at its end."""
+    size, data = 0, b""
+    while b"\n" not in data and size < end - start:
+        size = min(max(_LINE_BYTES, 2 * size), end - start)
+        stream.seek(end - size)
+        data = stream.read(size)
+    stream.seek(end)
+    return data.rpartition(b"\n")[2]
+
+
+class LineCount:
+    """The number of lines before a place of a file, counted on from the place before."""
+
+    def __init__(self, source: Input) -> None:
+        self._source = source
+        self._place = self._lines = 0
+
+    def before(self, place: int) -> int:
+        """Return how many lines end before a place."""
+        assert isinstance(self._source, FileInput), "only files are split"  # noqa: S101
+        if place < self._place:
+            self._place = self._lines = 0
+        with self._source.path.open("rb") as stream:
+            stream.seek(self._place)
+            while data := stream.read(min(BLOCK_SIZE, place - self._place)):
+                # `bytes.count` is several times slower.
+                are_ends = np.frombuffer(data, dtype=np.uint8) == ord("\n")
+                self._lines += int(np.count_nonzero(are_ends))
+                self._place += len(data)
+        return self._lines

@@ -1,25 +1,20 @@
-"""Numeric literals: their float64 values, within the ranges and formats that Oxigraph accepts."""
+"""Literals as Oxigraph keeps them: the float64 values of numbers, and canonical forms."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyoxigraph as ox
 
 from rsp_engine.model.terms.xsd import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "DECIMAL",
-    "DOUBLE",
-    "FLOAT",
-    "INTEGERS",
-    "NUMERALS",
-    "SURE",
-]
+__all__ = ["DECIMAL", "DOUBLE", "FLOAT", "INTEGERS", "NUMERALS", "SURE", "stored_literal"]
 
 INTEGERS = tuple(
     XSD + kind
@@ -85,3 +80,20 @@ NUMERALS: dict[str, Callable[[str], float]] = {
 
 An xsd:float is rounded to float32 first, as it is stored.
 """
+
+
+_ANY = ox.NamedNode("urn:any")
+
+
+@lru_cache(maxsize=65_536)
+def stored_literal(literal: ox.Literal) -> ox.Literal:
+    """Return a literal as the store returns it, by a round trip through an empty store.
+
+    >>> stored_literal(ox.Literal("01", datatype=ox.Literal(1).datatype)) == ox.Literal(1)
+    True
+    """
+    store = ox.Store()
+    store.add(ox.Quad(_ANY, _ANY, literal))
+    [quad] = store
+    assert isinstance(quad.object, ox.Literal), "a literal stays a literal"  # noqa: S101
+    return quad.object

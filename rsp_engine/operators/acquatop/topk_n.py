@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import nextafter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -157,6 +157,21 @@ class TopkNConfig(TopkOperatorConfig):
     def size(self) -> int:
         """The number of objects kept for each window: K+N."""
         return self.k + self.n
+
+
+class _Rows(NamedTuple):
+    """Objects as rows of the list."""
+
+    keys: Integers
+    positions: Integers
+    scores: Floats
+    end: Integers
+    payload: Floats
+
+    def take(self, chosen: Booleans) -> _Rows:
+        """Return the rows of a mask."""
+        columns: Any = (column[chosen] for column in self)
+        return _Rows(*columns)
 
 
 class _KeyMarks:
@@ -292,7 +307,7 @@ class TopkN:
         forgotten = self._forgotten(end, batch, best, replaced) if may_rearrive else batch.keys[:0]
         new = Arrivals(batch.keys[best], batch.positions[best], batch.scores[best])
         streaming = batch.streaming[best]
-        payload = _rows(streaming, streaming, batch.remote[best])
+        payload = _payload(streaming, streaming, batch.remote[best])
         self._drop(self._list.insert(end, new, payload, window=self._window))
         self._suspect(end, forgotten)
         self._last_arrivals.take(end, batch.keys, batch.positions, batch.streaming)
@@ -425,30 +440,40 @@ class TopkN:
         keys, remote, streaming = last_changes(keys, remote, as_array(streaming, np.float64))
         if not len(keys):
             return
+        # Compute scores first: if F raises an error, the operator must stay unchanged.
+        scores, payload, newcomers = self._changed_rows(keys, remote, streaming)
+        self._buffer.change(keys, remote, self._score)
+        unsure = newcomers.payload[:, 0] < newcomers.payload[:, 1]
+        if not self.config.is_monotone:
+            ends = newcomers.end[unsure]
+            self._exactness.miss(ends, np.full(len(ends), np.inf))
+            newcomers, unsure = newcomers.take(~unsure), unsure[:0]
+        self._has_bounds |= bool(unsure.any())
+        self._merge(scores, payload, newcomers)
+
+    def _changed_rows(
+        self, keys: Integers, remote: Floats, streaming: Floats
+    ) -> tuple[Floats, Floats, _Rows]:
+        """Return new scores and payloads of the list, and rows for changed objects outside it."""
         places = _places(self._list.keys, keys)
         listed, outside = places >= 0, places < 0
-        end, payload = self._list.end, self._list.payload.copy()
+        payload = self._list.payload.copy()
         payload[places[listed], 2] = remote[listed]
-        # Compute scores first: if F raises an error, the operator must stay unchanged.
-        scores, _ = apply_score(payload[:, 0], payload[:, 2], self._score)
         newcomers = self._outside_rows(keys[outside], remote[outside], streaming[outside])
-        self._buffer.change(keys, remote, self._score)
-        unsure = newcomers[4][:, 0] < newcomers[4][:, 1]
-        if not self.config.is_monotone:
-            ends = newcomers[3][unsure]
-            self._exactness.miss(ends, np.full(len(ends), np.inf))
-            newcomers, unsure = [column[~unsure] for column in newcomers], unsure[:0]
-        self._has_bounds |= bool(unsure.any())
-        self._fall(end[~(scores >= self._list.scores)])
-        rows = [self._list.keys, self._list.positions, scores, end, payload]
-        rows = list(map(np.concatenate, zip(rows, newcomers, strict=True)))
-        keys, positions, scores, end, payload = (row[~np.isnan(rows[2])] for row in rows)
-        objects = Arrivals(keys, positions, scores)
-        self._drop(self._list.replace(objects, end, payload, window=self._window))
+        return apply_score(payload[:, 0], payload[:, 2], self._score)[0], payload, newcomers
 
-    def _outside_rows(
-        self, keys: Integers, remote: Floats, streaming: Floats
-    ) -> list[NDArray[Any]]:
+    def _merge(self, scores: Floats, payload: Floats, newcomers: _Rows) -> None:
+        """Give the objects of the list new scores and payloads, and add objects."""
+        listed = self._list
+        self._fall(listed.end[~(scores >= listed.scores)])
+        before = _Rows(listed.keys, listed.positions, scores, listed.end, payload)
+        both: Any = zip(before, newcomers, strict=True)
+        rows = _Rows(*map(np.concatenate, both))
+        rows = rows.take(~np.isnan(rows.scores))
+        objects = Arrivals(rows.keys, rows.positions, rows.scores)
+        self._drop(listed.replace(objects, rows.end, rows.payload, window=self._window))
+
+    def _outside_rows(self, keys: Integers, remote: Floats, streaming: Floats) -> _Rows:
         """Return the live objects among keys outside the list, as rows of it with bounds of x_S."""
         known = self._last_arrivals.known(keys) & ~np.isnan(remote)
         keys, remote, streaming = keys[known], remote[known], streaming[known]
@@ -456,8 +481,8 @@ class TopkN:
         low = np.where(np.isnan(streaming), low, streaming)
         high = np.where(np.isnan(streaming), high, streaming)
         scores, _ = apply_score(low, remote, self._score)
-        rows = [keys, positions, scores, end, _rows(low, high, remote)]
-        return [row[end >= self._window] for row in rows]
+        rows = _Rows(keys, positions, scores, end, _payload(low, high, remote))
+        return rows.take(end >= self._window)
 
     def close(self, window: int) -> TopkAnswer:
         """Close a window and all earlier ones, and return its top-k."""
@@ -496,9 +521,22 @@ class TopkN:
         must be settled.
         """
         self._exactness.forget()
-        self.change(keys, remote, streaming)
+        scores, payload, others = self._changed_rows(keys, remote, streaming)
+        self._merge(scores, payload, self._best_of_each_end(others))
         ends = self._last_arrivals.lookup(unknown).end
         self._exactness.miss(ends, np.full(len(ends), np.inf))
+
+    def _best_of_each_end(self, rows: _Rows) -> _Rows:
+        """Drop the rows that K+N better ones with the same end keep out of the list."""
+        is_best = np.zeros(len(rows.keys), dtype=bool)
+        for end in np.unique(rows.end).tolist():
+            places = np.flatnonzero(rows.end == end)
+            scores, rank = rows.scores[places], len(places) - self.config.size
+            least = np.partition(scores, rank)[rank] if rank > 0 else -np.inf
+            is_best[places] = scores >= least
+        others = rows.take(~is_best)
+        self._exactness.drop(others.end, others.scores)
+        return rows.take(is_best)
 
     def candidates(self) -> list[Candidate]:
         """Return the Super-MTK+N list with its window marks, as of the first open window."""
@@ -556,8 +594,8 @@ class TopkN:
         self._list.check(current)
 
 
-def _rows(low: Floats, high: Floats, remote: Floats) -> Floats:
-    """Return the payload rows of objects."""
+def _payload(low: Floats, high: Floats, remote: Floats) -> Floats:
+    """Return the payload of objects."""
     rows = np.empty((len(low), 3))
     rows[:, 0], rows[:, 1], rows[:, 2] = low, high, remote
     return rows

@@ -37,9 +37,9 @@ from rsp_engine.operators.topk.contract import (
     TopkAnswer,
     TopkOperatorConfig,
     as_array,
+    check_order,
     rank_order,
 )
-from rsp_engine.operators.topk.pane_buffer import check_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -57,9 +57,9 @@ from rsp_engine.operators.topk.contract import (
     TopkAnswer,
     TopkOperatorConfig,
     as_array,
+    check_order,
     rank_order,
 )
-from rsp_engine.operators.topk.pane_buffer import check_order
 from rsp_engine.operators.topk.super_mtk_list import Candidate
 
 if TYPE_CHECKING:
@@ -233,6 +233,8 @@ class AggregateTopk:
 
     def _find_remote(self, keys: Integers) -> tuple[NDArray[np.intp], Booleans]:
         """Return the indices of the remote values of keys, and which of them are known."""
+        if np.array_equal(keys, self._remote_keys):  # all that are live, mostly
+            return np.arange(len(keys)), np.ones(len(keys), dtype=np.bool_)
         places = np.searchsorted(self._remote_keys, keys)
         known = places < len(self._remote_keys)
         known[known] = self._remote_keys[places[known]] == keys[known]
@@ -240,8 +242,8 @@ class AggregateTopk:
 
     def totals(self, window: int) -> Totals:
         """Return the sorted keys of an open window with their aggregates so far."""
-        totals = self._cached_totals(window)
-        return totals.take(np.arange(len(totals.keys)))  # a copy
+        keys, positions, values, counts = self._cached_totals(window)
+        return Totals(keys.copy(), positions.copy(), values.copy(), counts.copy())
 
     def _cached_totals(self, window: int) -> Totals:
         if self._totals is None or self._totals[0] != window:

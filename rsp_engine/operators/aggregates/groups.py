@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from rsp_engine.operators.aggregates.aggregate_topk import AggregateTopk
     from rsp_engine.operators.aggregates.pane_partials import Function, Totals
     from rsp_engine.operators.scoring.exact_scores import Column
-    from rsp_engine.operators.sparql.pane_matcher import MatcherConfig, PaneSolutions, SolutionTuple
+    from rsp_engine.operators.sparql.pane_matcher import MatcherConfig, PaneSolutions
 
 __all__ = ["Grouping", "Groups"]
 
@@ -105,9 +105,9 @@ class Groups:
     def __len__(self) -> int:
         return len(self._keys.texts)
 
-    def numbers(self) -> list[int]:
-        """Return the numbers of all groups."""
-        return list(self._keys.texts)
+    def numbers(self) -> Integers:
+        """Return the numbers of all groups, in order."""
+        return self._keys.numbers
 
     def ends(self, numbers: Integers) -> Integers:
         """Return the last windows that contain a solution of each of some groups."""
@@ -123,16 +123,20 @@ class Groups:
         """Return the key of a group as text."""
         return self._keys.texts[number]
 
-    def key(self, number: int) -> SolutionTuple:
-        """Return the key of a group."""
-        [key] = read_rows([self._keys.texts[number]], len(self.config.keys))
-        return key  # type: ignore[return-value]
+    def key_texts(self, numbers: Integers, places: tuple[int, ...]) -> list[str]:
+        """Return the terms at some places of a solution, all in the key, as text for each group."""
+        every = [self._keys.texts[number] for number in numbers.tolist()]
+        if places == self.config.keys:
+            return every
+        chosen = [self.config.keys.index(place) for place in places]
+        rows = (text.split("\t") for text in every)
+        return ["\t".join([row[place] for place in chosen]) for row in rows]
 
-    def take(self, pane: Pane, matched: PaneSolutions) -> list[int]:
+    def take(self, pane: Pane, matched: PaneSolutions) -> Integers:
         """Add the solutions of a pane, and return the numbers of new groups."""
         first_new = self._keys.next
         if not len(matched.times):
-            return []
+            return np.empty(0, dtype=np.int64)
         self._note(pane.last, ValueKind.of(matched.kind, matched.numbers))
         columns = _columns(matched)
         groups = self._groups(columns)
@@ -156,7 +160,7 @@ class Groups:
             again = moved[ends[moved] == end]
             self._aggregates.withdraw(Pane(pane.first, end), groups[again], values[again])
         self._extend(rows[is_earlier], pane.last)
-        return list(range(first_new, self._keys.next))
+        return np.arange(first_new, self._keys.next)
 
     def _extend(self, rows: Integers, end: int) -> None:
         """Let solutions count until an end, which is later than theirs."""
@@ -259,9 +263,9 @@ class Groups:
         at_times = self._last_positions.at(times)
         return ((self._keys.texts[number], position) for number, position in at_times)
 
-    def expire(self, window: int) -> list[int]:
+    def expire(self, window: int) -> Integers:
         """Remove solutions that expire before a window; return the groups that become empty."""
-        emptied = list[int]()
+        emptied = [np.empty(0, dtype=np.int64)]
         self._forget(window)
         for end in sorted(end for end in self._ends if end < window):
             rows = np.concatenate([chunk.rows for chunk in self._ends.pop(end)])
@@ -270,12 +274,12 @@ class Groups:
             self._table.drop(rows)
             empty = self._keys.drop(self._table.column(0)[rows])
             self._last_positions.forget(empty)
-            emptied += empty.tolist()
+            emptied.append(empty)
         numbers = self._table.compact()
         if numbers is not None:
             for chunk in (chunk for chunks in self._ends.values() for chunk in chunks):
                 chunk.rows = numbers[chunk.rows]
-        return emptied
+        return np.concatenate(emptied)
 
     def _forget(self, window: int) -> None:
         """Remove kinds and partials that expire before a window, and partials not in use."""

@@ -22,7 +22,7 @@ import numpy as np
 from rsp_engine.model.blocks import rows_of
 from rsp_engine.model.windows import Pane
 from rsp_engine.operators.scoring.exact_sums import MOST, pieces, rounded_sum, runs_of
-from rsp_engine.operators.topk.pane_buffer import check_open, check_order
+from rsp_engine.operators.topk.contract import check_open, check_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -44,17 +44,29 @@ class TextNumbers:
         """Return the numbers of texts; assign missing ones. Each of these must then be used."""
         codes = list(map(self._numbers.get, texts))
         if None in codes:
-            first = self.next
             missing = [text for text, code in zip(texts, codes, strict=True) if code is None]
-            for text in dict.fromkeys(missing):
-                self._numbers[text] = self.next
-                self.texts[self.next] = text
-                self.next += 1
-            new = np.arange(first, self.next)
-            self._uses.insert(new, 0)
-            self._blocks.touch(new)
-            codes = list(map(self._numbers.get, texts))
+            new = self._assign([*dict.fromkeys(missing)])
+            if len(new) < len(missing):
+                new = list(map(self._numbers.__getitem__, missing))
+            assigned = iter(new)
+            codes = [next(assigned) if code is None else code for code in codes]
         return np.array(codes, dtype=np.int64)
+
+    def _assign(self, texts: Sequence[str]) -> list[int]:
+        """Assign numbers to distinct new texts, and return them."""
+        new = np.arange(self.next, self.next + len(texts))
+        numbers: list[int] = new.tolist()
+        self.next += len(texts)
+        self._numbers.update(zip(texts, numbers, strict=True))
+        self.texts.update(zip(numbers, texts, strict=True))
+        self._uses.insert(new, 0)
+        self._blocks.touch(new)
+        return numbers
+
+    @property
+    def numbers(self) -> Integers:
+        """The numbers of all texts, in order."""
+        return self._uses.keys
 
     def use(self, numbers: Integers) -> None:
         """Count uses of numbers."""

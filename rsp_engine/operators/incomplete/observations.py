@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.topk.contract import as_array
-from rsp_engine.operators.topk.pane_buffer import check_open, check_order
+from rsp_engine.operators.topk.contract import as_array, check_open, check_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,8 +13,7 @@ from rsp_engine.operators.incomplete.observations import (
     ScoredObject,
     check_stream_count,
 )
-from rsp_engine.operators.topk.contract import TopkAnswer
-from rsp_engine.operators.topk.pane_buffer import check_open, check_order
+from rsp_engine.operators.topk.contract import TopkAnswer, check_open, check_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

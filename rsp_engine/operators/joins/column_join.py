@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.model.terms.stored_literal import stored_literal
+from rsp_engine.model.terms.numerals import stored_literal
 from rsp_engine.operators.joins.grouped_columns import GroupedColumns
 from rsp_engine.operators.joins.term_codes import TermCodes
 from rsp_engine.operators.joins.triple_selection import TripleSelection

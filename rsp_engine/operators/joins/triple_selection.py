@@ -16,7 +16,7 @@ import pyoxigraph as ox
 from rsp_engine.model.terms.columns import TermColumn
 from rsp_engine.model.terms.fingerprints import distinct, fingerprints_of
 from rsp_engine.model.terms.matched_triples import CodePairs, MatchedTriples
-from rsp_engine.model.terms.stored_literal import stored_literal
+from rsp_engine.model.terms.numerals import stored_literal
 from rsp_engine.operators.sparql.template import Hole
 
 if TYPE_CHECKING:

@@ -42,8 +42,8 @@ class IntegerMap:
         known: Booleans = self.keys[places] == keys
         return known
 
-    def insert(self, keys: Integers, value: int) -> None:
-        """Add sorted distinct keys that the map does not have."""
+    def insert(self, keys: Integers, value: int | Integers) -> None:
+        """Add sorted distinct keys that the map does not have, with one value or one for each."""
         if not len(keys):
             return
         is_last = not len(self.keys) or keys[0] > self.keys[-1]

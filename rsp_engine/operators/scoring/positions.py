@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.model.blocks import RowBlocks, rows_of
+from rsp_engine.operators.aggregates.dense_integers import distinct_counts
 from rsp_engine.operators.scoring.integer_map import IntegerMap
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class LatestPositions:
     def note(self, numbers: Sequence[int] | Integers, positions: Sequence[int] | Integers) -> None:
         """Record arrivals of objects; the latest position of each is kept."""
         objects, arrived = np.asarray(numbers, np.int64), np.asarray(positions, np.int64)
-        new = np.unique(objects[~self._of.has(objects)])
+        new, _ = distinct_counts(objects[~self._of.has(objects)])
         self._of.insert(new, _NEVER)
         np.maximum.at(self._of.values, self._of.places(objects), arrived)
         self._blocks.touch(objects)

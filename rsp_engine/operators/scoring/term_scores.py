@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.model.durations import parse_duration
+from rsp_engine.model.quantities import parse_duration
 from rsp_engine.model.terms.numerals import (
     DECIMAL,
     DOUBLE,

@@ -8,7 +8,6 @@ separately.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import compress
@@ -150,18 +149,18 @@ class PaneSolutions(NamedTuple):
         chosen = np.asarray(places, dtype=np.int64)
         arrivals = self.times[chosen]
         order = np.argsort(arrivals, kind="stable")
-        if (np.diff(arrivals[order]) > 0).all():
-            in_order: list[int] = chosen[order].tolist()
-            return in_order
-        times = self.times.tolist()
-        seen = Counter(times[place] for place in places)
-        rows = self.solutions
-        text = rows.texts.__getitem__ if isinstance(rows, UnreadRows) else partial(_text, rows)
-        # Making text costs more than all the rest, and only simultaneous solutions need it.
-        return sorted(
-            places,
-            key=lambda place: (times[place], text(place) if seen[times[place]] > 1 else ""),
-        )
+        in_order: list[int] = chosen[order].tolist()
+        is_later = np.diff(arrivals[order]) > 0
+        edges = np.flatnonzero(np.concatenate(([True], is_later, [True])))
+        simultaneous = np.flatnonzero(np.diff(edges) > 1)
+        if len(simultaneous):
+            rows = self.solutions
+            # Making text costs more than all the rest, and only simultaneous solutions need it.
+            text = rows.texts.__getitem__ if isinstance(rows, UnreadRows) else partial(_text, rows)
+            for run in simultaneous.tolist():
+                start, end = edges[run : run + 2].tolist()
+                in_order[start:end] = sorted(in_order[start:end], key=text)
+        return in_order
 
 
 def _kind_of_all(kinds: Sequence[NumberKind | None]) -> NumberKind | None:

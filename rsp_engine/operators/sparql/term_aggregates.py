@@ -37,8 +37,8 @@ from rsp_engine.model.terms.numerals import (
     FLOAT,
     INTEGERS,
     NUMERALS,
+    stored_literal,
 )
-from rsp_engine.model.terms.stored_literal import stored_literal
 from rsp_engine.model.terms.term_order import full_key
 from rsp_engine.model.terms.xsd import XSD
 

@@ -34,6 +34,8 @@ __all__ = [
     "as_array",
     "as_arrivals",
     "best_arrivals_first",
+    "check_open",
+    "check_order",
     "concatenated_arrivals",
     "in_panes",
     "rank_order",
@@ -169,3 +171,17 @@ def in_panes(frame: TimeFrame, positions: Integers) -> list[tuple[Pane, Integers
     return [
         (Pane(int(first[part[0]]), int(last[part[0]])), part) for part in np.split(order, starts)
     ]
+
+
+def check_open(pane: Pane, closed: int) -> None:
+    """Raise ValueError if a window of a pane has closed, or if the pane is in no window."""
+    if pane.first <= closed:
+        raise ValueError(f"window {closed} has closed, and cannot take an arrival")
+    if pane.last < pane.first:
+        raise ValueError(f"a pane from window {pane.first} to {pane.last} is in no window")
+
+
+def check_order(window: int, closed: int) -> None:
+    """Raise ValueError if a window has closed."""
+    if window <= closed:
+        raise ValueError(f"window {window} has closed already")

@@ -87,7 +87,6 @@ class MinTopk:
 
     def pointers(self) -> dict[int, int]:
         """Return the lower bound pointer of each window that has k objects."""
-        self._list.purge(self._buffer.closed + 1)
         return self._list.pointers(self._buffer.closed + 1)
 
     def state(self) -> StateData:

@@ -6,7 +6,13 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from rsp_engine.model.windows import Pane
-from rsp_engine.operators.topk.contract import Arrivals, as_arrivals, concatenated_arrivals
+from rsp_engine.operators.topk.contract import (
+    Arrivals,
+    as_arrivals,
+    check_open,
+    check_order,
+    concatenated_arrivals,
+)
 from rsp_engine.operators.topk.score_threshold import ScoreThreshold
 
 if TYPE_CHECKING:
@@ -14,21 +20,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.state import StateData
 
-__all__ = ["PaneBuffer", "check_open", "check_order"]
-
-
-def check_open(pane: Pane, closed: int) -> None:
-    """Raise ValueError if a window of a pane has closed, or if the pane is in no window."""
-    if pane.first <= closed:
-        raise ValueError(f"window {closed} has closed, and cannot take an arrival")
-    if pane.last < pane.first:
-        raise ValueError(f"a pane from window {pane.first} to {pane.last} is in no window")
-
-
-def check_order(window: int, closed: int) -> None:
-    """Raise ValueError if a window has closed."""
-    if window <= closed:
-        raise ValueError(f"window {window} has closed already")
+__all__ = ["PaneBuffer"]
 
 
 class PaneBuffer:

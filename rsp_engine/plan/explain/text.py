@@ -7,28 +7,37 @@ from typing import TYPE_CHECKING, Any
 from rsp_engine.evaluators.column_join import ColumnJoinConfig
 from rsp_engine.evaluators.per_pane import PerPaneConfig
 from rsp_engine.evaluators.service.config import ServiceConfig
+from rsp_engine.evaluators.service.shared_services import BudgetRules
 from rsp_engine.evaluators.sparql import GeneralConfig
 from rsp_engine.grammar import tree
 from rsp_engine.grammar.write import WritePatterns
-from rsp_engine.model.durations import format_duration
+from rsp_engine.model.quantities import format_duration
 from rsp_engine.model.windows import TimeFrame
 from rsp_engine.monitor.run_monitor import QueryInfo
+from rsp_engine.plan.equal_queries import EqualQueries
 from rsp_engine.plan.explain.ranking import explain_order, explain_ranking
-from rsp_engine.plan.explain.services import services_as_data, services_as_text
+from rsp_engine.plan.explain.services import (
+    services_as_data,
+    services_as_text,
+    shared_clauses,
+)
 from rsp_engine.plan.explain.spark import work_on_spark
 from rsp_engine.plan.logical import algebra as logical
 from rsp_engine.plan.logical.algebra import inputs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rsp_engine.evaluators.physical_plan import WindowScan
+    from rsp_engine.plan.explain.services import SharedClause
     from rsp_engine.plan.logical.algebra import Logical
     from rsp_engine.plan.planner import QueryPlan
 
 __all__ = [
     "NodeWriter",
     "explain",
+    "explain_all",
+    "explain_all_json",
     "explain_json",
     "operator_of",
     "query_info",
@@ -37,20 +46,69 @@ __all__ = [
 ]
 
 
-def explain(plan: QueryPlan, *, why_not: bool = False) -> str:
+def explain_all(
+    plans: Sequence[QueryPlan], *, why_not: bool = False, rules: BudgetRules | None = None
+) -> str:
+    """Return the explanation of each query of a run as text, and what they share."""
+    shared = _shared(plans, rules)
+    texts = (
+        explain(p, why_not=why_not, equal=e, shared=shared[p.physical.name])
+        for p, e in zip(plans, _firsts(plans), strict=True)
+    )
+    return "\n".join(texts)
+
+
+def explain_all_json(
+    plans: Sequence[QueryPlan], *, why_not: bool = False, rules: BudgetRules | None = None
+) -> list[dict[str, Any]]:
+    """Return the explanation of each query of a run as JSON data."""
+    shared = _shared(plans, rules)
+    return [
+        {
+            **explain_json(plan, why_not=why_not, shared=shared[plan.physical.name]),
+            **({} if equal is None else {"equals": equal}),
+        }
+        for plan, equal in zip(plans, _firsts(plans), strict=True)
+    ]
+
+
+def _shared(
+    plans: Sequence[QueryPlan], rules: BudgetRules | None
+) -> Mapping[str, Sequence[SharedClause | None]]:
+    return shared_clauses([plan.physical for plan in plans], rules or BudgetRules())
+
+
+def _firsts(plans: Sequence[QueryPlan]) -> Iterator[str | None]:
+    """Yield the name of the earlier query that is evaluated for each one; None if there is none."""
+    queries = EqualQueries([plan.physical for plan in plans])
+    for name in (plan.physical.name for plan in plans):
+        first = queries.first_of(name)
+        yield None if first == name else first
+
+
+def explain(
+    plan: QueryPlan,
+    *,
+    why_not: bool = False,
+    equal: str | None = None,
+    shared: Sequence[SharedClause | None] = (),
+) -> str:
     """Return the text of the logical and the physical plan, with the reasons for the choice.
 
-    With `why_not`, also with the reasons against the shapes that were tried before.
+    With `why_not`, also with the reasons against the shapes that were tried before. `equal` is the
+    name of an equal query that is evaluated for this one, and `shared` is what its clauses share.
     """
+    same = [] if equal is None else [f"equal to {equal}, which is evaluated for both"]
     return "\n".join(
         [
             f"query {plan.physical.name}",
+            *same,
             "",
             "Logical plan",
             *_tree(plan.logical, NodeWriter(plan.query.prefixes)),
             "",
             "Physical plan",
-            *(f"  {line}" for line in _physical(plan)),
+            *(f"  {line}" for line in _physical(plan, shared)),
             "",
             *(_refusals(plan) if why_not else ()),
         ]
@@ -64,8 +122,10 @@ def _refusals(plan: QueryPlan) -> Iterator[str]:
     yield ""
 
 
-def explain_json(plan: QueryPlan, *, why_not: bool = False) -> dict[str, Any]:
-    """Return the explanation of a plan as JSON data; `why_not` as in `explain`."""
+def explain_json(
+    plan: QueryPlan, *, why_not: bool = False, shared: Sequence[SharedClause | None] = ()
+) -> dict[str, Any]:
+    """Return the explanation of a plan as JSON data; `why_not` and `shared` as in `explain`."""
     physical = plan.physical
     refusals = [
         {"shape": shape, "reason": reason, "line": at.line, "column": at.column}
@@ -96,13 +156,13 @@ def explain_json(plan: QueryPlan, *, why_not: bool = False) -> dict[str, Any]:
             "on_spark": work_on_spark(physical)._asdict(),
             **_ranking_as_data(plan),
             **({"order": order} if (order := explain_order(physical.operator)) is not None else {}),
-            **({"services": services_as_data(physical)} if physical.services else {}),
+            **({"services": services_as_data(physical, shared)} if physical.services else {}),
         },
         **({"why_not": refusals} if why_not else {}),
     }
 
 
-def _physical(plan: QueryPlan) -> Iterator[str]:
+def _physical(plan: QueryPlan, shared: Sequence[SharedClause | None]) -> Iterator[str]:
     physical = plan.physical
     for scan in physical.scans:
         yield f"window   <{scan.window}> on stream <{scan.stream}>: {window_text(scan)}"
@@ -127,7 +187,7 @@ def _physical(plan: QueryPlan) -> Iterator[str]:
         yield "then     the template is instantiated once per solution"
     if not query.is_ordered and query.form == "SELECT":
         yield f"then     rows are sorted by their terms{_cut(*query.cut)}"
-    yield from services_as_text(physical)
+    yield from services_as_text(physical, shared)
     work = work_on_spark(physical)
     yield f"on Spark executors {work.executors}"
     yield f"         the driver {work.driver}"
@@ -277,7 +337,7 @@ class NodeWriter(WritePatterns):
 def query_info(plan: QueryPlan) -> QueryInfo:
     """Return the facts about a query that a run monitor shows."""
     physical = plan.physical
-    bounded = [each.options.budget for each in physical.services if each.policy.is_bounded]
+    bounded = [each.options.most_keys for each in physical.services if each.policy.is_bounded]
     return QueryInfo(
         physical.name,
         physical.operator.query.form,

@@ -18,7 +18,7 @@ from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.scoring.scoring_function import Scoring, variables
 from rsp_engine.plan.monotone import prove
 from rsp_engine.plan.scoring import scoring_of
-from rsp_engine.plan.services import chosen_policy, service_plan
+from rsp_engine.plan.services import chosen_policy, remote_pattern, service_plan
 from rsp_engine.plan.shapes.ranking import (
     check_choice,
     check_ranking,
@@ -34,12 +34,12 @@ from rsp_engine.plan.sparql.object_texts import (
     object_config,
     projection,
 )
-from rsp_engine.plan.sparql.service_rewrite import remote_pattern, service_path
+from rsp_engine.plan.sparql.service_rewrite import service_path
 from rsp_engine.plan.variables import certain_variables, named_variables, visible_variables
 from rsp_engine.policies.voi import Voi
 
 if TYPE_CHECKING:
-    from rsp_engine.evaluators.service.service_plan import ServicePlan
+    from rsp_engine.evaluators.physical_plan import ServicePlan
     from rsp_engine.operators.scoring.monotonicity import Proof
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.plan.logical.algebra import Service

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
 from rsp_engine.grammar import tree
-from rsp_engine.grammar.expressions import aggregates
+from rsp_engine.grammar.scope import aggregates
 from rsp_engine.model.terms.xsd import XSD
 from rsp_engine.operators.aggregates.groups import Grouping
 from rsp_engine.operators.scoring.scoring_function import variables
@@ -41,7 +41,7 @@ from rsp_engine.plan.variables import certain_variables, visible_variables
 
 if TYPE_CHECKING:
     from rsp_engine.evaluators.acquatop.config import AcquaTopConfig
-    from rsp_engine.evaluators.service.service_plan import ServicePlan
+    from rsp_engine.evaluators.physical_plan import ServicePlan
     from rsp_engine.operators.aggregates.pane_partials import Function
     from rsp_engine.plan.logical.algebra import Logical
     from rsp_engine.plan.logical.query import LogicalQuery, SelectPlan
@@ -65,6 +65,8 @@ class _Grouped:
     """The groups of a query, and their aggregate; `variable` is in place of it in `expression`.
 
     `keys` are the group keys that are variables of the window, `value` is the aggregated variable.
+    `variable` is the name that SELECT gives to the aggregate, if it does, so that rows need no
+    query.
     """
 
     query: LogicalQuery
@@ -89,8 +91,11 @@ class _Grouped:
         return changed  # type: ignore[no-any-return]
 
     def _changed(self, node: tree.Node) -> tree.Node:
+        variable = tree.Var(self.variable)
+
         def change(inner: tree.Node) -> tree.Node:
-            return tree.Var(self.variable) if inner == self.aggregate else inner
+            is_it = inner in (self.aggregate, tree.SelectAs(variable, variable))
+            return variable if is_it else inner
 
         return tree.rewrite_tree(node, change)
 
@@ -228,7 +233,8 @@ def _grouped(query: LogicalQuery, side: StreamSide, remote: tuple[str, ...]) -> 
         if others:
             reason = f"DISTINCT drops solutions that differ only in ?{min(others)} only"
             raise NoMatchError(reason, aggregate)
-    variable = free_variable(query.unit, "aggregate")
+    aliases = (item.variable.name for item in select.computed if item.expression == aggregate)
+    variable = next(aliases, None) or free_variable(query.unit, "aggregate")
     return _Grouped(query, select, side, aggregate, keys, value, variable)
 
 

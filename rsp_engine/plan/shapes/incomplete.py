@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.incomplete.config import Attribute, IncompleteConfig
 from rsp_engine.grammar import tree
-from rsp_engine.grammar.expressions import aggregates
+from rsp_engine.grammar.scope import aggregates
 from rsp_engine.operators.scoring.scoring_function import (
     Add,
     Divide,
@@ -56,10 +56,9 @@ from rsp_engine.plan.sparql.object_texts import batch_config, free_variable, sel
 from rsp_engine.plan.term_filters import term_filters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from rsp_engine.evaluators.incomplete.config import Algorithm
-    from rsp_engine.evaluators.protocol import EvaluatorConfig
     from rsp_engine.operators.incomplete.observations import ScoreAggregate
     from rsp_engine.options import MatchRule, OperatorName
     from rsp_engine.plan.logical.algebra import Logical
@@ -72,7 +71,6 @@ __all__ = [
     "has_optional_windows",
     "incomplete_config",
     "linear",
-    "refuse_undeclared",
 ]
 
 ALGORITHMS: dict[OperatorName, Algorithm] = {
@@ -139,17 +137,6 @@ def has_optional_windows(query: LogicalQuery) -> bool:
         for kind, node in query.select.group.parts
         if kind in {"UNION", "OPTIONAL"}
     )
-
-
-def refuse_undeclared(options: QueryOptions, chosen: Iterable[EvaluatorConfig]) -> None:
-    """Raise if the user sets a range or a bound that no query uses."""
-    configs = [config for config in chosen if isinstance(config, IncompleteConfig)]
-    hint = "only ranked queries that collect attributes from several streams use this option"
-    if options.ranking.max_instances is not None and not any(c.is_approximate for c in configs):
-        raise BindingError("no query has instances to bound", hint)
-    read = {stream for config in configs for stream in config.streams}
-    for stream in sorted(set(options.ranges) - read):
-        raise BindingError(f"no query collects attributes from stream <{stream}>", hint)
 
 
 def incomplete_config(query: LogicalQuery, options: QueryOptions) -> IncompleteConfig:

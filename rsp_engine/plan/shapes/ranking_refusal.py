@@ -45,9 +45,7 @@ def refused_operator(query: LogicalQuery, options: QueryOptions) -> Iterator[Dia
 
 
 def refused_oracle(query: LogicalQuery, options: QueryOptions) -> Iterator[Diagnostic]:
-    """Yield why an oracle cannot judge the answers of the query, if the user enables it."""
-    if not options.ranking.oracle:
-        return
+    """Yield why an oracle cannot judge the answers of the query."""
     message = "--oracle needs a ranked query with one SERVICE"
     if not query.is_ranking or not query.services:
         yield Diagnostic("semantic", message, query.span, "remove --oracle")

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rsp_engine.errors import Span
+    from rsp_engine.evaluators.physical_plan import ServicePlan
     from rsp_engine.evaluators.protocol import EvaluatorConfig
-    from rsp_engine.evaluators.service.service_plan import ServicePlan
     from rsp_engine.operators.joins.triple_selection import TripleSelection
     from rsp_engine.plan.logical.query import LogicalQuery, SelectPlan
     from rsp_engine.plan.options import QueryOptions

@@ -31,8 +31,14 @@ from rsp_engine.plan.shapes.ranking import counts_triples
 from rsp_engine.plan.sparql.general import ENGINE_FUNCTIONS, VOLATILE_FUNCTIONS
 from rsp_engine.plan.sparql.object_texts import batch_config, select_config
 from rsp_engine.plan.sparql.service_context import correlated_variables
-from rsp_engine.plan.sparql.solution_nodes import free_name, open_node, read_nodes, scope_variables
-from rsp_engine.plan.variables import certain_variables, named_variables, visible_variables
+from rsp_engine.plan.sparql.solution_nodes import open_node, read_nodes
+from rsp_engine.plan.variables import (
+    certain_variables,
+    free_name,
+    named_variables,
+    scope_variables,
+    visible_variables,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,8 +3,8 @@
 This module rewrites RSP-QL to plain SPARQL:
 
     WINDOW :w { P }      GRAPH :w { P }
-    WINDOW ?w { P }      a UNION over the names of the windows, see `named_graphs`
-    GRAPH ?g { P }       a UNION over the names of the static graphs
+    WINDOW ?w { P }      { GRAPH :v { P } VALUES ?w { :v } } UNION { GRAPH :w { P } VALUES ... }
+    GRAPH ?g { P }       the same over the names of the static graphs
     CONSTRUCT { T } ...  SELECT the variables of T ...; the engine fills in T
     NOW(), RAND(), ...   functions of the engine, which give the same values in every run
     ?s :p|:q ?o          { ?s :p ?o } UNION { ?s :q ?o }, see `paths`
@@ -26,13 +26,15 @@ from rsp_engine.grammar.triples import plain_triples
 from rsp_engine.grammar.write import FUNCTIONS
 from rsp_engine.operators.sparql.sparql_query import BUILTIN_NAMESPACE, SparqlConfig
 from rsp_engine.operators.sparql.template import Hole, TemplateTerm, TripleTemplate
-from rsp_engine.plan.sparql.builtins import by_terms, exactly_aggregated, totally_ordered
 from rsp_engine.plan.sparql.grouped_select import with_separate_groups
-from rsp_engine.plan.sparql.named_graphs import NamedGraphs
 from rsp_engine.plan.sparql.paths import standard_paths
-from rsp_engine.plan.sparql.solution_nodes import free_name
-from rsp_engine.plan.sparql.store_text import store_text
-from rsp_engine.plan.variables import named_variables
+from rsp_engine.plan.sparql.store_text import (
+    by_terms,
+    exactly_aggregated,
+    store_text,
+    totally_ordered,
+)
+from rsp_engine.plan.variables import free_name, named_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -271,7 +273,7 @@ class _Plain:
     """Rewrites nodes that Oxigraph does not support to plain SPARQL."""
 
     def __init__(self, query: tree.QueryUnit) -> None:
-        self._named_graphs = NamedGraphs(query)
+        self._named_graphs = _NamedGraphs(query)
 
     def change(self, node: tree.Node) -> tree.Node:
         match node:
@@ -293,3 +295,39 @@ class _Plain:
                 return tree.FunctionCall(tree.Iri(BUILTIN_NAMESPACE + name), arguments)
             case _:
                 return node
+
+
+_NO_GRAPH = tree.Iri("urn:rsp-engine:no-graph")
+
+
+class _NamedGraphs:
+    """The names of a query's windows and static graphs.
+
+    `Graph(?g, P)` is the union over the names of `Join(eval(P, name), {?g -> name})` (SPARQL 1.1,
+    section 18.6). So P does not see ?g unless it binds it, and a sub-query in P reads one graph.
+    Oxigraph evaluates P over all graphs at once instead, those of windows, static data and services
+    alike.
+    """
+
+    def __init__(self, query: tree.QueryUnit) -> None:
+        clauses = query.form.dataset
+        self._windows = dict.fromkeys(w.window for w in query.windows)
+        self._graphs = dict.fromkeys(c.graph for c in clauses if isinstance(c, tree.FromNamed))
+
+    def constant(self, node: tree.WindowPattern | tree.GraphPattern) -> tree.Pattern:
+        """Return GRAPH with a constant name; a variable becomes a union over the names."""
+        variable, group = node.name, node.group
+        if isinstance(variable, tree.Iri):
+            return tree.GraphPattern(variable, group)
+        names = self._windows if isinstance(node, tree.WindowPattern) else self._graphs
+        if not names:
+            return tree.GroupPattern(
+                (tree.InlineData((variable,), ()), tree.GraphPattern(_NO_GRAPH, group))
+            )
+        groups = tuple(_in_graph(variable, name, group) for name in names)
+        return tree.UnionPattern(groups) if len(groups) > 1 else groups[0]
+
+
+def _in_graph(variable: tree.Var, name: tree.Iri, group: tree.GroupPattern) -> tree.GroupPattern:
+    named = tree.InlineData((variable,), ((name,),))
+    return tree.GroupPattern((tree.GraphPattern(name, group), named))

@@ -20,8 +20,7 @@ from itertools import count
 from typing import TYPE_CHECKING, cast
 
 from rsp_engine.grammar import tree
-from rsp_engine.grammar.expressions import aggregates, is_aggregate
-from rsp_engine.grammar.scope import group_keys, is_grouped
+from rsp_engine.grammar.scope import aggregates, group_keys, is_aggregate, is_grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

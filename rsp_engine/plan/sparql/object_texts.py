@@ -12,9 +12,9 @@ from rsp_engine.operators.sparql.pane_matcher import MatcherConfig
 from rsp_engine.operators.sparql.projector import OBJECTS, variable_iri
 from rsp_engine.plan.scoring import scoring_of
 from rsp_engine.plan.sparql.general import ElementGraph, sparql_path
-from rsp_engine.plan.sparql.solution_nodes import free_name, node_patterns
+from rsp_engine.plan.sparql.solution_nodes import node_patterns
 from rsp_engine.plan.term_filters import term_filters
-from rsp_engine.plan.variables import named_variables
+from rsp_engine.plan.variables import free_name, named_variables
 
 if TYPE_CHECKING:
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig

@@ -22,23 +22,26 @@ from typing import TYPE_CHECKING, Any
 from rsp_engine.errors import BindingError
 from rsp_engine.evaluators.service.config import ServiceClause, ServiceConfig
 from rsp_engine.grammar import tree
-from rsp_engine.grammar.write import WriteQueries
 from rsp_engine.operators.sparql.projector import variable_iri
 from rsp_engine.plan.arrivals import latest_of, ties, with_latest
-from rsp_engine.plan.services import chosen_policy, service_plan
+from rsp_engine.plan.services import chosen_policy, remote_pattern, service_plan
 from rsp_engine.plan.sparql.element_blocks import ByElement
 from rsp_engine.plan.sparql.general import sparql_path
 from rsp_engine.plan.sparql.service_context import NumberedService, service_contexts
-from rsp_engine.plan.sparql.solution_nodes import read_nodes, scope_variables
-from rsp_engine.plan.variables import certain_variables, named_variables, visible_variables
+from rsp_engine.plan.sparql.solution_nodes import read_nodes
+from rsp_engine.plan.variables import (
+    certain_variables,
+    named_variables,
+    scope_variables,
+    visible_variables,
+)
 from rsp_engine.policies.lru import WSJ_LRU
 from rsp_engine.policies.voi import Voi
-from rsp_engine.replica.pattern import RemotePattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rsp_engine.evaluators.service.service_plan import ServicePlan
+    from rsp_engine.evaluators.physical_plan import ServicePlan
     from rsp_engine.operators.sparql.sparql_query import SparqlConfig
     from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.options import QueryOptions
@@ -46,7 +49,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_WINDOW_POLICY",
-    "remote_pattern",
     "service_path",
 ]
 
@@ -85,14 +87,6 @@ def service_path(
     if latest is not None:
         config = replace(config, latest=latest, timed=latest.scan)
     return ServiceConfig(config, tuple(served)), tuple(plans)
-
-
-def remote_pattern(clause: tree.ServicePattern, keys: tuple[str, ...]) -> RemotePattern:
-    """Return the remote pattern of a clause that is joined by these keys, with full IRIs."""
-    assert isinstance(clause.name, tree.Iri), "SERVICE ?s is expanded before"  # noqa: S101
-    body = WriteQueries({}).group(clause.group)
-    others = (name for name in scope_variables(clause.group) if name not in keys)
-    return RemotePattern(clause.name.value, body, keys, tuple(others))
 
 
 def _policy(options: QueryOptions) -> tuple[Policy, str | None]:

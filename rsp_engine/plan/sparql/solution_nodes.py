@@ -6,34 +6,18 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING
 
 from rsp_engine.grammar import tree
 from rsp_engine.model.terms.xsd import XSD
-from rsp_engine.plan.variables import certain_variables, visible_variables
+from rsp_engine.plan.variables import certain_variables, free_name, scope_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-__all__ = ["free_name", "node_patterns", "open_node", "read_nodes", "scope_variables"]
+__all__ = ["node_patterns", "open_node", "read_nodes"]
 
 _TRUE = tree.Literal("true", XSD + "boolean")
-
-
-def free_name(stem: str, taken: Collection[str]) -> str:
-    """Return the name of a variable that is not taken.
-
-    >>> free_name("row", {"rsp_row"})
-    'rsp_row1'
-    """
-    return next(name for n in count() if (name := f"rsp_{stem}{n or ''}") not in taken)
-
-
-def scope_variables(group: tree.GroupPattern) -> tuple[str, ...]:
-    """Return the variables in scope of a group, in the order of the text."""
-    seen = visible_variables(group)
-    return tuple(dict.fromkeys(v.name for v in tree.find(group, tree.Var) if v.name in seen))
 
 
 def read_nodes(

@@ -2,15 +2,18 @@
 
 An evaluation calls, in this order:
 
-    begin      with the keys of the window and their values in the replica
-    told       if there is a change signal: which keys have changed since their last refresh
-    fetched    with the fetched values; once for each batch
+    begin            with the keys of the window and their values in the replica
+    observe_signal   if there is a change signal: which keys have changed since their last refresh
+    fetched          with the fetched values; once for each batch
 
 and `outlook` at any time after `begin`. The age a of a value is the number of evaluations since its
-last refresh; the initial load counts as evaluation -1. A value is unchanged with probability
-q = (1 - p)^a; with a change signal q is 1 or 0. In F, the first value of a key weighs 0.25, a
-changed value 1, and an equal value the probability that it changed and came back:
-(1-q)F / (q + (1-q)F).
+last refresh; the initial load counts as evaluation -1. A value is unchanged with probability q, the
+mean of (1 - p)^a over the rates of its key (see `rate`). With a change signal, q is 1 if it reports
+no change, and else the share f of false alarms: (same + 0.05) / (fetched + 1) over the values that
+were fetched after a signal. One that was the same counts f / (f + (1-f) w F), since it may have
+changed and come back; w is the weight of values that are redrawn. A changed value is distributed as
+`changed_value` predicts. In F, the first value of a key weighs 0.25, a changed value 1, and an
+equal value the probability that it changed and came back, (1-q) w F / (q + (1-q) w F).
 
 (Refresh by the value of information: docs/voi.md, "What it learns".)
 """
@@ -22,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rsp_engine.model.candidates import Outlook
-from rsp_engine.policies.voi.rate import ChangeRate
-from rsp_engine.policies.voi.refresh_value import horizon
+from rsp_engine.policies.voi.changed_value import MODELS, ChangedValue, Predicted
+from rsp_engine.policies.voi.rate import ChangeRates
+from rsp_engine.policies.voi.refresh_value import horizon, signalled_horizon
 from rsp_engine.policies.voi.values import Marginal, ValueHistory
 
 if TYPE_CHECKING:
@@ -33,28 +37,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Learner"]
 
-VERSION = 1
+VERSION = 2
 _REMEMBERED = 12
 """How many of the last values of a key make its history. (docs/voi.md, "What it learns".)"""
 _FIRST = 0.25
 """The weight in F of the first value of a key."""
+_FALSE_ALARMS = (0.05, 1.0)
+"""What the share of false alarms starts from: as if of one signal, a twentieth had been false."""
 _UNSEEN = -2
 """Stands for no evaluation; -1 is the evaluation of the initial load."""
 
 
 class Learner:
-    """Learns from the refreshes of keys. Memory: 12 values and four numbers per key."""
+    """Learns from the refreshes of keys. Memory: 12 values and some 30 numbers per key."""
 
     def __init__(self) -> None:
         self.evaluation = -1
-        self.rate = ChangeRate()
+        self.rates = ChangeRates()
+        self.changed_value = ChangedValue()
         self.marginal = Marginal()
         self.past = ValueHistory()
+        self._alarms: tuple[float, float] = (0.0, 0.0)  # the false ones, and all that were fetched
         self._values: Floats = np.empty((0, _REMEMBERED))  # latest first; NaN: none
         self._refreshed: Integers = np.empty(0, dtype=np.int64)
         self._first: Integers = np.empty(0, dtype=np.int64)
         self._seen: Integers = np.empty(0, dtype=np.int64)
         self._is_other: Booleans = np.empty(0, dtype=np.bool_)  # changed, by the signal
+        self._is_signalled: Booleans = np.empty(0, dtype=np.bool_)  # the signal covers the key
 
     def begin(self, keys: Integers, values: Floats) -> None:
         """Begin an evaluation with the distinct keys of the window and their values (NaN: none)."""
@@ -96,7 +105,9 @@ class Learner:
         self._grow(keys)
         ages = self.ages(keys)
         is_news = (ages > 0) & (self._refreshed[keys] != _UNSEEN) & ~self._is_other[keys]
-        self.rate.observe(ages[is_news], changed[is_news], np.zeros(np.count_nonzero(is_news)))
+        nothing = np.zeros(np.count_nonzero(is_news))
+        self.rates.observe(keys[is_news], ages[is_news], changed[is_news], nothing)
+        self._is_signalled[keys] = True
         self._is_other[keys] |= changed
         self._refreshed[keys[~self._is_other[keys]]] = self.evaluation
 
@@ -116,21 +127,56 @@ class Learner:
         self._is_other[keys] = False
 
     def _learn(self, keys: Integers, before: Floats, values: Floats, ages: Integers) -> None:
-        """Learn from refreshes of known values: the rate, F and c."""
+        """Learn from refreshes of known values: the rates, F, c and how values change."""
         changed, is_signalled = before != values, self._is_other[keys]
-        coincidence = self.marginal.chance(before)
-        unchanged = (1 - self.rate.mean) ** ages
+        coincidence = self.changed_value.weights[0] * self.marginal.chance(before)
+        unchanged = self._unchanged(keys, ages)
         back = (1 - unchanged) * coincidence
-        weights = np.where(changed | is_signalled, 1.0, back / np.maximum(unchanged + back, 1e-300))
+        weights = np.where(changed, 1.0, back / np.maximum(unchanged + back, 1e-300))
+        false = np.where(changed, 0.0, 1 - weights)[is_signalled]
+        self._alarms = (self._alarms[0] + float(false.sum()), self._alarms[1] + len(false))
+        with np.errstate(over="ignore", invalid="ignore"):
+            drawn = changed & np.isfinite(values - before)  # other steps teach nothing
+        self._learn_changes(keys[drawn], before[drawn], values[drawn], ages[drawn])
         # The signal has been learned from already, see `observe_signal`.
-        self.rate.observe(ages[~is_signalled], changed[~is_signalled], coincidence[~is_signalled])
-        drawn = (changed | is_signalled) & ~np.isnan(values)
-        past = self.marginal.ranks(self._values[keys[drawn]])
-        past[np.isnan(self._values[keys[drawn]])] = np.nan
-        self.past.observe(self.marginal.ranks(values[drawn]), past)
+        news = ~is_signalled
+        self.rates.observe(keys[news], ages[news], changed[news], coincidence[news])
         is_present = ~np.isnan(values)
         self.marginal.add(values[is_present], weights[is_present])
         self._remember(keys[changed], values[changed])
+
+    def _learn_changes(
+        self, keys: Integers, before: Floats, values: Floats, ages: Integers
+    ) -> None:
+        """Learn from changed values: how much the past of a key tells, and which model predicts."""
+        expected = self.rates.changes(keys, ages)
+        redrawn = self._redrawn(keys)
+        self.changed_value.observe(
+            keys, values, before, self._means(keys), expected, redrawn, self.marginal.span
+        )
+        self.past.observe(self.marginal.ranks(values), self._past_ranks(keys))
+
+    def _redrawn(self, keys: Integers) -> Predicted:
+        """Return F_u of each key, over the levels of F."""
+        levels, past = self.marginal.levels(), self._past_ranks(keys)
+        past[self._is_other[keys], 0] = np.nan  # the value is another now
+        values = np.broadcast_to(levels.values, (len(keys), len(levels.values)))
+        return Predicted(values, self.past.chances(levels, past))
+
+    def _past_ranks(self, keys: Integers) -> Floats:
+        """Return the ranks of the last values of each key; NaN: none."""
+        past = self._values[keys]
+        ranks = self.marginal.ranks(past)
+        ranks[np.isnan(past)] = np.nan
+        return ranks
+
+    def _means(self, keys: Integers) -> Floats:
+        """Return the mean of the last values of each key, 0 without one."""
+        past = self._values[keys]
+        known = np.isfinite(past)
+        count = np.maximum(known.sum(axis=1), 1)[:, None]
+        means: Floats = np.where(known, past / count, 0.0).sum(axis=1)
+        return means
 
     def ages(self, keys: Integers) -> Integers:
         """Return the ages of keys: evaluations since their last refresh."""
@@ -150,25 +196,61 @@ class Learner:
     ) -> Outlook:
         """Return the distribution of the scores of keys, given their scores by the replica.
 
-        `scored` maps remote values to a row for each key: its score at each of these values.
+        `scored` maps remote values, a row for each key, to the scores of the key at these values.
         """
         self._grow(keys)
-        ages, is_other = self.ages(keys), self._is_other[keys]
-        rate = self.rate.mean
-        unchanged = np.where(is_other, 0.0, (1 - rate) ** ages)
-        serves = horizon(rate, ages, self.presence(keys))
-        levels = self.marginal.levels()
-        if not len(levels.values):
+        ages = self.ages(keys)
+        unchanged = self._unchanged(keys, ages)
+        serves = self._horizon(keys, ages)
+        if not len(self.marginal):
             return Outlook(scores[:, None], np.ones((len(keys), 1)), precedence, serves)
-        past = self.marginal.ranks(self._values[keys])
-        past[np.isnan(self._values[keys])] = np.nan
-        drawn = self.past.chances(levels, past) * (1 - unchanged)[:, None]
+        old, expected = self._values[keys, 0], self.rates.changes(keys, ages)
+        means = self._means(keys)
+        old = np.where(np.isfinite(old), old, means)
+        found = self.changed_value.predict(keys, old, means, expected, self._redrawn(keys))
         return Outlook(
-            np.concatenate((scores[:, None], scored(levels.values)), axis=1),
-            np.concatenate((unchanged[:, None], drawn), axis=1),
+            np.concatenate((scores[:, None], scored(found.values)), axis=1),
+            np.concatenate((unchanged[:, None], found.chances * (1 - unchanged)[:, None]), axis=1),
             precedence,
             serves,
         )
+
+    @property
+    def false_alarms(self) -> float:
+        """The share of signalled changes whose values are the same."""
+        false, every = self._alarms
+        return (false + _FALSE_ALARMS[0]) / (every + _FALSE_ALARMS[1])
+
+    def _unchanged(self, keys: Integers, ages: Integers) -> Floats:
+        """Return q of each key: by its age, or by the signal."""
+        q = self.rates.unchanged(keys, ages)
+        return np.where(self._is_other[keys], self.false_alarms, q)
+
+    def _horizon(self, keys: Integers, ages: Integers) -> Floats:
+        """Return H of each key, by its age, or by its rate alone where a signal tells changes."""
+        rates, beta = self.rates.mean(keys), self.presence(keys)
+        is_signalled = self._is_signalled[keys]
+        if not is_signalled.any():
+            return horizon(rates, ages, beta)
+        aged = horizon(rates, ages, beta)
+        return np.where(is_signalled, signalled_horizon(rates, beta), aged)
+
+    def belief(self) -> dict[str, Any]:
+        """Return what the learner believes of remote values, as plain numbers.
+
+        The probability that a value is redrawn, that it moves by steps and that it returns to a
+        mean; how many changes say so; the share of false alarms of the signal, None before the
+        first; and the rates of change per evaluation that a tenth, half and nine tenths of the keys
+        do not exceed.
+        """
+        weights = self.changed_value.weights.tolist()
+        models = (name.replace(" ", "_") for name in MODELS)
+        return {
+            "models": {m: round(weight, 3) for m, weight in zip(models, weights, strict=True)},
+            "changes": self.changed_value.seen,
+            "false_alarms": round(self.false_alarms, 3) if self._alarms[1] else None,
+            "rates": [round(self.rates.quantile(share), 3) for share in (0.1, 0.5, 0.9)],
+        }
 
     def _grow(self, keys: Integers) -> None:
         """Make room for keys. Arrays double in size, so growth is amortised O(1) per key."""
@@ -182,14 +264,17 @@ class Learner:
         self._first = np.pad(self._first, (0, more), constant_values=_UNSEEN)
         self._seen = np.pad(self._seen, (0, more))
         self._is_other = np.pad(self._is_other, (0, more))
+        self._is_signalled = np.pad(self._is_signalled, (0, more))
 
     def forget(self, keys: Integers) -> None:
-        """Forget the history of keys; rate, F and c stay."""
+        """Forget the history of keys; what holds for all keys stays."""
         keys = keys[keys < len(self._first)]
         self._values[keys] = np.nan
         self._refreshed[keys] = self._first[keys] = _UNSEEN
         self._seen[keys] = 0
-        self._is_other[keys] = False
+        self._is_other[keys] = self._is_signalled[keys] = False
+        self.rates.forget(keys)
+        self.changed_value.forget(keys)
 
     def state(self) -> dict[str, Any]:
         """Return everything learned, as plain data."""
@@ -197,7 +282,9 @@ class Learner:
         return {
             "version": VERSION,
             "evaluation": self.evaluation,
-            "rate": self.rate.state(),
+            "rates": self.rates.state(),
+            "changed_value": self.changed_value.state(),
+            "alarms": [*self._alarms],
             "marginal": self.marginal.state(),
             "past": self.past.state(),
             "keys": keys.tolist(),
@@ -206,6 +293,7 @@ class Learner:
             "first": self._first[keys].tolist(),
             "seen": self._seen[keys].tolist(),
             "is_other": self._is_other[keys].tolist(),
+            "is_signalled": self._is_signalled[keys].tolist(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -215,7 +303,9 @@ class Learner:
         keys = np.array(state["keys"], dtype=np.int64)
         self._grow(keys)
         self.evaluation = state["evaluation"]
-        self.rate = ChangeRate(state["rate"])
+        self.rates.restore(state["rates"])
+        self.changed_value.restore(state["changed_value"])
+        self._alarms = tuple(state["alarms"])
         self.marginal.restore(state["marginal"])
         self.past.restore(state["past"])
         for key, values in zip(keys.tolist(), state["values"], strict=True):
@@ -224,6 +314,7 @@ class Learner:
         self._first[keys] = state["first"]
         self._seen[keys] = state["seen"]
         self._is_other[keys] = state["is_other"]
+        self._is_signalled[keys] = state["is_signalled"]
 
 
 def _values_state(values: Floats) -> list[float | None]:

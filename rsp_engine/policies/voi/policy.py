@@ -3,6 +3,7 @@
 The keys with the largest V are elected (see `refresh_value`) in two batches: half of the budget is
 fetched, the outlook is updated with the fetched values, and the second half is elected from the new
 V. The answer holds the K objects with the largest P + G, ordered by G (see `rank_distribution`).
+AT-ECR and WSJ-ECR do the same with another value: the expected change of rank (see `rank_change`).
 
 If scores cannot be computed for other remote values, there is no outlook, and another policy elects
 instead: AT-TSM in place of AT-VOI, WSJ-LRU in place of WSJ-VOI.
@@ -12,14 +13,18 @@ instead: AT-TSM in place of AT-VOI, WSJ-LRU in place of WSJ-VOI.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from rsp_engine.model.arrays import Floats
+from rsp_engine.model.candidates import Outlook
 from rsp_engine.policies.lru import WSJ_LRU
 from rsp_engine.policies.policy import CandidatePlaces, Proposer, RankedPolicy, refuse
 from rsp_engine.policies.tsm import AT_TSM
+from rsp_engine.policies.voi.rank_change import rank_change
 from rsp_engine.policies.voi.rank_distribution import rank_distribution
 from rsp_engine.policies.voi.refresh_value import refresh_value
 
@@ -29,15 +34,18 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Integers
     from rsp_engine.model.candidates import Candidates, Entries
 
-__all__ = ["AT_VOI", "WSJ_VOI", "AnswerOrder", "Voi"]
+__all__ = ["AT_ECR", "AT_VOI", "WSJ_ECR", "WSJ_VOI", "AnswerOrder", "Valuation", "Voi"]
 
 AnswerOrder = Literal["expected", "replica"]
 """How an answer is ordered: by the expected gain, or by the scores in the replica."""
 
+Valuation = Callable[[Outlook, int, float], Floats]
+"""Maps an outlook, K and wp to the value of refreshing each object."""
+
 
 @dataclass(frozen=True, slots=True)
 class Voi:
-    """A policy that elects by the value of information in the outlook of the candidates.
+    """A policy that elects by the value of a refresh in the outlook of the candidates.
 
     `wp` weighs precision against nDCG: 2 balances them, 1 favours nDCG, 4 precision. `answer`
     selects the order of an answer.
@@ -49,8 +57,9 @@ class Voi:
     proposer: Proposer
     otherwise: RankedPolicy
     """The policy that elects where there is no outlook."""
-    wp: float = 2.0
+    wp: float = 1.0
     answer: AnswerOrder = "expected"
+    valuation: Valuation = refresh_value
     is_bounded: bool = True
 
     def __post_init__(self) -> None:
@@ -63,11 +72,19 @@ class Voi:
         self, candidates: Candidates, entries: Entries, budget: int, now: int, seed: int
     ) -> Integers:
         refuse(candidates, entries, budget)
-        if candidates.outlook is None:
+        value = self.worth(candidates)
+        if value is None:
             return self.otherwise.elect(candidates, entries, budget, now, seed)
-        value = refresh_value(candidates.outlook, candidates.k, self.wp)
+        if candidates.elsewhere is not None:
+            value = value + candidates.elsewhere
         order = np.lexsort((~candidates.keys, -candidates.scores, -value))
         return candidates.keys[order[:budget]]
+
+    def worth(self, candidates: Candidates) -> Floats | None:
+        """Return V of each candidate; None without an outlook."""
+        if candidates.outlook is None:
+            return None
+        return self.valuation(candidates.outlook, candidates.k, self.wp)
 
     def best(self, candidates: Candidates) -> CandidatePlaces:
         """Return the indices of the K candidates that form the answer, in answer order."""
@@ -83,9 +100,12 @@ class Voi:
     def having(self, parameters: Mapping[str, str]) -> Voi:
         """Return the policy with the given parameters, whose values are text."""
         changes: dict[str, float | str] = {}
+        names = ("wp", "answer") if self.valuation is refresh_value else ("answer",)
         for name, text in parameters.items():
-            if name not in {"wp", "answer"}:
-                raise ValueError(f"{self.name} has no parameter {name}: it has wp and answer")
+            if name not in names:
+                raise ValueError(
+                    f"{self.name} has no parameter {name}: it has {' and '.join(names)}"
+                )
             try:
                 changes[name] = float(text) if name == "wp" else text
             except ValueError:
@@ -97,4 +117,21 @@ class Voi:
 AT_VOI = Voi("AT-VOI", "keys of the list that the answer depends on", "docs/voi.md", "list", AT_TSM)
 WSJ_VOI = Voi(
     "WSJ-VOI", "keys of the window that the answer depends on", "docs/voi.md", "window", WSJ_LRU
+)
+_RANKS = "Cormode, Li and Yi 2009, 5"
+AT_ECR = Voi(
+    "AT-ECR",
+    "keys of the list whose refresh changes ranks most",
+    _RANKS,
+    "list",
+    AT_TSM,
+    valuation=rank_change,
+)
+WSJ_ECR = Voi(
+    "WSJ-ECR",
+    "keys of the window whose refresh changes ranks most",
+    _RANKS,
+    "window",
+    WSJ_LRU,
+    valuation=rank_change,
 )

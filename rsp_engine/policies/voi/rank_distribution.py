@@ -34,8 +34,12 @@ _LEAST_VARIANCE = 1e-4
 
 
 class RankDistribution(NamedTuple):
-    """pi and g of each object (row) at each of its scores (column), and their means over Y_u."""
+    """pi and g of each object (row) at each of its scores (column), and their means over Y_u.
 
+    `above` is the sum of A_w: the expected number of objects above.
+    """
+
+    above: Floats
     pi: Floats
     g: Floats
     p_in: Floats
@@ -67,9 +71,9 @@ def rank_distribution(outlook: Outlook, k: int) -> RankDistribution:
         pi = _normal((k - 0.5 - above) / deviation)
     gain = np.maximum(np.exp(halves) - 0.5**k, 0.0)
     back = np.argsort(falling, axis=1, kind="stable")
-    pi = np.take_along_axis(pi, back, axis=1)
-    gain = np.take_along_axis(gain, back, axis=1)
-    return RankDistribution(pi, gain, (chances * pi).sum(axis=1), (chances * gain).sum(axis=1))
+    above, pi, gain = (np.take_along_axis(each, back, axis=1) for each in (above, pi, gain))
+    p_in, mean_gain = (chances * pi).sum(axis=1), (chances * gain).sum(axis=1)
+    return RankDistribution(above, pi, gain, p_in, mean_gain)
 
 
 def _others(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats, Integers
     from rsp_engine.model.candidates import Outlook
 
-__all__ = ["FARTHEST", "horizon", "ideal", "refresh_value", "thresholds"]
+__all__ = ["FARTHEST", "horizon", "ideal", "refresh_value", "signalled_horizon", "thresholds"]
 
 FARTHEST = 60
 """The largest age in evaluations that counts: bounds the sum in H. (docs/voi.md.)"""
@@ -77,16 +77,29 @@ def thresholds(p_in: Floats, k: int) -> Floats:
     return theta
 
 
-def horizon(p: float, ages: Integers, beta: Floats) -> Floats:
+def horizon(rates: Floats, ages: Integers, beta: Floats) -> Floats:
     """Return H: 1 + sum over 1 <= s < a of beta^s (c_a - c_s) / c_a, where c_s = 1 - (1-p)^s.
 
-    >>> horizon(0.5, np.array([1, 3]), np.array([0.5, 0.5])).round(4).tolist()
+    >>> horizon(np.array([0.5, 0.5]), np.array([1, 3]), np.array([0.5, 0.5])).round(4).tolist()
     [1.0, 1.25]
     """
     ages = np.clip(ages, 1, FARTHEST)
     steps = np.arange(1, FARTHEST)
-    c_s = 1 - (1 - p) ** steps
-    c_a = (1 - (1 - p) ** ages)[:, None]
+    c_s = 1 - (1 - rates[:, None]) ** steps
+    c_a = (1 - (1 - rates) ** ages)[:, None]
     terms = beta[:, None] ** steps * (c_a - c_s) / c_a
     total: Floats = 1 + np.where(steps < ages[:, None], terms, 0.0).sum(axis=1)
+    return total
+
+
+def signalled_horizon(rates: Floats, beta: Floats) -> Floats:
+    """Return H of keys whose changes are signalled: 1 + sum over 1 <= s < 60 of (beta (1-p))^s.
+
+    A fetched value serves until the key leaves or changes, however old the last value was.
+
+    >>> signalled_horizon(np.array([0.5, 1.0]), np.array([0.5, 0.9])).round(4).tolist()
+    [1.3333, 1.0]
+    """
+    stays = np.minimum(beta * (1 - rates), 1 - 1e-9)
+    total: Floats = (1 - stays**FARTHEST) / (1 - stays)
     return total

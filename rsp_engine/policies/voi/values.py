@@ -98,6 +98,17 @@ class Marginal:
         ranks: Floats = (below + until) / (2 * sums[-1])
         return ranks
 
+    @property
+    def span(self) -> float:
+        """The distance from the 10 % to the 90 % quantile; of the extremes, if that is 0."""
+        if not len(self):
+            return 0.0
+        shares = np.cumsum(self._weights) / self._weights.sum()
+        low, high = self._values[np.minimum(np.searchsorted(shares, (0.1, 0.9)), len(self) - 1)]
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite values
+            span = (high - low) or (self._values[-1] - self._values[0])
+        return float(np.nan_to_num(span))
+
     def levels(self) -> Levels:
         """Return F approximated by at most 40 values."""
         values, weights = group_levels(self._values, self._weights, MOST_LEVELS)

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import ServiceError
-from rsp_engine.replica.endpoints.endpoint import FetchResult, Limits
+from rsp_engine.http_client.access import allowed_origin, credentials_of, variables_of
+from rsp_engine.http_client.client import Client
+from rsp_engine.http_client.faults import ROWS_CUT, FaultError
+from rsp_engine.replica.endpoints.endpoint import FetchResult, Limits, RequestMeter
 from rsp_engine.replica.sparql_client import request_text
-from rsp_engine.replica.sparql_client.access import allowed_origin, credentials_of, variables_of
-from rsp_engine.replica.sparql_client.client import Client
-from rsp_engine.replica.sparql_client.faults import ROWS_CUT, FaultError
 from rsp_engine.replica.sparql_client.pages import Pages, Rows
-from rsp_engine.replica.sparql_client.request_meter import RequestMeter
 from rsp_engine.replica.sparql_client.request_text import (
     COUNT,
     batch_of,

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 
 from rsp_engine.errors import ServiceError
-from rsp_engine.replica.endpoints.endpoint import FetchResult
-from rsp_engine.replica.sparql_client.faults import FaultError
+from rsp_engine.http_client.faults import FaultError
+from rsp_engine.replica.endpoints.endpoint import FetchResult, RequestMeter
 from rsp_engine.replica.sparql_client.nested import refuse_nested
-from rsp_engine.replica.sparql_client.request_meter import RequestMeter
 from rsp_engine.replica.sparql_client.request_text import batches, key_fault, whole_text
 from rsp_engine.replica.sparql_client.results import answers_of_batch, answers_of_whole
 

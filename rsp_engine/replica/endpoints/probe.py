@@ -7,10 +7,10 @@ import time
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import ServiceError
+from rsp_engine.http_client.access import credentials_of, origin_of, variables_of
+from rsp_engine.http_client.client import Client
+from rsp_engine.http_client.faults import FaultError
 from rsp_engine.monitor.redaction import without_secrets
-from rsp_engine.replica.sparql_client.access import credentials_of, origin_of, variables_of
-from rsp_engine.replica.sparql_client.client import Client
-from rsp_engine.replica.sparql_client.faults import FaultError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

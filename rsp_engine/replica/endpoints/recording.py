@@ -3,22 +3,30 @@
 Answers are logged before the output that depends on them. After a crash, the same evaluations run
 again: they make the same calls in the same order and get the logged answers, at no request. Calls
 that were not logged go to the endpoint.
+
+If the service has a budget, a fetch is logged before it is sent. A crash may leave it without
+answers: then it is not sent again, since the budget may have been used for it, and its keys count
+as unanswered.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rsp_engine.errors import StateError
+from rsp_engine.http_client.faults import INTERRUPTED
 from rsp_engine.model.terms.ntriples import read_terms
 from rsp_engine.replica.endpoints.endpoint import FetchResult
 from rsp_engine.replica.store.terms import key_text, solution_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rsp_engine.replica.endpoints.endpoint import Endpoint, Limits
+    from rsp_engine.replica.key_ledger import KeyLedger
     from rsp_engine.replica.pattern import Key
 
 __all__ = ["RecordedCall", "RecordedCalls", "RecordingEndpoint", "fetched_from", "fetched_state"]
@@ -28,21 +36,35 @@ RecordedCall = dict[str, Any]
 
 
 class RecordedCalls(NamedTuple):
-    """The calls since the last `take`: how many were replayed, and the new ones after them."""
+    """The calls since the last `take`: how many were replayed, and the new ones after them.
+
+    With `completes`, the first of the new ones completes the last one that was taken before.
+    """
 
     replayed: int
     calls: list[RecordedCall]
+    completes: bool = False
 
 
 class RecordingEndpoint:
     """Replays logged calls, then calls another endpoint and logs the results.
 
     `calls` are the logged calls of an interrupted run, in order. A call matches the log if its
-    instant and its keys are equal.
+    instant and its keys are equal. The keys of fetches are charged to a `ledger`, if there is one,
+    by the caller; `before_fetch` then logs a fetch.
     """
 
-    def __init__(self, endpoint: Endpoint, calls: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        calls: Iterable[Mapping[str, Any]] = (),
+        ledger: KeyLedger | None = None,
+    ) -> None:
         self._endpoint = endpoint
+        self._ledger = ledger
+        self.before_fetch: Callable[[], None] = lambda: None
+        """Called when a fetch is about to be sent that the budget of a service pays for."""
+        self._is_open = False
         self._log = deque(calls)
         self._replay_count = 0
         self._new: list[RecordedCall] = []
@@ -61,7 +83,17 @@ class RecordingEndpoint:
         call: RecordedCall = {"now": now, "keys": [key_text(key) for key in keys]}
         if self._is_logged(call):
             return self._replay_next(call)
-        return self._record(call, self._endpoint.fetch(keys, limits, now))
+        if self._ledger is not None:
+            keys = keys[: max(len(keys) - self._ledger.excess(now), 0)]
+            self._new.append({**call, "is_open": True})
+            self.before_fetch()
+            self._is_open = not self._new
+            self._new = self._new[:-1]
+        start = time.monotonic()
+        fetched = self._endpoint.fetch(keys, limits, now)
+        if fetched.elapsed is None:
+            fetched = replace(fetched, elapsed=round((time.monotonic() - start) * 1000, 3))
+        return self._record(call, fetched)
 
     def snapshot(self, limits: Limits, now: int) -> FetchResult:
         call: RecordedCall = {"now": now, "keys": None}
@@ -71,8 +103,15 @@ class RecordingEndpoint:
 
     def _is_logged(self, call: RecordedCall) -> bool:
         if self._log and not self._is_strict and not _matches(self._log[0], call):
+            self._charge_unused()
             self._log.clear()
         return bool(self._log)
+
+    def _charge_unused(self) -> None:
+        """Charge the logged fetches that are not repeated: they were sent nevertheless."""
+        if self._ledger is not None:
+            for logged in self._log:
+                self._ledger.charge(logged["now"], len(logged["keys"] or ()))
 
     def _replay_next(self, call: RecordedCall) -> FetchResult:
         """Return the next logged answer; raise `StateError` if the log is of another run."""
@@ -84,6 +123,8 @@ class RecordingEndpoint:
                 "remove the recorded answers, and start again",
             )
         self._replay_count += 1
+        if logged.get("is_open"):
+            return FetchResult({}, 1, {INTERRUPTED: 1})
         return fetched_from(logged)
 
     def _record(self, call: RecordedCall, fetched: FetchResult) -> FetchResult:
@@ -92,8 +133,8 @@ class RecordingEndpoint:
 
     def take(self) -> RecordedCalls:
         """Return the calls since the last `take`; the new ones are to be logged."""
-        taken = RecordedCalls(self._replay_count, self._new)
-        self._replay_count, self._new = 0, []
+        taken = RecordedCalls(self._replay_count, self._new, self._is_open)
+        self._replay_count, self._new, self._is_open = 0, [], False
         return taken
 
     def waiting(self) -> list[RecordedCall]:
@@ -117,6 +158,7 @@ def fetched_state(fetched: FetchResult) -> dict[str, Any]:
         ],
         "requests": fetched.requests,
         "faults": dict(fetched.faults),
+        **({} if fetched.elapsed is None else {"elapsed": fetched.elapsed}),
     }
 
 
@@ -132,7 +174,8 @@ def fetched_from(state: Mapping[str, Any]) -> FetchResult:
             )
             for key, solutions in pairs
         }
-        return FetchResult(answers, state["requests"], dict(state["faults"]))
+        faults, elapsed = dict(state["faults"]), state.get("elapsed")
+        return FetchResult(answers, state["requests"], faults, elapsed)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise StateError(f"a recorded answer is damaged: {error}") from None
 

@@ -18,10 +18,10 @@ from SPARQLWrapper import SPARQLWrapper
 from SPARQLWrapper.Wrapper import DIGEST, POSTDIRECTLY
 
 from rsp_engine.errors import ServiceError
+from rsp_engine.http_client.access import Credentials
+from rsp_engine.http_client.client import Client
+from rsp_engine.http_client.faults import status_cause
 from rsp_engine.replica.endpoints.http import HttpConfig, HttpEndpoint
-from rsp_engine.replica.sparql_client.access import Credentials
-from rsp_engine.replica.sparql_client.client import Client
-from rsp_engine.replica.sparql_client.faults import status_cause
 from rsp_engine.replica.sparql_client.retry_decision import Act
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     import requests
 
+    from rsp_engine.replica.endpoints.endpoint import RequestMeter
     from rsp_engine.replica.pattern import RemotePattern
     from rsp_engine.replica.sparql_client.pages import Rows
-    from rsp_engine.replica.sparql_client.request_meter import RequestMeter
 
 __all__ = ["SparqlWrapperEndpoint"]
 

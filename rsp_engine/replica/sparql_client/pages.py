@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import BlankNode
 
-from rsp_engine.replica.sparql_client.faults import CHANGED, OFFSET_IGNORED, ROWS_CUT
+from rsp_engine.http_client.faults import CHANGED, OFFSET_IGNORED, ROWS_CUT
 from rsp_engine.replica.sparql_client.request_text import page_text
 from rsp_engine.replica.sparql_client.retry_decision import Act
 

@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from rsp_engine.garbage import no_garbage_collection
-from rsp_engine.replica.sparql_client.alike_rows import alike_rows
-from rsp_engine.replica.sparql_client.faults import NOT_JSON, NOT_RESULTS, TRUNCATED, FaultError
+from rsp_engine.http_client.faults import NOT_JSON, NOT_RESULTS, TRUNCATED, FaultError
 from rsp_engine.replica.sparql_client.request_text import COUNT
-from rsp_engine.replica.sparql_client.result_table import ResultTable, Unbound
+from rsp_engine.replica.sparql_client.result_table import ResultTable, Unbound, alike_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from rsp_engine.model.terms.term import Term
     from rsp_engine.replica.pattern import Key, RemotePattern, RemoteSolution
-    from rsp_engine.replica.sparql_client.alike_rows import AlikeRows
     from rsp_engine.replica.sparql_client.request_text import KeyBatch
-    from rsp_engine.replica.sparql_client.result_table import ResultRow
+    from rsp_engine.replica.sparql_client.result_table import AlikeRows, ResultRow
 
 __all__ = [
     "Answers",
@@ -54,7 +52,7 @@ def read_results(
     >>> read_results(b'{"results": {"bind', ["a"])
     Traceback (most recent call last):
     ...
-    rsp_engine.replica.sparql_client.faults.FaultError: truncated
+    rsp_engine.http_client.faults.FaultError: truncated
     """
     names = list(names)
     try:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from rsp_engine.replica.sparql_client.faults import BROKEN, ROWS_CUT, TOO_LARGE, TRUNCATED
+from rsp_engine.http_client.faults import BROKEN, ROWS_CUT, TOO_LARGE, TRUNCATED
 
 if TYPE_CHECKING:
-    from rsp_engine.replica.sparql_client.faults import FaultError
+    from rsp_engine.http_client.faults import FaultError
 
 __all__ = ["Act", "RetryDecision", "decide_retry"]
 
@@ -46,7 +46,7 @@ def decide_retry(
 ) -> RetryDecision:
     """Decide on a request that has failed `tries` times.
 
-    >>> from rsp_engine.replica.sparql_client.faults import FaultError
+    >>> from rsp_engine.http_client.faults import FaultError
     >>> decide_retry(FaultError("status 503", 503, 2.0), tries=1, retries=2, is_divisible=True)
     RetryDecision(act=<Act.AGAIN: 1>, wait=2.0)
     >>> decide_retry(FaultError("status 413", 413), tries=1, retries=2, is_divisible=True)

@@ -59,6 +59,10 @@ class Keys:
     def __getitem__(self, number: int) -> Key:
         return self._keys[number]
 
+    def get(self, keys: Iterable[Key]) -> list[int | None]:
+        """Return the number of each key; None if it has none."""
+        return list(map(self._numbers.get, keys))
+
     def number(self, key: Key) -> int:
         """Return the number of a key; assign one if it has none."""
         number = self._numbers.get(key)

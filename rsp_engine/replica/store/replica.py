@@ -67,6 +67,7 @@ class Replica:
         self._values = {} if config.capacity is None else LRUCache(config.capacity)
         self._blocks = RowBlocks()
         self._dropped: set[int] = set()
+        self._empty: set[int] = set()  # known keys without solutions
 
     def __len__(self) -> int:
         return len(self._values)
@@ -93,10 +94,6 @@ class Replica:
             return [*map(values.get, numbers, repeat(()))]
         # Unlike LRUCache, Cache.__getitem__ does not move the key to the end.
         return [Cache.__getitem__(values, n) if n in values else () for n in numbers]
-
-    def holds(self, number: int) -> bool:
-        """Return whether a key is known, without counting it as use."""
-        return number in self._values
 
     def known_keys(self) -> Integers:
         """Return the known keys, most recently used last, without counting it as use."""
@@ -125,6 +122,7 @@ class Replica:
         answers = dict(zip(numbers.tolist(), fetched.answers.values(), strict=True))
         if not in_time.all():
             answers = dict(compress(answers.items(), in_time.tolist()))
+        self._note_empty(answers)
         if not self._values and self.config.capacity is None:  # the first snapshot
             have_any = np.array([*map(bool, answers.values())], dtype=np.bool_)
             self._renew(numbers[in_time], have_any, now)
@@ -144,6 +142,10 @@ class Replica:
         else:
             changed = self._put_within_capacity(answers, olds, is_new)
         return np.array(sorted(changed), dtype=np.int64)
+
+    def _note_empty(self, answers: Mapping[int, tuple[RemoteSolution, ...]]) -> None:
+        self._empty.difference_update(answers)
+        self._empty.update([number for number, solutions in answers.items() if not solutions])
 
     def _put_within_capacity(
         self,
@@ -199,11 +201,11 @@ class Replica:
         self._estimator.forget(gone)
         self._blocks.touch(gone)
         self._dropped.update(gone.tolist())
+        self._empty.difference_update(gone.tolist())
 
     def drop_empty(self, numbers: Integers) -> None:
         """Drop those of these keys that have no solutions."""
-        pairs = zip(numbers.tolist(), self.look(numbers), strict=True)
-        empty = [number for number, values in pairs if not values and number in self._values]
+        empty = self._empty.intersection(numbers.tolist()) if self._empty else set()
         for number in empty:
             del self._values[number]
         self._forget_dropped(empty)
@@ -283,6 +285,7 @@ class Replica:
         if self.config.capacity is not None and len(values) > self.config.capacity:
             raise ValueError("it holds more keys than it has room for")
         self._values.update((number, values[number]) for number in used)
+        self._note_empty(values)
 
     def _solutions(self, saved: Sequence[Sequence[Mapping[str, str | None]]]) -> list[Any]:
         """Read the solutions of each key."""

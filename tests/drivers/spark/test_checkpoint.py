@@ -67,8 +67,8 @@ def test_whoever_is_refused_does_not_keep_others_out(tmp_path):
 def test_a_checkpoint_of_another_version_is_refused(tmp_path):
     Checkpoint(tmp_path, OF)
     path = tmp_path / "run.json"
-    path.write_text(path.read_text().replace('"version": 6', '"version": 3'))
-    with pytest.raises(StateError, match="of version 3, and this engine goes on from version 6"):
+    path.write_text(path.read_text().replace('"version": 7', '"version": 3'))
+    with pytest.raises(StateError, match="of version 3, and this engine goes on from version 7"):
         Checkpoint(tmp_path, OF)
 
 

@@ -24,21 +24,20 @@ WHERE {{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY DESC(?v) LIMIT 2"""
 def test_settings_of_the_user_prevail(tmp_path, monkeypatch):
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 3g\nspark.a 1\n\n# c\n")
-    conf = _configuration(None, "a:b:1", {"spark.task.maxFailures": "2"})
+    conf = _configuration(None, {"spark.task.maxFailures": "2"})
     assert conf.get("spark.driver.memory") is None, "Spark reads it from its file"
     assert conf.get("spark.task.maxFailures") == "2"
-    assert conf.get("spark.jars.packages") == "a:b:1"
     assert conf.get("spark.ui.enabled") == "false"
     assert conf.get("spark.master") == "local[*,8]"
-    assert _configuration("spark://a:1", None, {}).get("spark.master") == "spark://a:1"
+    assert _configuration("spark://a:1", {}).get("spark.master") == "spark://a:1"
 
 
 def test_a_master_of_the_user_prevails(tmp_path, monkeypatch):
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     (tmp_path / "spark-defaults.conf").write_text("spark.master spark://a:1\n")
-    assert _configuration(None, None, {}).get("spark.master") is None
+    assert _configuration(None, {}).get("spark.master") is None
     settings = {"spark.master": "spark://b:1"}
-    assert _configuration(None, None, settings).get("spark.master") == "spark://b:1"
+    assert _configuration(None, settings).get("spark.master") == "spark://b:1"
 
 
 def test_settings_come_too_late_for_a_spark_that_runs(spark):

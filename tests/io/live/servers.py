@@ -15,7 +15,14 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Mosquitto", "free_port", "mosquitto", "needs_mosquitto", "wait_for_port"]
+__all__ = [
+    "Mosquitto",
+    "free_port",
+    "mosquitto",
+    "needs_mosquitto",
+    "password_file",
+    "wait_for_port",
+]
 
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
 needs_mosquitto = pytest.mark.skipif(
@@ -40,6 +47,18 @@ def wait_for_port(port: int, seconds: float = 20) -> None:
         else:
             return
     raise TimeoutError(f"nobody listens on port {port}")
+
+
+def password_file(folder: Path, user: str, password: str) -> Path:
+    """Write the passwords of a broker; skip the test if its program is not installed."""
+    users = folder / "users"
+    program = ["mosquitto_passwd", "-b", "-c", str(users), user, password]
+    try:
+        subprocess.run(program, check=True, capture_output=True)  # noqa: S603
+    except FileNotFoundError:
+        pytest.skip("mosquitto_passwd is not installed: apt-get install mosquitto")
+    users.chmod(0o644)
+    return users
 
 
 class Mosquitto:

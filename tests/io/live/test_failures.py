@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests.io.live.engine_thread import EX, Running, element, publish, until
-from tests.io.live.servers import Mosquitto, free_port, mosquitto, needs_mosquitto
+from tests.io.live.servers import Mosquitto, free_port, mosquitto, needs_mosquitto, password_file
 
 pytestmark = needs_mosquitto
 
@@ -49,13 +49,7 @@ def test_a_broker_that_is_away_at_the_start_is_waited_for(tmp_path, caplog):
 
 
 def test_wrong_credentials_are_reported_without_showing_them(tmp_path, caplog, monkeypatch):
-    users = tmp_path / "users"
-    program = ["mosquitto_passwd", "-b", "-c", str(users), "engine", "right"]
-    try:
-        subprocess.run(program, check=True, capture_output=True)  # noqa: S603
-    except FileNotFoundError:
-        pytest.skip("mosquitto_passwd is not installed: apt-get install mosquitto")
-    users.chmod(0o644)
+    users = password_file(tmp_path, "engine", "right")
     with mosquitto(tmp_path, f"allow_anonymous false\npassword_file {users}") as broker:
         prefix = f"RSP_SOURCE_127_0_0_1_{broker.port}"
         monkeypatch.setenv(f"{prefix}_USER", "engine")

@@ -35,7 +35,7 @@ FRAMES = Frames().frame(
 
 def read(payload: str | bytes, format: str, time: str = "payload") -> list[Element | DeadLetter]:  # noqa: A002
     data = payload.encode() if isinstance(payload, str) else payload
-    reader = Payloads("source", format, time)  # type: ignore[arg-type]
+    reader = Payloads("source", format, time)
     return list(reader.elements(SpoolRecord(7, ARRIVAL, Message(data))))
 
 
@@ -91,7 +91,7 @@ def test_a_clock_that_is_far_ahead_is_set_aside_and_one_that_is_a_little_is_not(
         ("mqtt://host:99999999/topic", "this address cannot be read"),
         ("mqtt://user:secret@host/topic", "must not contain a user or a password"),
         ("mqtt://host/topic?fromat=jsonl", "there is no option fromat"),
-        ("mqtt://host/topic?format=csv", "the option format cannot be 'csv'"),
+        ("mqtt://host/topic?format=tsv", "the option format cannot be 'tsv'"),
         ("mqtt://host/topic?time=now", "the option time cannot be 'now'"),
         ("mqtt://host/topic?dedup=yes", "the option dedup cannot be 'yes'"),
         ("mqtt://host/topic?idle=soon", "the option idle cannot be 'soon'"),

@@ -30,6 +30,8 @@ messages = st.builds(
     st.text(max_size=5),
     st.just(True),
     st.just(0),
+    st.none(),  # only messages of Kafka, which are not spooled, have a key and headers
+    st.just(()),
 )
 
 

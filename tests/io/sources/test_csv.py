@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources import open_source
-from rsp_engine.io.sources.files.csv_template import CsvTemplate
+from rsp_engine.io.sources.files.template import table_template
 from rsp_engine.model.streams import Element
 from tests.data import real_data
 from tests.io.sources.reading import blocks_of, places, read, shown, write
@@ -53,7 +53,7 @@ def test_an_element_is_a_row(table):
     ],
 )
 def test_a_value_stays_within_its_iri(template, fields, expected):
-    (triple,) = CsvTemplate(PREFIX + template, ["a", "b"], "t").triples(fields)
+    (triple,) = table_template(PREFIX + template, ["a", "b"], "t").triples(fields)
     assert str(triple.subject).strip("<>").removeprefix("http://example.org/") == expected
 
 
@@ -80,7 +80,7 @@ def test_a_value_stays_within_its_iri(template, fields, expected):
     ],
 )
 def test_a_value_stays_within_its_literal(template, expected):
-    found = CsvTemplate(f"{PREFIX}e:s e:p {template} .", ["a", "b"], "t").triples(
+    found = table_template(f"{PREFIX}e:s e:p {template} .", ["a", "b"], "t").triples(
         ["7", "x\"'\n\\ ."]
     )
     assert [triple.object for triple in found] == [expected]
@@ -88,7 +88,7 @@ def test_a_value_stays_within_its_literal(template, expected):
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_no_value_can_become_anything_but_a_part_of_its_term(value):
-    template = CsvTemplate("<urn:x:{a}> <urn:p:{a}> '{a}'@en .", ["a"], "t")
+    template = table_template("<urn:x:{a}> <urn:p:{a}> '{a}'@en .", ["a"], "t")
     (triple,) = template.triples([value])
     assert triple.object == ox.Literal(value, language="en")
     subject = str(triple.subject)
@@ -242,7 +242,7 @@ def test_a_template_that_cannot_be_read_is_refused(tmp_path):
             open_source(f"{path}?template={tmp_path / 't.ttl'}")
     with pytest.raises(SourceError, match="the template cannot be read: No such file"):
         open_source(f"{path}?template={tmp_path / 'none.ttl'}")
-    with pytest.raises(SourceError, match="a table needs a template"):
+    with pytest.raises(SourceError, match="this format needs a template"):
         open_source(str(path))
 
 

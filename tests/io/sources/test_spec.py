@@ -59,7 +59,9 @@ def test_the_option_format_goes_before_the_extension(tmp_path):
 
 
 def test_every_format_has_a_line_of_help():
-    assert set(SOURCE_FORMATS) == {"jsonl", "nquads", "trig", "turtle-files", "csv", "tsv", "jelly"}
+    assert set(SOURCE_FORMATS) == set(
+        "jsonl nquads trig turtle-files csv tsv json parquet jelly".split()
+    )
     assert all(found.help and "\n" not in found.help for found in SOURCE_FORMATS.values())
 
 

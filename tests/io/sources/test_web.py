@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import socket
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -109,6 +111,16 @@ def server(monkeypatch):
     running.shutdown()
     thread.join(10)
     running.server_close()
+
+
+def test_a_stream_that_is_never_read_leaves_no_connection(server, monkeypatch):
+    troubles: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", troubles.append)
+    cycle: list[object] = [open_source(f"{server.url}/a.jsonl")]
+    cycle.append(cycle)  # only the garbage collector frees it
+    del cycle
+    gc.collect()
+    assert not troubles
 
 
 @pytest.mark.parametrize("path", ["/a.jsonl", "/a.jsonl.gz", "/moved.jsonl", "/chunked.jsonl"])

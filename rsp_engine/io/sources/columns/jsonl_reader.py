@@ -71,7 +71,7 @@ class _Learned(NamedTuple):
 
 
 def read_json_lines(
-    data: bytes, unit: TimeUnit, first_line: int, parse: ParseLine, rename: Rename
+    data: bytes, unit: TimeUnit, parse: ParseLine, rename: Rename
 ) -> ReadQuads | None:
     """Read a text of whole lines; None if it must be read as elements.
 
@@ -96,7 +96,7 @@ def read_json_lines(
         line = data[lines.starts[number] : lines.ends[number] + 1]
         if not line.strip():
             continue
-        item = parse(first_line + number, line)
+        item = parse(1 + number, line)
         if isinstance(item, DeadLetter):
             letters.append((number, item))
         elif item.triples:

@@ -45,9 +45,7 @@ class _Quads(NamedTuple):
     letters: list[tuple[int, DeadLetter]]
 
 
-def read_quads(
-    name: str, data: bytes, rule: GraphTimeRule, first_line: int, rename: Rename
-) -> ReadQuads | None:
+def read_quads(name: str, data: bytes, rule: GraphTimeRule, rename: Rename) -> ReadQuads | None:
     """Read a text of whole elements; None if it must be parsed in order, by blocks.
 
     The names of graphs must state their times. Blank nodes have the scope of the whole stream.
@@ -65,7 +63,7 @@ def read_quads(
         lines = lines.and_quads(numbers, spaced, spaced_numbers)
         numbers = np.sort(np.concatenate((numbers, spaced_numbers)))
     if raws:
-        parsed = _parse(name, raws, first_line)
+        parsed = _parse(name, raws)
         written = None if parsed is None else _write(parsed.quads, rename)
         if parsed is None or written is None:
             return None
@@ -118,7 +116,7 @@ def _with_single_blanks(line: bytes) -> bytes:
     return b" ".join(parts[:5]) + b"\n" if is_quad else line.strip() + b"\n"
 
 
-def _parse(name: str, raws: Sequence[tuple[int, bytes]], first_line: int) -> _Quads | None:
+def _parse(name: str, raws: Sequence[tuple[int, bytes]]) -> _Quads | None:
     """Parse lines; None if blocks are needed."""
     text = b"".join(raw for _, raw in raws)
     if _NEEDS_BLOCKS.search(text):
@@ -137,7 +135,7 @@ def _parse(name: str, raws: Sequence[tuple[int, bytes]], first_line: int) -> _Qu
             quads = list(quads_of(raw, _SYNTAX))
         except MalformedRdfError as error:
             reason = f"the quad cannot be read: {error.what}"
-            found.letters.append((number, DeadLetter(name, first_line + number, raw, reason)))
+            found.letters.append((number, DeadLetter(name, 1 + number, raw, reason)))
         else:
             found.numbers.extend([number] * len(quads))
             found.quads.extend(quads)

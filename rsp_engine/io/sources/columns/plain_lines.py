@@ -15,8 +15,8 @@ they are needed. Any other line is left to the parser, by itself.
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from functools import lru_cache
-from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -41,7 +41,7 @@ __all__ = ["QUADS", "TRIPLES", "TURTLE_TRIPLES", "LineForm", "Located", "is_utf8
 _MOST_SUFFIXES = 16  # each costs a pass: lines with further ones are left to the parser
 _SAMPLES = 8  # so many IRIs tell the prefix that most have in common
 _NEWLINE, _SPACE, _QUOTE, _HASH, _DOT, _ZERO, _NINE, _MINUS, _SLASH, _CLOSE = b'\n "#.09-/>'
-_BACKSLASH, _DELETE = b"\\\x7f"
+_SPECIALS = b'"\\\x7f'  # in a text, these need a look; control characters are no blanks
 _HTTP, _HTTPS = b"<http://", b"<https://"
 _PREFIX = re.compile(rb"<https?://(?:[\w./-]*(?:/|[\w.-]#))?")
 _TEXT = rb'[^"\\\x00-\x1f\x7f]*'
@@ -221,9 +221,9 @@ class _Lines:
         each = len(starts) // _SAMPLES + 1
         samples = zip(starts[::each].tolist(), ends[::each].tolist(), strict=True)
         texts = [self._data[start:end] for start, end in samples]
-        pairs = zip(min(texts), max(texts), strict=False)
-        same = takewhile(lambda pair: pair[0] == pair[1], pairs)
-        found = _PREFIX.match(bytes(byte for byte, _ in same))
+        least, most = min(texts), max(texts)
+        size = bisect(range(len(least)), 0, key=lambda last: not most.startswith(least[: last + 1]))
+        found = _PREFIX.match(least[:size])
         return found[0] if found else _HTTP
 
     def _follow(self, prefix: bytes, starts: Integers, ends: Integers) -> Booleans:
@@ -291,10 +291,10 @@ class _Lines:
         have_plain = np.ones(len(are_plain), dtype=np.bool_)
         if not len(rows):
             return have_plain
-        text = self._words.bytes
-        specials = np.flatnonzero((text == _QUOTE) | (text == _BACKSLASH) | (text == _DELETE))
-        opens, closes = self._edges.predicates[rows] + 1, self._closes[rows]
-        odd = rows[np.searchsorted(specials, closes) - np.searchsorted(specials, opens) > 1]
+        starts, closes = self._edges.predicates[rows] + 2, self._closes[rows]
+        odd = rows[self._words.contain(starts, closes, _SPECIALS)]
+        if not len(odd):
+            return have_plain
         edges = zip(self._edges.predicates[odd].tolist(), self._closes[odd].tolist(), strict=True)
         texts = [self._data[before + 1 : close + 1] for before, close in edges]
         if len(_ESCAPED.findall(b"\n".join(texts))) < len(texts):

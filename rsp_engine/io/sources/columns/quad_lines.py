@@ -15,7 +15,7 @@ import pyoxigraph as ox
 from rsp_engine.io.sources.columns.words import Words, mixed
 from rsp_engine.model.terms.columns import TermColumn
 from rsp_engine.model.terms.fingerprints import fingerprints, fingerprints_of
-from rsp_engine.model.terms.stored_literal import stored_literal
+from rsp_engine.model.terms.numerals import stored_literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +43,7 @@ NO_NUMBER, UNREAD = 0, 4
 """Kinds of objects without a number. One that is unread may have another form than the engine's."""
 
 _IS_BARE = np.array([byte in b"-0123456789" for byte in range(256)])  # a number without quotes
+_EVERY = slice(None)
 _MANY = 500  # terms, for which to decode the whole text once is cheaper
 _FEW = 32  # in elements of so few quads, all pairs are compared
 
@@ -164,27 +165,38 @@ class QuadLines:
 
     def _alike(self, elements: Integers) -> Integers:
         """Return the quads that may repeat a triple of their element, or may be repeated."""
-        words, edges = Words(self.data), self.edges
-        keys = mixed(
-            (
-                elements.astype(np.uint64),
-                words.at(np.maximum(edges.subjects - 8, edges.starts)),
-                words.at(np.maximum(edges.predicates - 8, edges.subjects + 1)),
-            )
-        )
-        objects = words.at(np.minimum(edges.predicates + 1, edges.objects - 8))
-        sizes = (edges.objects - edges.starts).astype(np.uint64)
+        edges = self.edges
+        objects = Words(self.data).at(np.minimum(edges.predicates + 1, edges.objects - 8))
+        sizes = edges.objects - edges.starts
         largest = int(np.diff(np.flatnonzero(self.begins), append=len(self)).max())
-        alike = _repeated(mixed((keys, objects, sizes)), largest)
-        unwritten = self._unwritten(np.arange(len(self)))
+        hashes = mixed((elements.view(np.uint64), objects, sizes.view(np.uint64)))
+        alike = _repeated(hashes, largest)
+        if len(alike):  # few, as objects differ most
+            alike = alike[_repeated(self._subjects_and_predicates(elements, alike), largest)]
+        unwritten = self._unwritten(_EVERY)
         if not len(unwritten):
             return alike
         # An object that is not written as the engine does may be the same term as another text.
         are_unwritten = np.zeros(len(self), dtype=np.bool_)
         are_unwritten[unwritten] = True
+        keys = self._subjects_and_predicates(elements, _EVERY)
         near = _repeated(keys, largest)
         near = near[np.isin(keys[near], keys[near[are_unwritten[near]]])]
         return np.union1d(alike, near)
+
+    def _subjects_and_predicates(
+        self, elements: Integers, places: Integers | slice
+    ) -> NDArray[np.uint64]:
+        """Return hashes of the element, the subject and the predicate of some quads."""
+        words = Words(self.data)
+        starts, subjects, predicates, *_ = (column[places] for column in self.edges)
+        return mixed(
+            (
+                elements[places].view(np.uint64),
+                words.at(np.maximum(subjects - 8, starts)),
+                words.at(np.maximum(predicates - 8, subjects + 1)),
+            )
+        )
 
     def at(self, chosen: Booleans) -> QuadLines:
         """Return some of the quads, among them the first one of each element."""
@@ -238,7 +250,7 @@ class QuadLines:
     def fingerprints(self) -> Integers:
         """Return the fingerprint of each triple, by its text in the form of the engine."""
         found = fingerprints(self.data, self.edges.starts, self.edges.objects)
-        unwritten = self._unwritten(np.arange(len(self)))
+        unwritten = self._unwritten(_EVERY)
         if len(unwritten):
             found[unwritten] = fingerprints_of(self.triples(unwritten))
         return found
@@ -283,7 +295,7 @@ class QuadLines:
         codes[short] = [len(firsts) + number for number, _ in found]
         return codes, np.r_[long[firsts], [place for _, place in known.values()]]
 
-    def _unwritten(self, places: Integers) -> Integers:
+    def _unwritten(self, places: Integers | slice) -> Integers:
         """Return which quads have an object that may have another form than the engine's."""
         firsts = np.frombuffer(self.data, dtype=np.uint8)[self.edges.predicates[places] + 1]
         return np.flatnonzero((self.kinds[places] == UNREAD) | _IS_BARE[firsts])

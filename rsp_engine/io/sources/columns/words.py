@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST_NUMBER", "Words", "mixed"]
 
 _WIDTH = 8
+_LONG = 32 * _WIDTH  # longer fields are few: they are searched one by one
 _BITS = 8 * _WIDTH
 LONGEST_NUMBER = 18
 """Most digits of an integer that fit into 64 bits, whatever they are."""
@@ -160,6 +161,26 @@ class Words:
             have_hash[rows] |= hashes != 0
             are_plain[rows] &= _non_plain(words) == hashes
         return are_plain, have_hash
+
+    def contain(self, starts: Integers, ends: Integers, wanted: bytes) -> Booleans:
+        """Return which fields contain any of some characters, of which none is NUL.
+
+        There are at least eight bytes before each field.
+        """
+        sizes = ends - starts
+        found = np.zeros(len(starts), dtype=np.bool_)
+        rows: Integers | slice = slice(None)
+        for before in range(0, min(int(sizes.max(initial=0)), _LONG), _WIDTH):
+            if before:
+                rows = np.flatnonzero(sizes > before)
+            kept = _KEPT[np.clip(sizes[rows] - before, 0, _WIDTH)]
+            words = self.at(np.maximum(ends[rows] - before - _WIDTH, 0)) & kept
+            for byte in wanted:
+                found[rows] |= _equal_to(words, _all_bytes(byte)) != 0
+        for row in np.flatnonzero(sizes > _LONG).tolist():
+            field = self.bytes[starts[row] : ends[row]].tobytes()
+            found[row] = any(byte in field for byte in wanted)
+        return found
 
     def fields(self, starts: Integers, ends: Integers) -> Iterator[Unsigned]:
         """Yield words that, with their lengths, tell apart fields, as in `codes`.

@@ -1,4 +1,4 @@
-"""CSV: an element is a row, which a template turns into triples (see `csv_template`).
+"""CSV: an element is a row, which a template turns into triples (see `template`).
 
     mentions.csv?template=mentions.ttl&time=timestamp_ms
 
@@ -16,12 +16,11 @@ from __future__ import annotations
 import csv
 from collections import deque
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.files.blocks import Gap, lines, text_blocks
-from rsp_engine.io.sources.files.csv_template import CsvTemplate
+from rsp_engine.io.sources.files.template import table_template, template_of
 from rsp_engine.io.sources.inputs import extent_of_input, open_input
 from rsp_engine.io.sources.spec import nearest
 from rsp_engine.io.sources.times import TIME_UNITS, from_text
@@ -37,9 +36,8 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.times import TimeUnit
     from rsp_engine.monitor.run_monitor import Extent
 
-__all__ = ["CsvTable", "open_csv", "open_tsv"]
+__all__ = ["CsvTable", "Record", "Records", "columns_of", "delimiter_of", "open_csv", "open_tsv"]
 
-_LARGEST_TEMPLATE = 2 << 20
 _NAMED = {"tab": "\t", "comma": ",", "semicolon": ";"}
 
 
@@ -47,7 +45,8 @@ _NAMED = {"tab": "\t", "comma": ",", "semicolon": ";"}
 class CsvOptions:
     """The options of a table."""
 
-    template: Path
+    template: str
+    template_name: str
     time: str
     delimiter: str
     unit: TimeUnit
@@ -73,11 +72,11 @@ class CsvTable:
         self.name = source.name
         self._input = source
         self._options = options
-        self._opened: _Records | None = _Records(source, options.delimiter)
+        self._opened: Records | None = Records(source, options.delimiter)
         columns = list(options.columns) or _header(self.name, self._opened)
         self._time = _column(self.name, columns, options.time)
         self._width = len(columns)
-        self._template = CsvTemplate(_text_of(options.template), columns, str(options.template))
+        self._template = table_template(options.template, columns, options.template_name)
 
     def extent(self) -> Extent | None:
         """Return how many bytes were read; `None` if the input is not a file."""
@@ -87,13 +86,13 @@ class CsvTable:
         """Read the rows from the start."""
         records, self._opened = self._opened, None
         if records is None:
-            records = _Records(self._input, self._options.delimiter)
+            records = Records(self._input, self._options.delimiter)
             if not self._options.columns:
                 _header(self.name, records)
         for record in records:
             yield record if isinstance(record, DeadLetter) else self._element(record)
 
-    def _element(self, record: _Record) -> Element | DeadLetter:
+    def _element(self, record: Record) -> Element | DeadLetter:
         fields = record.fields
         if len(fields) != self._width:
             return self._set_aside(
@@ -109,12 +108,12 @@ class CsvTable:
             return self._set_aside(record, f"it does not fit into the template: {error}")
         return Element(timestamp, triples, self.name, record.position, record.raw)
 
-    def _set_aside(self, record: _Record, reason: str) -> DeadLetter:
+    def _set_aside(self, record: Record, reason: str) -> DeadLetter:
         return DeadLetter(self.name, record.position, record.raw, reason)
 
 
 @dataclass(frozen=True, slots=True)
-class _Record:
+class Record:
     """The fields of one record, the number of its first line, and its bytes."""
 
     fields: list[str]
@@ -122,7 +121,7 @@ class _Record:
     raw: bytes
 
 
-class _Records:
+class Records:
     """The records of a table."""
 
     def __init__(self, source: Input, delimiter: str) -> None:
@@ -130,7 +129,7 @@ class _Records:
         self._delimiter = delimiter
         self._lines = _Lines(source)
 
-    def __iter__(self) -> Iterator[_Record | DeadLetter]:
+    def __iter__(self) -> Iterator[Record | DeadLetter]:
         """Continue after the last record that was read."""
         reader = self._reader()
         while True:
@@ -150,14 +149,14 @@ class _Records:
             if fields:
                 yield self._record(fields)
 
-    def _record(self, fields: list[str]) -> _Record | DeadLetter:
+    def _record(self, fields: list[str]) -> Record | DeadLetter:
         record_lines = self._lines.of_record
         position, raw = record_lines[0]
         if len(record_lines) > 1:
             raw = b"".join([line for _, line in record_lines])
         if not self._lines.are_text:
             return DeadLetter(self._name, position, raw, "the row is not UTF-8")
-        return _Record(fields, position, raw)
+        return Record(fields, position, raw)
 
     def _reader(self) -> Iterator[list[str]]:
         return csv.reader(self._lines, delimiter=self._delimiter, strict=True)
@@ -210,19 +209,25 @@ class _Lines:
 
 def _options(spec: Spec, delimiter: str) -> CsvOptions:
     options = spec.options
-    if "template" not in options:
-        hint = "add ?template=FILE, a Turtle text with {column} where the value of a column goes"
-        raise SourceError(f"{spec.name}: a table needs a template", hint)
+    path, text = template_of(spec)
     return CsvOptions(
-        template=Path(options["template"]),
+        template=text,
+        template_name=str(path),
         time=options.get("time", "timestamp"),
-        delimiter=_delimiter(spec, options.get("delimiter", delimiter)),
+        delimiter=delimiter_of(spec, delimiter),
         unit=cast("TimeUnit", spec.choice("unit", TIME_UNITS)),
-        columns=tuple(options["columns"].split(",")) if "columns" in options else (),
+        columns=columns_of(spec),
     )
 
 
-def _delimiter(spec: Spec, written: str) -> str:
+def columns_of(spec: Spec) -> tuple[str, ...]:
+    """Return the names of columns that the options give; none if the first row has them."""
+    return tuple(spec.options["columns"].split(",")) if "columns" in spec.options else ()
+
+
+def delimiter_of(spec: Spec, usual: str = ",") -> str:
+    """Return the character between fields."""
+    written = spec.options.get("delimiter", usual)
     delimiter = _NAMED.get(written, written)
     if len(delimiter) != 1 or delimiter in '"\r\n ':
         hint = "it is one character, such as ; or |, or the word tab"
@@ -230,9 +235,9 @@ def _delimiter(spec: Spec, written: str) -> str:
     return delimiter
 
 
-def _header(name: str, records: _Records) -> list[str]:
+def _header(name: str, records: Records) -> list[str]:
     for record in records:
-        if isinstance(record, _Record):
+        if isinstance(record, Record):
             return [field.strip() for field in record.fields]
         raise SourceError(f"{name}: its header cannot be read: {record.reason}")
     raise SourceError(f"{name}: it is empty", "the first row names the columns")
@@ -246,17 +251,3 @@ def _column(name: str, columns: list[str], column: str) -> int:
     hint = nearest(column, columns) or f"the columns are: {', '.join(columns)}"
     message = f"{name}: it has no column {column} for the time"
     raise SourceError(message, f"{hint}; choose with the option time=")
-
-
-def _text_of(template: Path) -> str:
-    try:
-        with template.open("rb") as stream:
-            data = stream.read(_LARGEST_TEMPLATE + 1)
-        if len(data) > _LARGEST_TEMPLATE:
-            raise SourceError(f"{template}: a template cannot be larger than 2 MB")
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SourceError(f"{template}: the template is not UTF-8", "save it as UTF-8") from None
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise SourceError(f"{template}: the template cannot be read: {reason}") from None

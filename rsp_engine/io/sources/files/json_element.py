@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.io.sources.times import TimeUnit
 
-__all__ = ["UnfitError", "element_in", "object_in", "syntax_of"]
+__all__ = ["UnfitError", "element_in", "object_in", "syntax_of", "value_in"]
 
 
 class UnfitError(ValueError):
@@ -25,16 +25,22 @@ class UnfitError(ValueError):
 
 def object_in(line: bytes) -> dict[str, object]:
     """Parse a JSON object; raise `UnfitError` if the text is something else."""
+    value = value_in(line)
+    if not isinstance(value, dict):
+        raise UnfitError("the line is JSON, but not an object")
+    return value
+
+
+def value_in(line: bytes) -> object:
+    """Parse a JSON value; raise `UnfitError` if the text is something else."""
     try:
-        value = json.loads(line.decode())
+        value: object = json.loads(line.decode())
     except UnicodeDecodeError:
         raise UnfitError("the line is not UTF-8") from None
     except json.JSONDecodeError as error:
         raise UnfitError(f"the line is not JSON: {error.msg}, column {error.colno}") from None
     except (RecursionError, ValueError):  # a number with too many digits, or deep nesting
         raise UnfitError("the line is JSON that is too long or too deep to read") from None
-    if not isinstance(value, dict):
-        raise UnfitError("the line is JSON, but not an object")
     return value
 
 

@@ -4,7 +4,8 @@ r"""JSON lines: an element is a JSON object on a line of its own.
     {"timestamp": "2015-01-06T20:00:22Z", "format": "jsonld", "graph": "{\"@id\": ...}"}
 
 The timestamp is a number of milliseconds or an ISO 8601 string; the default format is Turtle. Other
-members of the object and empty lines are ignored.
+members of the object and empty lines are ignored. With a template, the objects are plain JSON (see
+`message_template`).
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, cast
 from rsp_engine.io.sources.columns.jsonl_reader import read_json_lines
 from rsp_engine.io.sources.files.blocks import Gap, lines, text_blocks
 from rsp_engine.io.sources.files.json_element import UnfitError, element_in, object_in
+from rsp_engine.io.sources.files.message_template import Envelope, MessageTemplate
+from rsp_engine.io.sources.files.template import template_of
 from rsp_engine.io.sources.inputs import InputBroken, extent_of_input, open_input
-from rsp_engine.io.sources.splits import is_splittable, part_of, split_lines
+from rsp_engine.io.sources.splits import LineCount, is_splittable, part_of, split_lines
 from rsp_engine.io.sources.times import TIME_UNITS
 from rsp_engine.model.streams import DeadLetter, Element
 
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.times import TimeUnit
     from rsp_engine.monitor.run_monitor import Extent
 
-__all__ = ["JsonLinesSource", "open_jsonl"]
+__all__ = ["JsonLinesSource", "open_json", "open_jsonl"]
 
 
 def open_jsonl(spec: Spec) -> JsonLinesSource:
@@ -39,16 +42,28 @@ def open_jsonl(spec: Spec) -> JsonLinesSource:
     return JsonLinesSource(open_input(spec.place), unit=unit)
 
 
+def open_json(spec: Spec) -> JsonLinesSource:
+    """Open a stream of lines of plain JSON, which a template turns into triples."""
+    unit = cast("TimeUnit", spec.choice("unit", TIME_UNITS))
+    path, text = template_of(spec)
+    time = spec.options.get("time", "timestamp")
+    template = MessageTemplate(text, str(path), time, has_envelope=False)
+    return JsonLinesSource(open_input(spec.place), unit, template)
+
+
 class JsonLinesSource:
     """A stream of JSON objects, one per line."""
 
     blank_node_scope: BlankNodeScope = "element"
     leans_on_others = False
 
-    def __init__(self, source: Input, first_line: int = 1, unit: TimeUnit = "ms") -> None:
+    def __init__(
+        self, source: Input, unit: TimeUnit = "ms", template: MessageTemplate | None = None
+    ) -> None:
+        self._template = template
         self.name = source.name
         self._input = source
-        self._first_line = first_line
+        self._lines = LineCount(source)
         self._unit = unit
 
     @property
@@ -62,15 +77,21 @@ class JsonLinesSource:
 
     def part(self, split: Split) -> JsonLinesSource:
         """Return the lines of a split."""
-        return JsonLinesSource(part_of(self._input, split), split.line, self._unit)
+        return JsonLinesSource(part_of(self._input, split), self._unit, self._template)
+
+    def lines_before(self, split: Split) -> int:
+        """Return how many lines are before a split."""
+        return self._lines.before(split.start)
 
     def read_columns(self, rename: Rename) -> ReadQuads | None:
         """Read the whole input at once, as columns; None if it must be read as elements."""
+        if self._template is not None:
+            return None
         try:
             data = b"".join(self._input.chunks())
         except InputBroken:
             return None
-        return read_json_lines(data, self._unit, self._first_line, self._read, rename)
+        return read_json_lines(data, self._unit, self._read, rename)
 
     def extent(self) -> Extent | None:
         """Return how many bytes were read; `None` if the input is not a file."""
@@ -78,7 +99,7 @@ class JsonLinesSource:
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""
-        for block in text_blocks(self._input, self._first_line):
+        for block in text_blocks(self._input):
             if isinstance(block, Gap):
                 yield block.letter
                 continue
@@ -88,7 +109,11 @@ class JsonLinesSource:
 
     def _read(self, number: int, line: bytes) -> Element | DeadLetter:
         try:
-            timestamp, triples = element_in(object_in(line), unit=self._unit)
+            value = object_in(line)
+            if self._template is None:
+                timestamp, triples = element_in(value, unit=self._unit)
+            else:
+                timestamp, triples = self._template.element(value, Envelope(), unit=self._unit)
         except UnfitError as error:
             return DeadLetter(self.name, number, line, str(error))
         return Element(timestamp, triples, self.name, number, line)

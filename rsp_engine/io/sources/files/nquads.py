@@ -24,7 +24,7 @@ from rsp_engine.io.sources.files.blocks import Gap, TextBlock, lines, text_block
 from rsp_engine.io.sources.files.graph_times import GraphPiece, GraphTimeRule, GraphTimes
 from rsp_engine.io.sources.files.rdf import DEEPEST_TRIPLE, MalformedRdfError, quads_of
 from rsp_engine.io.sources.inputs import InputBroken, extent_of_input, open_input
-from rsp_engine.io.sources.splits import Split, is_splittable, part_of, split_lines
+from rsp_engine.io.sources.splits import LineCount, Split, is_splittable, part_of, split_lines
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
@@ -60,13 +60,11 @@ class NQuads:
 
     blank_node_scope: BlankNodeScope = "stream"
 
-    def __init__(
-        self, source: Input, rule: GraphTimeRule | None = None, first_line: int = 1
-    ) -> None:
+    def __init__(self, source: Input, rule: GraphTimeRule | None = None) -> None:
         self.name = source.name
         self._input = source
         self._rule = rule or GraphTimeRule()
-        self._first_line = first_line
+        self._lines = LineCount(source)
         self.leans_on_others = False
 
     @property
@@ -84,11 +82,15 @@ class NQuads:
             data = b"".join(self._input.chunks())
         except InputBroken:
             return None
-        return read_quads(self.name, data, self._rule, self._first_line, rename)
+        return read_quads(self.name, data, self._rule, rename)
 
     def part(self, split: Split) -> NQuads:
         """Return the quads of a split; times that other splits state are not known to it."""
-        return NQuads(part_of(self._input, split), self._rule, split.line)
+        return NQuads(part_of(self._input, split), self._rule)
+
+    def lines_before(self, split: Split) -> int:
+        """Return how many lines are before a split."""
+        return self._lines.before(split.start)
 
     def extent(self) -> Extent | None:
         """Return how many bytes were read; `None` if the input is not a file."""
@@ -106,7 +108,7 @@ class NQuads:
         """Read the stream from its start, a block at a time."""
         times = GraphTimes(self.name, self._rule)
         run = _Run(self.name, times)
-        for block in text_blocks(self._input, self._first_line):
+        for block in text_blocks(self._input):
             if isinstance(block, Gap):
                 if block.is_end:
                     yield from run.break_off()

@@ -6,6 +6,7 @@ is imported only for a URL, because importing the HTTP client is slow.
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
@@ -35,6 +36,8 @@ class WebInput:
         self.name = without_secrets(url)
         self._url = url
         self._response: requests.Response | None = _request(url)
+        # A stream that is never read must not keep its connection.
+        weakref.finalize(self, self._response.close)
 
     def chunks(self) -> Iterator[bytes]:
         """Read the body; send the request again if it was read before."""

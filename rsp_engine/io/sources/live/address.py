@@ -1,4 +1,4 @@
-"""Addresses of live sources, and the credentials to connect to them.
+"""Addresses of live sources and of sinks, and the credentials to connect to them.
 
 Credentials come from environment variables named after the host and the port, and are never shown:
 
@@ -6,7 +6,7 @@ Credentials come from environment variables named after the host and the port, a
     RSP_SOURCE_BROKER_EXAMPLE_ORG_8883_CA               a file of trusted certificates
     RSP_SOURCE_BROKER_EXAMPLE_ORG_8883_CERT, ..._KEY    the files of a client certificate
 
-The names contain the port only if the address does.
+The names contain the port only if the address does. Those of sinks begin with `RSP_SINK_`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import base64
 import os
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urlsplit
 
 from rsp_engine.errors import SourceError
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
 
-__all__ = ["Address", "address_of"]
+__all__ = ["Address", "Role", "address_of"]
 
 _PORTS = {"mqtt": 1883, "mqtts": 8883, "ws": 80, "wss": 443, "sse+http": 80, "sse+https": 443}
-_PORTS |= {"kafka": 9092, "kafkas": 9093}
-_TLS = {"mqtts", "wss", "sse+https", "kafkas"}
+_PORTS |= {"kafka": 9092, "kafkas": 9093, "http": 80, "https": 443}
+_PORTS |= {"sparql+http": 80, "sparql+https": 443}
+_TLS = {"mqtts", "wss", "sse+https", "kafkas", "https", "sparql+https"}
+Role = Literal["SOURCE", "SINK"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Address:
         return self.scheme in _TLS
 
     def variable(self, name: str) -> str | None:
-        """Return the value of an environment variable of the source."""
+        """Return the value of an environment variable of the address."""
         return self._environment.get(f"{self.variables}_{name}")
 
     def user(self) -> tuple[str, str] | None:
@@ -84,6 +86,11 @@ class Address:
         pair = ":".join(user).encode("utf-8", "surrogateescape")
         return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
 
+    def certificate(self) -> tuple[str, str] | str | None:
+        """Return the files of a client certificate and its key, as requests takes them."""
+        own, key = self.variable("CERT"), self.variable("KEY")
+        return own if own is None or key is None else (own, key)
+
     def tls(self) -> ssl.SSLContext | None:
         """Return the TLS context with the configured certificates; `None` without TLS."""
         if not self.is_safe:
@@ -103,8 +110,12 @@ class Address:
         return context
 
 
-def address_of(url: str, environment: Mapping[str, str] | None = None) -> Address:
+def address_of(
+    url: str, environment: Mapping[str, str] | None = None, role: Role = "SOURCE"
+) -> Address:
     """Parse an address; refuse one that contains a password, without showing it.
+
+    `role` is a part of the names of its environment variables.
 
     >>> address = address_of("mqtt://broker.example.org/factory/+/vibration/#", {})
     >>> address.host, address.port, address.path, address.variables
@@ -117,11 +128,11 @@ def address_of(url: str, environment: Mapping[str, str] | None = None) -> Addres
         raise SourceError(f"this address cannot be read: {error}", "check it") from None
     if parts.username is not None or parts.password is not None:
         hint = "remove the part before the @, and set it in the environment"
-        raise SourceError("the address of a source must not contain a user or a password", hint)
+        raise SourceError("an address must not contain a user or a password", hint)
     if not parts.hostname:
         raise SourceError(f"{without_secrets(url)}: it names no host", "check the address")
     name = parts.hostname if port is None else f"{parts.hostname}_{port}"
-    variables = "RSP_SOURCE_" + re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")
+    variables = f"RSP_{role}_" + re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")
     path = unquote(parts.path).removeprefix("/")
     return Address(
         url,

@@ -4,25 +4,35 @@
     nquads, trig              named graphs, with times as in a file
     jelly                     a complete stream of frames in each message
     turtle, ntriples, ...     one graph; its time is the object of prov:generatedAtTime
+    json                      plain JSON, an object or an array of some, by a template
+    csv                       rows, by a template; the first has the names, unless they are given
 
-With `time=arrival` a message is one element, at the time of its arrival. An element whose time is
-more than `ahead` after its arrival becomes a dead letter: it comes from a wrong clock, and would
-advance the watermark past every open window.
+With another time than that of the payload, a message is one element: at the time of its arrival, or
+of its key or a header. An element whose time is more than `ahead` after its arrival becomes a dead
+letter: it comes from a wrong clock, and would advance the watermark past every open window.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from rsp_engine.io.sources.files.csv_table import Records
 from rsp_engine.io.sources.files.graph_times import GraphTimeRule, time_of
-from rsp_engine.io.sources.files.json_element import UnfitError, element_in, object_in
+from rsp_engine.io.sources.files.json_element import (
+    UnfitError,
+    element_in,
+    object_in,
+    value_in,
+)
 from rsp_engine.io.sources.files.jsonl import JsonLinesSource
+from rsp_engine.io.sources.files.message_template import Envelope
 from rsp_engine.io.sources.files.nquads import NQuads
 from rsp_engine.io.sources.files.rdf import GRAPH_FORMATS, MalformedRdfError, graph_of, quads_of
 from rsp_engine.io.sources.files.trig import Trig
 from rsp_engine.io.sources.inputs import InputBroken
-from rsp_engine.model.durations import format_duration
+from rsp_engine.io.sources.times import from_text
+from rsp_engine.model.quantities import format_duration, quantity
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
@@ -30,12 +40,12 @@ if TYPE_CHECKING:
 
     from pyoxigraph import RdfFormat, Triple
 
+    from rsp_engine.io.sources.files.message_template import MessageTemplate
     from rsp_engine.io.sources.live.records import SpoolRecord
     from rsp_engine.io.sources.times import TimeUnit
 
-__all__ = ["Payloads", "TimeFrom"]
+__all__ = ["Payloads"]
 
-TimeFrom = Literal["payload", "arrival"]
 _QUADS = ("nquads", "trig")
 
 
@@ -56,10 +66,16 @@ class Payloads:
 
     source: str
     format: str = "jsonl"
-    time: TimeFrom = "payload"
+    time: str = "payload"
+    """`payload`, `arrival`, `key`, or `header:` and a name."""
     ahead: int = 600_000
     unit: TimeUnit = "ms"
-    """What a time in jsonl counts, if it is a number."""
+    """What a time in jsonl, a template, a key or a header counts, if it is a number."""
+    template: MessageTemplate | None = None
+    """The template of plain JSON and of rows."""
+    delimiter: str = ","
+    columns: tuple[str, ...] = ()
+    """The names of the columns of rows; if there are none, the first row has them."""
 
     def elements(self, record: SpoolRecord) -> Iterator[Element | DeadLetter]:
         """Yield the elements and dead letters of a message."""
@@ -79,6 +95,8 @@ class Payloads:
 
     def _items(self, record: SpoolRecord) -> Iterable[Element | DeadLetter]:
         try:
+            if self.template is not None:
+                return self._from_template(record, self.template)
             if self.format == "jsonl":
                 return self._from_json(record)
             text = _Text(self.source, record.message.payload)
@@ -96,35 +114,96 @@ class Payloads:
 
     def _from_json(self, record: SpoolRecord) -> Iterable[Element | DeadLetter]:
         payload = record.message.payload
-        arrival = record.arrival if self.time == "arrival" else None
+        given = self._given_time(record)
         try:
             value = object_in(payload)
         except UnfitError:
-            if arrival is None and b"\n" in payload.strip():
+            if given is None and b"\n" in payload.strip():
                 return JsonLinesSource(_Text(self.source, payload), unit=self.unit)
             raise
-        return [self._element(record, *element_in(value, arrival, self.unit))]
+        return [self._element(record, *element_in(value, given, self.unit))]
+
+    def _from_template(
+        self, record: SpoolRecord, template: MessageTemplate
+    ) -> Iterator[Element | DeadLetter]:
+        """Yield the elements of plain JSON, or of rows, each with what does not fit."""
+        message = record.message
+        envelope = Envelope(message.topic, message.key, message.headers)
+        try:
+            given = self._given_time(record)
+            for body in self._bodies(message.payload):
+                if isinstance(body, DeadLetter):
+                    yield body
+                    continue
+                try:
+                    element = template.element(body, envelope, given, self.unit)
+                except UnfitError as error:
+                    yield self._letter(record, str(error))
+                else:
+                    yield self._element(record, *element)
+        except UnfitError as error:
+            yield self._letter(record, str(error))
+
+    def _bodies(self, payload: bytes) -> Iterator[object]:
+        if self.format == "json":
+            value = value_in(payload)
+            yield from value if isinstance(value, list) else (value,)
+            return
+        names = self.columns
+        for row in Records(_Text(self.source, payload), self.delimiter):
+            if isinstance(row, DeadLetter):
+                yield row
+            elif not names:
+                names = tuple(name.strip() for name in row.fields)
+            elif len(row.fields) != len(names):
+                count = quantity(len(row.fields), "field")
+                raise UnfitError(f"row {row.position} has {count}, not {len(names)}")
+            else:
+                yield dict(zip(names, row.fields, strict=True))
 
     def _from_jelly(self, record: SpoolRecord, text: _Text) -> Iterable[Element | DeadLetter]:
         from rsp_engine.io.sources.files.jelly import Jelly, quads_in
 
-        if self.time == "payload":
+        given = self._given_time(record)
+        if given is None:
             return Jelly(text, GraphTimeRule(unit=self.unit))
         try:
             triples = tuple(dict.fromkeys(quad.triple for quad in quads_in(text)))
         except InputBroken as broken:
             raise UnfitError(str(broken)) from None
-        return [self._element(record, record.arrival, triples)]
+        return [self._element(record, given, triples)]
 
     def _graph(self, record: SpoolRecord) -> Element:
         syntax = GRAPH_FORMATS[self.format]
         triples = _triples(record.message.payload, syntax, self.format in _QUADS)
-        if self.time == "arrival":
-            return self._element(record, record.arrival, triples)
+        given = self._given_time(record)
+        if given is not None:
+            return self._element(record, given, triples)
         try:
             return self._element(record, time_of(triples), triples)
         except ValueError as error:
             raise UnfitError(str(error)) from None
+
+    def _given_time(self, record: SpoolRecord) -> int | None:
+        """Return the time that a message has outside its payload; None if it is in the payload."""
+        match self.time:
+            case "payload":
+                return None
+            case "arrival":
+                return record.arrival
+            case "key":
+                return self._time_in(record.message.key, "key")
+            case _:
+                name = self.time.removeprefix("header:")
+                return self._time_in(dict(record.message.headers).get(name), f"header {name}")
+
+    def _time_in(self, text: bytes | None, place: str) -> int:
+        if text is None:
+            raise UnfitError(f"the message has no {place}")
+        try:
+            return from_text(text.decode(errors="replace"), self.unit)
+        except ValueError as error:
+            raise UnfitError(f"the time in its {place} {error}") from None
 
     def _element(self, record: SpoolRecord, time: int, triples: tuple[Triple, ...]) -> Element:
         return Element(time, triples, self.source, record.number, record.message.payload)

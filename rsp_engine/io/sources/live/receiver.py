@@ -13,14 +13,14 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
-from rsp_engine.io.sources.live.records import SpoolRecord, record_bytes
+from rsp_engine.io.sources.live.records import checked_record, record_bytes
 from rsp_engine.monitor.redaction import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rsp_engine.io.sources.live.deduplicator import Deduplicator
-    from rsp_engine.io.sources.live.records import Message
+    from rsp_engine.io.sources.live.records import Message, SpoolRecord
     from rsp_engine.io.sources.live.spool import Spool
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "MessageQueue",
     "Receiver",
     "SenderUnreachable",
+    "TroubleLog",
 ]
 
 LARGEST_MESSAGE = 4 << 20
@@ -49,7 +50,6 @@ _LOG = logging.getLogger("rsp")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 POLL_S = 0.2
 """How often waiting threads check whether they are closed, in seconds."""
-_SHOWN = 1_000  # bytes of a message that is too large, for its dead letter
 
 
 class SenderUnreachable(Exception):  # noqa: N818 - it describes the sender, and the receiver always retries
@@ -112,6 +112,27 @@ class MessageQueue:
         return len(self._messages) >= GROUP or self._bytes >= GROUP_BYTES
 
 
+class TroubleLog:
+    """Logs each failure of a source once, and its recovery."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._trouble: str | None = None
+
+    def report(self, trouble: str) -> None:
+        """Log a failure once, without the secrets that the message of a library may contain."""
+        trouble = without_secrets(trouble)
+        if trouble != self._trouble:
+            _LOG.warning("%s: %s", self._name, trouble)
+            self._trouble = trouble
+
+    def is_over(self) -> None:
+        """Log the recovery, if a failure was logged."""
+        if self._trouble is not None:
+            _LOG.warning("%s: connected again", self._name)
+            self._trouble = None
+
+
 class Link(Protocol):
     """A connection to a sender, over one protocol."""
 
@@ -149,7 +170,7 @@ class Inbox:
         """The limit of the size of a message, in bytes."""
         self._clock = clock
         self._arrival = spool.past.arrival
-        self._trouble: str | None = None
+        self._trouble = TroubleLog(name)
         self._closing = threading.Event()
         self.last_id = spool.past.id
         for key in spool.past.keys:
@@ -180,16 +201,11 @@ class Inbox:
 
     def is_well(self) -> None:
         """Log the recovery, if a failure was logged."""
-        if self._trouble is not None:
-            _LOG.warning("%s: connected again", self.name)
-            self._trouble = None
+        self._trouble.is_over()
 
     def report(self, trouble: str) -> None:
-        """Log a failure once, without the secrets that the message of a library may contain."""
-        trouble = without_secrets(trouble)
-        if trouble != self._trouble:
-            _LOG.warning("%s: %s", self.name, trouble)
-            self._trouble = trouble
+        """Log a failure once."""
+        self._trouble.report(trouble)
 
     def put(
         self, messages: Sequence[Message], meanwhile: Callable[[], object] = lambda: None
@@ -237,15 +253,10 @@ class Inbox:
     def _records(self, messages: Sequence[Message]) -> list[SpoolRecord]:
         self._arrival = max(self._arrival, int(self._clock() * 1000))
         first = self._spool.next_number
-        return [self._record(number, each) for number, each in enumerate(messages, first)]
-
-    def _record(self, number: int, message: Message) -> SpoolRecord:
-        size = message.size or len(message.payload)
-        if size <= self.largest:
-            return SpoolRecord(number, self._arrival, message)
-        fault = f"large: the message has {size} bytes, more than {self.largest}; its start is kept"
-        start = message._replace(payload=message.payload[:_SHOWN])
-        return SpoolRecord(number, self._arrival, start, fault)
+        return [
+            checked_record(number, self._arrival, each, self.largest)
+            for number, each in enumerate(messages, first)
+        ]
 
     def _try_to_write(self, records: Sequence[SpoolRecord], data: bytes) -> bool:
         """Write records; return False if there is no room, or the write failed."""

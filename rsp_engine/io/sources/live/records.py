@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Message",
     "SpoolRecord",
+    "checked_record",
     "end_of",
     "envelope_id",
     "record_bytes",
@@ -26,6 +27,7 @@ __all__ = [
     "whole_record_after",
 ]
 
+_SHOWN = 1_000  # bytes of a message that is too large, for its dead letter
 _HEAD = struct.Struct(">II")  # the size of the body, and its checksum
 _BODY = struct.Struct(">QQHHH")
 _START = struct.Struct(">IIQ")  # the head, and the number in the body
@@ -42,6 +44,8 @@ class Message(NamedTuple):
     """Whether the message may be a duplicate, as far as the protocol tells."""
     size: int = 0
     """The full size of the payload, if it is too large and was truncated; otherwise 0."""
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 class SpoolRecord(NamedTuple):
@@ -52,6 +56,20 @@ class SpoolRecord(NamedTuple):
     message: Message
     fault: str = ""
     """Why the message is a dead letter; empty if it is not."""
+
+
+def checked_record(number: int, arrival: int, message: Message, largest: int) -> SpoolRecord:
+    """Return the record of a message; one that is too large becomes a dead letter.
+
+    >>> checked_record(1, 5, Message(b"payload"), largest=4).fault
+    'large: the message has 7 bytes, more than 4; its start is kept'
+    """
+    size = message.size or len(message.payload)
+    if size <= largest:
+        return SpoolRecord(number, arrival, message)
+    fault = f"large: the message has {size} bytes, more than {largest}; its start is kept"
+    start = message._replace(payload=message.payload[:_SHOWN])
+    return SpoolRecord(number, arrival, start, fault)
 
 
 def record_bytes(record: SpoolRecord) -> bytes:

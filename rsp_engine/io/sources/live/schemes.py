@@ -2,58 +2,82 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from rsp_engine.errors import SourceError
+from rsp_engine.io.kafka_settings import client_settings, topic_of
 from rsp_engine.io.sources.files.rdf import GRAPH_FORMATS
 from rsp_engine.io.sources.live.address import Address, address_of
 from rsp_engine.io.sources.live.receiver import LARGEST_MESSAGE
-from rsp_engine.io.sources.live.source import ROOM, LiveSource, Settings
+from rsp_engine.io.sources.live.spooled import ROOM, Settings, SpooledSource
 from rsp_engine.io.sources.spec import nearest, need
-from rsp_engine.io.sources.times import TIME_UNITS
-from rsp_engine.model.durations import parse_duration
+from rsp_engine.io.sources.times import TIME_UNITS, from_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rsp_engine.io.sources.live.deduplicator import DuplicateRule
-    from rsp_engine.io.sources.live.payloads import TimeFrom
+    from rsp_engine.io.sources.live.kafka.watch import Start
+    from rsp_engine.io.sources.live.payloads import Payloads
     from rsp_engine.io.sources.live.receiver import Link
+    from rsp_engine.io.sources.live.source import LiveSource
     from rsp_engine.io.sources.spec import Spec
     from rsp_engine.io.sources.times import TimeUnit
 
     LinkFactory = Callable[[Path, bool], Link]
+    Opener = Callable[[Spec, Address, Payloads], LiveSource]
 
 __all__ = ["SCHEMES", "Scheme", "is_live_url", "open_live"]
 
 OPTIONS = {
-    "format": "the syntax of messages: jsonl, or one of RDF",
-    "time": "payload or arrival: where the time of an element comes from",
+    "format": "the syntax of messages: jsonl, one of RDF, or json or csv with a template",
+    "time": "payload or arrival (Kafka: payload, broker, key or header:NAME): where the time is;"
+    " with a template also the path of a field",
     "unit": "ms, s, us or ns: what a time that is a number counts",
-    "dedup": "id, content or none: how duplicates are recognised",
     "idle": "how long without messages until other streams stop waiting for it: 10s",
     "ahead": "how far ahead of its arrival a time can be: 10m",
     "largest": "how many bytes a message may have",
-    "room": "how many bytes of messages can wait on disk",
 }
 """The options of every live source."""
+TEMPLATE_OPTIONS = {
+    "template": "json and csv: a Turtle file with {path.to.field} where a value goes",
+    "delimiter": "csv: the character between fields, or the word tab",
+    "columns": "csv: the names of the columns, joined by commas, if the first row is data",
+}
+"""The options of messages that are plain JSON or rows."""
+SPOOL_OPTIONS = {
+    "dedup": "id, content or none: how duplicates are recognised",
+    "room": "how many bytes of messages can wait on disk",
+}
+"""The options of sources whose messages are spooled."""
 
+HEADER = "header:"
+"""The start of a time that is in a header; its name follows."""
+_TIMES = ("payload", "arrival")
 _LARGEST_FILE = 256 << 20
-_FORMATS = ("jsonl", "jelly", *dict.fromkeys(name for name in GRAPH_FORMATS if "/" not in name))
+_PLAIN = ("json", "csv")
+_FORMATS = (
+    "jsonl",
+    "jelly",
+    *_PLAIN,
+    *dict.fromkeys(name for name in GRAPH_FORMATS if "/" not in name),
+)
 _NAMES = {"nq": "nquads", "n-quads": "nquads"}
 
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A protocol: its link factory, its own options with help, and the extra it requires."""
+    """A protocol: its opener, its options with help, and the extra it requires."""
 
-    link_factory: Callable[[Spec, Address], LinkFactory]
-    options: Mapping[str, str] = field(default_factory=dict)
+    open: Opener
+    options: Mapping[str, str]
+    times: tuple[str, ...]
+    """Where the time of a message can be; the first is the default."""
     extra: str | None = None
     module: str | None = None
-    largest: int = LARGEST_MESSAGE
 
 
 def _mqtt(spec: Spec, address: Address) -> LinkFactory:
@@ -94,20 +118,6 @@ def _sse(_spec: Spec, address: Address) -> LinkFactory:
     return connect
 
 
-def _kafka(spec: Spec, address: Address) -> LinkFactory:
-    if not address.path:
-        hint = "write it after the host: kafka://host:9092/vibrations"
-        raise SourceError(f"{spec.name}: it names no topic", hint)
-    address.user()
-
-    def connect(folder: Path, _is_kept: bool) -> Link:
-        from rsp_engine.drivers.spark.kafka import KafkaLink
-
-        return KafkaLink(address, folder)
-
-    return connect
-
-
 def _watch(spec: Spec, address: Address) -> LinkFactory:
     folder = Path(address.path)
     if not folder.is_dir():
@@ -125,20 +135,11 @@ _CLIENT = {
     "client": "the name by which the broker knows the session",
     "version": "5 or 3: the version of MQTT",
 }
-_RESUME = {"resume": "the URL parameter with the id after which the server resumes"}
-
-SCHEMES: Mapping[str, Scheme] = {
-    "mqtt": Scheme(_mqtt, _CLIENT, "mqtt", "paho"),
-    "mqtts": Scheme(_mqtt, _CLIENT, "mqtt", "paho"),
-    "ws": Scheme(_websocket, _RESUME, "ws", "websockets"),
-    "wss": Scheme(_websocket, _RESUME, "ws", "websockets"),
-    "sse+http": Scheme(_sse),
-    "sse+https": Scheme(_sse),
-    "kafka": Scheme(_kafka),
-    "kafkas": Scheme(_kafka),
-    "watch": Scheme(_watch, largest=_LARGEST_FILE),
+_KAFKA_OPTIONS = {
+    "start": "earliest, latest or a time: where to start without a checkpoint",
+    "group": "the consumer group to which the offsets are committed, for lag monitors",
 }
-"""All live protocols, by URL scheme."""
+_RESUME = {"resume": "the URL parameter with the id after which the server resumes"}
 
 
 def is_live_url(place: str) -> bool:
@@ -152,32 +153,103 @@ def is_live_url(place: str) -> bool:
 
 def open_live(spec: Spec) -> LiveSource:
     """Return a source that is not yet started; raise `SourceError` for invalid options."""
-    # It imports the readers of all formats.
-    from rsp_engine.io.sources.live.payloads import Payloads
-
     scheme = SCHEMES[spec.place.partition("://")[0].lower()]
-    known = {**OPTIONS, **scheme.options}
     for option in spec.options:
-        if option not in known:
+        if option not in scheme.options:
+            known = scheme.options
             hint = nearest(option, known) or f"the options are: {', '.join(known)}"
             raise SourceError(f"{spec.name}: there is no option {option}", hint)
     if scheme.extra is not None and scheme.module is not None:
         need(spec.name, scheme.extra, scheme.module)
     address = _address(spec.place)
+    return scheme.open(spec, address, _payloads(spec, scheme))
+
+
+def _payloads(spec: Spec, scheme: Scheme) -> Payloads:
+    # They import the readers of all formats.
+    from rsp_engine.io.sources.files.csv_table import columns_of, delimiter_of
+    from rsp_engine.io.sources.files.message_template import MessageTemplate
+    from rsp_engine.io.sources.files.template import template_of
+    from rsp_engine.io.sources.live.payloads import Payloads
+
     name = spec.choice("format", _FORMATS)
     if name == "jelly":
         need(spec.name, "jelly", "pyjelly")
-    time = cast("TimeFrom", spec.choice("time", ("payload", "arrival")))
-    ahead = _duration(spec, "ahead", "10m")
     unit = cast("TimeUnit", spec.choice("unit", TIME_UNITS))
-    payloads = Payloads(spec.name, _NAMES.get(name, name), time, ahead, unit)
-    settings = Settings(
-        cast("DuplicateRule", spec.choice("dedup", ("id", "content", "none"))),
-        _duration(spec, "idle", "10s"),
-        _bytes(spec, "largest", scheme.largest),
-        _bytes(spec, "room", ROOM),
+    ahead = spec.duration("ahead", "10m")
+    if name not in _PLAIN:
+        for option in TEMPLATE_OPTIONS:
+            if option in spec.options:
+                hint = f"the formats with a template are: {', '.join(_PLAIN)}"
+                raise SourceError(f"{spec.name}: {name} takes no option {option}", hint)
+        time = _time(spec, scheme.times)
+        return Payloads(spec.name, _NAMES.get(name, name), time, ahead, unit)
+    written = spec.options.get("time", "payload")
+    is_given = written in scheme.times or (HEADER in scheme.times and written.startswith(HEADER))
+    field = written if written != "payload" and not is_given else "timestamp"
+    path, text = template_of(spec)
+    return Payloads(
+        spec.name,
+        name,
+        _time(spec, scheme.times) if is_given else "payload",
+        ahead,
+        unit,
+        MessageTemplate(text, str(path), field),
+        delimiter_of(spec),
+        columns_of(spec),
     )
-    return LiveSource(payloads, scheme.link_factory(spec, address), settings)
+
+
+def _time(spec: Spec, known: tuple[str, ...]) -> str:
+    """Return where the time of a message is, as `Payloads` takes it."""
+    written = spec.options.get("time", known[0])
+    if HEADER in known and written.startswith(HEADER):
+        if written == HEADER:
+            raise SourceError(f"{spec.name}: the option time names no header", "time=header:NAME")
+        return written
+    # The time that a broker gave a message is that of its arrival there.
+    return {"broker": "arrival"}.get(chosen := spec.choice("time", known), chosen)
+
+
+def _spooled(links: Callable[[Spec, Address], LinkFactory], largest: int) -> Opener:
+    """Return a function that opens a source whose messages are spooled."""
+
+    def open_spooled(spec: Spec, address: Address, payloads: Payloads) -> LiveSource:
+        settings = Settings(
+            cast("DuplicateRule", spec.choice("dedup", ("id", "content", "none"))),
+            spec.duration("idle", "10s"),
+            spec.bytes("largest", largest),
+            spec.bytes("room", ROOM),
+        )
+        return SpooledSource(payloads, links(spec, address), settings)
+
+    return open_spooled
+
+
+def _open_kafka(spec: Spec, address: Address, payloads: Payloads) -> LiveSource:
+    from rsp_engine.io.sources.live.kafka.client import TopicAddress
+    from rsp_engine.io.sources.live.kafka.topic import TopicSource
+
+    topic = TopicAddress(
+        spec.name,
+        topic_of(address),
+        client_settings(address),
+        address.variables,
+        spec.options.get("group"),
+        spec.bytes("largest", LARGEST_MESSAGE),
+    )
+    return TopicSource(topic, payloads, _start(spec), spec.duration("idle", "10s"))
+
+
+def _start(spec: Spec) -> Start:
+    written = spec.options.get("start", "earliest")
+    if written in ("earliest", "latest"):
+        return cast("Start", written)
+    try:
+        return from_text(written)
+    except ValueError as error:
+        hint = "it is earliest, latest, or a time: 2024-03-01T09:00:02Z, or milliseconds"
+        raise SourceError(f"{spec.name}: the time of the option start {error}", hint) from None
 
 
 def _address(place: str) -> Address:
@@ -185,20 +257,41 @@ def _address(place: str) -> Address:
     return Address(place, "watch", "", 0, path) if scheme == "watch" else address_of(place)
 
 
-def _duration(spec: Spec, option: str, default: str) -> int:
-    text = spec.options.get(option, default)
-    try:
-        duration = parse_duration(text)
-    except ValueError as reason:
-        message = f"{spec.name}: the option {option} cannot be {text!r}: {reason}"
-        raise SourceError(message) from None
-    if duration < 0:
-        raise SourceError(f"{spec.name}: the option {option} must not be negative")
-    return duration
+def _spooling(
+    links: Callable[[Spec, Address], LinkFactory],
+    own: Mapping[str, str] = MappingProxyType({}),
+    extra: tuple[str | None, str | None] = (None, None),
+    largest: int = LARGEST_MESSAGE,
+) -> Scheme:
+    """Return a protocol whose messages are spooled, with its own options."""
+    return Scheme(
+        _spooled(links, largest),
+        {**OPTIONS, **TEMPLATE_OPTIONS, **SPOOL_OPTIONS, **own},
+        _TIMES,
+        *extra,
+    )
 
 
-def _bytes(spec: Spec, option: str, default: int) -> int:
-    text = spec.options.get(option, str(default))
-    if not text.isdecimal() or not int(text):
-        raise SourceError(f"{spec.name}: the option {option} is a number of bytes, not {text!r}")
-    return int(text)
+_MQTT = _spooling(_mqtt, _CLIENT, ("mqtt", "paho"))
+_WEBSOCKET = _spooling(_websocket, _RESUME, ("ws", "websockets"))
+_SSE = _spooling(_sse)
+_KAFKA = Scheme(
+    _open_kafka,
+    {**OPTIONS, **TEMPLATE_OPTIONS, **_KAFKA_OPTIONS},
+    ("payload", "broker", "key", HEADER),
+    "kafka",
+    "confluent_kafka",
+)
+
+SCHEMES: Mapping[str, Scheme] = {
+    "mqtt": _MQTT,
+    "mqtts": _MQTT,
+    "ws": _WEBSOCKET,
+    "wss": _WEBSOCKET,
+    "sse+http": _SSE,
+    "sse+https": _SSE,
+    "kafka": _KAFKA,
+    "kafkas": _KAFKA,
+    "watch": _spooling(_watch, largest=_LARGEST_FILE),
+}
+"""All live protocols, by URL scheme."""

@@ -1,227 +1,127 @@
-"""Live sources: to the drivers, a file that grows and is read split by split."""
+"""Live sources as the drivers see them: partitions that grow, each read split by split."""
 
 from __future__ import annotations
 
-import time
-from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Protocol
 
-from rsp_engine.errors import DriverError, SourceError
-from rsp_engine.io.sources.live.deduplicator import Deduplicator
-from rsp_engine.io.sources.live.receiver import LARGEST_MESSAGE, Inbox, Receiver
-from rsp_engine.io.sources.live.spool import Spool, read_split
-from rsp_engine.io.sources.predicate_sample import PredicateSample
+from rsp_engine.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from rsp_engine.io.sources.live.deduplicator import DuplicateRule
-    from rsp_engine.io.sources.live.payloads import Payloads
-    from rsp_engine.io.sources.live.receiver import Link
+    from rsp_engine.io.sources.predicate_sample import PredicateSample
     from rsp_engine.io.sources.source import BlankNodeScope
-    from rsp_engine.io.sources.splits import Split
+    from rsp_engine.io.sources.splits import Split, SplitPart
     from rsp_engine.model.streams import DeadLetter, Element
 
-__all__ = ["ROOM", "LiveSource", "Settings", "SpoolPart", "SpoolReader"]
+__all__ = ["LivePartition", "LiveSource"]
 
-ROOM = 256 << 20
-"""The default capacity of a spool, in bytes."""
 _POLL_S = 0.2
 _SPLIT_BYTES = 1 << 20
 
 
-class Settings(NamedTuple):
-    """The options of receiving messages."""
+class LivePartition(Protocol):
+    """A log of messages that grows at its end; positions in it are offsets.
 
-    dedup: DuplicateRule = "id"
-    idle: int = 10_000
-    """Idle timeout in milliseconds, after which the source no longer holds back the watermark."""
-    largest: int = LARGEST_MESSAGE
-    room: int = ROOM
-    """The capacity of the spool, in bytes."""
+    Partitions of one source are one stream: they are merged by event time, as sources are.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class SpoolPart:
-    """The messages of a split, as a source."""
-
-    folder: Path
-    payloads: Payloads
-    split: Split
-
-    blank_node_scope: BlankNodeScope = "element"
-    leans_on_others: bool = False
+    name: str
+    blank_node_scope: BlankNodeScope
+    start: int | None
+    """The offset from which it is read; None if that is not known yet, or its own first one."""
 
     @property
-    def name(self) -> str:
-        """Return the address of the source."""
-        return self.payloads.source
+    def can_be_cut(self) -> bool:
+        """Return True: a partition is always read in splits."""
 
-    def __iter__(self) -> Iterator[Element | DeadLetter]:
-        """Read the elements of the messages."""
-        for record in read_split(self.folder, self.split):
-            yield from self.payloads.elements(record)
+    def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
+        """Yield splits of the messages so far; a later call may yield more."""
 
+    def part(self, split: Split) -> SplitPart:
+        """Return the messages of a split; wait for the sender if they are not at hand."""
 
-@dataclass(frozen=True, slots=True)
-class SpoolReader:
-    """What an executor needs to read splits of a spool."""
+    def is_at_hand(self, split: Split) -> bool:
+        """Return whether a split can be read now; wait a moment for it."""
 
-    folder: Path
-    payloads: Payloads
+    def report(self, trouble: str) -> None:
+        """Log once that the sender is away."""
 
-    def part(self, split: Split) -> SpoolPart:
-        """Return the messages of a split."""
-        return SpoolPart(self.folder, self.payloads, split)
+    def bytes_in(self, split: Split) -> int:
+        """Return about how many bytes a split has."""
 
+    def go_on(self, since: Split) -> None:
+        """Prepare to continue after a split; raise `SourceError` if that is known to be gone."""
 
-class _Receiving(NamedTuple):
-    """The parts of a source that is receiving messages."""
+    def release(self, until: int) -> None:
+        """Release the messages before an offset: the run no longer needs them."""
 
-    spool: Spool
-    inbox: Inbox
-    receiver: Receiver
-
-
-class LiveSource:
-    """A source of messages; `begin` starts to receive them."""
-
-    blank_node_scope: BlankNodeScope = "element"
-    leans_on_others = False
-    can_be_cut = True
-
-    def __init__(
-        self,
-        payloads: Payloads,
-        link: Callable[[Path, bool], Link],
-        settings: Settings = Settings(),  # noqa: B008 - it is immutable
-    ) -> None:
-        """Set the link factory, which gets the spool folder and whether that outlives the run."""
-        self.name = payloads.source
-        self._payloads = payloads
-        self._link = link
-        self._settings = settings
-        self._receiving: _Receiving | None = None
-        self._reader: SpoolReader | None = None
-        self._inbox: Inbox | None = None
-
-    def begin(self, folder: Path, *, is_kept: bool) -> None:
-        """Start to receive messages into a folder; continue a spool that is there."""
-        settings, folder = self._settings, folder.absolute()
-        try:
-            deduplicator = Deduplicator(settings.dedup)
-            spool = Spool(folder, room=settings.room, deduplicator=deduplicator)
-            link = self._link(folder, is_kept)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            hint = "name a checkpoint that can be written to, with room on its disk"
-            raise DriverError(f"{self.name}: {folder} cannot be written: {reason}", hint) from None
-        inbox = Inbox(self.name, spool, deduplicator, settings.largest)
-        self._reader = SpoolReader(folder, self._payloads)
-        self._inbox = inbox
-        self._receiving = _Receiving(spool, inbox, Receiver(link, inbox))
-        self._receiving.receiver.start()
-
-    def end(self) -> None:
-        """Stop receiving; the messages in the spool can still be read."""
-        if self._receiving is not None:
-            self._receiving.inbox.close()
-
-    def close(self) -> None:
-        """Stop receiving, and close the spool."""
-        if self._receiving is not None:
-            self.end()
-            self._receiving.receiver.join(timeout=15)
-            self._receiving.spool.close()
-            self._receiving = None
+    def wait(self, since: Split | None, seconds: float) -> None:
+        """Wait until there are messages after a split, or the time is up."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether the receiver has stopped; raise the failure if it failed."""
-        receiver = self._running.receiver
-        if receiver.failure is not None:
-            raise receiver.failure
-        return not receiver.is_alive()
+        """Whether no more messages will follow; raise the failure if receiving failed."""
 
     @property
     def is_silent(self) -> bool:
         """Whether the idle timeout has passed without a message."""
-        return time.monotonic() - self._running.inbox.heard > self._settings.idle / 1000
 
     @property
     def is_full(self) -> bool:
-        """Whether the receiver is blocked until messages are released."""
-        return self._running.spool.is_full
+        """Whether a sender is blocked until messages are released."""
 
-    @property
-    def repeated(self) -> int:
-        """The number of duplicate messages that were dropped."""
-        return self._running.inbox.repeated
 
-    def wait(self, since: Split | None, seconds: float) -> None:
-        """Wait until there are messages after a split, or the time is up."""
-        after = 0 if since is None or since.end is None else since.end
-        self._running.spool.wait_for_more(after, seconds)
+class LiveSource(ABC):
+    """A source of messages without an end; `begin` starts to receive them."""
 
-    def go_on(self, since: Split) -> None:
-        """Check that the spool still covers the end of a split; raise `SourceError` if not.
+    blank_node_scope: BlankNodeScope = "element"
+    name: str
 
-        New messages would be written before that offset, and never be read.
+    @abstractmethod
+    def begin(self, folder: Path, *, is_kept: bool) -> None:
+        """Start to receive; what must be on disk goes to a folder, which may outlive the run."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Stop receiving; the messages that were received can still be read."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop receiving, and release all resources."""
+
+    @abstractmethod
+    def partitions(self) -> Sequence[LivePartition]:
+        """Return the partitions that are known so far, at least one; later calls may add some.
+
+        All that `cut` yields until the next call was received before this one.
         """
-        spool = self._running.spool
-        if since.end is None or spool.start <= since.end <= spool.end:
-            return
-        side = f"ends at {spool.end}" if spool.end < since.end else f"starts at {spool.start}"
-        raise SourceError(
-            f"{self.name}: its spool {side}, and was read up to {since.end}",
-            "restore the folder of the checkpoint, or start with an empty one",
-        )
 
-    def release(self, until: int) -> None:
-        """Release the messages before an offset: the run no longer needs them."""
-        self._running.spool.release(until)
-
-    def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
-        """Yield splits of the messages received so far; a later call may yield more."""
-        return self._running.spool.cut(size, since)
-
-    def part(self, split: Split) -> SpoolPart:
-        """Return the messages of a split."""
-        if self._reader is None:
-            raise DriverError(f"{self.name}: its receiver has not started")
-        return self._reader.part(split)
-
+    @abstractmethod
     def predicates(self) -> PredicateSample:
-        """Return the predicates of the first messages that arrived in this run."""
-        if self._inbox is None:
-            return PredicateSample()
-        sample = PredicateSample(is_cut=not self._inbox.is_in_first)
-        for record in self._inbox.first:
-            deque(sample.take(self._payloads.elements(record)), maxlen=0)
-        return sample
+        """Return the predicates of the first messages of this run."""
+
+    def include(self, number: int, start: int) -> None:
+        """Include the partition with a number, which is read from an offset on."""
+        raise SourceError(f"{self.name}: it has no partition {number} to read from {start} on")
+
+    def interrupt(self) -> None:
+        """Stop waiting for the sender in `LivePartition.part`, since the run stops."""
+        return
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read messages as they arrive, until the source ends."""
-        since: Split | None = None
+        since: dict[int, Split] = {}
         while True:
-            is_over = self.has_ended  # check before reading: messages may arrive until the end
-            for split in self.cut(_SPLIT_BYTES, since):
-                yield from self.part(split)
-                since = split
+            partitions = self.partitions()
+            # Check before reading: messages may arrive until the end.
+            is_over = all(partition.has_ended for partition in partitions)
+            for number, partition in enumerate(partitions):
+                for split in partition.cut(_SPLIT_BYTES, since.get(number)):
+                    yield from partition.part(split)
+                    since[number] = split
             if is_over:
                 return
-            self.wait(since, _POLL_S)
-
-    @property
-    def _running(self) -> _Receiving:
-        if self._receiving is None:
-            raise DriverError(f"{self.name}: its receiver has not started")
-        return self._receiving
-
-    def __reduce__(self) -> tuple[type[SpoolReader], tuple[Path, Payloads]]:
-        """Pickle as a `SpoolReader`: executors only read the spool."""
-        if self._reader is None:
-            raise DriverError(f"{self.name}: its receiver has not started")
-        return SpoolReader, (self._reader.folder, self._reader.payloads)
+            partitions[0].wait(since.get(0), _POLL_S)

@@ -196,6 +196,19 @@ class Spool:
             self.end += len(data)
             self._changed.notify_all()
 
+    def cut_back(self, end: int, number: int) -> None:
+        """Drop the messages after an offset, at which the message of a number ends."""
+        for start in [start for start in self._files[1:] if start >= end]:
+            self._files.remove(start)
+            self._path(start).unlink()
+        os.close(self._stream)
+        path = self._path(self._files[-1])
+        os.truncate(path, end - self._files[-1])
+        self._stream = os.open(path, os.O_WRONLY | os.O_APPEND)
+        os.fsync(self._stream)
+        _sync_folder(self.folder)
+        self.end, self._number = end, number
+
     def _write_all(self, data: bytes) -> None:
         left = memoryview(data)
         while left:

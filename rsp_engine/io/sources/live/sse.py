@@ -70,7 +70,7 @@ class SseLink:
                 allow_redirects=False,
                 headers={name: value.encode() for name, value in headers.items()},
                 verify=self._address.variable("CA") or True,
-                cert=self._certificate(),
+                cert=self._address.certificate(),
             )
         except requests.exceptions.SSLError:
             hint = f"{self._address.variables}_CA names a file of certificates to trust"
@@ -81,10 +81,6 @@ class SseLink:
             raise SenderUnreachable(f"the server cannot be reached: {_innermost(error)}") from None
         self._check(response)
         return response
-
-    def _certificate(self) -> tuple[str, str] | str | None:
-        own, key = self._address.variable("CERT"), self._address.variable("KEY")
-        return own if own is None or key is None else (own, key)
 
     def _check(self, response: requests.Response) -> None:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()

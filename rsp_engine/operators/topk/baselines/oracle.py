@@ -13,9 +13,10 @@ from rsp_engine.operators.topk.contract import (
     TopkOperatorConfig,
     as_arrivals,
     best_arrivals_first,
+    check_open,
+    check_order,
     concatenated_arrivals,
 )
-from rsp_engine.operators.topk.pane_buffer import check_open, check_order
 
 __all__ = ["Oracle"]
 

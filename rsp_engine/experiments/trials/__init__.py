@@ -1,0 +1,1 @@
+"""Trials: which policy is better, cell by cell, with the interval of each difference."""

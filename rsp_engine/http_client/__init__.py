@@ -1,0 +1,1 @@
+"""HTTP requests: to allowed origins, within a deadline; a complete answer, or a cause."""

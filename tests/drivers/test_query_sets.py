@@ -1,0 +1,137 @@
+"""Sets of queries: each is answered as if it ran alone, whatever work it shares with others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rsp_engine.engine import Engine
+from rsp_engine.io.sinks.jsonl import JSONL
+from tests.drivers.split_runs import Shared, in_splits
+from tests.thoroughness import examples
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EX = "http://example.org/"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+HEAD = (
+    f"PREFIX : <{EX}> REGISTER {{r2s}} {{name}} AS SELECT {{shown}}"
+    " FROM NAMED WINDOW :w ON :s [RANGE {range}ms STEP {step}ms]"
+)
+BODIES = (
+    ("?s ?v", "{{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY DESC(?v) LIMIT {k}"),
+    ("?s ?v", "{{ WINDOW :w {{ ?s :p ?v }} FILTER(?v > 2) }} ORDER BY DESC(?v) LIMIT {k}"),
+    ("?s ?v", "{{ WINDOW :w {{ ?s :p ?v }} }} ORDER BY ?v LIMIT 2 OFFSET {k}"),
+    ("?s (SUM(?v) AS ?t)", "{{ WINDOW :w {{ ?s :p ?v }} }} GROUP BY ?s ORDER BY ?t LIMIT {k}"),
+    ("?s ?v ?u", "{{ WINDOW :w {{ ?s :p ?v ; :q ?u }} }} ORDER BY ?v ?u ?s LIMIT {k}"),
+    ("(COUNT(*) AS ?n)", "{{ WINDOW :w {{ ?s ?p ?v }} }} HAVING(?n > {k})"),
+    ("*", "{{ WINDOW :w {{ ?s :p ?v . ?x :q ?v }} }}"),
+)
+WINDOWS = ((3, 3), (6, 3), (9, 3), (7, 3), (2, 3), (6, 2))
+"""Ranges and steps: the first three cut the stream at the same instants."""
+
+
+@st.composite
+def query_sets(draw: st.DrawFn) -> list[str]:
+    """Draw queries that differ in a few parts, or in their names only."""
+    queries: list[str] = []
+    for number in range(draw(st.integers(1, 5))):
+        shown, body = draw(st.sampled_from(BODIES))
+        span, step = draw(st.sampled_from(WINDOWS))
+        query = (HEAD + " WHERE " + body).format(
+            r2s=draw(st.sampled_from(("RSTREAM", "ISTREAM"))),
+            name=f"<{EX}q{number}>",
+            shown=shown,
+            range=span,
+            step=step,
+            k=draw(st.integers(1, 3)),
+        )
+        spaced = draw(st.booleans())
+        queries.append(query.replace(" ", " \n ") + " # spaced" if spaced else query)
+    return queries
+
+
+@st.composite
+def files(draw: st.DrawFn) -> str:
+    """Draw N-Quads in the order of time."""
+    names = st.sampled_from("abc")
+    parts = st.tuples(st.integers(0, 25), names, st.sampled_from("pq"), st.integers(0, 5))
+    return "".join(
+        f'<{EX}{s}> <{EX}{p}> "{v}"^^<{XSD}integer> <{EX}g/{time}> .\n'
+        for time, s, p, v in sorted(draw(st.lists(parts, max_size=30)))
+    )
+
+
+def answers(queries: Sequence[str], path: Path) -> dict[str, str]:
+    """Return the answers of each query of a run, as text without their names."""
+    engine = Engine()
+    for query in queries:
+        engine.register(query)
+    engine.bind(f"{EX}s", str(path))
+    found: dict[str, str] = {}
+    writer = JSONL.writer()
+    for answer in engine.run():
+        text = str(writer(answer)).replace(answer.query, "")
+        found[answer.query] = found.get(answer.query, "") + text
+    return found
+
+
+@pytest.mark.parametrize("shared", [None, Shared()], ids=["here", "from pane files"])
+@examples(40)
+@given(queries=query_sets(), text=files(), size=st.sampled_from((1, 200, 4000)))
+def test_every_query_of_a_set_is_answered_as_alone(
+    shared: Shared | None, queries: list[str], text: str, size: int
+) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "s.nq"
+        path.write_text(text)
+        alone: dict[str, str] = {}
+        for query in queries:
+            alone |= answers([query], path)
+        assert answers(queries, path) == alone
+        with in_splits(size=size, shared=shared):
+            assert answers(queries, path) == alone
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_windows_of_all_sizes_share_what_they_can(body: tuple[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "s.nq"
+    path.write_text(
+        "".join(
+            f'<{EX}{"abc"[n % 3]}> <{EX}{"pq"[n % 2]}> "{n % 7}"^^<{XSD}integer> <{EX}g/{n}> .\n'
+            for n in range(40)
+        )
+    )
+    queries = [
+        (HEAD + " WHERE " + body[1]).format(
+            r2s="RSTREAM", name=f"<{EX}q{k}-{n}>", shown=body[0], range=span, step=step, k=k
+        )
+        for n, (span, step) in enumerate(WINDOWS)
+        for k in (1, 3)
+    ]
+    alone: dict[str, str] = {}
+    for query in queries:
+        alone |= answers([query], path)
+    assert answers(queries, path) == alone
+
+
+def test_a_query_that_another_one_reads_is_evaluated_by_itself(tmp_path: Path) -> None:
+    made = (
+        f"PREFIX : <{EX}> REGISTER STREAM :{{}} AS CONSTRUCT {{{{ ?s :p ?v }}}}"
+        " FROM NAMED WINDOW :w ON :s [RANGE 6ms STEP 3ms] WHERE {{ WINDOW :w {{ ?s :p ?v }} }}"
+    )
+    reading = (
+        f"PREFIX : <{EX}> REGISTER RSTREAM :read AS SELECT *"
+        " FROM NAMED WINDOW :w ON :made [RANGE 6ms STEP 3ms] WHERE { WINDOW :w { ?s :p ?v } }"
+    )
+    path = tmp_path / "s.nq"
+    path.write_text("".join(f"<{EX}a> <{EX}p> <{EX}{t}> <{EX}g/{t}> .\n" for t in range(1, 12)))
+    together = answers([made.format("other"), made.format("made"), reading], path)
+    assert together[f"{EX}read"] == answers([made.format("made"), reading], path)[f"{EX}read"]
+    assert together[f"{EX}other"] == together[f"{EX}made"]
