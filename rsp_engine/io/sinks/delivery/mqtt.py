@@ -6,7 +6,6 @@ With MQTT 5, the id of a message is its user property `id`, and its content type
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -35,7 +34,6 @@ _CONNECT_S = 10.0
 """Seconds to wait for the broker to accept the connection."""
 _ACK_TIMEOUT_S = 30.0
 """Seconds without any acknowledgement after which delivery fails."""
-_POLL_S = 0.05
 
 
 def new_publisher(address: Address, version: int, name: str, *, reconnects: bool) -> mqtt.Client:
@@ -51,16 +49,6 @@ def new_publisher(address: Address, version: int, name: str, *, reconnects: bool
     client.max_inflight_messages_set(_IN_FLIGHT)
     set_credentials(client, address)
     return client
-
-
-def _lost(message: mqtt.MQTTMessageInfo) -> str | None:
-    """Return why a message was not even sent, if it was not.
-
-    A connection may break between two messages, before its end is noticed.
-    """
-    if message.rc == mqtt.MQTT_ERR_SUCCESS:
-        return None
-    return f"the message cannot be sent: {mqtt.error_string(message.rc)}"
 
 
 class MqttBroker:
@@ -79,38 +67,52 @@ class MqttBroker:
         self._is_connected = threading.Event()
         self._away: str | None = None
         """Why the connection cannot be used."""
-        self._refused: dict[int, str] = {}
-        """Why the broker refuses a message, by the number of its packet."""
+        self._outcomes: dict[int, str | None] = {}
+        """What the broker answers, by the number of a packet: None, or why it refuses it."""
+        self._news = threading.Condition()
 
     def deliver(self, deliveries: Sequence[Delivery]) -> None:
         """Publish messages, and wait until all of them are acknowledged."""
         if self._away is not None:
             self.close()
         client = self._client or self._connect()
-        sent = [self._publish(client, each) for each in deliveries]
-        done, since = 0, time.monotonic()
-        while done < len(sent):
-            reason = self._refused.get(sent[done].mid) or _lost(sent[done])
-            if reason is None and sent[done].is_published():
-                done, since = done + 1, time.monotonic()
-                continue
-            reason = reason or self._away
-            if reason is None and time.monotonic() > since + _ACK_TIMEOUT_S:
-                reason = f"the broker has acknowledged nothing for {_ACK_TIMEOUT_S:g} s"
-            if reason is not None:
+        self._outcomes = {}
+        numbers = [self._publish(client, each) for each in deliveries]
+        for done, number in enumerate(numbers):
+            if (reason := self._wait(number)) is not None:
                 self.close()
                 raise NotDelivered(reason, done)
-            sent[done].wait_for_publish(_POLL_S)
 
-    def _publish(self, client: mqtt.Client, delivery: Delivery) -> mqtt.MQTTMessageInfo:
+    def _wait(self, number: int) -> str | None:
+        """Wait for the acknowledgement of a message; return why there is none, if so.
+
+        The callbacks tell, rather than the handles of the client: these raise if the connection
+        breaks while they are asked.
+        """
+        with self._news:
+            is_over = self._news.wait_for(
+                lambda: number in self._outcomes or self._away is not None, _ACK_TIMEOUT_S
+            )
+            if number in self._outcomes:
+                return self._outcomes[number]
+        if is_over:
+            return self._away
+        return f"the broker has acknowledged nothing for {_ACK_TIMEOUT_S:g} s"
+
+    def _publish(self, client: mqtt.Client, delivery: Delivery) -> int:
+        """Send a message, and return the number of its packet."""
         properties = None
         if self._version != 3:
             properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
             properties.ContentType = self._media_type
             properties.UserProperty = [("id", delivery.id)]
-        return client.publish(
+        sent = client.publish(
             self._address.path, delivery.body, 1, self._is_retained, properties=properties
         )
+        if sent.rc != mqtt.MQTT_ERR_SUCCESS:
+            reason = f"the message cannot be sent: {mqtt.error_string(sent.rc)}"
+            self._outcomes.setdefault(sent.mid, reason)
+        return sent.mid
 
     def _connect(self) -> mqtt.Client:
         self._begin()
@@ -130,7 +132,7 @@ class MqttBroker:
     def _begin(self) -> None:
         """Forget what is known of the connection before."""
         self._is_connected.clear()
-        self._away, self._refused = None, {}
+        self._away, self._outcomes = None, {}
 
     def _new_client(self) -> mqtt.Client:
         name = f"rsp-sink-{uuid4().hex[:12]}"
@@ -150,15 +152,19 @@ class MqttBroker:
     def _on_disconnect(
         self, _client: mqtt.Client, _data: object, _flags: object, code: ReasonCode, _more: object
     ) -> None:
-        if self._away is None:
-            self._away = f"the connection to the broker is lost: {code}"
+        with self._news:
+            if self._away is None:
+                self._away = f"the connection to the broker is lost: {code}"
+            self._news.notify()
         self._is_connected.set()
 
     def _on_publish(
         self, _client: mqtt.Client, _data: object, number: int, code: ReasonCode, _more: object
     ) -> None:
-        if code.is_failure:
-            self._refused[number] = f"the broker refuses the message: {code}"
+        with self._news:
+            refused = f"the broker refuses the message: {code}"
+            self._outcomes[number] = refused if code.is_failure else None
+            self._news.notify()
 
     def close(self) -> None:
         """Disconnect."""
