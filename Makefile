@@ -75,7 +75,7 @@ bench: $(STAMP) java ## run the benchmarks, one after the other, within half an 
 	@set -e; for script in $(BENCHMARKS); do \
 		echo "$$script"; RSP_FULL=$(FULL) $(BIN)/python "$$script"; \
 	done
-	@test -n "$(FULL)" || echo "left out: the full sizes, which docs/performance.md shows (make bench FULL=1)"
+	@test -n "$(FULL)" || echo "left out: the full sizes, which docs/explanation/performance.md shows (make bench FULL=1)"
 
 bench-peers: $(STAMP) java ## compare with other programs on the same files (PEERS="duckdb reload" CASES="a b" RUNS=3 SIZE=0.1)
 	$(BIN)/python -m benchmarks.peers $(foreach flag,PEERS CASES RUNS SIZE,\

@@ -1,4 +1,4 @@
-"""Tables in Markdown, as the benchmarks print them and `docs/performance.md` shows them."""
+"""Tables in Markdown, as benchmarks print and `docs/explanation/performance.md` shows them."""
 
 from __future__ import annotations
 

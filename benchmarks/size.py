@@ -1,6 +1,6 @@
 """The size of the benchmarks: short by default, or full, as `make bench FULL=1` asks for.
 
-The figures in `docs/performance.md` are those of the full size.
+The figures in `docs/explanation/performance.md` are those of the full size.
 """
 
 from __future__ import annotations

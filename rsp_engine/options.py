@@ -1,7 +1,7 @@
 """The options of an engine, each declared once with its default, its unit and its help.
 
 A keyword of `Engine`, a flag of `rsp run` and `rsp explain`, a key of `rsp.toml` and a variable of
-the environment are derived from each field, and so is `docs/options.md`.
+the environment are derived from each field, and so is `docs/reference/options.md`.
 
 >>> WindowOptions(max_delay="5s")
 WindowOptions(bounds='(]', t0=0, report='nonempty', max_delay=5000)

@@ -1,4 +1,4 @@
-"""Draws the architecture of the package from its imports: docs/architecture.svg.
+"""Draws the architecture of the package from its imports: docs/pictures/architecture.svg.
 
     python scripts/architecture.py [FOLDER]
 
@@ -94,5 +94,5 @@ def _row(names: list[str], row: int, counts: Counter[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1]) if sys.argv[1:] else PROJECT / "docs"
+    folder = Path(sys.argv[1]) if sys.argv[1:] else PROJECT / "docs" / "pictures"
     (folder / "architecture.svg").write_text(drawing(), encoding="utf-8")

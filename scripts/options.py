@@ -1,4 +1,4 @@
-"""Write `docs/options.md`: the reference of all options, from their declarations.
+"""Write `docs/reference/options.md`: the reference of all options, from their declarations.
 
 python scripts/options.py
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.option import Option, Options
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "options.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "options.md"
 HEAD = """# Options
 
 `python scripts/options.py` writes this page from the declarations of the options, most of them in

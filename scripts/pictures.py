@@ -139,7 +139,7 @@ PICTURES = {"explain.svg": explain_picture, "live.svg": live_picture}
 
 def main() -> None:
     """Draw all pictures into a folder."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PROJECT / "docs"
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PROJECT / "docs" / "pictures"
     for name, draw in PICTURES.items():
         (folder / name).write_text(draw(), encoding="utf-8")
 

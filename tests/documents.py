@@ -46,12 +46,22 @@ from tests.data import PROJECT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DOCUMENTS", "Block", "Reader", "blocks", "commands", "flags", "matches", "tables"]
+__all__ = [
+    "DOCUMENTS",
+    "Block",
+    "Reader",
+    "blocks",
+    "commands",
+    "flags",
+    "matches",
+    "page",
+    "tables",
+]
 
 DOCUMENTS = [
     PROJECT / "README.md",
     PROJECT / "examples" / "README.md",
-    *sorted((PROJECT / "docs").glob("*.md")),
+    *sorted((PROJECT / "docs").rglob("*.md")),
 ]
 _BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NOT_RUN = "no test runs it"
@@ -82,6 +92,12 @@ class Block:
     def is_not_run(self) -> bool:
         """Whether the document says that nobody tries it."""
         return _NOT_RUN in " ".join(self.before.split())
+
+
+def page(name: str) -> Path:
+    """Return the page of the documents with this file name, whatever kind it is of."""
+    [found] = (PROJECT / "docs").rglob(name)
+    return found
 
 
 def blocks(document: Path) -> list[Block]:

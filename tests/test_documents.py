@@ -27,13 +27,13 @@ from rsp_engine.options import OPERATORS
 from rsp_engine.policies import POLICIES
 from rsp_engine.replica.sparql_client import request_text as asking
 from tests.data import PROJECT
-from tests.documents import DOCUMENTS, Reader, blocks, commands, flags, matches, tables
+from tests.documents import DOCUMENTS, Reader, blocks, commands, flags, matches, page, tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 DOCS = PROJECT / "docs"
-LANGUAGE = DOCS / "language.md"
+LANGUAGE = page("language.md")
 OPTIONS = get_type_hints(RunFlags).values()
 ON_SPARK = {"spark.md"}
 """Documents about Spark; all others are followed without it, as `RSP_RUNNER=local` says."""
@@ -112,8 +112,13 @@ def anchors(document: Path) -> set[str]:
 
 
 def test_the_index_lists_every_document():
-    listed = set(re.findall(r"\]\((\w[\w-]*\.md)\)", text(DOCS / "README.md")))
-    assert listed == {path.name for path in DOCS.glob("*.md")} - {"README.md"}
+    listed = set(re.findall(r"\]\((\w[\w/-]*\.md)\)", text(DOCS / "README.md")))
+    assert listed == {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")} - {"README.md"}
+
+
+def test_a_page_can_be_named_by_its_file_name():
+    names = [path.name for path in DOCS.rglob("*.md")]
+    assert len(names) == len(set(names))
 
 
 def test_every_flag_is_told():
@@ -157,7 +162,7 @@ def test_variables_of_the_environment_that_are_told_are_read():
 def test_the_policies_that_are_told_are_those_of_the_engine():
     listed = {
         name
-        for table in tables(DOCS / "policies.md")
+        for table in tables(page("policies.md"))
         if table.heading == "The policies"
         for cells in table.rows
         for name in re.findall(r"[A-Z]+(?:-[A-Z]+)?", cells[0])
@@ -166,11 +171,11 @@ def test_the_policies_that_are_told_are_those_of_the_engine():
 
 
 def test_every_operator_is_told():
-    assert set(OPERATORS) - {"auto"} <= codes(text(DOCS / "ranking.md"))
+    assert set(OPERATORS) - {"auto"} <= codes(text(page("ranking.md")))
 
 
 def test_every_format_and_option_of_sources_is_told():
-    told = codes(text(DOCS / "sources.md"))
+    told = codes(text(page("sources.md")))
     for name, source in SOURCES.items():
         assert name in told
         assert {*source.extensions} <= told
@@ -179,7 +184,7 @@ def test_every_format_and_option_of_sources_is_told():
 
 
 def test_every_format_of_answers_is_told():
-    assert set(SINKS) <= codes(text(DOCS / "running.md"))
+    assert set(SINKS) <= codes(text(page("running.md")))
 
 
 def test_every_fault_is_told():
@@ -187,7 +192,7 @@ def test_every_fault_is_told():
         value for name, value in vars(faults).items() if name.isupper() and isinstance(value, str)
     )
     others = (asking.BLANK_NODE_KEY, asking.LONG_KEY, asking.WRONG_KEY)
-    assert {*names, *others} <= codes(text(DOCS / "failures.md"))
+    assert {*names, *others} <= codes(text(page("failures.md")))
 
 
 # ── The language ────────────────────────────────────────────────────────────────────────────

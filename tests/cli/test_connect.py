@@ -1,4 +1,4 @@
-"""The tutorial of docs/connect.md: JSON over MQTT and Kafka to a ranking, and back to MQTT."""
+"""The tour of docs/how-to/connect.md: JSON over MQTT and Kafka to a ranking, and back to MQTT."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from tests.data import PROJECT
+from tests.documents import page
 from tests.io.live.engine_thread import publish, until
 from tests.io.live.kafka_broker import kafka_broker
 from tests.io.live.servers import mosquitto, needs_mosquitto
@@ -28,7 +29,7 @@ START = 1_709_283_600
 
 def block(language: str, after: str) -> str:
     """Return the first block of a language after some words of the page."""
-    text = (PROJECT / "docs" / "connect.md").read_text(encoding="utf-8")
+    text = page("connect.md").read_text(encoding="utf-8")
     found = re.search(rf"```{language}\n(.*?)```", text[text.index(after) :], re.DOTALL)
     assert found is not None
     return found[1]

@@ -73,7 +73,7 @@ def test_a_report_without_matplotlib_says_in_one_line_how_to_get_figures(here, m
     assert "AT-TSM" in (here / "results" / "report.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.skipif(TIMES == 1, reason="docs/experiments.md runs it; RSP_THOROUGH=1 asks for it")
+@pytest.mark.skipif(TIMES == 1, reason="docs/how-to/experiments.md runs it; make soak")
 def test_the_preliminary_experiment_runs_quickly_from_a_fresh_folder(here):
     command = (sys.executable, "-m", "rsp_engine.cli", "experiment")
     for words in (("run", "preliminary", "--quick"), ("report",)):

@@ -1,8 +1,8 @@
 """Every query evaluation test of the W3C's SPARQL 1.1 suite, through a window of the engine.
 
 `windowed` tells how a test becomes a continuous query. Literals are compared by value, since the
-engine keeps them so (docs/semantics.md). A test passes or is listed here with its reason; one that
-is listed must fail, and Oxigraph must answer it in the same way without the engine.
+engine keeps them so (docs/reference/semantics.md). A test passes or is listed here with its
+reason; one that is listed must fail, and Oxigraph must answer it alike without the engine.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from rsp_engine.model.extras import install_command
 from rsp_engine.monitor.metrics import COUNTERS, GAUGES, HISTOGRAMS, serve_metrics
 from rsp_engine.monitor.run_monitor import RunMonitor
 from rsp_engine.replica.endpoints.endpoint import FetchResult
-from tests.data import PROJECT
+from tests.documents import page
 
 pytestmark = pytest.mark.outside
 
@@ -175,7 +175,7 @@ def test_a_port_in_use_is_reported_in_two_lines(tmp_path, monkeypatch):
 
 
 def test_the_document_tells_every_metric_and_no_other():
-    text = (PROJECT / "docs" / "watching.md").read_text(encoding="utf-8")
+    text = page("watching.md").read_text(encoding="utf-8")
     names = {f"{name}_total" for name in COUNTERS} | set(GAUGES) | set(HISTOGRAMS)
     written = {word for word in text.replace("`", " ").split() if word.startswith("rsp_")}
     assert written == names

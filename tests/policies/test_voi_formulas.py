@@ -1,4 +1,4 @@
-"""The formulas of docs/voi.md, each against a case by hand, a brute force or a Monte Carlo run."""
+"""The formulas of docs/explanation/voi.md: by hand, by brute force, by Monte Carlo runs."""
 
 from __future__ import annotations
 

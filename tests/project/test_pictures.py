@@ -9,7 +9,7 @@ import pytest
 
 from tests.data import PROJECT
 
-DOCS = PROJECT / "docs"
+PICTURES = PROJECT / "docs" / "pictures"
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +29,13 @@ def texts(svg: str) -> list[str]:
 
 
 def test_the_picture_of_a_plan_is_what_is_drawn(pictures):
-    kept = (DOCS / "explain.svg").read_text(encoding="utf-8")
+    kept = (PICTURES / "explain.svg").read_text(encoding="utf-8")
     assert pictures["explain.svg"]() == kept, "make pictures"
 
 
 def test_the_picture_of_the_live_view_shows_what_is_drawn(pictures):
     # Another version of rich may write the same in another way.
-    kept = (DOCS / "live.svg").read_text(encoding="utf-8")
+    kept = (PICTURES / "live.svg").read_text(encoding="utf-8")
     assert texts(pictures["live.svg"]()) == texts(kept), "make pictures"
     assert "fresh" in "".join(texts(kept))
 
@@ -46,6 +46,6 @@ def test_the_same_run_draws_the_same_bytes(pictures):
 
 @pytest.mark.parametrize("name", ["explain.svg", "live.svg"])
 def test_a_picture_asks_nobody_for_anything(name):
-    kept = (DOCS / name).read_text(encoding="utf-8")
+    kept = (PICTURES / name).read_text(encoding="utf-8")
     assert "url(" not in kept.replace("url(#", "")
     assert "href" not in kept

@@ -9,8 +9,8 @@
     4  what an evaluation leaves goes to the next one, in the order of registration; what is left in
        the end is saved
 
-(Refresh by the value of information: docs/voi.md. Turns: smooth weighted round-robin, a credit for
-each query that grows by its weight, and pays for a turn with the sum of all weights.)
+(Refresh by the value of information: docs/explanation/voi.md. Turns: smooth weighted round-robin, a
+credit for each query that grows by its weight, and pays for a turn with the sum of all weights.)
 """
 
 from __future__ import annotations

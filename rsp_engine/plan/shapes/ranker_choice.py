@@ -3,7 +3,7 @@
 MinTopk does a little work for each candidate at every slide; SAP does most of its work once for a
 partition of many slides. So SAP is faster if a window has many slides, the more so the fewer
 objects a slide has; MinTopk is faster if a window has few slides, or k is large. The threshold
-comes from measurements by `benchmarks/bench_sap.py`: see the table in `docs/performance.md`.
+comes from measurements by `benchmarks/bench_sap.py`: see `docs/explanation/performance.md`.
 
 The planner does not know the number of objects in a slide: a time window does not determine it, and
 a counted element may have no solution. It is not needed: above the threshold, SAP is faster than

@@ -1,4 +1,4 @@
-"""AT-VOI and its kin: policies that learn from refreshes. See docs/voi.md for the idea."""
+"""AT-VOI and its kin: policies that learn from refreshes. See docs/explanation/voi.md."""
 
 from __future__ import annotations
 

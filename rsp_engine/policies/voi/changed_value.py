@@ -13,7 +13,7 @@ The weights w of the models are the mean over the 15 points of the simplex with 
 by its predictive likelihood: a change to y multiplies it by sum_k w_k (m_k + 0.002), where m_k is
 the mass of model k near y. Before 5 changes, values are taken to be redrawn.
 
-(Refresh by the value of information: docs/voi.md, "What it learns".)
+(Refresh by the value of information: docs/explanation/voi.md, "What it learns".)
 """
 
 from __future__ import annotations

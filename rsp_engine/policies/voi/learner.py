@@ -15,7 +15,7 @@ changed and come back; w is the weight of values that are redrawn. A changed val
 `changed_value` predicts. In F, the first value of a key weighs 0.25, a changed value 1, and an
 equal value the probability that it changed and came back, (1-q) w F / (q + (1-q) w F).
 
-(Refresh by the value of information: docs/voi.md, "What it learns".)
+(Refresh by the value of information: docs/explanation/voi.md, "What it learns".)
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["Learner"]
 
 VERSION = 2
 _REMEMBERED = 12
-"""How many of the last values of a key make its history. (docs/voi.md, "What it learns".)"""
+"""How many of the last values of a key are kept. (docs/explanation/voi.md, "What it learns".)"""
 _FIRST = 0.25
 """The weight in F of the first value of a key."""
 _FALSE_ALARMS = (0.05, 1.0)

@@ -8,7 +8,7 @@ AT-ECR and WSJ-ECR do the same with another value: the expected change of rank (
 If scores cannot be computed for other remote values, there is no outlook, and another policy elects
 instead: AT-TSM in place of AT-VOI, WSJ-LRU in place of WSJ-VOI.
 
-(Refresh by the value of information: docs/voi.md. No paper has this policy.)
+(Refresh by the value of information: docs/explanation/voi.md. No paper has this policy.)
 """
 
 from __future__ import annotations
@@ -114,9 +114,19 @@ class Voi:
         return replace(self, name=name, **changes)  # type: ignore[arg-type]
 
 
-AT_VOI = Voi("AT-VOI", "keys of the list that the answer depends on", "docs/voi.md", "list", AT_TSM)
+AT_VOI = Voi(
+    "AT-VOI",
+    "keys of the list that the answer depends on",
+    "docs/explanation/voi.md",
+    "list",
+    AT_TSM,
+)
 WSJ_VOI = Voi(
-    "WSJ-VOI", "keys of the window that the answer depends on", "docs/voi.md", "window", WSJ_LRU
+    "WSJ-VOI",
+    "keys of the window that the answer depends on",
+    "docs/explanation/voi.md",
+    "window",
+    WSJ_LRU,
 )
 _RANKS = "Cormode, Li and Yi 2009, 5"
 AT_ECR = Voi(

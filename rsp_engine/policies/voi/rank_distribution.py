@@ -14,7 +14,7 @@ All scores of all objects are sorted together, best first. Along this order each
 a sum over objects is a running sum of increments: O(m log m) for m scores in total, where comparing
 n objects pairwise would take O(n m).
 
-(Refresh by the value of information: docs/voi.md, "The rank of an object".)
+(Refresh by the value of information: docs/explanation/voi.md, "The rank of an object".)
 """
 
 from __future__ import annotations

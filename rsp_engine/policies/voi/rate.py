@@ -14,7 +14,7 @@ alike the keys are:
 
 The weight of a family f is proportional to exp(start + sum over u of log sum_p f(p) l_u(p)).
 
-(Refresh by the value of information: docs/voi.md, "What it learns".)
+(Refresh by the value of information: docs/explanation/voi.md, "What it learns".)
 """
 
 from __future__ import annotations

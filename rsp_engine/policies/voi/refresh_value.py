@@ -18,7 +18,7 @@ the current answer does not depend on it.
 The value of information is Howard's: Information value theory. IEEE Transactions on Systems Science
 and Cybernetics 2(1), 1966.
 
-(Refresh by the value of information: docs/voi.md, "What a refresh is worth".)
+(Refresh by the value of information: docs/explanation/voi.md, "What a refresh is worth".)
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["FARTHEST", "horizon", "ideal", "refresh_value", "signalled_horizon", "thresholds"]
 
 FARTHEST = 60
-"""The largest age in evaluations that counts: bounds the sum in H. (docs/voi.md.)"""
+"""The largest age in evaluations that counts: bounds the sum in H. (docs/explanation/voi.md.)"""
 
 
 def refresh_value(outlook: Outlook, k: int, wp: float) -> Floats:

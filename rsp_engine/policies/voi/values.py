@@ -9,7 +9,7 @@ where k is a uniform kernel: one over the length of the interval rank h +- 0.15,
 inside the interval, and 0 outside. c is the one of 1, 3, 10 and infinity with the best predictive
 log-likelihood so far. Infinity, under which the history predicts nothing, starts with +2.
 
-(Refresh by the value of information: docs/voi.md, "What it learns".)
+(Refresh by the value of information: docs/explanation/voi.md, "What it learns".)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Levels", "Marginal", "ValueHistory", "group_levels"]
 
 MOST_LEVELS = 40
-"""The number of values by which F is approximated. (docs/voi.md, "What it learns".)"""
+"""The number of values by which F is approximated. (docs/explanation/voi.md, "What it learns".)"""
 _MOST_VALUES = 4096
 """The number of distinct values above which neighbours are merged. Bounds memory."""
 _REACH = 0.15

@@ -36,7 +36,7 @@ ROOM = 1_000_000
 MEMORY = 48 << 20
 """How much the engine may grow after its start: a group of messages, and its evaluation."""
 DISK = ROOM + (8 << 20)
-"""The bound in docs/live.md: the room, and a constant."""
+"""The bound in docs/how-to/live.md: the room, and a constant."""
 
 
 @contextmanager
