@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rsp_engine.cli.app import EXIT_FAILURE, exit_on_error
-from rsp_engine.cli.commands import command_app
+from rsp_engine.cli.app import EXIT_FAILURE, command_app, exit_on_error
 from rsp_engine.options import RunnerName  # noqa: TC001 - typer reads it at run time
 
 __all__ = ["demo"]

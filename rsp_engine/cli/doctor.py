@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rsp_engine import __version__
-from rsp_engine.cli.app import EXIT_FAILURE, OutputFormat
-from rsp_engine.cli.commands import command_app
+from rsp_engine.cli.app import EXIT_FAILURE, OutputFormat, command_app
 from rsp_engine.cli.config import ConfigFlag  # noqa: TC001 - typer reads it at run time
 from rsp_engine.model.extras import EXTRAS, install_command
 

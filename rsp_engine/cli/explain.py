@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rsp_engine.cli.app import exit_on_error
-from rsp_engine.cli.commands import GroupedCommand, command_app
+from rsp_engine.cli.app import GroupedCommand, command_app, exit_on_error
 from rsp_engine.cli.config import ConfigFlag, FilesArgument, configured_queries
 from rsp_engine.cli.flag_signature import takes_flags
 from rsp_engine.cli.flags import RunFlags

@@ -1,4 +1,8 @@
-"""The flags of a command, derived from dataclasses of options."""
+"""The flags of a command, derived from dataclasses of options, and the completion of their values.
+
+A shell completes choices by itself, and file names where nothing else fits. Values that are names
+of the engine are completed here.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_h
 import typer
 
 from rsp_engine.cli.app import exit_on_error
-from rsp_engine.cli.completion import COMPLETIONS
 from rsp_engine.errors import BindingError
 from rsp_engine.model.option import Options, declared
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     from rsp_engine.model.option import Option
 
-__all__ = ["is_set", "placeholder", "takes_flags"]
+__all__ = ["COMPLETIONS", "is_set", "placeholder", "takes_flags"]
 
 _Made = TypeVar("_Made", bound=Options)
 _FLAGS = "flags"
@@ -134,3 +139,26 @@ def _options(kind: type[_Made], values: dict[str, Any], own: dict[str, Parameter
         return kind(**given)
     except ValueError as reason:
         raise BindingError(f"these options are invalid: {reason}") from None
+
+
+def _policies(incomplete: str) -> list[str]:
+    from rsp_engine.policies.registry import POLICIES
+
+    return _beginning(incomplete, POLICIES)
+
+
+def _formats(incomplete: str) -> list[str]:
+    from rsp_engine.io.sinks import FORMATS
+
+    return _beginning(incomplete, FORMATS)
+
+
+def _beginning(start: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith(start)]
+
+
+COMPLETIONS: Mapping[str, Callable[[str], list[str]]] = {
+    "policy": _policies,
+    "output_format": _formats,
+}
+"""The function that completes the value of an option, by the name of the option."""

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rsp_engine.cli.app import EXIT_FAILURE, exit_on_error
-from rsp_engine.cli.commands import command_app
+from rsp_engine.cli.app import EXIT_FAILURE, command_app, exit_on_error
 from rsp_engine.errors import BindingError
 from rsp_engine.model.quantities import quantity
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rsp_engine.cli.app import EXIT_USER_ERROR, OutputFormat
-from rsp_engine.cli.commands import command_app
+from rsp_engine.cli.app import EXIT_USER_ERROR, OutputFormat, command_app
 from rsp_engine.errors import Diagnostic, QueryError, QueryFileError, Span, position, render
 from rsp_engine.grammar import Validation, validate
 from rsp_engine.grammar.summary import summary

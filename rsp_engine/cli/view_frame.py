@@ -11,7 +11,6 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from rsp_engine.cli.view_moves import moves
 from rsp_engine.model.answers import Boolean, Graph, Solutions
 from rsp_engine.model.display import (
     TermFormatter,
@@ -25,14 +24,14 @@ from rsp_engine.model.display import (
 from rsp_engine.model.quantities import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from rich.console import RenderableType
 
     from rsp_engine.model.answers import Answer, Row
     from rsp_engine.monitor.run_monitor import Extent, QueryStatistics, RunMonitor
 
-__all__ = ["Moment", "frame"]
+__all__ = ["Moment", "frame", "identities", "moves"]
 
 _AROUND = 7
 """How many lines of a panel are not rows."""
@@ -254,3 +253,42 @@ def _bar(extent: Extent) -> RenderableType:
     )
     table.add_row(Text(" "), bar, Text(text, style="dim"))
     return table
+
+
+def moves(answer: Answer, before: Answer | None) -> list[int | None]:
+    """Return for each row how many ranks it has risen, or None if it is new.
+
+    >>> from pyoxigraph import Literal, NamedNode
+    >>> from rsp_engine.model.answers import Answer, Interval, Row
+    >>> def answer(*names):
+    ...     user = [NamedNode(f"http://e/{name}") for name in names]
+    ...     rows = [Row({"user": u, "n": Literal(9 - i)}, i + 1) for i, u in enumerate(user)]
+    ...     return Answer("q", Interval(0, 1), Solutions(("user", "n"), tuple(rows), True), {})
+    >>> moves(answer("a", "b", "c"), answer("b", "a", "d"))
+    [1, -1, None]
+    """
+    previous = {} if before is None else dict(_ranks(before))
+    return [None if key not in previous else previous[key] - rank for key, rank in _ranks(answer)]
+
+
+def _ranks(answer: Answer) -> list[tuple[Hashable, int]]:
+    content = answer.content
+    if not isinstance(content, Solutions):
+        return []
+    ranks = (row.rank or number for number, row in enumerate(content.rows, 1))
+    return list(zip(identities(content), ranks, strict=True))
+
+
+def identities(content: Solutions) -> list[Hashable]:
+    """Return the identity of each row: its terms without numbers and times.
+
+    If these do not distinguish the rows, all terms do.
+    """
+    names = [_names(row) for row in content.rows]
+    if len(set(names)) == len(names) and all(names):
+        return list(names)
+    return [frozenset(row.bindings.items()) for row in content.rows]
+
+
+def _names(row: Row) -> frozenset[tuple[str, Hashable]]:
+    return frozenset((name, term) for name, term in row.bindings.items() if not is_measure(term))

@@ -16,8 +16,7 @@ from rich.console import Console
 
 from rsp_engine import Engine
 from rsp_engine.cli.live_view import FRAMES, LiveView
-from rsp_engine.cli.view_frame import Moment, frame
-from rsp_engine.cli.view_moves import moves
+from rsp_engine.cli.view_frame import Moment, frame, moves
 from rsp_engine.model.answers import Answer, Interval, Row, Solutions
 from rsp_engine.monitor.run_monitor import RunMonitor
 from tests.cli.terminals import ESCAPE, HIDE, SHOW, on_a_terminal

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from rsp_engine.cli import app
-from rsp_engine.cli.commands import take_plain_values
+from rsp_engine.cli.app import take_plain_values
 
 TEXTS = "0 1 -1 007 1.5 1e3 ٣ local Local (] json x 10s true".split()
 VALUES: list[Any] = [None, 0, 7, -3, 2.5, True, False, "", " 5", *TEXTS]

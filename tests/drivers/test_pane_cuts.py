@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsp_engine.drivers.splits.pane_cuts import PaneCuts
 from rsp_engine.drivers.splits.pushdown import Pushdown
+from rsp_engine.drivers.splits.split_reducer import PaneCuts
 from rsp_engine.model.windows import TimeFrame
 from tests.thoroughness import examples
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsp_engine.drivers.checkpoint import state_log
+from rsp_engine.drivers.checkpoint.delta import patched_text, text_delta
 from rsp_engine.drivers.checkpoint.record_log import RecordLog
 from rsp_engine.drivers.checkpoint.state_log import StateLog
-from rsp_engine.drivers.checkpoint.text_delta import patched_text, text_delta
 from rsp_engine.errors import StateError
 from tests.thoroughness import examples
 

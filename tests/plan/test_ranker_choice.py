@@ -10,7 +10,7 @@ from rsp_engine.operators.topk.rankers import RANKERS
 from rsp_engine.options import OPERATORS, RankingOptions
 from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import plan
-from rsp_engine.plan.shapes.ranker_choice import chosen_ranker, threshold
+from rsp_engine.plan.shapes.topk import chosen_ranker, threshold
 
 QUERY = """PREFIX : <http://example.org/>
 SELECT ?s ?v FROM NAMED WINDOW :w ON STREAM :x [RANGE {} STEP {}]

@@ -25,10 +25,14 @@ from itertools import takewhile
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rsp_engine.drivers.checkpoint.item_delta import item_delta, patched_items
+from rsp_engine.drivers.checkpoint.delta import (
+    item_delta,
+    patched_items,
+    patched_text,
+    text_delta,
+)
 from rsp_engine.drivers.checkpoint.logged_state import LoggedState
 from rsp_engine.drivers.checkpoint.record_log import HINT, RecordLog
-from rsp_engine.drivers.checkpoint.text_delta import patched_text, text_delta
 from rsp_engine.errors import StateError
 
 if TYPE_CHECKING:

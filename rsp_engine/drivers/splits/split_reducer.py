@@ -3,6 +3,9 @@
 Splits are reduced in parallel where they are read, each without knowledge of the others. The split
 merger decides what one split alone cannot: whether an element is late, and whether an equal one
 came before.
+
+Windows whose RANGE is a multiple of their STEP cut a stream at the same instants if their STEP, t0
+and bounds are equal: their panes have the same content.
 """
 
 from __future__ import annotations
@@ -14,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rsp_engine.drivers.splits.fast_reducer import plain_pushdown
-from rsp_engine.drivers.splits.pane_cuts import PaneCuts, last_closed
 from rsp_engine.drivers.splits.pushdown import DescribedElements, shared
 from rsp_engine.drivers.splits.segments import PaneContent, Segment, SplitLetter
 from rsp_engine.io.blank_nodes import ElementNames, within_stream
@@ -22,10 +24,11 @@ from rsp_engine.io.canonical_literals import TripleTermError, canonical_triples
 from rsp_engine.io.sources.batch import ElementBatch, InBatches
 from rsp_engine.io.sources.columns.quad_lines import InColumns
 from rsp_engine.model.streams import DeadLetter, Element
+from rsp_engine.model.windows import Pane
 from rsp_engine.operators.joins.triple_selection import TripleSelection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from pyoxigraph import Triple
 
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import TimeFrame
     from rsp_engine.operators.sparql.pane_matcher import PaneSolutions
 
-__all__ = ["ReducedSplit", "SplitReducer"]
+__all__ = ["PaneCuts", "ReducedSplit", "SplitReducer", "last_closed", "panes_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +195,90 @@ class SplitReducer:
             closed = last_closed(frame, watermarks)
             begins[1:] |= closed[1:] != closed[:-1]
         return [*np.flatnonzero(begins).tolist(), len(times)]
+
+
+class PaneCuts:
+    """The panes of segments, whose `edges` are indices of `times`; equal cuts are made once."""
+
+    def __init__(self, times: Integers, edges: Sequence[int]) -> None:
+        self._times = times
+        self._edges = edges
+        self._windows: dict[TimeFrame, tuple[Integers, Integers]] = {}
+        self._groups: dict[Hashable, list[tuple[int, Integers]]] = {}
+        self.taken = np.zeros(len(times), dtype=bool)
+        """Which indices are in a pane of the windows that were asked for so far."""
+
+    def shared(
+        self, readers: Sequence[Pushdown]
+    ) -> Iterator[tuple[int, Integers, list[tuple[Pushdown, Pane]]]]:
+        """Yield what is in both a segment and a pane, as the number of the segment and indices.
+
+        Each comes with the readers that have such a pane, and with the pane of each.
+        """
+        by_cut: dict[Hashable, list[Pushdown]] = {}
+        for reader in readers:
+            by_cut.setdefault(_cut(reader.frame), []).append(reader)
+        for cut, alike in by_cut.items():
+            windows = [self._windows_of(reader.frame) for reader in alike]
+            for number, indices in self._groups_of(cut, *windows[0]):
+                at = indices[0]
+                panes = [Pane(int(first[at]), int(last[at])) for first, last in windows]
+                yield number, indices, list(zip(alike, panes, strict=True))
+
+    def _windows_of(self, frame: TimeFrame) -> tuple[Integers, Integers]:
+        """Return the first and the last window of each index."""
+        if frame not in self._windows:
+            first, last = self._windows[frame] = panes_of(frame, self._times)
+            self.taken |= first <= last
+        return self._windows[frame]
+
+    def _groups_of(
+        self, cut: Hashable, first: Integers, last: Integers
+    ) -> list[tuple[int, Integers]]:
+        """Return the number of a segment, and the indices of what is in it and in one pane."""
+        if cut not in self._groups:
+            self._groups[cut] = list(_groups(self._edges, first, last))
+        return self._groups[cut]
+
+
+def _cut(frame: TimeFrame) -> Hashable:
+    """Return what the instants at which windows begin or end depend on."""
+    is_multiple = frame.range % frame.step == 0
+    return (frame.t0, frame.step, frame.bounds) if is_multiple else frame
+
+
+def _groups(
+    edges: Sequence[int], first: Integers, last: Integers
+) -> Iterator[tuple[int, Integers]]:
+    for number, (start, end) in enumerate(pairwise(edges)):
+        low, high = first[start:end], last[start:end]
+        inside = np.flatnonzero(low <= high)
+        if not len(inside):
+            continue
+        keys = (low + high)[inside]  # both rise with time, so their sum identifies a pane
+        order = np.argsort(keys, kind="stable")
+        cuts = np.flatnonzero(np.diff(keys[order])) + 1
+        for part in np.split(inside[order], cuts):
+            yield number, part + start
+
+
+def panes_of(frame: TimeFrame, times: Integers) -> tuple[Integers, Integers]:
+    """Return the first and the last window of each instant; if first > last, there is none.
+
+    This is `TimeFrame.pane` for arrays.
+    """
+    since = times - frame.t0
+    if frame.bounds == "(]":
+        first, last = -((frame.range - since) // frame.step), -(-since // frame.step) - 1
+    else:
+        first, last = (since - frame.range) // frame.step + 1, since // frame.step
+    return np.maximum(first, 0), last
+
+
+def last_closed(frame: TimeFrame, watermarks: Integers) -> Integers:
+    """Return the last window that each watermark closes: `TimeFrame.last_closed` for arrays."""
+    since = watermarks - frame.t0 - frame.range
+    return -(-since // frame.step) - 1 if frame.bounds == "(]" else since // frame.step
 
 
 @dataclass(slots=True)

@@ -13,7 +13,9 @@ pairs, and repeated triples of several panes count once.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +23,6 @@ import pyoxigraph as ox
 
 from rsp_engine.model.terms.numerals import stored_literal
 from rsp_engine.operators.joins.grouped_columns import GroupedColumns
-from rsp_engine.operators.joins.term_codes import TermCodes
 from rsp_engine.operators.joins.triple_selection import TripleSelection
 from rsp_engine.operators.sparql.template import Hole
 
@@ -35,7 +36,14 @@ if TYPE_CHECKING:
     from rsp_engine.operators.joins.term_filter import TermFilter
     from rsp_engine.operators.sparql.one_pattern import OnePattern
 
-__all__ = ["UNBOUND", "ColumnJoin", "JoinConfig", "JoinedColumns", "TooManySolutionsError"]
+__all__ = [
+    "UNBOUND",
+    "ColumnJoin",
+    "JoinConfig",
+    "JoinedColumns",
+    "TermCodes",
+    "TooManySolutionsError",
+]
 
 UNBOUND = -1
 """The code of a variable without a value."""
@@ -50,6 +58,42 @@ JoinedColumns = dict[str, "Integers"]
 
 class TooManySolutionsError(Exception):
     """A join has more solutions than columns should hold."""
+
+
+class TermCodes:
+    """The code of each term, which is given as its text. Memory: all terms ever encoded.
+
+    >>> codes = TermCodes()
+    >>> codes.encode(["<urn:a>", '"b"', "<urn:a>"]), codes.texts()
+    (array([0, 1, 0]), ['<urn:a>', '"b"'])
+    """
+
+    def __init__(self) -> None:
+        self._codes: defaultdict[str, int] = defaultdict()
+        self._codes.default_factory = self._codes.__len__
+        self._texts: list[str] = []
+        self.has_blank_nodes = False
+        """Whether a term so far was a blank node, or has a text that looks like one."""
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def encode(self, texts: Sequence[str]) -> Integers:
+        """Return the codes of terms; a new term gets the next code."""
+        self.has_blank_nodes = self.has_blank_nodes or "_:" in "\n".join(texts)
+        return np.fromiter(map(self._codes.__getitem__, texts), dtype=np.int64, count=len(texts))
+
+    def code(self, text: str) -> int:
+        """Return the code of a term."""
+        return self._codes[text]
+
+    def texts(self) -> list[str]:
+        """Return the text of each code."""
+        new = len(self._codes) - len(self._texts)
+        if new:
+            latest = list(islice(reversed(self._codes), new))
+            self._texts += reversed(latest)
+        return self._texts
 
 
 @dataclass(frozen=True, slots=True)

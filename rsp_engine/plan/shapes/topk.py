@@ -3,15 +3,23 @@
 The query has one window, over event time or a count. The window has filters and one triple pattern,
 or several if each solution comes from one element; no property path. Beside the window there are
 filters only, which may read static graphs. ORDER BY has one condition, and there is a LIMIT.
+
+The operator is MinTopk or SAP. MinTopk does a little work for each candidate at every slide; SAP
+does most of its work once for a partition of many slides. So SAP is faster if a window has many
+slides, the more so the fewer objects a slide has; MinTopk is faster if a window has few slides, or
+k is large. The threshold comes from measurements by `benchmarks/bench_sap.py`: see the table in
+`docs/explanation/performance.md`. The planner does not know the number of objects in a slide: a
+time window does not determine it, and a counted element may have no solution. It is not needed:
+above the threshold, SAP is faster than MinTopk or close to it for any number of objects.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rsp_engine.evaluators.topk import TopkConfig
-from rsp_engine.plan.shapes.ranker_choice import chosen_ranker, slides_of
+from rsp_engine.grammar import tree
 from rsp_engine.plan.shapes.ranking import (
     check_choice,
     check_ranking,
@@ -30,7 +38,15 @@ if TYPE_CHECKING:
     from rsp_engine.plan.logical.query import LogicalQuery
     from rsp_engine.plan.options import QueryOptions
 
-__all__ = ["TOPK_OPERATORS", "TOPK_SHAPE", "topk_config"]
+__all__ = [
+    "TOPK_OPERATORS",
+    "TOPK_SHAPE",
+    "RankerChoice",
+    "chosen_ranker",
+    "slides_of",
+    "threshold",
+    "topk_config",
+]
 
 TOPK_OPERATORS: dict[OperatorName, RankerName] = {
     "mintopk": "MinTopk",
@@ -93,6 +109,44 @@ def topk_config(query: LogicalQuery, options: QueryOptions) -> TopkConfig:
         ranker=TOPK_OPERATORS.get(options.ranking.operator) or chosen_ranker(slides, k).ranker,
         slides=slides,
     )
+
+
+def threshold(k: int) -> int:
+    """Return the number of slides in a window from which SAP is chosen.
+
+    >>> threshold(5), threshold(100), threshold(1000)
+    (100, 500, 5000)
+    """
+    return max(100, 5 * k)
+
+
+class RankerChoice(NamedTuple):
+    """A ranker, and the reason for the choice."""
+
+    ranker: Literal["MinTopk", "SAP"]
+    why: str
+
+
+def slides_of(frame: tree.TimeWindow | tree.CountWindow) -> int:
+    """Return n / s, the number of slides in a window, rounded up."""
+    if isinstance(frame, tree.TimeWindow):
+        size, step = frame.range.milliseconds, (frame.step or frame.range).milliseconds
+    else:
+        size, step = frame.size.value, (frame.step or frame.size).value
+    return max(1, -(-size // step))
+
+
+def chosen_ranker(slides: int, k: int) -> RankerChoice:
+    """Choose a ranker by n / s and k.
+
+    >>> chosen_ranker(9, 5).ranker, chosen_ranker(3600, 5).ranker
+    ('MinTopk', 'SAP')
+    """
+    sizes = f"a window has {slides:,} slide{'s' * (slides > 1)} (n / s), and k is {k:,}"
+    least = threshold(k)
+    if slides >= least:
+        return RankerChoice("SAP", f"{sizes}: from {least:,} slides on, SAP is ahead of MinTopk")
+    return RankerChoice("MinTopk", f"{sizes}: below {least:,} slides, MinTopk is ahead of SAP")
 
 
 TOPK_SHAPE = Shape("topk", _choose)

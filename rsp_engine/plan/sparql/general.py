@@ -26,13 +26,13 @@ from rsp_engine.grammar.triples import plain_triples
 from rsp_engine.grammar.write import FUNCTIONS
 from rsp_engine.operators.sparql.sparql_query import BUILTIN_NAMESPACE, SparqlConfig
 from rsp_engine.operators.sparql.template import Hole, TemplateTerm, TripleTemplate
-from rsp_engine.plan.sparql.grouped_select import with_separate_groups
 from rsp_engine.plan.sparql.paths import standard_paths
 from rsp_engine.plan.sparql.store_text import (
     by_terms,
     exactly_aggregated,
     store_text,
     totally_ordered,
+    with_separate_groups,
 )
 from rsp_engine.plan.variables import free_name, named_variables
 

@@ -1,4 +1,4 @@
-"""The delta of two texts: the ranges of the old one that the new one copies, and its new parts.
+"""Deltas of texts and of lists: the ranges of the old one that the new one copies, and what is new.
 
 Texts are cut into content-defined chunks, as backup programs cut files: an insertion or a removal
 moves no other cut, and chunks of the old text are found anywhere in the new one.
@@ -8,11 +8,19 @@ moves no other cut, and chunks of the old text are found anywhere in the new one
 >>> delta = text_delta(old, new)
 >>> len(str(delta)) < 100, patched_text(old, delta) == new
 (True, True)
+
+Lists are compared item by item.
+
+>>> items, later = [*range(100)], [*range(5), "x", *range(6, 50), *range(60, 100), "y"]
+>>> item_delta(items, later)
+[[0, 5], [['x']], [6, 50], [60, 100], [['y']]]
+>>> patched_items(items, item_delta(items, later)) == later
+True
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,11 +29,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["TextDelta", "patched_text", "text_delta"]
+__all__ = ["TextDelta", "item_delta", "patched_items", "patched_text", "text_delta"]
 
+ItemDelta = list[list[Any]]
+"""Parts: a copy is its start and end in the old list; new items are a list in a list."""
 TextDelta = list[list[int] | str]
 """Parts: a copy is its start and end in the old text; a string is new text."""
 
+_SHORT = 12
+"""An item with a text of at most this many characters is not copied alone: its range is as long."""
 _FEW = 128
 """Fewer bytes than these between the common start and end are new: chunks would not pay."""
 _WINDOW = 32
@@ -195,3 +207,67 @@ def _first_of(arrays: Sequence[NDArray[np.uint8]]) -> int:
             return start + int(differ.argmax())
         start, size = start + size, 2 * size
     return len(one)
+
+
+def item_delta(old: Sequence[Any], new: Sequence[Any]) -> ItemDelta:
+    """Return the delta from the old list to the new one."""
+    # Compared by repr, which distinguishes 1 from 1.0 and -0.0 from 0.0, and equates NaN with NaN.
+    before, after = [*map(repr, old)], [*map(repr, new)]
+    parts: ItemDelta = []
+    for index, origin in enumerate(_origins(before, after)):
+        last = parts[-1] if parts else [[]]
+        if origin is None and isinstance(last[0], list):
+            last[0].append(new[index])
+            if not parts:
+                parts.append(last)
+        elif origin is None:
+            parts.append([[new[index]]])
+        elif not isinstance(last[0], list) and last[1] == origin:
+            last[1] = origin + 1
+        else:
+            parts.append([origin, origin + 1])
+    return parts
+
+
+def _origins(old: Sequence[str], new: Sequence[str]) -> Iterator[int | None]:
+    """Yield for each item of the new list its index in the old one, or None if it is new."""
+    known: dict[str, int] | None = None
+    after = 0  # items mostly follow each other as before
+    for index, text in enumerate(new):
+        if after < len(old) and old[after] == text:
+            yield after
+            after += 1
+            continue
+        if len(old) == len(new) and old[index] == text:
+            yield index
+            after = index + 1
+            continue
+        if known is None:
+            known = {each: n for n, each in reversed([*enumerate(old)])}
+        origin = known.get(text)
+        if origin is not None and (len(text) > _SHORT or _continues(old, origin, new, index)):
+            after = origin + 1
+        else:
+            origin = None
+            after += 1  # it may replace the old item
+        yield origin
+
+
+def _continues(old: Sequence[str], at: int, new: Sequence[str], index: int) -> bool:
+    """Return whether the next two items are the same."""
+    following = slice(index + 1, index + 3)
+    return len(new) > index + 2 and old[at + 1 : at + 3] == new[following]
+
+
+def patched_items(old: Sequence[Any], parts: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return the old list with a delta applied; raise ValueError if it does not fit."""
+    items: list[Any] = []
+    for part in parts:
+        if isinstance(part[0], list):
+            items += part[0]
+            continue
+        start, end = part
+        if not 0 <= start <= end <= len(old):
+            raise ValueError("an item is copied that is not there")
+        items += old[start:end]
+    return items
