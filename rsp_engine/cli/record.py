@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rsp_engine.cli.app import EXIT_FAILURE, command_app, exit_on_error
+from rsp_engine.cli.signals import interrupt, on_signals
 from rsp_engine.errors import BindingError
 from rsp_engine.model.quantities import quantity
 
@@ -82,7 +83,7 @@ def record_service(
         endpoint = HttpEndpoint(service, pattern, HttpConfig(allowed=tuple(allow or [service])))
         history = HistoryFile(output, pattern)
     recording = _Recording(endpoint, history, limits)
-    with exit_on_error(EXIT_FAILURE), suppress(KeyboardInterrupt):
+    with exit_on_error(EXIT_FAILURE), suppress(KeyboardInterrupt), on_signals(interrupt):
         recording.run(step, length)
     endpoint.close()
     typer.echo(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -24,6 +23,7 @@ from rsp_engine.cli.config import (
 from rsp_engine.cli.flag_signature import is_set, takes_flags
 from rsp_engine.cli.flags import RunFlags
 from rsp_engine.cli.query_setup import engine_of, refuse_overwriting, register_queries
+from rsp_engine.cli.signals import exit_at_once, on_signals
 from rsp_engine.errors import BindingError, RspError, UndeliveredError
 from rsp_engine.garbage import own_memory
 from rsp_engine.model.option import milliseconds
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from rsp_engine.monitor.run_monitor import RunMonitor
 
 __all__ = []
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 app = command_app()
 
@@ -146,29 +144,16 @@ def _stop_on_signals(engine: Engine) -> Iterator[None]:
 
     A run that is not stoppable ends at once on the first.
     """
+    second = ExitStack()
 
     def stop(number: int, frame: object) -> None:
-        for each in _SIGNALS:
-            signal.signal(each, _exit)
+        second.enter_context(on_signals(exit_at_once))
         with suppress(RuntimeError):  # the signal interrupted a write to the same stream
             typer.echo("stopping after this batch; interrupt again to stop at once", err=True)
         engine.stop()
 
-    if threading.current_thread() is not threading.main_thread():
+    with on_signals(stop if engine.is_stoppable else exit_at_once), second:
         yield
-        return
-    handler = stop if engine.is_stoppable else _exit
-    before = [(number, signal.signal(number, handler)) for number in _SIGNALS]
-    try:
-        yield
-    finally:
-        for number, handled in before:
-            signal.signal(number, handled)
-
-
-def _exit(number: int, frame: object) -> None:
-    """Exit at once, with the exit code of the signal."""
-    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
 
 @contextmanager

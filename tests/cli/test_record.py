@@ -91,7 +91,8 @@ def test_the_clause_of_a_query_is_recorded_for_that_query(shop, tmp_path):
     }
 
 
-def test_ctrl_c_ends_a_recording_whose_file_is_whole(shop, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_recording_whose_file_is_whole(shop, tmp_path, number):
     path = tmp_path / "prices.csv"
     words = ("--property", PRICE, "--output", str(path), "--every", "20ms")
     process = subprocess.Popen(  # noqa: S603
@@ -102,7 +103,7 @@ def test_ctrl_c_ends_a_recording_whose_file_is_whole(shop, tmp_path):
     until = time.monotonic() + 60
     while time.monotonic() < until and not (path.exists() and path.read_text().count("\n") > 1):
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 0, told
     assert "1 row added" in told
