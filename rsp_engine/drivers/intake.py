@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Triple
 
+    from rsp_engine.drivers.panes.distributed_step import DistributedStep
     from rsp_engine.drivers.replay_clock import ReplayClock
     from rsp_engine.drivers.splits.split_merger import Item
     from rsp_engine.evaluators.step import PendingAnswer, Step
@@ -62,6 +63,8 @@ class Intake:
             for step in group
         }
         """The streams that each query waits for: if it shares a budget, those of all that do."""
+        self.distributed: Mapping[int, DistributedStep] = {}
+        """The steps whose content may be stored in files, by the number of the query."""
         self._dead_letter = dead_letter
         self._max_delay = max_delay
         streams = [*sources, *(s.plan.feeds for s in steps if s.plan.feeds is not None)]
@@ -146,8 +149,11 @@ class Intake:
         if self._watermarks.see(stream, segment.timestamp) and self._may_be_due():
             yield from self._advance()
         for content in segment.pane_contents:
-            step: Any = self._by_number[content.step]  # only a distributed one takes manifests
-            step.put(content.scan, content.pane, content.content)
+            self._by_number[content.step].put(content.scan, content.pane, content.content)
+        for manifest in segment.stored:
+            self.distributed[manifest.step].put_stored(
+                manifest.scan, manifest.pane, manifest.content
+            )
         # No window closes after the first element. Earlier ones may be due only now: with the
         # report `every`, empty windows wait until it is known that they lie between others.
         if self._watermarks.see(stream, segment.high) and self._may_be_due():

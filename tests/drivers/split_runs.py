@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from rsp_engine.drivers.panes.distributed_step import DistributedStep
+from rsp_engine.drivers.panes.distributed_step import distributed_step
 from rsp_engine.drivers.panes.evaluation import Evaluation, EvaluationOptions
 from rsp_engine.drivers.panes.evaluation_task import run_task
 from rsp_engine.drivers.panes.pane_file import PaneWriter
@@ -93,7 +93,7 @@ class RemakeableRun(SplitRun):
         read = {stream for step in steps for stream in step.streams}
         if shared is not None and not any(step.plan.feeds in read for step in steps):
             steps = [
-                DistributedStep(step.plan) if can_share_windows(step.plan) else step
+                distributed_step(step.plan) if can_share_windows(step.plan) else step
                 for step in steps
             ]
         super().__init__(steps, sources, *arguments)

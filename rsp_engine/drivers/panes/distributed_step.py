@@ -17,13 +17,13 @@ from rsp_engine.drivers.panes.due_window import DueWindow, PaneParts
 from rsp_engine.drivers.panes.pane_table import content_rows
 from rsp_engine.drivers.panes.stored_pane import StoredPane
 from rsp_engine.evaluators.group_topk import GroupTopkConfig
-from rsp_engine.evaluators.physical_plan import load_graphs
-from rsp_engine.evaluators.protocol import Parted
+from rsp_engine.evaluators.protocol import EvaluatorContext
 from rsp_engine.evaluators.step import Step
 from rsp_engine.evaluators.window_run import WholeAnswer, WindowRun, can_share_windows
 from rsp_engine.io.blank_nodes import numbered
 from rsp_engine.model.answers import Answer
 from rsp_engine.model.windows import Pane, TimeFrame
+from rsp_engine.operators.pairs.shared_skyband import Skybands
 from rsp_engine.operators.sparql.pane_matcher import Matcher, PaneSolutions
 from rsp_engine.operators.windows.time_windows import TimedScan, TimeScan
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rsp_engine.drivers.panes.pane_file import PaneReader, PaneWriter
+    from rsp_engine.evaluators.group_topk import GroupTopkEvaluator
     from rsp_engine.evaluators.physical_plan import PhysicalPlan
     from rsp_engine.evaluators.service.shared_services import SharedServices
     from rsp_engine.evaluators.step import PutContent
     from rsp_engine.model.state import StateData
-    from rsp_engine.operators.pairs.shared_skyband import Skybands
 
-__all__ = ["DistributedStep", "steps_of"]
+__all__ = ["BucketStep", "DistributedStep", "distributed_step", "steps_of"]
 
 
 def steps_of(
@@ -53,11 +53,20 @@ def steps_of(
     read = {scan.stream for plan in plans for scan in plan.scans}
     is_chained = any(plan.feeds in read for plan in plans)
     return [
-        DistributedStep(plan)
+        distributed_step(plan)
         if can_share_windows(plan) and not is_chained and can_send(plan)
         else Step(plan, skybands, services)
         for plan in plans
     ]
+
+
+def distributed_step(plan: PhysicalPlan) -> DistributedStep:
+    """Return a step of a plan whose windows can be evaluated in any process."""
+    match plan.operator:
+        case GroupTopkConfig() as config:
+            return BucketStep(plan, config)
+        case _:
+            return DistributedStep(plan)
 
 
 class DistributedStep(Step):
@@ -74,8 +83,7 @@ class DistributedStep(Step):
     @property
     def bucket_key(self) -> tuple[int, ...] | None:
         """The places of the key of a group in a solution; None if windows have no buckets."""
-        operator = self.plan.operator
-        return operator.grouping.keys if isinstance(operator, GroupTopkConfig) else None
+        return None
 
     @property
     def panes_per_window(self) -> int:
@@ -83,13 +91,10 @@ class DistributedStep(Step):
         frames = [scan.frame for scan in self.plan.scans if isinstance(scan.frame, TimeFrame)]
         return max(-(-frame.range // frame.step) for frame in frames)
 
-    def put(self, scan: int, pane: Pane, content: PutContent | StoredPane) -> None:
-        """Put content that was read, or its manifest, into a pane all of whose windows are open."""
-        if not isinstance(content, StoredPane):
-            super().put(scan, pane, content)
-            return
+    def put_stored(self, scan: int, pane: Pane, stored: StoredPane) -> None:
+        """Put the manifest of content in a file into a pane, all of whose windows are open."""
         self._time_scans[scan].fill(pane)
-        self._panes[scan].setdefault(pane, PaneParts()).stored.append(content)
+        self._panes[scan].setdefault(pane, PaneParts()).stored.append(stored)
 
     def evaluate(self, instant: int) -> DueWindow:
         """Note a window that is due."""
@@ -107,29 +112,12 @@ class DistributedStep(Step):
 
     def _held(self, scan: TimeScan, now: int) -> Iterator[tuple[Pane, list[PutContent]]]:
         """Yield the panes of the last closed window, each with what this process holds of it."""
-        if self._matcher is not None and isinstance(scan, TimedScan):
-            for pane, matched in list(scan.fresh(self._matcher, now)):
-                scan.put_matched(pane, matched)
-                yield pane, [matched]
-            return
         for pane, triples in scan.content():
             if isinstance(scan, TimedScan) and triples:
                 rows: list[Any] = [(t.subject, t.predicate, t.object) for t in triples]
                 yield pane, [PaneSolutions(rows, scan.times(pane), np.ones(len(rows)))]
             else:
                 yield pane, [triples] if content_rows(triples) else []
-
-    @cached_property
-    def _matcher(self) -> Matcher | None:
-        """The matcher of elements that arrive late or are read here, where panes are matched."""
-        operator = self.plan.operator
-        if not isinstance(operator, GroupTopkConfig):
-            return None
-        import pyoxigraph as ox
-
-        store = ox.Store()
-        load_graphs(store, self.plan.graphs)
-        return Matcher(operator.matching, store)
 
     @property
     def is_loaded(self) -> bool:
@@ -162,13 +150,6 @@ class DistributedStep(Step):
                     parts.stored += [writer.store(number, each) for each in parts.held]
                     parts.held = []
                     self._time_scans[scan].release(pane)
-
-    def combine(self, window: DueWindow, parts: Sequence[StateData]) -> WholeAnswer:
-        """Return the answer over a window from the parts of all buckets."""
-        evaluator = self._evaluator
-        assert isinstance(evaluator, Parted), "it has buckets"  # noqa: S101
-        content = evaluator.combine(parts, window.instant)
-        return WholeAnswer(content, evaluator.stats(), evaluator.may_give_blank_nodes)
 
     def emit(self, window: DueWindow, whole: WholeAnswer, seconds: float) -> Answer:
         """Return the answer that leaves the engine; call this in the order of the windows."""
@@ -206,3 +187,44 @@ class DistributedStep(Step):
             }
             for number in range(len(self._scans))
         ]
+
+
+class BucketStep(DistributedStep):
+    """A step of ranked groups: a window has a part for each bucket of their keys."""
+
+    def __init__(self, plan: PhysicalPlan, config: GroupTopkConfig) -> None:
+        super().__init__(plan)
+        self._config = config
+
+    @property
+    def bucket_key(self) -> tuple[int, ...]:
+        """The places of the key of a group in a solution."""
+        return self._config.grouping.keys
+
+    def _held(self, scan: TimeScan, now: int) -> Iterator[tuple[Pane, list[PutContent]]]:
+        if not isinstance(scan, TimedScan):
+            yield from super()._held(scan, now)
+            return
+        # Elements that arrive late or are read here are not matched yet.
+        for pane, matched in list(scan.fresh(self._matcher, now)):
+            scan.put_matched(pane, matched)
+            yield pane, [matched]
+
+    @cached_property
+    def _matcher(self) -> Matcher:
+        return Matcher(self._config.matching, self._context.store())
+
+    @cached_property
+    def _combiner(self) -> GroupTopkEvaluator:
+        """An evaluator that has seen no window."""
+        return self._config.evaluator(self._context)
+
+    @property
+    def _context(self) -> EvaluatorContext:
+        return EvaluatorContext(self.plan.scans, self.plan.graphs, (), Skybands())
+
+    def combine(self, window: DueWindow, parts: Sequence[StateData]) -> WholeAnswer:
+        """Return the answer over a window from the parts of all buckets."""
+        combiner = self._combiner
+        content = combiner.combine(parts, window.instant)
+        return WholeAnswer(content, combiner.stats(), combiner.may_give_blank_nodes)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rsp_engine.drivers.panes.distributed_step import DistributedStep
+from rsp_engine.drivers.panes.distributed_step import BucketStep, DistributedStep
 from rsp_engine.drivers.panes.due_window import DueWindow
 from rsp_engine.drivers.panes.evaluation_cost import JobCost, WindowCost
 from rsp_engine.drivers.panes.evaluation_task import bucket_tasks, window_tasks
@@ -71,8 +71,9 @@ class Evaluation:
         run_tasks: RunTasks,
         options: EvaluationOptions,
     ) -> None:
-        self._steps = {n: s for n, s in enumerate(steps) if isinstance(s, DistributedStep)}
-        self._numbers = {id(step): number for number, step in self._steps.items()}
+        self.steps = {n: s for n, s in enumerate(steps) if isinstance(s, DistributedStep)}
+        """The steps that can be evaluated in any process, by the number of the query."""
+        self._numbers = {id(step): number for number, step in self.steps.items()}
         self._store = store
         self._run_tasks = run_tasks
         self._options = options
@@ -80,15 +81,15 @@ class Evaluation:
         self.evaluated: Counter[str] = Counter()
         """How many windows the driver and the executors have evaluated."""
         self._has_shared = False
-        self._is_of_all = len(self._steps) == len(steps)
-        self._costs = {number: WindowCost() for number in self._steps}
-        for step in self._steps.values():
+        self._is_of_all = len(self.steps) == len(steps)
+        self._costs = {number: WindowCost() for number in self.steps}
+        for step in self.steps.values():
             store.adopt(step.stored())
 
     @property
     def files(self) -> PaneFiles:
         """Where pane files are, and how they are stored."""
-        keys = {number: step.bucket_key for number, step in self._steps.items()}
+        keys = {number: step.bucket_key for number, step in self.steps.items()}
         folder, is_durable = str(self._store.folder), self._store.is_durable
         options = self._options
         return PaneFiles(folder, keys, options.buckets, is_durable, options.small_bytes)
@@ -96,7 +97,7 @@ class Evaluation:
     @property
     def plans(self) -> Mapping[int, PhysicalPlan]:
         """The plans of the steps whose windows executors may evaluate, by number."""
-        return {number: step.plan for number, step in self._steps.items()}
+        return {number: step.plan for number, step in self.steps.items()}
 
     @property
     def shares_all(self) -> bool:
@@ -148,23 +149,23 @@ class Evaluation:
         where, cores = self._options.where, self._options.cores
         if where != "auto":
             return where == "executors"
-        cost, step = self._costs[batch.number], self._steps[batch.number]
+        cost, step = self._costs[batch.number], self.steps[batch.number]
         rows, panes = _rows(batch.windows), step.panes_per_window
-        has_buckets = step.bucket_key is not None
+        has_buckets = isinstance(step, BucketStep)
         return cost.gains(rows, panes, cores, self._job, has_buckets=has_buckets)
 
     def _give_away(self, batch: _Batch, writer: PaneWriter) -> None:
         """Make the tasks of windows, all of whose content is stored."""
-        step = self._steps[batch.number]
+        step = self.steps[batch.number]
         step.leave_here(batch.number, batch.windows, writer)
         self._store.keep(step.stored())
-        if step.bucket_key is None:
-            batch.tasks = window_tasks(batch.number, batch.windows, self._options.cores)
-        else:
+        if isinstance(step, BucketStep):
             batch.tasks = bucket_tasks(batch.number, batch.windows, self._options.buckets)
+        else:
+            batch.tasks = window_tasks(batch.number, batch.windows, self._options.cores)
 
     def _evaluate_here(self, batch: _Batch) -> None:
-        step = self._steps[batch.number]
+        step = self.steps[batch.number]
         is_first = not step.is_loaded
         with PaneReader(str(self._store.folder)) as reader:
             for window in batch.windows:
@@ -181,14 +182,15 @@ class Evaluation:
         self._job.note(perf_counter() - start - slowest)
         for batch in batches:
             own, results = results[: len(batch.tasks)], results[len(batch.tasks) :]
-            if self._steps[batch.number].bucket_key is None:
-                self._take_runs(batch, own)
+            step = self.steps[batch.number]
+            if isinstance(step, BucketStep):
+                self._take_buckets(step, batch, own)
             else:
-                self._take_buckets(batch, own)
+                self._take_runs(batch, own)
 
     def _take_runs(self, batch: _Batch, results: Sequence[TaskResult]) -> None:
         """Take the answers of tasks over consecutive windows."""
-        query = self._steps[batch.number].plan.operator.query
+        query = self.steps[batch.number].plan.operator.query
         done = 0
         for result in results:
             self._note(batch, result.seconds, done, is_first=True)
@@ -196,9 +198,8 @@ class Evaluation:
             for text, seconds in zip(result.answers, result.seconds, strict=True):
                 batch.answers.append((read_whole(query, json.loads(text)), seconds))
 
-    def _take_buckets(self, batch: _Batch, results: Sequence[TaskResult]) -> None:
+    def _take_buckets(self, step: BucketStep, batch: _Batch, results: Sequence[TaskResult]) -> None:
         """Combine the parts of all buckets."""
-        step = self._steps[batch.number]
         seconds = [*zip(*(result.seconds for result in results), strict=True)]
         self._note(batch, [*map(sum, seconds)], is_first=True)
         for place, window in enumerate(batch.windows):
@@ -210,7 +211,7 @@ class Evaluation:
     ) -> None:
         """Note what consecutive windows have cost, from the one at a place on."""
         rows = _rows(batch.windows[since : since + len(seconds)])
-        panes = self._steps[batch.number].panes_per_window
+        panes = self.steps[batch.number].panes_per_window
         costs = list(zip(seconds, rows, strict=True))
         self._costs[batch.number].note(costs, panes, is_first=is_first)
 

@@ -85,22 +85,27 @@ class PaneWriter:
         """Return a split whose panes are in the file, unless they are small."""
         segments = [item for item in reduced.items if isinstance(item, Segment)]
         contents = [each for segment in segments for each in segment.pane_contents]
-        stored = [each.content for each in contents if each.step in self._files.keys]
-        sizes = (byte_estimate(each) for each in stored if not isinstance(each, StoredPane))
-        if not stored or sum(sizes) < self._files.small_bytes:
+        sizes = [byte_estimate(each.content) for each in contents if self._takes(each)]
+        if not sizes or sum(sizes) < self._files.small_bytes:
             return reduced
         items = [
-            replace(item, pane_contents=[*map(self._stored, item.pane_contents)])
-            if isinstance(item, Segment)
-            else item
-            for item in reduced.items
+            self._stored(item) if isinstance(item, Segment) else item for item in reduced.items
         ]
         return replace(reduced, items=items)
 
-    def _stored(self, each: PaneContent) -> PaneContent:
-        if each.step not in self._files.keys or isinstance(each.content, StoredPane):
-            return each
-        return replace(each, content=self.store(each.step, each.content))
+    def _takes(self, each: PaneContent[PutContent]) -> bool:
+        """Return whether the content is of a step that can be evaluated in any process."""
+        return each.step in self._files.keys
+
+    def _stored(self, segment: Segment) -> Segment:
+        """Return a segment whose content is in the file."""
+        stored = [
+            PaneContent(each.step, each.scan, each.pane, self.store(each.step, each.content))
+            for each in segment.pane_contents
+            if self._takes(each)
+        ]
+        sent = [each for each in segment.pane_contents if not self._takes(each)]
+        return replace(segment, pane_contents=sent, stored=[*segment.stored, *stored])
 
     def store(self, step: int, content: PutContent) -> StoredPane:
         """Write the content of a pane of a query."""

@@ -57,5 +57,4 @@ def manifests(reduced: ReducedSplit) -> Iterator[StoredPane]:
     """Yield the manifests of the contents of a split that are in files."""
     for item in reduced.items:
         if isinstance(item, Segment):
-            contents = (each.content for each in item.pane_contents)
-            yield from (each for each in contents if isinstance(each, StoredPane))
+            yield from (each.content for each in item.stored)

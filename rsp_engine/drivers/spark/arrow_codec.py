@@ -82,7 +82,10 @@ def _rows(source: int, split: Split, reduced: ReducedSplit) -> Iterator[Row]:
             "time": item.triples,
             "scan": item.between_windows,
         }
-        yield from map(_pane_row, item.pane_contents)
+        for content in item.pane_contents:
+            yield {"kind": "pane", **_place(content), "data": encode_pane(content.content)}
+        for stored in item.stored:
+            yield {"kind": "stored", **_place(stored), **_manifest_row(stored.content)}
 
 
 def _letter_row(item: SplitLetter) -> Row:
@@ -91,19 +94,14 @@ def _letter_row(item: SplitLetter) -> Row:
     return {**row, "texts": [letter.source, letter.reason]}
 
 
-def _pane_row(pane_content: PaneContent) -> Row:
-    row = {
-        "kind": "pane",
-        "step": pane_content.step,
-        "scan": pane_content.scan,
-        "first": pane_content.pane.first,
-        "last": pane_content.pane.last,
-    }
-    content = pane_content.content
-    if isinstance(content, StoredPane):
-        places = [number for table in content.tables for number in table]
-        return {**row, "kind": "stored", "texts": [content.file], "times": places}
-    return {**row, "data": encode_pane(content)}
+def _place(content: PaneContent[Any]) -> Row:
+    pane = content.pane
+    return {"step": content.step, "scan": content.scan, "first": pane.first, "last": pane.last}
+
+
+def _manifest_row(stored: StoredPane) -> Row:
+    places = [number for table in stored.tables for number in table]
+    return {"texts": [stored.file], "times": places}
 
 
 def from_rows(table: pa.Table) -> list[tuple[int, Split, ReducedSplit]]:
@@ -126,7 +124,8 @@ def _reduced(batch: pa.RecordBatch) -> ReducedSplit:
     items: list[Segment | SplitLetter] = []
     names: list[tuple[int, str, int]] = []
     trouble, lasts, away = None, False, None
-    pane_contents: list[PaneContent] = []
+    pane_contents: list[PaneContent[PutContent]] = []
+    stored: list[PaneContent[StoredPane]] = []
     for index, kind in enumerate(columns["kind"]):
         row = {name: column[index] for name, column in columns.items()}
         match kind:
@@ -141,19 +140,17 @@ def _reduced(batch: pa.RecordBatch) -> ReducedSplit:
                 letter = DeadLetter(source, row["time"], raw, reason)
                 items.append(SplitLetter(letter, row["first"]))
             case "segment":
-                pane_contents = []
+                pane_contents, stored = [], []
                 counts = row["step"], row["time"], row["scan"]
-                items.append(Segment(row["first"], row["last"], *counts, pane_contents))
+                items.append(Segment(row["first"], row["last"], *counts, pane_contents, stored))
             case _:
-                pane = Pane(row["first"], row["last"])
-                decode = _manifest if kind == "stored" else _content
-                content = decode(batch, index)
-                pane_contents.append(PaneContent(row["step"], row["scan"], pane, content))
+                place = row["step"], row["scan"], Pane(row["first"], row["last"])
+                if kind == "stored":
+                    stored.append(PaneContent(*place, _manifest(batch, index)))
+                else:
+                    data = batch.column("data")[index].as_py()
+                    pane_contents.append(PaneContent(*place, decode_pane(data)))
     return ReducedSplit(items, names, trouble, lasts, away)
-
-
-def _content(batch: pa.RecordBatch, index: int) -> PutContent:
-    return decode_pane(batch.column("data")[index].as_py())
 
 
 def _manifest(batch: pa.RecordBatch, index: int) -> StoredPane:

@@ -116,13 +116,13 @@ class SparkDriver(SplitDriver):
         where = self._options.where
         if run.is_paced or not can_share or (where == "auto" and cores == 1):
             where = "driver"
-        run.evaluation = Evaluation(
+        run.evaluation = evaluation = Evaluation(
             run.steps,
             store,
             lambda tasks: evaluate_windows(context, self._work(), tasks),
             EvaluationOptions(cores, run.buckets, where, run.is_paced, self._options.small_bytes),
         )
-        self._files = run.evaluation.files if where != "driver" and run.evaluation.plans else None
+        self._files = evaluation.files if where != "driver" and evaluation.plans else None
 
     def _work(self) -> str:
         """Return what executors need to know; it changes when partitions are added."""

@@ -8,16 +8,17 @@ and their content matter, and they can be taken together:
     segments    rise 1    rise 11    rise 21
 
 For each scan and each pane, a segment has one pane content: the triples, or the solutions that the
-operator needs, and nothing else.
+operator needs, and nothing else. What executors have stored in a file stays there, and the segment
+has its manifest.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rsp_engine.drivers.panes.stored_pane import StoredPane
     from rsp_engine.evaluators.step import PutContent
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from rsp_engine.model.windows import Pane
 
 __all__ = ["PaneContent", "Segment", "SplitLetter"]
+
+Content = TypeVar("Content", bound="PutContent | StoredPane")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +40,15 @@ class SplitLetter:
 
 
 @dataclass(frozen=True, slots=True)
-class PaneContent:
-    """The content of a segment in one pane of a scan: triples, or solutions after a pushdown.
-
-    Where it is stored, this is its manifest.
-    """
+class PaneContent(Generic[Content]):
+    """The content of a segment in one pane of a scan: triples, solutions, or their manifest."""
 
     step: int
     """The number of the query."""
     scan: int
     """The number of the scan within the query."""
     pane: Pane
-    content: PutContent | StoredPane
+    content: Content
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +63,11 @@ class Segment:
     triples: int
     between_windows: int
     """How many elements fall between two windows, so that none takes them."""
-    pane_contents: Sequence[PaneContent]
+    pane_contents: Sequence[PaneContent[PutContent]]
+    stored: Sequence[PaneContent[StoredPane]] = ()
+    """What is in files, for steps that can be evaluated in any process."""
+
+    def panes(self) -> Iterator[tuple[int, int, Pane]]:
+        """Yield the panes with content, each with the numbers of its query and its scan."""
+        yield from ((each.step, each.scan, each.pane) for each in self.pane_contents)
+        yield from ((each.step, each.scan, each.pane) for each in self.stored)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.drivers.splits.fast_reducer import Pack
     from rsp_engine.drivers.splits.pushdown import Pushdown, Wanted
+    from rsp_engine.evaluators.step import PutContent
     from rsp_engine.io.sources.columns.quad_lines import ReadQuads, Rename
     from rsp_engine.io.sources.splits import SplitPart
     from rsp_engine.model.arrays import Booleans, Integers
@@ -164,7 +165,7 @@ class SplitReducer:
         if not len(times):
             return
         edges = self._edges(times)
-        contents: list[list[PaneContent]] = [[] for _ in edges[:-1]]
+        contents: list[list[PaneContent[PutContent]]] = [[] for _ in edges[:-1]]
         cuts = PaneCuts(times, edges)
         for pushdown, pack in zip(self._pushdowns, packs, strict=True):
             for number, indices, readers in cuts.shared(pushdown.readers):

@@ -97,8 +97,7 @@ class SplitRun:
         replay_clock: ReplayClock | None = None,
     ) -> None:
         self._steps = steps
-        self.evaluation: Evaluation | None = None
-        """Evaluates the windows of distributed steps, which there are only with it."""
+        self._evaluation: Evaluation | None = None
         self.buckets: int | None = None
         """How many buckets the keys of stored groups are divided into."""
         self._intake = Intake(steps, sources, dead_letter, max_delay, replay_clock)
@@ -132,6 +131,16 @@ class SplitRun:
         }
         self._live: dict[int, LivePartition] = {}
         self._pick_up()
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """What evaluates the windows of distributed steps, which there are only with it."""
+        return self._evaluation
+
+    @evaluation.setter
+    def evaluation(self, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+        self._intake.distributed = evaluation.steps
 
     def _pick_up(self) -> None:
         """Pick up the partitions of live sources, and what each has received."""
