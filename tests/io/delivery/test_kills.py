@@ -21,6 +21,7 @@ import pytest
 from tests.data import PROJECT
 from tests.io.delivery.kafka_listener import KafkaListener
 from tests.io.delivery.receivers import GraphServer, Subscriber, WebhookServer, accept, until
+from tests.io.live.apache_kafka import apache_kafka
 from tests.io.live.kafka_broker import KafkaBroker, kafka_broker
 from tests.io.live.servers import mosquitto, needs_mosquitto
 from tests.thoroughness import TIMES
@@ -107,6 +108,14 @@ def kafka(_folder: Path) -> Iterator[Other]:
         yield Other(listener, server.url("hot"), server)
 
 
+@contextmanager
+def apache(folder: Path) -> Iterator[Other]:
+    with apache_kafka(folder) as server:
+        server.create("hot")
+        with KafkaListener(server.plain, "hot") as listener:
+            yield Other(listener, server.url("hot"), server)
+
+
 def write(folder: Path) -> None:
     (folder / "q.rspql").write_text(QUERY)
     lines = (
@@ -154,6 +163,7 @@ SIDES = [
     pytest.param(broker, FEW, marks=needs_mosquitto),
     (graphs, FEW),
     (kafka, FEW),
+    *([(apache, FEW)] if TIMES > 1 else []),
 ]
 
 

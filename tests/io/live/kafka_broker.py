@@ -25,23 +25,19 @@ from tests.data import PROJECT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["KafkaBroker", "Sent", "kafka_broker"]
+__all__ = ["KafkaBroker", "KafkaServer", "Sent", "kafka_broker"]
 
 Sent = tuple[int, bytes] | tuple[int, bytes, dict[str, Any]]
 """A partition, a value, and other arguments of the producer."""
 
 
-class KafkaBroker:
-    """A broker that can be paused, as if the network to it were cut."""
+class KafkaServer:
+    """A broker, as its clients see it."""
 
-    def __init__(self, **topics: int) -> None:
-        command = [sys.executable, "-m", __name__, *(f"{t}={n}" for t, n in topics.items())]
-        self._process = subprocess.Popen(  # noqa: S603 - our own broker
-            command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        assert self._process.stdout is not None
-        self.address = self._process.stdout.readline().strip()
-        assert self.address, "the broker has not started"
+    address: str
+    """Where the engine connects."""
+    plain: str
+    """Where the tests connect, without credentials."""
 
     def url(self, topic: str, options: str = "") -> str:
         return f"kafka://{self.address}/{topic}" + (f"?{options}" if options else "")
@@ -52,7 +48,7 @@ class KafkaBroker:
 
     async def _send(self, topic: str, messages: Sequence[Sent]) -> None:
         producer = AIOKafkaProducer(
-            bootstrap_servers=self.address, max_request_size=64 << 20, linger_ms=5
+            bootstrap_servers=self.plain, max_request_size=64 << 20, linger_ms=5
         )
         await producer.start()
         try:
@@ -69,7 +65,7 @@ class KafkaBroker:
 
         async def ask() -> list[int | None]:
             consumer = AIOKafkaConsumer(
-                bootstrap_servers=self.address, group_id=group, enable_auto_commit=False
+                bootstrap_servers=self.plain, group_id=group, enable_auto_commit=False
             )
             await consumer.start()
             try:
@@ -79,6 +75,19 @@ class KafkaBroker:
                 await consumer.stop()
 
         return asyncio.run(ask())
+
+
+class KafkaBroker(KafkaServer):
+    """A mock broker that can be paused, as if the network to it were cut."""
+
+    def __init__(self, **topics: int) -> None:
+        command = [sys.executable, "-m", __name__, *(f"{t}={n}" for t, n in topics.items())]
+        self._process = subprocess.Popen(  # noqa: S603 - our own broker
+            command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        assert self._process.stdout is not None
+        self.address = self.plain = self._process.stdout.readline().strip()
+        assert self.address, "the broker has not started"
 
     def pause(self) -> None:
         """Answer nothing from now on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from rsp_engine.io.sinks.publishers.kafka import KafkaPublisher
 from rsp_engine.io.sources import open_source
 from rsp_engine.io.sources.live.kafka import client
 from rsp_engine.io.sources.live.kafka.topic import TopicSource
-from rsp_engine.io.sources.live.kafka.watch import PartitionExtent
+from rsp_engine.io.sources.live.kafka.watch import PartitionExtent, Presence
 from rsp_engine.io.sources.memory import MemorySource
 from rsp_engine.io.sources.spec import read_spec
 from rsp_engine.io.sources.splits import Split
@@ -42,7 +43,7 @@ URL = "kafka://127.0.0.1:9092/readings"
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[KafkaBroker]:
-    names = "ahead away big garbage group keys late latest one replayed silent".split()
+    names = "ahead away big garbage group keys late latest one outage replayed silent".split()
     with kafka_broker(**dict.fromkeys(names, 2)) as started:
         yield started
 
@@ -160,6 +161,30 @@ def test_a_broker_that_is_away_is_reported_and_awaited(broker, caplog, monkeypat
             broker.go_on()
             broker.send("away", [turtle(0, 12, 12), turtle(0, 21, 21)])
             until(lambda: running.values() == [[1], [11, 12]])
+    finally:
+        broker.go_on()
+    assert not running.letters
+
+
+def test_what_a_partition_has_is_not_late_after_its_broker_was_away(broker, caplog, monkeypatch):
+    """Nobody knows what is there meanwhile: that is no silence, however short the idle timeout.
+
+    partition 0    1 | 11         12
+    partition 1    2     (away)    3 | 11
+    """
+    monkeypatch.setattr(client, "REQUEST_S", 0.5)
+    caplog.set_level(logging.WARNING)
+    running = Running(QUERY, {"s": broker.url("outage", "format=turtle&idle=3s")})
+    try:
+        with running.listening():
+            broker.send("outage", [turtle(0, 1, 1), turtle(1, 2, 2), turtle(0, 11, 4)])
+            until(lambda: running.engine.counts.elements == 2)
+            broker.pause()
+            until(lambda: "trying again" in caplog.text)
+            time.sleep(4)
+            broker.go_on()
+            broker.send("outage", [turtle(1, 3, 3), turtle(0, 12, 5), turtle(1, 11, 6)])
+            until(lambda: running.values() == [[1, 2, 3]])
     finally:
         broker.go_on()
     assert not running.letters
@@ -327,6 +352,7 @@ class _Watch:
     """A watch that has found what a test says."""
 
     is_away = False
+    presence = Presence()
     failure = None
 
     def __init__(self, *ends: tuple[int, int]) -> None:

@@ -14,7 +14,7 @@ from rsp_engine.engine import Engine
 from rsp_engine.io.sources.live.kafka import topic as kafka
 from rsp_engine.io.sources.live.kafka.client import TopicAddress
 from rsp_engine.io.sources.live.kafka.topic import TopicSource
-from rsp_engine.io.sources.live.kafka.watch import PartitionExtent
+from rsp_engine.io.sources.live.kafka.watch import PartitionExtent, Presence
 from rsp_engine.io.sources.live.payloads import Payloads
 from rsp_engine.io.sources.live.records import Message, SpoolRecord
 from tests.thoroughness import examples
@@ -33,6 +33,7 @@ class GrowingLog:
     """The partitions of a topic in memory, as a watch that finds more of them at each look."""
 
     is_away = False
+    presence = Presence()
     failure = None
 
     def __init__(self, times: Sequence[Sequence[int]], steps: Sequence[Sequence[int]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,10 +14,12 @@ from hypothesis import strategies as st
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources import open_source
+from rsp_engine.io.sources.files.csv_table import CsvTable
 from rsp_engine.io.sources.files.template import table_template
 from rsp_engine.model.streams import Element
 from tests.data import real_data
 from tests.io.sources.reading import blocks_of, places, read, shown, write
+from tests.thoroughness import examples
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PREFIX = "@prefix e: <http://example.org/> .\n"
@@ -252,6 +255,56 @@ def test_any_bytes_give_elements_and_dead_letters_and_no_failure(data, size):
         template = write(Path(folder, "t.ttl"), "<urn:x:{a}> <urn:p> '{b}' .")
         path = write(Path(folder, "a.csv"), data)
         assert all(open_source(f"{path}?template={template}&columns=timestamp,a,b"))
+
+
+ROWS = st.lists(
+    st.sampled_from(
+        (
+            "10,a,1",
+            "11,b,",
+            '12,"a,b",2',
+            '13,"a\nb",3',
+            "",
+            "14,a",
+            '15,"open',
+            '16,"a"b,1',
+            "\ufeff9,c,4",
+        )
+    ),
+    max_size=12,
+)
+
+
+@examples(200)
+@given(ROWS, st.booleans(), st.sampled_from((b"", b"\xef\xbb\xbf")), st.integers(1, 60))
+def test_splits_give_the_rows_of_the_file(rows, has_header, mark, size):
+    """Also where quotes hide the ends of lines, and where a row is malformed."""
+    with TemporaryDirectory() as folder:
+        template = write(Path(folder, "t.ttl"), "<urn:x:{a}> <urn:p> '{b}' .")
+        lines = ["timestamp,a,b", *rows] if has_header else rows
+        path = write(Path(folder, "a.csv"), mark + "\n".join(lines).encode())
+        columns = "" if has_header else "&columns=timestamp,a,b"
+        whole = open_source(f"{path}?template={template}{columns}")
+        assert isinstance(whole, CsvTable)
+        splits = list(whole.cut(size))
+        sent = pickle.loads(pickle.dumps(whole))  # noqa: S301 - as executors receive it
+        found = [
+            (item.position + whole.lines_before(split), getattr(item, "triples", item.raw))
+            for split in splits
+            for item in sent.part(split)
+        ]
+        assert found == [(item.position, getattr(item, "triples", item.raw)) for item in whole]
+        for place, split in enumerate(splits):
+            assert list(whole.cut(size, split)) == splits[place + 1 :]
+
+
+def test_rows_without_quotes_are_split_by_their_bytes(table):
+    text = "timestamp,user,n\n" + "".join(f"{n},ann,{n}\n" for n in range(10, 90))
+    source = open_source(table(text))
+    assert isinstance(source, CsvTable)
+    sizes = [(split.end or len(text)) - split.start for split in source.cut(100)]
+    assert len(sizes) == 8
+    assert max(sizes) < 120
 
 
 def test_the_mentions_of_acquatop_are_read(tmp_path):

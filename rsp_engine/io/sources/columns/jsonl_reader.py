@@ -14,53 +14,32 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.io.canonical_literals import canonical_triples
 from rsp_engine.io.sources.columns.json_layout import JsonLayout, JsonText
-from rsp_engine.io.sources.columns.plain_lines import TRIPLES, TURTLE_TRIPLES, is_utf8, locate
-from rsp_engine.io.sources.columns.quad_lines import QuadLines, ReadQuads
+from rsp_engine.io.sources.columns.numbered_quads import NumberedQuads, with_parsed_lines
+from rsp_engine.io.sources.columns.plain_lines import TRIPLES, TURTLE_TRIPLES, is_utf8
 from rsp_engine.io.sources.columns.words import Words
-from rsp_engine.io.sources.columns.written_quads import write_quads
 from rsp_engine.io.sources.files.blocks import LONGEST
 from rsp_engine.io.sources.files.json_element import UnfitError, object_in, syntax_of
 from rsp_engine.io.sources.times import in_milliseconds
-from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from numpy.typing import NDArray
 
     from rsp_engine.io.sources.columns.json_layout import JsonFields
+    from rsp_engine.io.sources.columns.numbered_quads import ParseLine
     from rsp_engine.io.sources.columns.plain_lines import LineForm
-    from rsp_engine.io.sources.columns.quad_lines import Rename
+    from rsp_engine.io.sources.columns.quad_lines import ReadQuads, Rename
     from rsp_engine.io.sources.times import TimeUnit
     from rsp_engine.model.arrays import Integers
-
-    ParseLine = Callable[[int, bytes], Element | DeadLetter]
 
 __all__ = ["read_json_lines"]
 
 _MOST_LAYOUTS = 8  # each costs a pass: lines with further ones are left to the parser
-_MOST_OTHERS = 0.3  # of the lines: to parse all lines is then cheaper
 _SHORTEST = 8  # bytes that are read at a time
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FORMS = {ox.RdfFormat.TURTLE: TURTLE_TRIPLES, ox.RdfFormat.N_TRIPLES: TRIPLES}
 _NEWLINE, _SPACE, _QUOTE, _SLASH, _BACKSLASH, _N = b'\n "/\\n'
 _LAST_ASCII = 0x7F
-
-
-class _Found(NamedTuple):
-    """Quads, and the number of the line of each."""
-
-    lines: QuadLines
-    numbers: Integers
-
-    def joined(self, others: _Found) -> _Found:
-        """Return these quads and others, in the order of their lines."""
-        if not len(self.numbers) or not len(others.numbers):
-            return self if len(self.numbers) else others
-        lines = self.lines.and_quads(self.numbers, others.lines, others.numbers)
-        return _Found(lines, np.sort(np.concatenate((self.numbers, others.numbers))))
 
 
 class _Learned(NamedTuple):
@@ -84,43 +63,11 @@ def read_json_lines(
     lines = _Lines(text)
     if lines.longest > LONGEST:
         return None
-    found = lines.plain(unit)
-    are_others = np.ones(len(lines.ends), dtype=np.bool_)
-    are_others[found.numbers] = False
-    others = np.flatnonzero(are_others)
-    if len(others) > _MOST_OTHERS * len(lines.ends):
-        return None
-    elements: list[tuple[int, Element]] = []
-    letters: list[tuple[int, DeadLetter]] = []
-    for number in others.tolist():
-        line = data[lines.starts[number] : lines.ends[number] + 1]
-        if not line.strip():
-            continue
-        item = parse(1 + number, line)
-        if isinstance(item, DeadLetter):
-            letters.append((number, item))
-        elif item.triples:
-            elements.append((number, item))
-        else:
-            return None  # columns have no element without triples
-    if elements:
-        found = found.joined(_write(elements, rename))
-    places = np.searchsorted(found.numbers, [number for number, _ in letters]).tolist()
-    quads = found.lines.by_number(found.numbers)
-    return ReadQuads(quads, [*zip(places, (letter for _, letter in letters), strict=True)])
 
+    def line_of(number: int) -> bytes:
+        return data[lines.starts[number] : lines.ends[number] + 1]
 
-def _write(elements: Sequence[tuple[int, Element]], rename: Rename) -> _Found:
-    """Write parsed elements in the form of the engine."""
-    triples: list[ox.Triple] = []
-    times: list[int] = []
-    numbers: list[int] = []
-    for number, element in elements:
-        named = rename(element.timestamp, canonical_triples(element.triples))
-        triples.extend(named)
-        times.extend([element.timestamp] * len(named))
-        numbers.extend([number] * len(named))
-    return _Found(write_quads(triples, times), np.array(numbers, dtype=np.int64))
+    return with_parsed_lines(lines.plain(unit), len(lines.ends), line_of, parse, rename)
 
 
 class _Lines:
@@ -145,9 +92,9 @@ class _Lines:
         """The length of the longest line."""
         return int((self.ends - self.starts).max()) + 1
 
-    def plain(self, unit: TimeUnit) -> _Found:
+    def plain(self, unit: TimeUnit) -> NumberedQuads:
         """Return the quads of the plain lines, each triple of a line once."""
-        found = _Found(QuadLines.none(), np.empty(0, dtype=np.int64))
+        found = NumberedQuads.none()
         source = self._words.bytes
         quotes = np.flatnonzero(source == _QUOTE)
         quotes = quotes[source[quotes - 1] != _BACKSLASH]
@@ -164,7 +111,8 @@ class _Lines:
                 continue
             fields = learned.layout.locate(self._at(left, quotes))
             graphs = self._read(fields, learned, unit)
-            found = found.joined(_Found(graphs.lines, left[fields.are_alike][graphs.numbers]))
+            numbers = left[fields.are_alike][graphs.numbers]
+            found = found.joined(NumberedQuads(graphs.lines, numbers))
             fields.are_alike[0] = True  # also if its time is not valid
             left = left[~fields.are_alike]
         return found
@@ -174,25 +122,14 @@ class _Lines:
         firsts = np.searchsorted(quotes, starts)
         return JsonText(self._words, starts, ends, quotes, firsts, self._controls[rows])
 
-    def _read(self, fields: JsonFields, learned: _Learned, unit: TimeUnit) -> _Found:
+    def _read(self, fields: JsonFields, learned: _Learned, unit: TimeUnit) -> NumberedQuads:
         """Return the quads of graphs without others than plain triples."""
         has_iso = learned.layout.has_iso_times
         times = fields.times if has_iso else in_milliseconds(fields.times, unit)
         if times is None:
-            return _Found(QuadLines.none(), np.empty(0, dtype=np.int64))
+            return NumberedQuads.none()
         text, counts = self._unescape(fields)
-        plain, numbers, others = locate(text, learned.form)
-        graphs = np.repeat(np.arange(len(counts)), counts)
-        is_whole = np.ones(len(counts), dtype=np.bool_)
-        is_whole[graphs[[number for number, _, _ in others]]] = False
-        graphs = graphs[numbers]
-        plain = plain.with_times(times[graphs]).by_number(graphs)
-        if not is_whole.all():
-            plain, graphs = plain.at(is_whole[graphs]), graphs[is_whole[graphs]]
-        kept = plain.distinct()
-        if kept is not None:
-            plain, graphs = plain.at(kept), graphs[kept]
-        return _Found(plain, graphs)
+        return NumberedQuads.of_graphs(text, counts, times, learned.form)
 
     def _unescape(self, fields: JsonFields) -> tuple[bytes, Integers]:
         """Return the text of graphs, and how many lines each has."""

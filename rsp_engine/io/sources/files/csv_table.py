@@ -9,6 +9,9 @@ milliseconds, in seconds with `unit=s`, or in ISO 8601; `delimiter`, one charact
 A quoted record can span lines. If the quotes of a record are malformed, only its first line becomes
 a dead letter, and reading continues with the next line: otherwise one unclosed quote would swallow
 all lines after it.
+
+A split ends where a record does. Without quotes this is any line end; where there are quotes, the
+records are read to find it.
 """
 
 from __future__ import annotations
@@ -16,19 +19,20 @@ from __future__ import annotations
 import csv
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.files.blocks import Gap, lines, text_blocks
 from rsp_engine.io.sources.files.template import table_template, template_of
-from rsp_engine.io.sources.inputs import extent_of_input, open_input
+from rsp_engine.io.sources.inputs import FileInput, extent_of_input, open_input
 from rsp_engine.io.sources.spec import nearest
+from rsp_engine.io.sources.splits import LineCount, Split, is_splittable, part_of
 from rsp_engine.io.sources.times import TIME_UNITS, from_text
 from rsp_engine.model.quantities import quantity
 from rsp_engine.model.streams import DeadLetter, Element
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rsp_engine.io.sources.inputs import Input
     from rsp_engine.io.sources.source import BlankNodeScope
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["CsvTable", "Record", "Records", "columns_of", "delimiter_of", "open_csv", "open_tsv"]
 
 _NAMED = {"tab": "\t", "comma": ",", "semicolon": ";"}
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +72,53 @@ class CsvTable:
     """A stream of rows. The header is read on opening, because the template refers to it."""
 
     blank_node_scope: BlankNodeScope = "element"
+    leans_on_others = False
 
-    def __init__(self, source: Input, options: CsvOptions) -> None:
+    def __init__(
+        self,
+        source: Input,
+        options: CsvOptions,
+        columns: Sequence[str] | None = None,
+        *,
+        has_header: bool = True,
+    ) -> None:
+        """Open a table, or a part of one whose columns are known; only the first has its header."""
         self.name = source.name
         self._input = source
         self._options = options
-        self._opened: Records | None = Records(source, options.delimiter)
-        columns = list(options.columns) or _header(self.name, self._opened)
-        self._time = _column(self.name, columns, options.time)
+        self._lines = LineCount(source)
+        self._opened: Records | None = None
+        self._has_header = has_header and not options.columns
+        if columns is None:
+            self._opened = Records(source, options.delimiter)
+            columns = options.columns or _header(self.name, self._opened)
+        self._columns = list(columns)
+        self._time = _column(self.name, self._columns, options.time)
         self._width = len(columns)
-        self._template = table_template(options.template, columns, options.template_name)
+        self._template = table_template(options.template, self._columns, options.template_name)
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Return whether the input is an uncompressed file."""
+        return is_splittable(self._input)
+
+    def cut(self, size: int, since: Split | None = None) -> Iterator[Split]:
+        """Yield splits of whole records."""
+        start = 0 if since is None else since.end
+        while start is not None and start < self._file_size():
+            end = self._end(start, size)
+            yield Split(start, end)
+            start = end
+
+    def part(self, split: Split) -> CsvTable:
+        """Return the records of a split."""
+        has_header = self._has_header and split.start == 0
+        source = part_of(self._input, split)
+        return CsvTable(source, self._options, self._columns, has_header=has_header)
+
+    def lines_before(self, split: Split) -> int:
+        """Return how many lines are before a split."""
+        return self._lines.before(split.start)
 
     def extent(self) -> Extent | None:
         """Return how many bytes were read; `None` if the input is not a file."""
@@ -87,10 +129,41 @@ class CsvTable:
         records, self._opened = self._opened, None
         if records is None:
             records = Records(self._input, self._options.delimiter)
-            if not self._options.columns:
+            if self._has_header:
                 _header(self.name, records)
         for record in records:
             yield record if isinstance(record, DeadLetter) else self._element(record)
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        """Pickle what makes it: executors read splits of it."""
+        return _remade, (self._input, self._options, self._columns, self._has_header)
+
+    def _file_size(self) -> int:
+        assert isinstance(self._input, FileInput), "only files are split"  # noqa: S101
+        return self._input.path.stat().st_size
+
+    def _end(self, start: int, size: int) -> int | None:
+        """Return the first end of a record after `size` bytes; None for that of the file."""
+        assert isinstance(self._input, FileInput), "only files are split"  # noqa: S101
+        with self._input.path.open("rb") as stream:
+            stream.seek(start)
+            text = stream.read(size) + stream.readline()
+            if b'"' in text:
+                return self._record_end(stream, start, size)
+            return None if _is_end(stream) else start + len(text)
+
+    def _record_end(self, stream: BinaryIO, start: int, size: int) -> int | None:
+        """Return the same where there are quotes."""
+        stream.seek(start)
+        at = start + len(_BYTE_ORDER_MARK) * (stream.read(3) == _BYTE_ORDER_MARK)
+        records = Records(part_of(self._input, Split(start, None)), self._options.delimiter)
+        for _ in records:
+            if records.end is None:
+                return None
+            if records.end >= size:
+                stream.seek(at + records.end)
+                return None if _is_end(stream) else at + records.end
+        return None
 
     def _element(self, record: Record) -> Element | DeadLetter:
         fields = record.fields
@@ -112,6 +185,11 @@ class CsvTable:
         return DeadLetter(self.name, record.position, record.raw, reason)
 
 
+def _is_end(stream: BinaryIO) -> bool:
+    """Return whether no split may begin here: the file ends, or a part would drop what follows."""
+    return stream.read(len(_BYTE_ORDER_MARK)) in {b"", _BYTE_ORDER_MARK}
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """The fields of one record, the number of its first line, and its bytes."""
@@ -129,6 +207,11 @@ class Records:
         self._delimiter = delimiter
         self._lines = _Lines(source)
 
+    @property
+    def end(self) -> int | None:
+        """Where the last record that was read ends, in bytes; None if that is not known."""
+        return self._lines.end
+
     def __iter__(self) -> Iterator[Record | DeadLetter]:
         """Continue after the last record that was read."""
         reader = self._reader()
@@ -139,8 +222,8 @@ class Records:
             except csv.Error as error:
                 yield from self._lines.take_letters()
                 number, raw = record_lines[0]
-                yield DeadLetter(self._name, number, raw, f"the row cannot be read: {error}")
                 self._lines.push_back(record_lines[1:])
+                yield DeadLetter(self._name, number, raw, f"the row cannot be read: {error}")
                 reader = self._reader()
                 continue
             yield from self._lines.take_letters()
@@ -166,6 +249,8 @@ class _Lines:
     """The lines of an input, which remembers those of the current record and can take them back."""
 
     def __init__(self, source: Input) -> None:
+        self.end: int | None = 0
+        """How many bytes were returned; None if some were left out."""
         self.of_record: list[tuple[int, bytes]] = []
         self.are_text = True
         self._letters: list[DeadLetter] = []
@@ -178,6 +263,7 @@ class _Lines:
     def __next__(self) -> str:
         line = self._pushed_back.popleft() if self._pushed_back else next(self._unread)
         self.of_record.append(line)
+        self._move(len(line[1]))
         try:
             return line[1].decode()
         except UnicodeDecodeError:
@@ -192,6 +278,7 @@ class _Lines:
 
     def push_back(self, unused: list[tuple[int, bytes]]) -> None:
         """Return lines, to be read again before the unread ones."""
+        self._move(-sum(len(line) for _, line in unused))
         self._pushed_back.extendleft(reversed(unused))
 
     def take_letters(self) -> list[DeadLetter]:
@@ -199,12 +286,23 @@ class _Lines:
         letters, self._letters = self._letters, []
         return letters
 
+    def _move(self, size: int) -> None:
+        if self.end is not None:
+            self.end += size
+
     def _read(self, source: Input) -> Iterator[tuple[int, bytes]]:
         for block in text_blocks(source):
             if isinstance(block, Gap):
+                self.end = None
                 self._letters.append(block.letter)
             else:
                 yield from lines(block)
+
+
+def _remade(
+    source: Input, options: CsvOptions, columns: Sequence[str], has_header: bool
+) -> CsvTable:
+    return CsvTable(source, options, columns, has_header=has_header)
 
 
 def _options(spec: Spec, delimiter: str) -> CsvOptions:

@@ -15,7 +15,7 @@ from rsp_engine.io.sources.live.kafka.reader import (
     forget_readers,
     read_range,
 )
-from rsp_engine.io.sources.live.kafka.watch import TopicWatch
+from rsp_engine.io.sources.live.kafka.watch import Presence, TopicWatch
 from rsp_engine.io.sources.live.receiver import FIRST_BYTES, SenderUnreachable, TroubleLog
 from rsp_engine.io.sources.live.source import LiveSource
 from rsp_engine.io.sources.predicate_sample import PredicateSample
@@ -68,6 +68,8 @@ class TopicSource(LiveSource):
         """Whether nobody waits for the broker any more."""
         self.is_away = False
         """Whether the broker was away when the partitions were asked for."""
+        self.presence = Presence()
+        """When it had answered."""
         self._start = start
         self._watch: TopicWatch | None = None
         self._partitions = [KafkaPartition(self, 0)]
@@ -107,6 +109,7 @@ class TopicSource(LiveSource):
         if self._watch is None:
             return self._partitions
         self.is_away = self._watch.is_away
+        self.presence = self._watch.presence  # before the extents, which must be as new
         if self._watch.extents is not self._extents:
             is_first = all(partition.start is None for partition in self._partitions)
             self._extents = self._watch.extents
@@ -284,8 +287,8 @@ class KafkaPartition:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the idle timeout has passed without a message."""
-        return time.monotonic() - self._heard > self._topic.idle / 1000
+        """Whether the idle timeout has passed while the broker was there, without a message."""
+        return self._topic.presence.silence(self._heard) > self._topic.idle / 1000
 
     @property
     def is_full(self) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.io.sources.live.kafka.client import TopicAddress
 
-__all__ = ["PartitionExtent", "Start", "TopicWatch"]
+__all__ = ["PartitionExtent", "Presence", "Start", "TopicWatch"]
 
 Start = Literal["earliest", "latest"] | int
 """Where a run starts to read: at the first message, after the last, or at a time in ms."""
@@ -37,6 +37,21 @@ class PartitionExtent(NamedTuple):
     """The offset at which the options start to read."""
 
 
+class Presence(NamedTuple):
+    """Since when a broker answers without a break, and when it last did, on the monotonic clock."""
+
+    since: float | None = None
+    """None if it has not answered yet."""
+    last: float = 0.0
+
+    def silence(self, heard: float) -> float:
+        """Return for how many seconds it is known that nothing has come since a moment.
+
+        While the broker is away nothing is known; and those who send to it may have to wait, too.
+        """
+        return 0.0 if self.since is None else self.last - max(heard, self.since)
+
+
 class TopicWatch(threading.Thread):
     """A thread that publishes the extents of all partitions, together; it retries for ever."""
 
@@ -53,6 +68,8 @@ class TopicWatch(threading.Thread):
         self._chosen: dict[int, int] = {}
         self._extents: Mapping[int, PartitionExtent] = {}
         self._uncommitted: dict[int, int] = {}
+        self.presence = Presence()
+        """When the broker answered; the extents are at least as new."""
         self.is_away = False
         """Whether the last request failed."""
         self.failure: Exception | None = None
@@ -98,6 +115,9 @@ class TopicWatch(threading.Thread):
                     self._closing.wait(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE)
                 else:
+                    now = time.monotonic()
+                    is_back = self.is_away or self.presence.since is None
+                    self.presence = Presence(now if is_back else self.presence.since, now)
                     self.is_away = False
                     self._trouble.is_over()
                     pause = _FIRST_PAUSE
