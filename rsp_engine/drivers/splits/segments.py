@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from rsp_engine.drivers.panes.stored_pane import StoredPane
     from rsp_engine.evaluators.step import PutContent
@@ -66,8 +66,3 @@ class Segment:
     pane_contents: Sequence[PaneContent[PutContent]]
     stored: Sequence[PaneContent[StoredPane]] = ()
     """What is in files, for steps that can be evaluated in any process."""
-
-    def panes(self) -> Iterator[tuple[int, int, Pane]]:
-        """Yield the panes with content, each with the numbers of its query and its scan."""
-        yield from ((each.step, each.scan, each.pane) for each in self.pane_contents)
-        yield from ((each.step, each.scan, each.pane) for each in self.stored)

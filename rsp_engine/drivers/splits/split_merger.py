@@ -344,7 +344,9 @@ class SplitMerger:
                 continue
             high = max(high, item.timestamp)
             closed = self._closed.after(high, reached)
-            if any(pane.first <= closed[step, scan] for step, scan, pane in item.panes()):
+            if any(c.pane.first <= closed[c.step, c.scan] for c in item.pane_contents):
+                return False
+            if any(c.pane.first <= closed[c.step, c.scan] for c in item.stored):
                 return False
             high = max(high, item.high)
         return True
