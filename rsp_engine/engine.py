@@ -32,6 +32,7 @@ from rsp_engine.drivers.bindings import (
     source_identity,
 )
 from rsp_engine.drivers.checkpoint.commits import CheckpointSpec
+from rsp_engine.drivers.fed_run import FedRun
 from rsp_engine.drivers.local import LocalDriver
 from rsp_engine.drivers.registered_query import Query
 from rsp_engine.drivers.replay_clock import ReplayClock
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources import ElementSource
     from rsp_engine.io.sources.predicate_sample import PredicateSample
     from rsp_engine.model.answers import Answer, Graph, Solutions
+    from rsp_engine.model.streams import DeadLetter
     from rsp_engine.monitor.run_monitor import RunMonitor
     from rsp_engine.plan.monotone import DeclaredDirections as Monotone
     from rsp_engine.policies.policy import Policy
@@ -134,6 +136,7 @@ class Engine:
         self._prefixes = options.prefixes or {}
         self._driver: SparkDriver | LocalDriver | None = None
         self._answers: Generator[Answer] | None = None
+        self._fed: FedRun | None = None
         self._replay_clock: ReplayClock | None = None
         self._max_delay = milliseconds(options.max_delay)
         self._dead_letter = options.dead_letter or (lambda _: None)
@@ -161,6 +164,8 @@ class Engine:
         self.stop()
         if self._answers is not None:
             self._answers.close()
+        if self._fed is not None:
+            self._fed.close()
 
     def function(
         self, name: str, call: Callable[..., Any], *, monotone: Monotone | None = None
@@ -208,7 +213,7 @@ class Engine:
 
         >>> Engine().define("F(?mentions, ?followers) = ?mentions / 100 + ?followers / 1000000")
         """
-        known = self._known_prefixes() if prefixes is None else prefixes
+        known = self.prefixes if prefixes is None else prefixes
         definitions = defined([text], known, self._options.definitions)
         if both := definitions.keys() & self._options.functions.keys():
             raise BindingError(f"{min(both)} is registered already", "choose another name")
@@ -234,9 +239,9 @@ class Engine:
 
         Args:
             iri: The IRI of the SERVICE.
-            endpoint: A URL, a pyoxigraph `Store` or `Dataset`, a configured `SPARQLWrapper`, an
-                object with `fetch` and `snapshot`, or a function that makes one from a
-                `RemotePattern`.
+            endpoint: A URL, the path of a file (RDF, or a history as CSV or JSON Lines), a
+                pyoxigraph `Store` or `Dataset`, a configured `SPARQLWrapper`, an object with
+                `fetch` and `snapshot`, or a function that makes one from a `RemotePattern`.
             modified: The IRI of the property that states when a key was last modified. Keys that
                 it reports unchanged are not fetched. By default there is no such property.
 
@@ -408,7 +413,7 @@ class Engine:
 
     def _iri(self, name: str) -> str:
         """Return the IRI of a name; raise if it has a prefix that nobody declares."""
-        iri = full_iri(name, self._known_prefixes())
+        iri = full_iri(name, self.prefixes)
         if iri is None:
             prefix = name.partition(":")[0]
             hint = (
@@ -417,8 +422,9 @@ class Engine:
             raise BindingError(f"the prefix {prefix}: of {name} is not known", hint)
         return iri
 
-    def _known_prefixes(self) -> dict[str, str]:
-        """Return the prefixes of the registered queries, and those of the options."""
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The prefixes that names may have: those of the registered queries, and of the options."""
         prefixes: dict[str, str] = {}
         for planned in self._plans:
             prefixes |= planned.query.prefixes
@@ -463,6 +469,48 @@ class Engine:
         answers = self._run_splits(plans, sources, outputs)
         self._answers = live_sources(self._live(), self._checkpoint, answers)
         return self._answers
+
+    def begin(self, *, dead_letter: Callable[[DeadLetter], None] | None = None) -> FedRun:
+        """Begin a run in this process that you feed element by element; close the engine after it.
+
+        Bind no streams: feed those that the queries read. It answers as `run` does over a source
+        with the same elements in the same order.
+
+        Args:
+            dead_letter: What to call with each late or malformed element. Default: that of the
+                engine.
+
+        Raises:
+            BindingError: As `check`; or if a stream is bound, or the engine has a checkpoint, a
+                speed or Spark as its runner.
+
+        >>> engine = Engine()
+        >>> _ = engine.register('''
+        ...     PREFIX : <http://example.org/>
+        ...     SELECT ?s FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 10s]
+        ...     WHERE { WINDOW :w { ?s :p ?o } }''')
+        >>> run = engine.begin()
+        >>> run.feed("http://example.org/s", 1_000, "<urn:a> <http://example.org/p> 1 .")
+        []
+        >>> [answer.window.close for answer in run.advance(10_000)]
+        [10000]
+        """
+        self.check(sources=False)
+        if self._sources:
+            raise BindingError("a run that is fed has no sources", "bind no stream: feed it")
+        options = {"checkpoint": self._checkpoint, "speed": self._speed}
+        for name in (name for name, value in options.items() if value is not None):
+            raise BindingError(f"a run that is fed has no {name}", "leave it out")
+        if self._run_options.runner == "spark":
+            raise BindingError("a run that is fed is not on Spark", "leave out the runner")
+        queries = EqualQueries([planned.physical for planned in self._plans])
+        services = SharedServices(queries.weighed(self.budget_rules()))
+        steps = self._make_steps(queries.evaluated, services, can_share=False)
+        by_name = {step.plan.name: step for step in steps}
+        self._steps = {name: by_name[queries.first_of(name)] for name in queries.names}
+        run = FedRun(steps, queries, dead_letter or self._dead_letter, self._max_delay)
+        self._fed, self.counts = run, run.counts
+        return run
 
     @property
     def runner_choice(self) -> RunnerChoice:

@@ -11,6 +11,7 @@
     ├── SinkError               answers cannot be written: bad path, format of another query form
     │   └── UndeliveredError    ... to another program: it has not acknowledged them in time
     ├── ServiceError            a service cannot be queried: bad address, or not allowed
+    ├── CaseError               a case of the test kit cannot be read: a section, a line, a table
     ├── SuiteError              an experiment suite cannot be run: a key is unknown or wrong
     ├── StateError              a saved state does not fit: another version or configuration
     └── DriverError             a driver cannot start or go on: no Java, disk full, Spark failure
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BindingError",
+    "CaseError",
     "Diagnostic",
     "DriverError",
     "PlanError",
@@ -147,6 +149,10 @@ class UndeliveredError(SinkError):
 
 class ServiceError(RspError):
     """A service cannot be queried as it is configured."""
+
+
+class CaseError(RspError):
+    """A test of the test kit cannot be run as it is written."""
 
 
 class SuiteError(RspError):

@@ -67,6 +67,7 @@ def test_these_are_the_public_names():
 
 def test_these_are_the_methods_of_an_engine():
     assert [name for name in dir(Engine) if not name.startswith("_")] == [
+        "begin",
         "bind",
         "budget_rules",
         "changes",
@@ -81,6 +82,7 @@ def test_these_are_the_methods_of_an_engine():
         "is_on_spark",
         "is_stoppable",
         "policy",
+        "prefixes",
         "range",
         "register",
         "register_file",

@@ -69,3 +69,15 @@ def test_constructed_quads_are_written_to_a_file_too(tmp_path):
     path = tmp_path / "alerts.nq"
     assert run("construct_nquads.py", str(path)) == ""
     assert path.read_text() == run("construct_nquads.py")
+
+
+def test_the_tests_of_queries_pass():
+    """Both the tests in Python and the cases; `tests/cli/test_cases.py` runs the cases too."""
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLES / "testing")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "2 passed" in done.stdout, done.stdout

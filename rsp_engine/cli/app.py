@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 EXIT_USER_ERROR, EXIT_FAILURE = 2, 3
-_NAMES = "demo doctor explain policies record replay run validate experiment".split()
+_NAMES = "demo doctor explain policies record replay run test validate experiment".split()
 """Each is the name of a command and of its module, in the order of help."""
 
 

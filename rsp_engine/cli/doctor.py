@@ -143,10 +143,14 @@ def _extra(name: str, package: str) -> Check:
 def _endpoint(url: str) -> Check:
     """Send an endpoint a trivial request, with the limits and credentials of a run."""
     from rsp_engine.errors import RspError
+    from rsp_engine.replica.endpoints.file_endpoint import file_endpoint, is_file_endpoint
     from rsp_engine.replica.endpoints.probe import probe_endpoint
 
     hint = "is it running, and is the path right (/sparql, /query)?"
     try:
+        if is_file_endpoint(url):
+            file_endpoint(url)
+            return Check("endpoint", True, f"{url} is a file")
         text = probe_endpoint(url)
     except RspError as error:
         return Check("endpoint", False, error.message, error.hint or hint)

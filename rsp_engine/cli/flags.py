@@ -40,7 +40,8 @@ class BindingFlags(Options):
     )
     service: Sequence[str] = option(
         (),
-        "A SERVICE of the query and the SPARQL endpoint behind it (repeatable).",
+        "A SERVICE of the query and the SPARQL endpoint behind it, or a file with its data: RDF, or"
+        " a history of its values as CSV or JSON Lines (repeatable).",
         metavar="IRI=URL",
     )
     changes: Sequence[str] = option(

@@ -23,6 +23,7 @@ from rsp_engine.io.sources.memory import MemorySource
 from rsp_engine.io.sources.spec import read_spec
 from rsp_engine.monitor.redaction import fingerprint
 from rsp_engine.replica.change_signal import ModifiedPattern
+from rsp_engine.replica.endpoints.file_endpoint import file_endpoint, is_file_endpoint
 from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from rsp_engine.replica.endpoints.recording import RecordingEndpoint
 
@@ -146,11 +147,13 @@ def live_sources(
 def connect(endpoint: Bindable) -> Connect:
     """Return a function that opens the endpoint; it sends nothing before the first request.
 
-    Requests to a URL stay within its origin. A store is queried in its current state. A
-    `SPARQLWrapper` is used as it is configured. An object with `fetch` and `snapshot` is an
-    endpoint already, and a callable makes one from a `RemotePattern`.
+    Requests to a URL stay within its origin. A file is a dataset or a history of values. A store is
+    queried in its current state. A `SPARQLWrapper` is used as it is configured. An object with
+    `fetch` and `snapshot` is an endpoint already, and a callable makes one from a `RemotePattern`.
     """
     if isinstance(endpoint, str):
+        if is_file_endpoint(endpoint):
+            return file_endpoint(endpoint)
         origin_of(endpoint)
         return lambda pattern: _over_http(endpoint, pattern)
     if isinstance(endpoint, ox.Store | ox.Dataset):

@@ -8,7 +8,7 @@ query.
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rsp_engine.drivers.splits.segments import Segment
 from rsp_engine.drivers.splits.split_merger import Silence
@@ -35,7 +35,13 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources import ElementSource
     from rsp_engine.model.state import StateData
 
-__all__ = ["Intake"]
+__all__ = ["EventTime", "Intake"]
+
+
+class EventTime(NamedTuple):
+    """An item that moves event time: no element of its stream before `watermark` will follow."""
+
+    watermark: int
 
 
 class Intake:
@@ -78,7 +84,7 @@ class Intake:
         """The names of the blank nodes of elements, by stream."""
 
     def take(
-        self, items: Iterable[tuple[str, Item | Silence | None, ElementSource | None]]
+        self, items: Iterable[tuple[str, Item | Silence | EventTime | None, ElementSource | None]]
     ) -> Iterator[Answer | PendingAnswer]:
         """Yield the answers that the items of merged sources make due; it can be called again."""
         for stream, item, source in items:
@@ -89,6 +95,9 @@ class Intake:
                 yield from self._advance()
             elif isinstance(item, Silence):
                 self._watermarks.rest(stream)
+                yield from self._advance()
+            elif isinstance(item, EventTime):
+                self._watermarks.raise_to(stream, item.watermark)
                 yield from self._advance()
             elif isinstance(item, Segment):
                 yield from self._take_segment(stream, item)

@@ -27,11 +27,10 @@ from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from tests.drivers import test_batches as batches
 from tests.drivers.cut import ALWAYS, cut, texts
 from tests.drivers.split_runs import RemakeableRun, SplitTestDriver
-from tests.evaluators.cases import load, run
 from tests.evaluators.served_shapes import EX, OTHER, SERVICE, SHAPES, Shape
 from tests.evaluators.test_joined import QUERY, element, history, stories
 from tests.evaluators.test_semantics import CASES, name_of
-from tests.evaluators.test_semantics import check as compare
+from tests.evaluators.test_semantics import check as check_case
 from tests.evaluators.test_served import elements, engine_of, people, remotes, store, streams
 from tests.thoroughness import examples
 
@@ -58,9 +57,8 @@ def check_cut(made: Callable[[], Engine], where: Collection[int]) -> list[str]:
 
 @pytest.mark.parametrize("path", CASES, ids=name_of)
 def test_every_case_of_the_semantics_can_be_cut_everywhere(path, tmp_path):
-    case = load(path)
     with cut():
-        compare(case.expected, run(case, tmp_path))
+        check_case(path, tmp_path)
 
 
 @examples(60)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from tests.drivers import test_batches as batches
 from tests.drivers.split_runs import Shared, in_splits
 from tests.drivers.test_splits import check_splits, manners
-from tests.evaluators.cases import load, run
 from tests.evaluators.test_semantics import CASES, name_of
-from tests.evaluators.test_semantics import check as compare
+from tests.evaluators.test_semantics import check as check_case
 from tests.thoroughness import TIMES, examples
 
 WAYS = {
@@ -31,16 +30,14 @@ USUAL = ["three buckets", "turns"]
 @pytest.mark.parametrize("way", WAYS if TIMES > 1 else USUAL)
 @pytest.mark.parametrize("path", CASES, ids=name_of)
 def test_a_case_of_the_semantics_holds_for_shared_windows(path, way, tmp_path):
-    case = load(path)
     with in_splits(shared=WAYS[way]):
-        compare(case.expected, run(case, tmp_path))
+        check_case(path, tmp_path)
 
 
 @pytest.mark.parametrize("path", CASES, ids=name_of)
 def test_a_case_of_shared_windows_can_be_cut_between_splits(path, tmp_path):
-    case = load(path)
     with in_splits(shared=WAYS["turns"], cuts=range(1000)):
-        compare(case.expected, run(case, tmp_path))
+        check_case(path, tmp_path)
 
 
 ways = st.builds(

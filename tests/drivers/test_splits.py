@@ -21,9 +21,8 @@ from rsp_engine.model.streams import DeadLetter, Element
 from rsp_engine.plan.planner import plan
 from tests.drivers import test_batches as batches
 from tests.drivers.split_runs import RemakeableRun, SplitTestDriver, in_splits
-from tests.evaluators.cases import load, run
 from tests.evaluators.test_semantics import CASES, name_of
-from tests.evaluators.test_semantics import check as compare
+from tests.evaluators.test_semantics import check as check_case
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
@@ -35,16 +34,14 @@ EX = batches.EX
 
 @pytest.mark.parametrize("path", CASES, ids=name_of)
 def test_every_case_of_the_semantics_holds_in_splits(path, tmp_path):
-    case = load(path)
     with in_splits():
-        compare(case.expected, run(case, tmp_path))
+        check_case(path, tmp_path)
 
 
 @pytest.mark.parametrize("path", CASES, ids=name_of)
 def test_every_case_of_the_semantics_can_be_cut_between_splits(path, tmp_path):
-    case = load(path)
     with in_splits(cuts=range(1000)):
-        compare(case.expected, run(case, tmp_path))
+        check_case(path, tmp_path)
 
 
 def check_splits(

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 import pytest
 
+from rsp_engine.testing.case_file import named, sections_of
 from tests.data import PROJECT
-from tests.evaluators.cases import named, sections_of
 from tests.evaluators.windowed import WAYS, Found, Question, Table, answers_of, form, results
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ from rsp_engine.plan.options import QueryOptions
 from rsp_engine.plan.planner import SHAPES, plan
 from rsp_engine.plan.shapes.shape import WhyNot
 from rsp_engine.replica.changes import ChangeFeed
+from rsp_engine.testing.case_file import named, sections_of
 from tests.data import PROJECT
-from tests.evaluators.cases import named, sections_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

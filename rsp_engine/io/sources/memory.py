@@ -26,10 +26,13 @@ class MemorySource:
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         for position, (timestamp, text) in enumerate(self.pairs, start=1):
-            raw = text.encode()
-            try:
-                triples = graph_of(raw, ox.RdfFormat.TURTLE)
-            except MalformedRdfError as error:
-                yield DeadLetter(self.name, position, raw, f"malformed: {error}")
-            else:
-                yield Element(timestamp, triples, self.name, position, raw)
+            yield self.read(position, timestamp, text)
+
+    def read(self, position: int, timestamp: int, text: str) -> Element | DeadLetter:
+        """Read the element at a position, counted from 1."""
+        raw = text.encode()
+        try:
+            triples = graph_of(raw, ox.RdfFormat.TURTLE)
+        except MalformedRdfError as error:
+            return DeadLetter(self.name, position, raw, f"malformed: {error}")
+        return Element(timestamp, triples, self.name, position, raw)

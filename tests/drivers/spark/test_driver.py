@@ -13,9 +13,8 @@ from rsp_engine.engine import Engine
 from rsp_engine.errors import DriverError
 from tests.drivers.cut import texts
 from tests.evaluators import test_csrbench as csrbench
-from tests.evaluators.cases import load, run
 from tests.evaluators.test_semantics import CASES
-from tests.evaluators.test_semantics import check as compare
+from tests.evaluators.test_semantics import check as check_case
 from tests.thoroughness import TIMES
 
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ SOME_CASES = CASES if TIMES > 1 else CASES[::12]
 @pytest.mark.parametrize("path", SOME_CASES, ids=lambda path: path.stem)
 def test_a_case_of_the_semantics_holds_on_spark(path, tmp_path, monkeypatch):
     monkeypatch.setenv("RSP_RUNNER", "spark")
-    case = load(path)
-    compare(case.expected, run(case, tmp_path))
+    check_case(path, tmp_path)
 
 
 EX = "http://example.org/"

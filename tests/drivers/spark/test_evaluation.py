@@ -22,9 +22,8 @@ from tests.drivers.spark import dying, killing
 from tests.drivers.spark.recovering import EVALUATED, write_stream
 from tests.drivers.spark.recovering import evaluated as evaluated_run
 from tests.drivers.spark.test_driver import EX, HEAD, WINDOW, engine, lines
-from tests.evaluators.cases import load, run
 from tests.evaluators.test_semantics import CASES
-from tests.evaluators.test_semantics import check as compare
+from tests.evaluators.test_semantics import check as check_case
 from tests.thoroughness import TIMES
 
 if TYPE_CHECKING:
@@ -54,8 +53,7 @@ def evaluated(monkeypatch) -> Callable[..., None]:
 def test_a_case_of_the_semantics_holds_by_executors(path, evaluated, tmp_path, monkeypatch):
     monkeypatch.setenv("RSP_RUNNER", "spark")
     evaluated("executors")
-    case = load(path)
-    compare(case.expected, run(case, tmp_path))
+    check_case(path, tmp_path)
 
 
 @pytest.mark.parametrize("kind", SHARED)
