@@ -234,6 +234,28 @@ def test_a_late_arrival_counts_in_those_of_its_windows_that_are_open(operator):
 
 
 @pytest.mark.parametrize("operator", [Oracle, *FAMILY])
+def test_of_equal_scores_the_later_ranks_first_also_if_the_earlier_comes_after_it(operator):
+    made = operator(TopkOperatorConfig(2))
+    made.arrive(Pane(0, 2), [1], [5], [3.0])
+    assert made.close(0).keys.tolist() == [1]
+    made.arrive(Pane(1, 2), [2], [4], [3.0])
+    assert made.close(1).keys.tolist() == [1, 2]
+    assert made.close(2).keys.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("operator", [Oracle, *FAMILY])
+def test_what_has_left_every_window_is_forgotten(operator):
+    """A window has three panes of four objects, and a key comes back after ten panes."""
+    made, sizes = operator(TopkOperatorConfig(2)), []
+    for window in range(120):
+        numbers = np.arange(4 * window, 4 * window + 4)
+        made.arrive(Pane(window, window + 2), 100 + numbers % 40, 1000 + numbers, numbers % 40)
+        assert made.close(window).keys.tolist()
+        sizes.append(len(json.dumps(made.state())))
+    assert max(sizes[80:]) < 1.5 * max(sizes[:40])
+
+
+@pytest.mark.parametrize("operator", [Oracle, *FAMILY])
 @pytest.mark.parametrize(
     ("pane", "columns", "reason"),
     [
