@@ -190,10 +190,10 @@ def register_queries(
 
     Print the warnings of the queries, unless `quiet`.
     """
+    from rsp_engine.drivers.bindings import is_file
     from rsp_engine.grammar import check, tree
     from rsp_engine.grammar.validate import read_query
     from rsp_engine.http_client.access import allowed_origin
-    from rsp_engine.replica.endpoints.file_endpoint import is_file_endpoint
 
     texts = [(file, read_query(file)) for file in files]
     queries = [check(text, file) for file, text in texts]
@@ -207,11 +207,11 @@ def register_queries(
     services = bound_once(bound.service, called, prefixes, "--service")
     properties = modified_by(bound.modified, dict(services), called, prefixes)
     for iri, url in services:
-        if bound.allow and not is_file_endpoint(url):
+        if bound.allow and not is_file(url):
             allowed_origin(url, bound.allow)
         verb = properties.get(iri)
         engine.service(f"<{iri}>", url, modified=None if verb is None else f"<{verb}>")
-    read = [*files, *(url for _, url in services if is_file_endpoint(url))]
+    read = [*files, *(url for _, url in services if is_file(url))]
     for iri, source in bindings(bound.changes, called, prefixes, "--changes"):
         engine.changes(f"<{iri}>", source if opens_sources else [])
         read += files_of(source)

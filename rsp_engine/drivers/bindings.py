@@ -23,7 +23,6 @@ from rsp_engine.io.sources.memory import MemorySource
 from rsp_engine.io.sources.spec import read_spec
 from rsp_engine.monitor.redaction import fingerprint
 from rsp_engine.replica.change_signal import ModifiedPattern
-from rsp_engine.replica.endpoints.file_endpoint import file_endpoint, is_file_endpoint
 from rsp_engine.replica.endpoints.in_process import InProcessEndpoint
 from rsp_engine.replica.endpoints.recording import RecordingEndpoint
 
@@ -55,6 +54,7 @@ __all__ = [
     "check_repeatable",
     "close_steps_after",
     "connect",
+    "is_file",
     "live_sources",
     "open_bound",
     "record_services",
@@ -144,6 +144,16 @@ def live_sources(
         yield from answers
 
 
+def is_file(address: str) -> bool:
+    """Return whether the address of a service is a file, in place of a URL."""
+    if "://" in address:
+        return False
+    # Most services have a URL.
+    from rsp_engine.replica.endpoints.file_endpoint import is_file_endpoint
+
+    return is_file_endpoint(address)
+
+
 def connect(endpoint: Bindable) -> Connect:
     """Return a function that opens the endpoint; it sends nothing before the first request.
 
@@ -152,7 +162,9 @@ def connect(endpoint: Bindable) -> Connect:
     `fetch` and `snapshot` is an endpoint already, and a callable makes one from a `RemotePattern`.
     """
     if isinstance(endpoint, str):
-        if is_file_endpoint(endpoint):
+        if is_file(endpoint):
+            from rsp_engine.replica.endpoints.file_endpoint import file_endpoint
+
             return file_endpoint(endpoint)
         origin_of(endpoint)
         return lambda pattern: _over_http(endpoint, pattern)

@@ -26,7 +26,7 @@ from rsp_engine.operators.sparql.term_aggregates import (
     least,
     sum_of,
 )
-from rsp_engine.plan.sparql.store_text import exactly_aggregated
+from rsp_engine.plan.sparql.oxigraph_dialect import exactly_aggregated
 from tests.thoroughness import examples
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

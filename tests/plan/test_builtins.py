@@ -10,7 +10,7 @@ import pytest
 from rsp_engine.grammar import parse
 from rsp_engine.grammar.write import serialise
 from rsp_engine.operators.sparql.sparql_query import SparqlConfig, SparqlQuery
-from rsp_engine.plan.sparql.store_text import totally_ordered
+from rsp_engine.plan.sparql.oxigraph_dialect import totally_ordered
 
 XSD = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
 

@@ -7,7 +7,7 @@ This module rewrites RSP-QL to plain SPARQL:
     GRAPH ?g { P }       the same over the names of the static graphs
     CONSTRUCT { T } ...  SELECT the variables of T ...; the engine fills in T
     NOW(), RAND(), ...   functions of the engine, which give the same values in every run
-    ?s :p|:q ?o          { ?s :p ?o } UNION { ?s :q ?o }, see `paths`
+    ?s :p|:q ?o          { ?s :p ?o } UNION { ?s :q ?o }, see `standard_paths`
     GROUP_CONCAT(...)    STR(GROUP_CONCAT(...)): Oxigraph keeps a language tag that all texts have
     SUM, MAX, ...        aggregates of the engine, which do not depend on the order of the triples
     ORDER BY, LIMIT      with further conditions, which leave no ties
@@ -26,10 +26,10 @@ from rsp_engine.grammar.triples import plain_triples
 from rsp_engine.grammar.write import FUNCTIONS
 from rsp_engine.operators.sparql.sparql_query import BUILTIN_NAMESPACE, SparqlConfig
 from rsp_engine.operators.sparql.template import Hole, TemplateTerm, TripleTemplate
-from rsp_engine.plan.sparql.paths import standard_paths
-from rsp_engine.plan.sparql.store_text import (
+from rsp_engine.plan.sparql.oxigraph_dialect import (
     by_terms,
     exactly_aggregated,
+    standard_paths,
     store_text,
     totally_ordered,
     with_separate_groups,
