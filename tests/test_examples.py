@@ -7,8 +7,11 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
+from rsp_engine.cli import app
 from tests.data import PROJECT
+from tests.documents import blocks, page
 
 EXAMPLES = PROJECT / "examples"
 FEW_LINES = 25
@@ -69,6 +72,18 @@ def test_constructed_quads_are_written_to_a_file_too(tmp_path):
     path = tmp_path / "alerts.nq"
     assert run("construct_nquads.py", str(path)) == ""
     assert path.read_text() == run("construct_nquads.py")
+
+
+def test_the_tutorial_ends_in_the_files_of_an_example():
+    saved = {
+        block.file: block.text for block in blocks(page("ten-minutes.md")) if block.file is not None
+    }
+    folder = EXAMPLES / "depot"
+    files = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    assert {name: saved[name] for name in files} == files
+    assert {"rsp.toml", "ranking.rspql", "alerts.rspql", "depot.case"} < files.keys()
+    done = CliRunner().invoke(app, ["test", str(folder)])
+    assert (done.exit_code, done.stdout) == (0, f"{folder / 'depot.case'}: ok\n1 case, ok\n")
 
 
 def test_the_tests_of_queries_pass():

@@ -177,6 +177,8 @@ def _relative_to(path: Path, value: Any) -> Any:  # noqa: ANN401 - as TOML has i
 
 def _bound(path: Path, table: Mapping[str, Any], param: Any) -> Iterator[str]:  # noqa: ANN401 - typer has no public type
     """Yield the bindings of a table, as they would follow a flag."""
+    from rsp_engine.replica.endpoints.file_endpoint import is_file_endpoint
+
     for iri, value in table.items():
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(each, str) and each for each in values):
@@ -184,7 +186,10 @@ def _bound(path: Path, table: Mapping[str, Any], param: Any) -> Iterator[str]:  
             hint = f'"{iri}" = "..."' if is_one else f'"{iri}" = "..." or a list of them'
             raise BindingError(f"{path}: what {iri} is bound to must be text", hint)
         for each in values:
-            yield f"{iri}={_path(path, each) if param.metavar in _BOUND_PATHS else each}"
+            is_path = param.metavar in _BOUND_PATHS or (
+                param.name == "service" and is_file_endpoint(each)
+            )
+            yield f"{iri}={_path(path, each) if is_path else each}"
 
 
 def _settings(path: Path, table: Mapping[str, Any], prefix: str = "spark") -> Iterator[str]:

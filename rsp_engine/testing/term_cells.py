@@ -29,6 +29,8 @@ _BARE = {
 """The literals that Turtle writes without quotes."""
 _NO_EXPONENT = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 """Doubles as stores write them, which Turtle would read as other numbers."""
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+"""The same for decimals."""
 _LOCAL = re.compile(r"(?:\w(?:[\w.-]*[\w-])?)?")
 """Local names that need no escapes."""
 
@@ -48,8 +50,8 @@ class TermCells:
     >>> cells = TermCells({"": "http://example.org/"})
     >>> cells.of({"type": "uri", "value": "http://example.org/ann"}), cells.read("<http://e.org/a>")
     (':ann', '<http://e.org/a>')
-    >>> cells.read('"25"^^xsd:integer'), cells.read("1.50"), cells.read("2.5E0")
-    ('25', '1.5', '2.5e0')
+    >>> cells.read('"25"^^xsd:integer'), cells.read("7.00"), cells.read("2.5E0")
+    ('25', '7.0', '2.5e0')
     """
 
     def __init__(self, prefixes: Mapping[str, str]) -> None:
@@ -102,6 +104,8 @@ class TermCells:
     def _literal(self, value: str, datatype: str, language: str | None) -> str:
         if datatype == f"{_XSD}double" and _NO_EXPONENT.fullmatch(value):
             return f"{value}e0"
+        if datatype == f"{_XSD}decimal" and _WHOLE.fullmatch(value):
+            return f"{value}.0"
         if datatype in _BARE and _BARE[datatype].fullmatch(value):
             return value
         quoted = json.dumps(value, ensure_ascii=False)
