@@ -1,11 +1,12 @@
 # One word, one act. `make` alone lists the words.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo factory check test test-fast coverage mutants soak bench bench-peers pictures format clean java
+.PHONY: help setup demo factory check test test-fast test-lowest coverage mutants soak bench bench-peers docs dist pictures format clean java
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LOWEST := .venv-lowest
 FAST := $(addprefix tests/,grammar model policies plan operators evaluators monitor) \
 	$(addprefix tests/drivers/test_,local.py late.py batches.py output_order.py reading.py) \
 	$(addprefix --ignore=tests/evaluators/test_,approximate.py by_element.py counted.py forgetting.py pairs.py voi.py) \
@@ -44,6 +45,13 @@ test-fast: $(STAMP) ## run the tests that need neither Java nor a process nor a 
 	RSP_FAST=1 $(BIN)/pytest -q -n 2 --dist worksteal -m "not outside" $(FAST)
 	@echo "left out: Spark, servers, processes, formats, checkpoints, experiments, the command line, nine in ten examples (make test)"
 
+test-lowest: ## run the tests without Spark, Java and processes with the lowest versions that pyproject.toml allows
+	@$(PYTHON) scripts/lowest.py $(LOWEST)/requirements.txt
+	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check -r $(LOWEST)/requirements.txt
+	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check --no-deps -e .
+	RSP_FAST=1 $(LOWEST)/bin/python -m pytest -q -n 2 --dist worksteal -m "not outside" $(FAST)
+
 coverage: $(STAMP) java ## measure which lines and branches the tests run, list the files they run least (ROOM=plan: of one room)
 	rm -f .coverage .coverage.*
 	$(BIN)/coverage run -m pytest -q -n 3 --dist loadscope $(addprefix tests/,$(ROOM))
@@ -81,6 +89,15 @@ bench-peers: $(STAMP) java ## compare with other programs on the same files (PEE
 	$(BIN)/python -m benchmarks.peers $(foreach flag,PEERS CASES RUNS SIZE,\
 		$(if $($(flag)),--$(shell echo $(flag) | tr A-Z a-z) $($(flag))))
 
+docs: $(STAMP) ## build the site of the documents into site/, with a warning as an error
+	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q
+	@echo "open site/index.html"
+
+dist: $(STAMP) ## build the wheel and the source archive into dist/
+	@$(BIN)/python -c 'import build' 2>/dev/null || $(BIN)/python -m pip install -qq --disable-pip-version-check build
+	$(BIN)/python -m build -q
+
 pictures: $(STAMP) ## draw the pictures of the documents
 	$(BIN)/python scripts/pictures.py
 	$(BIN)/python scripts/architecture.py
@@ -90,7 +107,7 @@ format: $(STAMP) ## format the code and mend what can be mended by machine
 	$(BIN)/ruff check --fix
 
 clean: ## remove .venv, caches and builds
-	rm -rf $(VENV) benchmarks/peers/.venv benchmarks/peers/.streams build dist .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(LOWEST) site benchmarks/peers/.venv benchmarks/peers/.streams build dist .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 java:

@@ -32,7 +32,7 @@ __all__ = [
     "as_arrow",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
     "rsp_engine.engine": ("Engine",),

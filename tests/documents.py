@@ -6,6 +6,7 @@ of a fenced block says what is done with it:
     sh       it is run, and must end well; a block that ends well though a command fails says so
              itself: `rsp ... || echo "exit code $?"`
     python   it is run; the blocks of a document share their names
+    pycon    it is run, with the names of the package, and prints what it shows
     sparql   it must be a valid query, without warnings
     turtle, json, jsonl, csv, toml
              it must be well-formed
@@ -19,6 +20,7 @@ test runs it" is believed, but the commands must still be ones that `rsp` knows.
 from __future__ import annotations
 
 import csv
+import doctest
 import io
 import json
 import os
@@ -39,8 +41,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyoxigraph as ox
 import typer
 
+import rsp_engine
 from rsp_engine.cli import app
 from rsp_engine.grammar import validate
+from rsp_engine.testing import StreamTest
 from tests.data import PROJECT
 
 if TYPE_CHECKING:
@@ -212,6 +216,8 @@ class Reader:
                 self._run(block, text)
             case "python":
                 self._execute(block, text)
+            case "pycon":
+                _check_session(block)
             case "":
                 assert self.printed is not None, f"{block}: nothing was run that could print this"
                 assert matches(block.text, self.printed), (
@@ -287,6 +293,15 @@ def _install(folder: Path) -> None:
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
     (folder / "activate").write_text("")
+
+
+def _check_session(block: Block) -> None:
+    names: dict[str, Any] = {name: getattr(rsp_engine, name) for name in rsp_engine.__all__}
+    names["StreamTest"] = StreamTest
+    test = doctest.DocTestParser().get_doctest(block.text, names, str(block), None, block.line)
+    told: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=told.append)
+    assert not told, "".join(told)
 
 
 def _check_form(block: Block) -> None:
