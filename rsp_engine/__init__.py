@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rsp_engine.client import Client
     from rsp_engine.drivers.registered_query import Query
     from rsp_engine.engine import Engine
     from rsp_engine.errors import RspError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Boolean",
+    "Client",
     "Engine",
     "Graph",
     "Interval",
@@ -35,6 +37,7 @@ __all__ = [
 __version__ = "0.2.0"
 
 _MODULES = {
+    "rsp_engine.client": ("Client",),
     "rsp_engine.engine": ("Engine",),
     "rsp_engine.errors": ("RspError",),
     "rsp_engine.model.answers": ("Answer", "Boolean", "Graph", "Interval", "Row", "Solutions"),

@@ -14,7 +14,8 @@
     ├── CaseError               a case of the test kit cannot be read: a section, a line, a table
     ├── SuiteError              an experiment suite cannot be run: a key is unknown or wrong
     ├── StateError              a saved state does not fit: another version or configuration
-    └── DriverError             a driver cannot start or go on: no Java, disk full, Spark failure
+    ├── DriverError             a driver cannot start or go on: no Java, disk full, Spark failure
+    └── ServerError             `rsp serve` refuses a request, or cannot be reached
 
 A `Diagnostic` is one error or warning at one place of a query.
 """
@@ -24,7 +25,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +42,7 @@ __all__ = [
     "QuerySemanticError",
     "QuerySyntaxError",
     "RspError",
+    "ServerError",
     "ServiceError",
     "SinkError",
     "SourceError",
@@ -165,6 +167,15 @@ class StateError(RspError):
 
 class DriverError(RspError):
     """A driver cannot start, or cannot go on."""
+
+
+class ServerError(RspError):
+    """A server refuses a request, or cannot be reached."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.diagnostics: list[dict[str, Any]] = []
+        """What is wrong with the text of a query, as the server says it."""
 
 
 def position(text: str, offset: int) -> Position:

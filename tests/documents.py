@@ -206,6 +206,7 @@ class Reader:
     def follow(self, block: Block) -> None:
         """Do what a block asks for, and see that it comes out as the document says."""
         text = block.text.replace(_SERVER, f"localhost:{self._port}")
+        text = text.replace(f"--port {_SERVER[-4:]}", f"--port {self._port}")
         if block.file is not None:
             (self.folder / block.file).write_text(text, encoding="utf-8")
         if block.is_not_run:

@@ -47,6 +47,7 @@ def test_these_are_the_public_names():
     assert sorted(rsp_engine.__all__) == [
         "Answer",
         "Boolean",
+        "Client",
         "Engine",
         "Graph",
         "Interval",

@@ -50,7 +50,10 @@ __all__ = [
 ]
 
 EXIT_USER_ERROR, EXIT_FAILURE = 2, 3
-_NAMES = "demo doctor explain policies record replay run test validate experiment".split()
+_NAMES = (
+    *"demo doctor explain policies record replay run test validate experiment".split(),
+    *"serve submit jobs tail stop".split(),
+)
 """Each is the name of a command and of its module, in the order of help."""
 
 

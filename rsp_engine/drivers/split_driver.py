@@ -41,6 +41,11 @@ class SplitDriver:
         """Whether `stop` was called."""
         return self._is_stopping
 
+    @property
+    def passes(self) -> int:
+        """How often the run has looked for something to read; it is stuck if this stands still."""
+        return self._run.passes
+
     def watermarks(self) -> dict[str, float]:
         """Return the watermark of each query. Other threads may call this."""
         return self._run.watermarks()

@@ -35,7 +35,7 @@ class Origin:
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        shown = "" if self.port == _SINK_PORTS[self.scheme] else f":{self.port}"
+        shown = "" if self.port == _SINK_PORTS.get(self.scheme) else f":{self.port}"
         return f"{self.scheme}://{host}{shown}"
 
 

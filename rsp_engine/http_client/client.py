@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.http_client.access import Credentials
 
-__all__ = ["Client", "Reply", "seconds_to_wait", "whole_body"]
+__all__ = ["HttpClient", "Reply", "seconds_to_wait", "whole_body"]
 
 _HEADERS = {
     "Accept": "application/sparql-results+json, application/json;q=0.5",
@@ -60,7 +60,7 @@ class Reply:
     is_capped: bool
 
 
-class Client:
+class HttpClient:
     """Sends queries to one URL over one kept-alive connection. Not thread-safe."""
 
     def __init__(

@@ -90,6 +90,10 @@ class MonitoredDriver(Protocol):
     def is_stopping(self) -> bool:
         """Return whether a stop of the run was requested."""
 
+    @property
+    def passes(self) -> int:
+        """Return how often the run has looked for something to read."""
+
     def watermarks(self) -> Mapping[str, float]:
         """Return the watermark of each query, by name."""
 
@@ -241,6 +245,11 @@ class RunMonitor:
     def is_stopping(self) -> bool:
         """Whether a stop of the run was requested."""
         return self._started is not None and self._started.driver.is_stopping
+
+    @property
+    def passes(self) -> int:
+        """How often the run has looked for something to read; it is stuck if this stands still."""
+        return 0 if self._started is None else self._started.driver.passes
 
     def watermarks(self) -> Mapping[str, float]:
         """Return the watermark of each query, by name."""

@@ -42,8 +42,8 @@ def test_a_room_named_at_the_top_is_a_relative_link_into_the_package(room: str) 
 
 def test_the_extras_are_the_agreed_ones() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    agreed = {"demo", "pandas", "mqtt", "ws", "kafka", "jelly", "plots", "metrics", "docs", "dev"}
-    assert set(project["optional-dependencies"]) == agreed
+    agreed = {"demo", "pandas", "mqtt", "ws", "kafka", "jelly", "plots", "metrics", "serve", "docs"}
+    assert set(project["optional-dependencies"]) == agreed | {"dev"}
 
 
 def test_continuous_integration_runs_the_checks_and_the_tests_and_nothing_else() -> None:

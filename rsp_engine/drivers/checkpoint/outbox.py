@@ -19,9 +19,9 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from rsp_engine.drivers.checkpoint.record_log import write_file
 from rsp_engine.drivers.checkpoint.store import lock_folder
 from rsp_engine.errors import DriverError, StateError
+from rsp_engine.io.atomic_file import write_file
 from rsp_engine.io.sinks.delivery.courier import Delivery
 from rsp_engine.io.sinks.delivery.outbox import OUTBOX_ROOM, Outbox, Waiting
 from rsp_engine.io.sources.live.deduplicator import Deduplicator

@@ -11,12 +11,13 @@ import zlib
 from typing import TYPE_CHECKING
 
 from rsp_engine.errors import StateError
+from rsp_engine.io.atomic_file import write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["HINT", "RecordLog", "write_file"]
+__all__ = ["HINT", "RecordLog"]
 
 HINT = "start with an empty folder, or restore this one"
 
@@ -76,18 +77,3 @@ class RecordLog:
                 self.end, self._checksum = before
                 os.truncate(self.path, self.end)
                 raise
-
-
-def write_file(path: Path, parts: Iterable[bytes]) -> None:
-    """Write a file atomically: it is complete or absent, even after a power failure."""
-    fresh = path.with_suffix(".new")
-    with fresh.open("wb") as stream:
-        stream.writelines(parts)
-        stream.flush()
-        os.fsync(stream.fileno())
-    fresh.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

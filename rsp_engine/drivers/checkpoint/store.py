@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rsp_engine.drivers.checkpoint.logged_state import LoggedState
-from rsp_engine.drivers.checkpoint.record_log import write_file
 from rsp_engine.drivers.checkpoint.state_log import StateLog
 from rsp_engine.errors import DriverError, StateError
+from rsp_engine.io.atomic_file import write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -124,6 +124,8 @@ class SplitRun:
         }
         closed = ClosedWindows(frames, max_delay, self._intake.watermark_of)
         self._merger = SplitMerger(sources, here, closed, names)
+        self.passes = 0
+        """How often the run has looked for something to read, or waited for it."""
         self._topics = {
             number: (task.source, task)
             for number, task in self.tasks.items()
@@ -240,6 +242,7 @@ class SplitRun:
     ) -> list[tuple[int, Split]]:
         """Return the splits to read next; wait for live sources if nothing else can be merged."""
         while True:
+            self.passes += 1
             splits = list(self.plan(planned, size, count))
             waiting = [n for n in self._live if self._merger.wants(n)]
             if splits or not waiting or is_stopping() or self._merger.has_more():

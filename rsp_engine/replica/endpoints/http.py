@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.errors import ServiceError
 from rsp_engine.http_client.access import allowed_origin, credentials_of, variables_of
-from rsp_engine.http_client.client import Client
+from rsp_engine.http_client.client import HttpClient
 from rsp_engine.http_client.faults import ROWS_CUT, FaultError
 from rsp_engine.replica.endpoints.endpoint import FetchResult, Limits, RequestMeter
 from rsp_engine.replica.sparql_client import request_text
@@ -100,7 +100,7 @@ class HttpEndpoint:
         self._config = config
         variables = config.credentials or variables_of(self._origin)
         credentials = credentials_of(variables, environment)
-        self._client = Client(url, credentials, config.answer_bytes, config.ca_file)
+        self._client = HttpClient(url, credentials, config.answer_bytes, config.ca_file)
 
     def __repr__(self) -> str:
         return f"HttpEndpoint({self._origin})"

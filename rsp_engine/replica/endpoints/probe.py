@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rsp_engine.errors import ServiceError
 from rsp_engine.http_client.access import credentials_of, origin_of, variables_of
-from rsp_engine.http_client.client import Client
+from rsp_engine.http_client.client import HttpClient
 from rsp_engine.http_client.faults import FaultError
 from rsp_engine.monitor.redaction import without_secrets
 
@@ -24,7 +24,7 @@ _MOST_BYTES = 64 * 1024
 def probe_endpoint(url: str, environment: Mapping[str, str] = os.environ) -> str:
     """Send `ASK {}`; return the address and the latency. Raise `ServiceError` if it fails."""
     origin, address = origin_of(url), without_secrets(url)
-    client = Client(url, credentials_of(variables_of(origin), environment), _MOST_BYTES)
+    client = HttpClient(url, credentials_of(variables_of(origin), environment), _MOST_BYTES)
     begin = time.monotonic()
     try:
         client.ask("ASK {}", begin + _TIMEOUT_S)

@@ -19,7 +19,7 @@ from SPARQLWrapper.Wrapper import DIGEST, POSTDIRECTLY
 
 from rsp_engine.errors import ServiceError
 from rsp_engine.http_client.access import Credentials
-from rsp_engine.http_client.client import Client
+from rsp_engine.http_client.client import HttpClient
 from rsp_engine.http_client.faults import status_cause
 from rsp_engine.replica.endpoints.http import HttpConfig, HttpEndpoint
 from rsp_engine.replica.sparql_client.retry_decision import Act
@@ -79,7 +79,7 @@ class SparqlWrapperEndpoint(HttpEndpoint):
         return reply
 
 
-class _Sender(Client):
+class _Sender(HttpClient):
     """A client that sends the requests of a wrapper."""
 
     def __init__(self, wrapper: SPARQLWrapper, config: HttpConfig) -> None:

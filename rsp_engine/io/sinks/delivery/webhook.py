@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from rsp_engine.http_client.access import Credentials
-from rsp_engine.http_client.client import Client
+from rsp_engine.http_client.client import HttpClient
 from rsp_engine.http_client.faults import FaultError
 from rsp_engine.io.sinks.delivery.courier import NotDelivered
 
@@ -33,7 +33,7 @@ class HttpPost:
         """`timeout` bounds a whole exchange, in seconds."""
         self._address = address
         self._timeout = timeout
-        self._client = Client(
+        self._client = HttpClient(
             address.url.removeprefix("sparql+"),
             Credentials(address.headers().get("Authorization")),
             _MOST_BYTES,

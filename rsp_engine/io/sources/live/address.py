@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
 
-__all__ = ["Address", "Role", "address_of"]
+__all__ = ["Address", "Role", "address_of", "ports_of_sources"]
 
 _PORTS = {"mqtt": 1883, "mqtts": 8883, "ws": 80, "wss": 443, "sse+http": 80, "sse+https": 443}
 _PORTS |= {"kafka": 9092, "kafkas": 9093, "http": 80, "https": 443}
@@ -108,6 +108,11 @@ class Address:
                 f"{self.name}: a certificate cannot be read: {reason}", hint
             ) from None
         return context
+
+
+def ports_of_sources() -> Mapping[str, int]:
+    """Return the usual port of each protocol by which streams and services are reached."""
+    return {scheme: port for scheme, port in _PORTS.items() if not scheme.startswith("sparql")}
 
 
 def address_of(

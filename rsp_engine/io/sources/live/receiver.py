@@ -117,20 +117,21 @@ class TroubleLog:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._trouble: str | None = None
+        self.trouble: str | None = None
+        """The failure that is not over yet."""
 
     def report(self, trouble: str) -> None:
         """Log a failure once, without the secrets that the message of a library may contain."""
         trouble = without_secrets(trouble)
-        if trouble != self._trouble:
+        if trouble != self.trouble:
             _LOG.warning("%s: %s", self._name, trouble)
-            self._trouble = trouble
+            self.trouble = trouble
 
     def is_over(self) -> None:
         """Log the recovery, if a failure was logged."""
-        if self._trouble is not None:
+        if self.trouble is not None:
             _LOG.warning("%s: connected again", self._name)
-            self._trouble = None
+            self.trouble = None
 
 
 class Link(Protocol):
@@ -175,7 +176,7 @@ class Inbox:
         self.last_id = spool.past.id
         for key in spool.past.keys:
             self._deduplicator.add_key(key)
-        for record in spool:
+        for record in spool.recent():
             self._arrival = max(self._arrival, record.arrival)
             self._deduplicator.add(record.message)
             self.last_id = record.message.id or self.last_id
@@ -184,6 +185,11 @@ class Inbox:
     def is_closed(self) -> bool:
         """Whether the source is closed."""
         return self._closing.is_set()
+
+    @property
+    def trouble(self) -> str | None:
+        """The failure of the sender or the disk that is not over yet."""
+        return self._trouble.trouble
 
     @property
     def is_in_first(self) -> bool:

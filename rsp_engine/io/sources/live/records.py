@@ -22,6 +22,7 @@ __all__ = [
     "checked_record",
     "end_of",
     "envelope_id",
+    "number_at_start",
     "record_bytes",
     "records_in",
     "whole_record_after",
@@ -105,6 +106,18 @@ def end_of(data: bytes, start: int) -> int | None:
     size: int = _HEAD.unpack_from(data, start)[0]
     end = start + _HEAD.size + size
     return end if size >= _BODY.size and end <= len(data) else None
+
+
+def number_at_start(data: bytes) -> int | None:
+    """Return the number of the record that data begin with; `None` if they are too short.
+
+    >>> number_at_start(record_bytes(SpoolRecord(7, 1_000, Message(b"payload"))))
+    7
+    """
+    if len(data) < _START.size:
+        return None
+    number: int = _START.unpack_from(data)[2]
+    return number
 
 
 def whole_record_after(data: bytes, start: int, number: int) -> int | None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     LinkFactory = Callable[[Path, bool], Link]
     Opener = Callable[[Spec, Address, Payloads], LiveSource]
 
-__all__ = ["SCHEMES", "Scheme", "is_live_url", "open_live"]
+__all__ = ["PUSH", "SCHEMES", "Scheme", "is_live_url", "open_live", "payloads_of"]
 
 OPTIONS = {
     "format": "the syntax of messages: jsonl, one of RDF, or json or csv with a template",
@@ -58,6 +58,8 @@ HEADER = "header:"
 """The start of a time that is in a header; its name follows."""
 _TIMES = ("payload", "arrival")
 _LARGEST_FILE = 256 << 20
+_LOCAL = ("watch", "log")
+"""The schemes whose addresses are folders."""
 _PLAIN = ("json", "csv")
 _FORMATS = (
     "jsonl",
@@ -131,6 +133,10 @@ def _watch(spec: Spec, address: Address) -> LinkFactory:
     return connect
 
 
+def _no_link(spec: Spec, _address: Address) -> LinkFactory:
+    raise SourceError(f"{spec.name}: its elements come by HTTP, to `rsp serve`")
+
+
 _CLIENT = {
     "client": "the name by which the broker knows the session",
     "version": "5 or 3: the version of MQTT",
@@ -162,10 +168,11 @@ def open_live(spec: Spec) -> LiveSource:
     if scheme.extra is not None and scheme.module is not None:
         need(spec.name, scheme.extra, scheme.module)
     address = _address(spec.place)
-    return scheme.open(spec, address, _payloads(spec, scheme))
+    return scheme.open(spec, address, payloads_of(spec, scheme))
 
 
-def _payloads(spec: Spec, scheme: Scheme) -> Payloads:
+def payloads_of(spec: Spec, scheme: Scheme) -> Payloads:
+    """Return the format of messages, by the options of their source."""
     # They import the readers of all formats.
     from rsp_engine.io.sources.files.csv_table import columns_of, delimiter_of
     from rsp_engine.io.sources.files.message_template import MessageTemplate
@@ -241,6 +248,12 @@ def _open_kafka(spec: Spec, address: Address, payloads: Payloads) -> LiveSource:
     return TopicSource(topic, payloads, _start(spec), spec.duration("idle", "10s"))
 
 
+def _open_log(spec: Spec, address: Address, _payloads: Payloads) -> LiveSource:
+    from rsp_engine.io.sources.live.log.log_source import open_log
+
+    return open_log(spec, address.path, _start(spec))
+
+
 def _start(spec: Spec) -> Start:
     written = spec.options.get("start", "earliest")
     if written in ("earliest", "latest"):
@@ -254,7 +267,7 @@ def _start(spec: Spec) -> Start:
 
 def _address(place: str) -> Address:
     scheme, _, path = place.partition("://")
-    return Address(place, "watch", "", 0, path) if scheme == "watch" else address_of(place)
+    return Address(place, scheme, "", 0, path) if scheme in _LOCAL else address_of(place)
 
 
 def _spooling(
@@ -282,6 +295,18 @@ _KAFKA = Scheme(
     "kafka",
     "confluent_kafka",
 )
+_LOG = Scheme(
+    _open_log,
+    {
+        "start": "earliest, latest or a time: where to start without a checkpoint",
+        "end": "never, or here: whether the stream ends where the log ends at the start",
+        "idle": OPTIONS["idle"],
+    },
+    _TIMES,
+)
+
+PUSH = _spooling(_no_link)
+"""The options of streams whose elements come by HTTP; they have no address."""
 
 SCHEMES: Mapping[str, Scheme] = {
     "mqtt": _MQTT,
@@ -293,5 +318,6 @@ SCHEMES: Mapping[str, Scheme] = {
     "kafka": _KAFKA,
     "kafkas": _KAFKA,
     "watch": _spooling(_watch, largest=_LARGEST_FILE),
+    "log": _LOG,
 }
 """All live protocols, by URL scheme."""

@@ -26,9 +26,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from rsp_engine.errors import SourceError
+from rsp_engine.io.atomic_file import sync_folder, write_file
 from rsp_engine.io.sources.live.deduplicator import KEY_BYTES, Deduplicator
 from rsp_engine.io.sources.live.records import (
     end_of,
+    number_at_start,
     record_bytes,
     records_in,
     whole_record_after,
@@ -41,7 +43,15 @@ if TYPE_CHECKING:
 
     from rsp_engine.io.sources.live.records import SpoolRecord
 
-__all__ = ["Spool", "SpoolPast", "read_split"]
+__all__ = [
+    "Spool",
+    "SpoolPast",
+    "first_number",
+    "read_split",
+    "split_end",
+    "spool_path",
+    "spool_starts",
+]
 
 FILE_BYTES = 4 << 20
 """The size at which a file is closed and the next one started."""
@@ -70,7 +80,7 @@ class SpoolPast(NamedTuple):
 class Spool:
     """A folder of files with one writer and any number of readers."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the room have a default
         self,
         folder: Path,
         *,
@@ -78,11 +88,12 @@ class Spool:
         file_bytes: int | None = None,
         deduplicator: Deduplicator | None = None,
         write: Callable[[int, bytes], int] = os.write,
+        checks_all: bool = True,
     ) -> None:
         """Open a folder, and truncate a message whose write was not finished.
 
         `room` is the capacity in bytes. `deduplicator` gives the key of a message, and how many
-        messages are remembered.
+        messages are remembered. Unless it `checks_all`, only the last two files are read.
         """
         self.folder = folder
         self.room = room
@@ -94,25 +105,26 @@ class Spool:
         """Whether the receiver is blocked until messages are released."""
         self._changed = threading.Condition()
         folder.mkdir(parents=True, exist_ok=True)
-        self._files = list(_starts(folder, _SUFFIX)) or [0]
+        self._files = list(spool_starts(folder)) or [0]
         self._seen: dict[int, int] = {}
         """The number of the last message of each removed file, by the start of the file."""
         self.past = self._read_seen()
         """What is known of messages whose files were removed."""
-        self._number = self.past.number
         self.end = self._files[0]
-        for start in self._files:
+        checked = self._files if checks_all else self._files[-2:]
+        self._number = self._number_before(checked[0])
+        for start in checked:
             self._recover(start)
         self._check_starts()
         self._released = self._files[0]
         self._stream = os.open(self._path(self._files[-1]), os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-        _sync_folder(folder)
+        sync_folder(folder)
 
     def _read_seen(self) -> SpoolPast:
         """Read the `.seen` files."""
         last = SpoolPast()
         keys: list[bytes] = []
-        for start in _starts(self.folder, _SEEN):
+        for start in spool_starts(self.folder, _SEEN):
             if start >= self._files[0]:  # a crash before its spool file was removed
                 self._path(start, _SEEN).unlink()
                 continue
@@ -121,6 +133,12 @@ class Spool:
             last = past._replace(id=past.id or last.id)
             self._seen[start] = past.number
         return last._replace(keys=keys)
+
+    def _number_before(self, start: int) -> int:
+        """Return the number of the last message before a file."""
+        if start == self._files[0]:
+            return self.past.number
+        return self._number if start == self.end else first_number(self.folder, start) - 1
 
     def _recover(self, start: int) -> None:
         """Truncate a message whose write was not finished; refuse a damaged file."""
@@ -165,6 +183,16 @@ class Spool:
             for _, record in records_in(self._path(start).read_bytes()):
                 yield record
 
+    def recent(self) -> Iterator[SpoolRecord]:
+        """Yield the messages of the last files: at least those that the deduplicator remembers."""
+        files = [*self._files]
+        last = len(files) - 1
+        while last and self._number - self._number_before(files[last]) < self._deduplicator.most:
+            last -= 1
+        for start in files[last:]:
+            for _, record in records_in(self._path(start).read_bytes()):
+                yield record
+
     @property
     def next_number(self) -> int:
         """The number of the next message."""
@@ -206,7 +234,7 @@ class Spool:
         os.truncate(path, end - self._files[-1])
         self._stream = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.fsync(self._stream)
-        _sync_folder(self.folder)
+        sync_folder(self.folder)
         self.end, self._number = end, number
 
     def _write_all(self, data: bytes) -> None:
@@ -216,7 +244,7 @@ class Spool:
 
     def _begin_file(self) -> None:
         stream = os.open(self._path(self.end), os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-        _sync_folder(self.folder)
+        sync_folder(self.folder)
         os.close(self._stream)
         with self._changed:
             self._stream = stream
@@ -291,55 +319,75 @@ class Spool:
         start = self._files[0] if since is None or since.end is None else since.end
         while start < self.end:
             with self._changed:
-                files, end = [*self._files, self.end], self.end
-            file = max(begin for begin in files[:-1] if begin <= start)
-            last = min([other for other in files if other > start], default=end)
-            stop = last if last - start <= size else self._split_end(file, start, size)
+                files = [*self._files, self.end]
+            stop = split_end(self.folder, files, start, size)
             yield Split(start, stop)
             start = stop
-
-    def _split_end(self, file: int, start: int, size: int) -> int:
-        """Return the end of the last message within `size` bytes, or of the first message."""
-        with self._path(file).open("rb") as stream:
-            stream.seek(start - file)
-            data, at = stream.read(size), 0
-            while (end := end_of(data, at)) is not None:
-                at = end
-            if at:
-                return start + at
-            stream.seek(start - file)
-            data = stream.read(self.end - start)
-            return start + (end_of(data, 0) or len(data))
 
     def close(self) -> None:
         """Close the file that is written."""
         os.close(self._stream)
 
     def _path(self, start: int, suffix: str = _SUFFIX) -> Path:
-        return _path(self.folder, start, suffix)
+        return spool_path(self.folder, start, suffix)
 
 
-def _path(folder: Path, start: int, suffix: str = _SUFFIX) -> Path:
+def spool_path(folder: Path, start: int, suffix: str = _SUFFIX) -> Path:
+    """Return the file that starts at an offset."""
     return folder / f"{start:020}{suffix}"
 
 
-def _starts(folder: Path, suffix: str) -> Iterator[int]:
+def spool_starts(folder: Path, suffix: str = _SUFFIX) -> Iterator[int]:
     """Yield the start offsets of files in order; ignore files of other origin."""
     stems = (path.stem for path in folder.glob(f"*{suffix}"))
     yield from sorted(int(stem) for stem in stems if stem.isascii() and stem.isdigit())
+
+
+def split_end(folder: Path, edges: Sequence[int], start: int, size: int) -> int:
+    """Return the end of the split from an offset on: whole messages of one file, of about `size`.
+
+    `edges` are the starts of the files, and the end of the last one.
+    """
+    file = max(edge for edge in edges[:-1] if edge <= start)
+    last = min(edge for edge in edges if edge > start)
+    if last - start <= size:
+        return last
+    with spool_path(folder, file).open("rb") as stream:
+        stream.seek(start - file)
+        data, at = stream.read(size), 0
+        while (end := end_of(data, at)) is not None:
+            at = end
+        if not at:  # the first message is larger
+            stream.seek(start - file)
+            data = stream.read(last - start)
+            at = end_of(data, 0) or len(data)
+    return start + at
+
+
+def first_number(folder: Path, start: int) -> int:
+    """Return the number of the first message of a file."""
+    path = spool_path(folder, start)
+    with path.open("rb") as stream:
+        number = number_at_start(stream.read(64))
+    if number is None:
+        raise SourceError(f"{path} is damaged: it has no message", _RESTORE)
+    return number
 
 
 def read_split(folder: Path, split: Split) -> Iterator[SpoolRecord]:
     """Yield the messages of a split, which is within one file."""
     if split.end is None or split.end <= split.start:
         return
-    before = [start for start in _starts(folder, _SUFFIX) if start <= split.start]
+    before = [start for start in spool_starts(folder) if start <= split.start]
     if not before:
         raise SourceError(f"{folder}: the messages at {split.start} are gone", _LOST)
-    path = _path(folder, before[-1])
-    with path.open("rb") as stream:
-        stream.seek(split.start - before[-1])
-        data = stream.read(split.end - split.start)
+    path = spool_path(folder, before[-1])
+    try:
+        with path.open("rb") as stream:
+            stream.seek(split.start - before[-1])
+            data = stream.read(split.end - split.start)
+    except FileNotFoundError:  # removed since the folder was listed
+        raise SourceError(f"{folder}: the messages at {split.start} are gone", _LOST) from None
     read = 0
     for end, record in records_in(data):
         read = end
@@ -353,13 +401,7 @@ def _write_past(path: Path, past: SpoolPast) -> None:
     """Write a `.seen` file atomically."""
     head = json.dumps({"number": past.number, "arrival": past.arrival, "id": past.id})
     body = b"".join((head.encode(), b"\n", *past.keys))
-    fresh = path.with_suffix(".new")
-    with fresh.open("wb") as stream:
-        stream.write(b"%08x\n" % zlib.crc32(body) + body)
-        stream.flush()
-        os.fsync(stream.fileno())
-    fresh.replace(path)
-    _sync_folder(path.parent)
+    write_file(path, [b"%08x\n" % zlib.crc32(body), body])
 
 
 def _read_past(path: Path) -> SpoolPast:
@@ -379,12 +421,3 @@ def _read_past(path: Path) -> SpoolPast:
 def _split_keys(keys: bytes) -> Iterator[bytes]:
     for at in range(0, len(keys), KEY_BYTES):
         yield keys[at : at + KEY_BYTES]
-
-
-def _sync_folder(folder: Path) -> None:
-    """Sync the entries of a folder to disk."""
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

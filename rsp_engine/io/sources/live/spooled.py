@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rsp_engine.errors import DriverError, SourceError
 from rsp_engine.io.sources.live.deduplicator import Deduplicator
@@ -15,17 +15,18 @@ from rsp_engine.io.sources.live.spool import Spool, read_split
 from rsp_engine.io.sources.predicate_sample import PredicateSample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rsp_engine.io.sources.live.deduplicator import DuplicateRule
     from rsp_engine.io.sources.live.payloads import Payloads
     from rsp_engine.io.sources.live.receiver import Link
+    from rsp_engine.io.sources.live.records import SpoolRecord
     from rsp_engine.io.sources.source import BlankNodeScope
     from rsp_engine.io.sources.splits import Split
     from rsp_engine.model.streams import DeadLetter, Element
 
-__all__ = ["ROOM", "Settings", "SpoolPart", "SpoolReader", "SpooledSource"]
+__all__ = ["ROOM", "MessageFormat", "Settings", "SpoolPart", "SpoolReader", "SpooledSource"]
 
 ROOM = 256 << 20
 """The default capacity of a spool, in bytes."""
@@ -42,12 +43,23 @@ class Settings(NamedTuple):
     """The capacity of the spool, in bytes."""
 
 
+class MessageFormat(Protocol):
+    """What reads the elements of messages."""
+
+    @property
+    def source(self) -> str:
+        """The name of the stream."""
+
+    def elements(self, record: SpoolRecord) -> Iterable[Element | DeadLetter]:
+        """Yield the elements and dead letters of a message."""
+
+
 @dataclass(frozen=True, slots=True)
 class SpoolPart:
     """The messages of a split, as a source."""
 
     folder: Path
-    payloads: Payloads
+    payloads: MessageFormat
     split: Split
 
     blank_node_scope: BlankNodeScope = "element"
@@ -69,7 +81,7 @@ class SpoolReader:
     """What an executor needs to read splits of a spool."""
 
     folder: Path
-    payloads: Payloads
+    payloads: MessageFormat
 
     def part(self, split: Split) -> SpoolPart:
         """Return the messages of a split."""
@@ -98,26 +110,26 @@ class SpooledSource(LiveSource):
     ) -> None:
         """Set the link factory, which gets the spool folder and whether that outlives the run."""
         self.name = payloads.source
-        self._payloads = payloads
-        self._link = link
-        self._settings = settings
+        self.payloads = payloads
+        self.link = link
+        self.settings = settings
         self._receiving: _Receiving | None = None
         self._reader: SpoolReader | None = None
         self._inbox: Inbox | None = None
 
     def begin(self, folder: Path, *, is_kept: bool) -> None:
         """Start to receive messages into a folder; continue a spool that is there."""
-        settings, folder = self._settings, folder.absolute()
+        settings, folder = self.settings, folder.absolute()
         try:
             deduplicator = Deduplicator(settings.dedup)
             spool = Spool(folder, room=settings.room, deduplicator=deduplicator)
-            link = self._link(folder, is_kept)
+            link = self.link(folder, is_kept)
         except OSError as error:
             reason = error.strerror or str(error)
             hint = "name a checkpoint that can be written to, with room on its disk"
             raise DriverError(f"{self.name}: {folder} cannot be written: {reason}", hint) from None
         inbox = Inbox(self.name, spool, deduplicator, settings.largest)
-        self._reader = SpoolReader(folder, self._payloads)
+        self._reader = SpoolReader(folder, self.payloads)
         self._inbox = inbox
         self._receiving = _Receiving(spool, inbox, Receiver(link, inbox))
         self._receiving.receiver.start()
@@ -146,7 +158,7 @@ class SpooledSource(LiveSource):
     @property
     def is_silent(self) -> bool:
         """Whether the idle timeout has passed without a message."""
-        return time.monotonic() - self._running.inbox.heard > self._settings.idle / 1000
+        return time.monotonic() - self._running.inbox.heard > self.settings.idle / 1000
 
     @property
     def is_full(self) -> bool:
@@ -213,7 +225,7 @@ class SpooledSource(LiveSource):
             return PredicateSample()
         sample = PredicateSample(is_cut=not self._inbox.is_in_first)
         for record in self._inbox.first:
-            deque(sample.take(self._payloads.elements(record)), maxlen=0)
+            deque(sample.take(self.payloads.elements(record)), maxlen=0)
         return sample
 
     @property
@@ -222,7 +234,7 @@ class SpooledSource(LiveSource):
             raise DriverError(f"{self.name}: its receiver has not started")
         return self._receiving
 
-    def __reduce__(self) -> tuple[type[SpoolReader], tuple[Path, Payloads]]:
+    def __reduce__(self) -> tuple[type[SpoolReader], tuple[Path, MessageFormat]]:
         """Pickle as a `SpoolReader`: executors only read the spool."""
         if self._reader is None:
             raise DriverError(f"{self.name}: its receiver has not started")
