@@ -102,7 +102,7 @@ def test_the_doctor_reaches_the_sinks_of_the_file(here):
 
 
 def test_the_doctor_reaches_a_server(here, monkeypatch):
-    monkeypatch.setattr("rsp_engine.replica.endpoints.probe.Client", _Answering)
+    monkeypatch.setattr("rsp_engine.replica.endpoints.probe.HttpClient", _Answering)
     (here / "rsp.toml").write_text('[services]\n"http://example.org/b" = "http://127.0.0.1:9/q"\n')
     assert "http://127.0.0.1:9/q answers in" in rsp("doctor").stdout
 
