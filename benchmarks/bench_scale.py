@@ -146,10 +146,12 @@ def cpu_of_all() -> float:
 def measured(kind: str, path: str, master: str) -> dict[str, float]:
     """Run a query in this process, and return what it took."""
     options: dict[str, Any] = {"operator": "general"} if kind == "general" else {}
-    if "SERVICE" in QUERIES[kind]:
+    has_service = "SERVICE" in QUERIES[kind]
+    if has_service:
         options = {"policy": "AT-TSM", "budget": BUDGET}
     engine = Engine(runner="spark", master=master, **options)
-    engine.service(f"{EX}remote", Remote(_cycle(KEYS[-1])))
+    if has_service:
+        engine.service(f"{EX}remote", Remote(_cycle(KEYS[-1])))
     engine.register(f"PREFIX : <{EX}> REGISTER RSTREAM :q AS {QUERIES[kind]}")
     engine.bind(f"{EX}s", path)
     context = start_context(master)

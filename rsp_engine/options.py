@@ -291,7 +291,7 @@ class RunOptions(Options):
     )
     split_bytes: int = option(
         4 << 20,
-        "The approximate size of a split, which one task reads; at most 1 MB on the local runner.",
+        "The approximate size of a split, which one task reads; at most 2 MB on the local runner.",
         unit="bytes",
         minimum=1,
     )

@@ -16,6 +16,7 @@ import typer
 
 from rsp_engine.cli.flag_signature import is_set
 from rsp_engine.errors import BindingError
+from rsp_engine.garbage import no_garbage_collection
 from rsp_engine.grammar.iris import full_iri
 from rsp_engine.options import ServiceOptions
 
@@ -178,6 +179,7 @@ def engine_of(context: typer.Context, flags: RunFlags, **more: Any) -> Engine:  
     return Engine(**{name: value for each in groups for name, value in vars(each).items()}, **more)
 
 
+@no_garbage_collection(is_loading=True)
 def register_queries(
     engine: Engine,
     files: list[str],

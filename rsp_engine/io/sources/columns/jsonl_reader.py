@@ -15,8 +15,9 @@ import numpy as np
 import pyoxigraph as ox
 
 from rsp_engine.io.sources.columns.json_layout import JsonLayout, JsonText
+from rsp_engine.io.sources.columns.line_frames import is_utf8
 from rsp_engine.io.sources.columns.numbered_quads import NumberedQuads, with_parsed_lines
-from rsp_engine.io.sources.columns.plain_lines import TRIPLES, TURTLE_TRIPLES, is_utf8
+from rsp_engine.io.sources.columns.plain_lines import TRIPLES, TURTLE_TRIPLES
 from rsp_engine.io.sources.columns.words import Words
 from rsp_engine.io.sources.files.blocks import LONGEST
 from rsp_engine.io.sources.files.json_element import UnfitError, object_in, syntax_of

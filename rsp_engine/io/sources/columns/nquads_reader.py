@@ -56,12 +56,8 @@ def read_quads(name: str, data: bytes, rule: GraphTimeRule, rename: Rename) -> R
     lines, numbers, others = locate(text)
     letters: list[tuple[int, DeadLetter]] = []
     raws = [(number, data[start:end]) for number, start, end in others]
-    if raws:
-        spaced, spaced_numbers, raws = _respace(raws)
-        if len(raws) > _MOST_OTHERS * (len(lines) + len(others)):
-            return None
-        lines = lines.and_quads(numbers, spaced, spaced_numbers)
-        numbers = np.sort(np.concatenate((numbers, spaced_numbers)))
+    if len(raws) > _MOST_OTHERS * (len(lines) + len(raws)):
+        return None
     if raws:
         parsed = _parse(name, raws)
         written = None if parsed is None else _write(parsed.quads, rename)
@@ -87,33 +83,6 @@ def _index(lines: QuadLines, numbers: Integers, line: int) -> int:
     """Return the first quad of the element that is open at a line: a letter goes before it."""
     before = int(np.searchsorted(numbers, line))
     return int(np.flatnonzero(lines.begins[:before])[-1]) if before else 0
-
-
-def _respace(
-    raws: Sequence[tuple[int, bytes]],
-) -> tuple[QuadLines, Integers, list[tuple[int, bytes]]]:
-    """Return the quads of lines that are plain but for blanks or a comment; and the rest.
-
-    The quads have the numbers of their lines.
-    """
-    text = b"".join([raw for _, raw in raws])
-    # These separate terms for `bytes.split`, but not in N-Quads.
-    if b"\v" in text or b"\f" in text or text.count(b"\r") > text.count(b"\r\n"):
-        return QuadLines.none(), np.empty(0, dtype=np.int64), [*raws]
-    located = locate(b"".join([_with_single_blanks(raw) for _, raw in raws]))
-    numbers = np.array([number for number, _ in raws], dtype=np.int64)
-    return located.lines, numbers[located.numbers], [raws[number] for number, *_ in located.others]
-
-
-def _with_single_blanks(line: bytes) -> bytes:
-    r"""Return a line with single blanks and without its comment, if no term has a blank.
-
-    >>> _with_single_blanks(b"<a>\t<b>  <c> <d>  . # e")
-    b'<a> <b> <c> <d> .\n'
-    """
-    parts = line.split()
-    is_quad = parts[4:5] == [b"."] and (len(parts) == 5 or parts[5].startswith(b"#"))
-    return b" ".join(parts[:5]) + b"\n" if is_quad else line.strip() + b"\n"
 
 
 def _parse(name: str, raws: Sequence[tuple[int, bytes]]) -> _Quads | None:

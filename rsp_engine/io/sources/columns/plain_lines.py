@@ -22,32 +22,28 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyoxigraph as ox
 
-from rsp_engine.io.sources.columns.quad_lines import (
-    NO_NUMBER,
-    UNREAD,
-    LineEdges,
-    Objects,
-    QuadLines,
-)
-from rsp_engine.io.sources.columns.words import LONGEST_NUMBER, Words
+from rsp_engine.io.sources.columns.line_frames import frame_lines
+from rsp_engine.io.sources.columns.quad_lines import NO_NUMBER, UNREAD, Objects, QuadLines
+from rsp_engine.io.sources.columns.words import LONGEST_NUMBER
 from rsp_engine.model.terms.columns import DECIMAL_KIND, DOUBLE_KIND, INTEGER_KIND, MOST_DIGITS
 from rsp_engine.model.terms.numerals import SURE
 
 if TYPE_CHECKING:
+    from rsp_engine.io.sources.columns.line_frames import LineFrames
+    from rsp_engine.io.sources.columns.words import Words
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
-__all__ = ["QUADS", "TRIPLES", "TURTLE_TRIPLES", "LineForm", "Located", "is_utf8", "locate"]
+__all__ = ["QUADS", "TRIPLES", "TURTLE_TRIPLES", "LineForm", "Located", "locate"]
 
 _MOST_SUFFIXES = 16  # each costs a pass: lines with further ones are left to the parser
 _SAMPLES = 8  # so many IRIs tell the prefix that most have in common
-_NEWLINE, _SPACE, _QUOTE, _HASH, _DOT, _ZERO, _NINE, _MINUS, _SLASH, _CLOSE = b'\n "#.09-/>'
+_QUOTE, _HASH, _DOT, _ZERO, _NINE, _MINUS, _SLASH, _CLOSE = b'"#.09-/>'
 _SPECIALS = b'"\\\x7f'  # in a text, these need a look; control characters are no blanks
 _HTTP, _HTTPS = b"<http://", b"<https://"
 _PREFIX = re.compile(rb"<https?://(?:[\w./-]*(?:/|[\w.-]#))?")
 _TEXT = rb'[^"\\\x00-\x1f\x7f]*'
 _ESCAPE = rb"""\\(?:[tbnrf"'\\]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})"""
 _ESCAPED = re.compile(rb'^"' + _TEXT + rb"(?:" + _ESCAPE + _TEXT + rb')*"$', re.MULTILINE)
-_LAST_ASCII = 0x7F
 _XSD = b"^^<http://www.w3.org/2001/XMLSchema#"
 _KINDS = {
     b"": NO_NUMBER,
@@ -89,47 +85,15 @@ def locate(data: bytes, form: LineForm = QUADS) -> Located:
     if len(data) < len(_HTTP):
         count = data.count(b"\n")
         return Located(QuadLines.none(), np.empty(0, dtype=np.int64), _lines(data, range(count)))
-    words = Words(data)
-    text = words.bytes
-    marks = np.flatnonzero(text <= _SPACE)
-    kinds = text[marks]
-    last = np.flatnonzero(kinds == _NEWLINE)
-    first = np.r_[0, last[:-1] + 1]
-    starts = np.r_[0, marks[last[:-1]] + 1]
-    ends = marks[last]
-    # The terms, each before a blank, and a dot at the end.
-    may_be_plain = last - first >= form.terms
-    may_be_plain &= (marks[last - 1] == ends - 2) & (text[ends - 1] == _DOT)
-    if not data.isascii() and not is_utf8(data):
-        may_be_plain[np.searchsorted(ends, np.flatnonzero(text > _LAST_ASCII))] = False
-    are_blank = (kinds == _SPACE) | (kinds == _NEWLINE)
-    if not are_blank.all():
-        may_be_plain[np.searchsorted(last, np.flatnonzero(~are_blank))] = False
-    rows = np.flatnonzero(may_be_plain)
-    edges = LineEdges(
-        starts[rows],
-        *(marks[first[rows] + number] for number in (0, 1)),
-        *(marks[last[rows] - number] for number in (form.terms - 2, 1)),
-    )
-    found = _Lines(data, words, edges, form)
+    frames = frame_lines(data, form.terms, respaces=form == QUADS)
+    found = _Lines(frames, form)
     are_plain = found.are_plain()
-    if are_plain.all() and len(rows) == len(last):
-        return Located(found.lines(None), rows, [])
-    rows = rows[are_plain]
-    others = np.setdiff1d(np.arange(len(last)), rows, assume_unique=True)
-    edges_of = zip(
-        others.tolist(), starts[others].tolist(), (ends[others] + 1).tolist(), strict=True
-    )
-    return Located(found.lines(are_plain), rows, list(edges_of))
-
-
-def is_utf8(data: bytes) -> bool:
-    """Return whether a text is valid."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    if frames.are_all_as_written() and are_plain.all():
+        return Located(found.lines(None), frames.rows, [])
+    plain = np.flatnonzero(are_plain)
+    plain = plain[np.argsort(frames.rows[plain], kind="stable")]
+    rows = frames.rows[plain]
+    return Located(found.lines(plain), rows, [*frames.others(rows)])
 
 
 def _lines(data: bytes, numbers: range) -> list[tuple[int, int, int]]:
@@ -150,11 +114,11 @@ class _Iris(NamedTuple):
 class _Lines:
     """Lines with the blanks and the dot of plain ones."""
 
-    def __init__(self, data: bytes, words: Words, edges: LineEdges, form: LineForm) -> None:
-        self._data = data
+    def __init__(self, frames: LineFrames, form: LineForm) -> None:
+        self._data = frames.data
         self._form = form
-        self._words = words
-        self._edges = edges
+        self._words = words = frames.words
+        self._edges = edges = frames.edges
         starts = edges.predicates + 1
         self._are_literals = words.bytes[starts] == _QUOTE
         self._closes = np.full(len(starts), -1)  # the closing quotes of literals
@@ -171,7 +135,7 @@ class _Lines:
         self._have_hash = False  # some IRI has a hash behind its prefix
         self._subjects = self._iris(edges.starts, edges.subjects)
 
-    def lines(self, chosen: Booleans | None) -> QuadLines:
+    def lines(self, chosen: Integers | None) -> QuadLines:
         """Return the quads of some of the lines, or of all of them."""
         edges, times, values, kinds = self._edges, self._times, self._values, self._kinds
         subjects = self._subjects
@@ -308,12 +272,13 @@ class _Lines:
         have_one = np.ones(len(edges.starts), dtype=np.bool_)
         places = np.flatnonzero(self._words.bytes == _HASH)
         rows = np.maximum(np.searchsorted(edges.starts, places, side="right") - 1, 0)
-        terms = sum((places > end[rows]).astype(np.int64) for end in edges[1:4])
-        zones = rows * 4 + terms
+        terms = sum((places > end[rows]).astype(np.int64) for end in edges[1:])
+        zones = rows * len(edges) + terms
         is_repeated = np.zeros(len(places), dtype=np.bool_)
         is_repeated[1:] = zones[1:] == zones[:-1]
         is_repeated |= self._words.bytes[places - 1] == _SLASH  # perhaps of an empty authority
         is_repeated &= ~(self._are_literals[rows] & (terms == 2))
+        is_repeated &= places < edges.graphs[rows]  # else of a line without a frame
         have_one[rows[is_repeated]] = False
         return have_one
 

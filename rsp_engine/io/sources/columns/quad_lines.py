@@ -177,12 +177,18 @@ class QuadLines:
         if not len(unwritten):
             return alike
         # An object that is not written as the engine does may be the same term as another text.
-        are_unwritten = np.zeros(len(self), dtype=np.bool_)
-        are_unwritten[unwritten] = True
-        keys = self._subjects_and_predicates(elements, _EVERY)
-        near = _repeated(keys, largest)
-        near = near[np.isin(keys[near], keys[near[are_unwritten[near]]])]
-        return np.union1d(alike, near)
+        near = self._with_predicate_of(unwritten)
+        keys = self._subjects_and_predicates(elements, near)
+        again = _repeated(keys, largest)
+        are_unwritten = np.isin(near[again], unwritten, assume_unique=True)
+        keys = keys[again]
+        return np.union1d(alike, near[again[np.isin(keys, keys[are_unwritten])]])
+
+    def _with_predicate_of(self, places: Integers) -> Integers:
+        """Return the quads whose predicate ends as that of one of some quads."""
+        edges = self.edges
+        ends = Words(self.data).at(np.maximum(edges.predicates - 8, edges.subjects + 1))
+        return np.flatnonzero(np.isin(ends, np.unique(ends[places])))
 
     def _subjects_and_predicates(
         self, elements: Integers, places: Integers | slice

@@ -12,6 +12,7 @@ lowest byte. One gather reads the words of all lines, so a field of 30 bytes cos
 
 from __future__ import annotations
 
+import string
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,18 +26,19 @@ if TYPE_CHECKING:
 
     Unsigned = NDArray[np.uint64]
 
-__all__ = ["LONGEST_NUMBER", "Words", "mixed"]
+__all__ = ["LONGEST_NUMBER", "WIDTH", "Words", "mixed"]
 
-_WIDTH = 8
-_LONG = 32 * _WIDTH  # longer fields are few: they are searched one by one
-_BITS = 8 * _WIDTH
+WIDTH = 8
+"""The bytes of a word."""
+_LONG = 32 * WIDTH  # longer fields are few: they are searched one by one
+_BITS = 8 * WIDTH
 LONGEST_NUMBER = 18
 """Most digits of an integer that fit into 64 bits, whatever they are."""
 
 
 def _all_bytes(byte: int) -> np.uint64:
     """Return a word of eight equal bytes."""
-    return np.uint64(int.from_bytes(bytes([byte]) * _WIDTH, "little"))
+    return np.uint64(int.from_bytes(bytes([byte]) * WIDTH, "little"))
 
 
 _ZEROS, _LOW7, _HIGH = _all_bytes(ord("0")), _all_bytes(0x7F), _all_bytes(0x80)
@@ -46,9 +48,10 @@ _DIGITS, _LETTERS = (
     (_all_bytes(0x80 - ord(first)), _all_bytes(0x7F - ord(last)))
     for first, last in ("-9", "az")  # `-./` precede the digits
 )
+_PLAIN = string.ascii_letters.encode() + b"-./0123456789_"
 _ABOVE_NINE = _all_bytes(0x80 - 10)  # added to a byte of 7 bits, it sets the high bit from 10 on
 # By the number of bytes to keep, which are the high ones: a mask.
-_KEPT = np.array([2**_BITS - 2 ** (_BITS - 8 * count) for count in range(_WIDTH + 1)], np.uint64)
+_KEPT = np.array([2**_BITS - 2 ** (_BITS - 8 * count) for count in range(WIDTH + 1)], np.uint64)
 # The steps that join neighbouring digits, then pairs, then fours: mask, factor, shift.
 _JOINS = tuple(
     (np.uint64(mask), np.uint64(factor), np.uint64(shift))
@@ -76,7 +79,7 @@ class Words:
     def __init__(self, data: bytes) -> None:
         self.bytes = np.frombuffer(data, dtype=np.uint8)
         self._words: Unsigned = np.ndarray(
-            shape=(len(data) - _WIDTH + 1,), dtype="<u8", buffer=data, strides=(1,)
+            shape=(len(data) - WIDTH + 1,), dtype="<u8", buffer=data, strides=(1,)
         )
 
     def at(self, places: Integers) -> Unsigned:
@@ -96,7 +99,10 @@ class Words:
         fields = self._fields(places, len(wanted))
         if fields.tobytes() == wanted * len(places):  # much cheaper than a comparison by row
             return np.ones(len(places), dtype=np.bool_)
-        are_equal: Booleans = fields.view(f"S{len(wanted)}") == wanted
+        are_equal = _end_as(fields, wanted)
+        rows = np.flatnonzero(are_equal)
+        if (near := fields[rows]).tobytes() != wanted * len(rows):
+            are_equal[rows] = near.view(f"S{len(wanted)}") == wanted
         return are_equal
 
     def _fields(self, places: Integers, size: int) -> NDArray[np.void]:
@@ -112,10 +118,10 @@ class Words:
         """
         numbers = np.zeros(len(ends), dtype=np.int64)
         are_digits = np.ones(len(ends), dtype=np.bool_)
-        for before in range(0, int(counts.max(initial=0)), _WIDTH):
+        for before in range(0, int(counts.max(initial=0)), WIDTH):
             # Bytes that do not belong to the number are the low ones: they become leading zeros.
-            kept = _KEPT[np.clip(counts - before, 0, _WIDTH)]
-            digits = (self.at(np.maximum(ends - before - _WIDTH, 0)) ^ _ZEROS) & kept
+            kept = _KEPT[np.clip(counts - before, 0, WIDTH)]
+            digits = (self.at(np.maximum(ends - before - WIDTH, 0)) ^ _ZEROS) & kept
             are_digits &= _non_digits(digits) == 0
             for mask, factor, bits in _JOINS:
                 digits = ((digits & mask) * factor) >> bits
@@ -128,13 +134,13 @@ class Words:
         A number of 19 digits is not valid.
         """
         counts = np.zeros(len(ends), dtype=np.int64)
-        for before in range(0, LONGEST_NUMBER + 1, _WIDTH):
-            words = self.at(np.maximum(ends - before - _WIDTH, 0)) ^ _ZEROS
+        for before in range(0, LONGEST_NUMBER + 1, WIDTH):
+            words = self.at(np.maximum(ends - before - WIDTH, 0)) ^ _ZEROS
             # The highest byte that is not a digit stops the count; 53 bits are enough to find it.
             exponents = np.frexp(_non_digits(words).astype(np.float64))[1]
-            more = _WIDTH - exponents // 8
+            more = WIDTH - exponents // 8
             counts = np.where(counts == before, counts + more, counts)
-            if not (counts == before + _WIDTH).any():
+            if not (counts == before + WIDTH).any():
                 break
         counts = np.minimum(counts, LONGEST_NUMBER + 1)
         return self.digits(ends, np.minimum(counts, LONGEST_NUMBER))[0], counts
@@ -147,13 +153,16 @@ class Words:
         sizes = ends - starts
         are_plain: Booleans = sizes >= 0
         have_hash = np.zeros(len(starts), dtype=np.bool_)
+        longest = int(sizes.max(initial=0))
+        if not longest or self._are_plain_before(ends, longest):
+            return are_plain, have_hash
         rows: Integers | slice = slice(None)
-        for before in range(0, int(sizes.max(initial=0)), _WIDTH):
+        for before in range(0, longest, WIDTH):
             if before:
                 rows = np.flatnonzero(sizes > before)
-            kept = _KEPT[np.clip(sizes[rows] - before, 0, _WIDTH)]
+            kept = _KEPT[np.clip(sizes[rows] - before, 0, WIDTH)]
             # Bytes that do not belong to the field become zeros.
-            words = (self.at(np.maximum(ends[rows] - before - _WIDTH, 0)) ^ _ZEROS) & kept
+            words = (self.at(np.maximum(ends[rows] - before - WIDTH, 0)) ^ _ZEROS) & kept
             if not _non_digits(words).any():
                 continue
             words ^= _ZEROS
@@ -161,6 +170,15 @@ class Words:
             have_hash[rows] |= hashes != 0
             are_plain[rows] &= _non_plain(words) == hashes
         return are_plain, have_hash
+
+    def _are_plain_before(self, ends: Integers, size: int) -> bool:
+        """Return whether there are only letters, digits and `._/-` in so many bytes before `ends`.
+
+        They may begin before a shorter field: mostly with a part of the same path.
+        """
+        if size > _LONG or int(ends.min()) < size:
+            return False
+        return not self._fields(ends - size, size).tobytes().translate(None, _PLAIN)
 
     def contain(self, starts: Integers, ends: Integers, wanted: bytes) -> Booleans:
         """Return which fields contain any of some characters, of which none is NUL.
@@ -170,11 +188,11 @@ class Words:
         sizes = ends - starts
         found = np.zeros(len(starts), dtype=np.bool_)
         rows: Integers | slice = slice(None)
-        for before in range(0, min(int(sizes.max(initial=0)), _LONG), _WIDTH):
+        for before in range(0, min(int(sizes.max(initial=0)), _LONG), WIDTH):
             if before:
                 rows = np.flatnonzero(sizes > before)
-            kept = _KEPT[np.clip(sizes[rows] - before, 0, _WIDTH)]
-            words = self.at(np.maximum(ends[rows] - before - _WIDTH, 0)) & kept
+            kept = _KEPT[np.clip(sizes[rows] - before, 0, WIDTH)]
+            words = self.at(np.maximum(ends[rows] - before - WIDTH, 0)) & kept
             for byte in wanted:
                 found[rows] |= _equal_to(words, _all_bytes(byte)) != 0
         for row in np.flatnonzero(sizes > _LONG).tolist():
@@ -187,8 +205,8 @@ class Words:
 
         Words that all fields have in common are left out.
         """
-        for offset in range(0, int((ends - starts).max(initial=0)), _WIDTH):
-            words = self.at(np.maximum(np.minimum(starts + offset, ends - _WIDTH), 0))
+        for offset in range(0, int((ends - starts).max(initial=0)), WIDTH):
+            words = self.at(np.maximum(np.minimum(starts + offset, ends - WIDTH), 0))
             if (words != words[0]).any():
                 yield words
 
@@ -203,7 +221,7 @@ class Words:
         differ: Booleans = sizes[places] != sizes[places - 1]
         for words in self.fields(starts, ends):
             differ |= words[places] != words[places - 1]
-        for number in np.flatnonzero(sizes[places] < _WIDTH).tolist():
+        for number in np.flatnonzero(sizes[places] < WIDTH).tolist():
             place = places[number]
             short, other = (self.bytes[starts[at] : ends[at]] for at in (place, place - 1))
             differ[number] = not np.array_equal(short, other)
@@ -219,9 +237,9 @@ class Words:
         if not len(starts):
             return starts, starts
         sizes = (ends - starts).astype(np.uint64)
-        if int(sizes.max()) < _WIDTH:  # the size and the bytes of a field are its number
+        if int(sizes.max()) < WIDTH:  # the size and the bytes of a field are its number
             shifts = np.uint64(_BITS) - 8 * sizes
-            return _codes(sizes << np.uint64(_BITS - 8) | self.at(ends - _WIDTH) >> shifts)
+            return _codes(sizes << np.uint64(_BITS - 8) | self.at(ends - WIDTH) >> shifts)
         columns = [sizes, *self.fields(starts, ends)]
         codes, firsts = _codes(mixed(columns))
         if all((words == words[firsts][codes]).all() for words in columns):
@@ -245,6 +263,16 @@ def _codes_of(fields: list[tuple[int, ...]]) -> tuple[Integers, Integers]:
     codes = [numbers.setdefault(field, len(numbers)) for field in fields]
     firsts = {code: place for place, code in reversed([*enumerate(codes)])}
     return np.array(codes, dtype=np.int64), np.array([firsts[code] for code in range(len(numbers))])
+
+
+def _end_as(fields: NDArray[np.void], wanted: bytes) -> Booleans:
+    """Return which fields end with the last word of some bytes, if these have one."""
+    size = len(wanted)
+    if size < WIDTH:
+        return np.ones(len(fields), dtype=np.bool_)
+    words: Unsigned = np.ndarray((len(fields),), "<u8", fields, size - WIDTH, (size,))
+    are_alike: Booleans = words == np.uint64(int.from_bytes(wanted[-WIDTH:], "little"))
+    return are_alike
 
 
 def _non_digits(words: Unsigned) -> Unsigned:
