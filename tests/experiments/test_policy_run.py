@@ -24,6 +24,7 @@ from tests.experiments.naive_run import naive_ranking, run_naively
 from tests.thoroughness import examples
 
 SMALL = Scale(users=60, duration=1_500_000, mentions=900)
+SHORT = Scale(users=60, duration=840_000, mentions=504)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -44,7 +45,7 @@ def test_a_run_is_that_of_naive_evaluation(policy, *, seed, ch, budget, sizes, o
 @cache
 def drawn(seed, ch, once):
     """Return a small dataset and its workload; every policy is tried over the same ones."""
-    dataset = distinct(generate(seed, ch, 1, SMALL))
+    dataset = distinct(generate(seed, ch, 1, SHORT))
     dataset = dataset.once_a_slide() if once else dataset
     return dataset, workload_of(dataset)
 
