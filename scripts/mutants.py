@@ -9,8 +9,13 @@ operator, a constant, a condition, a returned value, a statement left out. The t
 `TESTS` run until the first one fails, beginning with that which killed the last mutant: first as
 `make test-fast` runs them, which kills most, then with as many examples as usual. A mutant that
 passes them all survives: either no test checks what it changes, or it computes the same answers in
-another way. Survivors are printed with their place and their difference, and exit code 1 says that
-there are some.
+another way. Survivors are printed with their place and their difference, those of a part of the
+package once its tests have run, and exit code 1 says that there are some.
+
+These survivors need no test, since they change no answer: the size of a block or of a cell, the
+number from which another way to the same answer is taken, the value of padding, which of several
+equal values is read, and a shortcut that is left out. A survivor that keeps what is no longer
+needed is a leak, and needs one.
 
 No file is changed. The tests are imported and collected once; then each mutant has a process of its
 own, forked from that one, in which the changed module is grafted into the loaded one.
@@ -376,8 +381,8 @@ def main() -> int:
         for is_fast in (True,) if arguments.fast else (True, False):
             found = found and survivors_of(part, found, is_fast=is_fast)  # noqa: PLW2901
         survivors += found
-    for mutant in survivors:
-        print(f"\n{mutant.path}:{mutant.line}\n{mutant.difference()}")
+        for mutant in found:
+            print(f"\n{mutant.path}:{mutant.line}\n{mutant.difference()}", flush=True)
     print(
         f"\n{len(sample)} mutants: {len(sample) - len(survivors)} killed, {len(survivors)} survived"
     )
