@@ -21,6 +21,7 @@ from inspect import unwrap
 from math import inf
 from typing import TYPE_CHECKING, Literal, assert_never
 
+from rsp_engine.model.quantities import quantity
 from rsp_engine.operators.scoring.monotonicity import Direction, Proof
 from rsp_engine.operators.scoring.scoring_function import (
     Absolute,
@@ -223,7 +224,8 @@ def _declared_directions(
         return None
     count, arity = len(directions), len(call.arguments)
     if count != arity:
-        raise ValueError(f"{call.name} declares {count} directions for {arity} arguments")
+        stated, arguments = quantity(count, "direction"), quantity(arity, "argument")
+        raise ValueError(f"{call.name} declares {stated} for {arguments}")
     if wrong := [each for each in directions if each not in (*_FLIPPED, None)]:
         raise ValueError(f"{call.name} declares {wrong[0]!r}: use rises, falls or constant")
     return tuple(directions)

@@ -91,6 +91,7 @@ def test_a_comment_ends_with_the_definition():
         ("F(?a = 3", "this defines no function", 1),
         ("F 1(?a) = ?a", "expected `(`, found `1`", 3),
         ('"F"(?a) = ?a', "expected `)`, found `(`", 4),
+        ("-F(?a) = ?a", "-F is not a name", 1),
         ("sum(?a) = 1", "sum is a function of SPARQL", 1),
         (f"<{XSD}double>(?a) = ?a", f"<{XSD}double> is a function of SPARQL", 1),
         ("F(?a, ?a) = 1", "?a is already a parameter", 6),

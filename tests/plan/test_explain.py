@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from rsp_engine.errors import PlanError, QueryError
+from rsp_engine.engine import Engine
+from rsp_engine.errors import BindingError, PlanError, QueryError
 from rsp_engine.grammar import check
 from rsp_engine.options import WindowOptions
 from rsp_engine.plan.explain.text import explain, explain_json
@@ -32,6 +33,7 @@ EXPLAINED = (
     "warmest-rooms",
     "window-sizes",
 )
+EX = "http://example.org/"
 PLACES = "http://example.org/air/places"
 
 
@@ -107,3 +109,39 @@ def test_all_reasons_for_a_refusal_are_reported_at_once():
     with pytest.raises(PlanError) as refused:
         plan(check(text), text, "q")
     assert len(refused.value.diagnostics) == 4
+
+
+def joined(score, policy="AT-TSM", **options):
+    """Return an engine with a window that is joined with a service, and ranked by a score."""
+    grouped = "GROUP BY ?user ?followers" if "COUNT" in score else ""
+    engine = Engine(policy=policy, budget=4, **options)
+    engine.service(f"{EX}users", "http://localhost:7878/query")
+    engine.function("F", lambda n, followers: n - followers, monotone=("falls",))
+    engine.register(
+        f"""PREFIX : <{EX}> SELECT ?user ({score} AS ?score)
+        FROM NAMED WINDOW :w ON STREAM :s [RANGE 10s STEP 5s]
+        WHERE {{ WINDOW :w {{ ?user :n ?n }} SERVICE :users {{ ?user :f ?followers }} }}
+        {grouped} ORDER BY DESC(?score) LIMIT 3"""
+    )
+    return engine
+
+
+@pytest.mark.parametrize(
+    ("score", "options", "words"),
+    [
+        ("?n + ?followers", {}, "Topk+N, the best 3, and the next 10"),
+        ("?n + ?followers", {"policy": "WST"}, "the best 3; WST considers all objects"),
+        ("COUNT(?n) + ?followers", {}, "the best 3; and the next 10, for each active window"),
+        ("COUNT(?n) + ?followers", {"policy": "WST"}, "the best 3; WST considers all groups"),
+        ("?n + ?followers", {"memory": "list"}, "is scored from the least value of its pane"),
+        ("ABS(?n) + ?followers", {"memory": "list"}, "is left out, as its score may fall or rise"),
+    ],
+)
+def test_the_ranking_of_a_join_is_explained(score, options, words):
+    assert words in joined(score, **options).explain()
+
+
+def test_directions_that_do_not_fit_a_function_are_refused():
+    reason = "F declares 1 direction for 2 arguments"
+    with pytest.raises(BindingError, match=f"directions of the score are wrong: {reason}"):
+        joined("F(?n, ?followers)")

@@ -148,7 +148,7 @@ def test_an_empty_range_is_refused(bad):
 
 def test_an_invalid_declaration_is_refused():
     call = ScoringCall("F", f, (A, B))
-    with pytest.raises(ValueError, match="1 directions for 2 arguments"):
+    with pytest.raises(ValueError, match="1 direction for 2 arguments"):
         prove(call, "a", declared={"F": ("rises",)})
     with pytest.raises(ValueError, match="use rises, falls or constant"):
         prove(call, "a", declared={"F": "up"})  # type: ignore[dict-item]

@@ -167,7 +167,8 @@ def select_list(f: Failure) -> str | None:
     if f.found == "COMMA" and _in_select(f):
         return "separate the variables of SELECT by blanks, not by commas"
     if f.found == "RPAR" and "AS" in f.expected and _distinct_of_a_variable(f):
-        return f"write DISTINCT without brackets: DISTINCT {f.before[-1]}"
+        word = f.previous(3)
+        return f"write {word} without brackets: {word} {f.before[-1]}"
     if f.found in ("RPAR", "VAR") and "AS" in f.expected and f.opened:
         return "give the expression a name: (... AS ?name)"
     if f.found == "AS" and _in_select(f):
