@@ -13,7 +13,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from rsp_engine.drivers.split_driver import SplitDriver
+from rsp_engine.drivers.splits.split_run import SplitDriver
 from rsp_engine.errors import DriverError
 
 if TYPE_CHECKING:

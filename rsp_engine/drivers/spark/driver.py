@@ -26,7 +26,7 @@ from rsp_engine.drivers.panes.stored_pane import manifests
 from rsp_engine.drivers.spark.executor import Work
 from rsp_engine.drivers.spark.session import check_java, lost_java, start_context
 from rsp_engine.drivers.spark.split_job import MOST_SPLITS, evaluate_windows, read_splits
-from rsp_engine.drivers.split_driver import SplitDriver
+from rsp_engine.drivers.splits.split_run import SplitDriver
 from rsp_engine.errors import DriverError
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from rsp_engine.errors import SourceError
 from rsp_engine.io.sources.inputs import local_path
-from rsp_engine.io.sources.live.schemes import is_live_url, open_live
 from rsp_engine.io.sources.spec import STANDARD_INPUT, Spec, nearest, need, read_spec
 from rsp_engine.lazy_registry import importer
 
@@ -125,8 +124,12 @@ def open_source(spec: str) -> ElementSource:
       hint: did you mean jsonl?
     """
     parsed = read_spec(spec)
-    if is_live_url(parsed.place):
-        return open_live(parsed)
+    if "://" in parsed.place:
+        # Most sources are files.
+        from rsp_engine.io.sources.live.schemes import is_live_url, open_live
+
+        if is_live_url(parsed.place):
+            return open_live(parsed)
     chosen = SOURCE_FORMATS[_format_name(parsed)]
     for option in parsed.options:
         if option != "format" and option not in chosen.options:
