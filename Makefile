@@ -50,7 +50,7 @@ test-lowest: ## run the tests without Spark, Java and processes with the lowest 
 	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
 	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check -r $(LOWEST)/requirements.txt
 	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check --no-deps -e .
-	RSP_FAST=1 $(LOWEST)/bin/python -m pytest -q -n 2 --dist worksteal -m "not outside" $(FAST)
+	RSP_FAST=1 $(LOWEST)/bin/python -m pytest -q -n 2 --dist worksteal -W ignore::DeprecationWarning -m "not outside" $(FAST)
 
 coverage: $(STAMP) java ## measure which lines and branches the tests run, list the files they run least (ROOM=plan: of one room)
 	rm -f .coverage .coverage.*

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 from typer.testing import CliRunner
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 from rsp_engine.cli import app
 from tests.data import PROJECT
 from tests.documents import blocks, page
+from tests.notebooks import executed
 
 EXAMPLES = PROJECT / "examples"
 FEW_LINES = 25
@@ -96,3 +99,11 @@ def test_the_tests_of_queries_pass():
         check=False,
     )
     assert "2 passed" in done.stdout, done.stdout
+
+
+def test_the_notebook_shows_what_it_stores(monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    cells = json.loads((EXAMPLES / "depot.ipynb").read_text(encoding="utf-8"))["cells"]
+    stored = [cell["outputs"] for cell in cells if cell["cell_type"] == "code"]
+    assert executed(cells, EXAMPLES) == stored, "python -m tests.notebooks examples/depot.ipynb"

@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tarfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,13 +49,47 @@ def run(*command: str, cwd: Path, **environment: str) -> subprocess.CompletedPro
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = (sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder))
-    built = run(*pip, str(PROJECT), cwd=folder)
+def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The source archive, and the wheel that is built from it."""
+    folder = tmp_path_factory.mktemp("archives")
+    tools = folder / "venv"
+    assert run(sys.executable, "-m", "venv", str(tools), cwd=folder).returncode == 0
+    assert run(str(tools / "bin" / "pip"), "install", "-q", "build", cwd=folder).returncode == 0
+    build = (str(tools / "bin" / "python"), "-m", "build", "-o", str(folder / "dist"))
+    built = run(*build, str(PROJECT), cwd=folder)
     assert built.returncode == 0, built.stderr
-    [path] = folder.glob("*.whl")
-    return path
+    [source], [wheel] = (list((folder / "dist").glob(name)) for name in ("*.tar.gz", "*.whl"))
+    return source, wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(archives: tuple[Path, Path]) -> Path:
+    return archives[1]
+
+
+def test_a_source_archive_has_tests_and_documents_and_they_can_be_used(archives, tmp_path):
+    source, wheel = archives
+    with tarfile.open(source) as archive:
+        archive.extractall(tmp_path, filter="data")
+    [project] = tmp_path.iterdir()
+    for name in (
+        "tests/test_examples.py",
+        "docs/README.md",
+        "mkdocs.yml",
+        "Makefile",
+        "CITATION.cff",
+    ):
+        assert (project / name).is_file(), name
+    assert (project / "grammar").resolve() == project / "rsp_engine" / "grammar"
+    assert run(sys.executable, "-m", "venv", str(tmp_path / "venv"), cwd=tmp_path).returncode == 0
+    programs = tmp_path / "venv" / "bin"
+    needed = ("pytest", "hypothesis", str(wheel))
+    assert run(str(programs / "pip"), "install", "-q", *needed, cwd=tmp_path).returncode == 0
+    done = run(str(programs / "rsp"), "test", "examples", "tests/cases/semantics", cwd=project)
+    assert done.returncode == 0, done.stdout
+    tests = ("tests/testing", "tests/grammar/test_tokens.py", "examples/testing")
+    done = run(str(programs / "python"), "-m", "pytest", "-q", *tests, cwd=project)
+    assert done.returncode == 0, done.stdout
 
 
 def interpreter(version: str, folder: Path) -> str:
