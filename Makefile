@@ -92,7 +92,7 @@ bench-peers: $(STAMP) java ## compare with other programs on the same files (PEE
 docs: $(STAMP) ## build the site of the documents into site/, with a warning as an error
 	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q
-	@echo "open site/index.html"
+	@echo "to read it, with its search: python3 -m http.server --directory site"
 
 dist: $(STAMP) ## build the wheel and the source archive into dist/
 	@$(BIN)/python -c 'import build' 2>/dev/null || $(BIN)/python -m pip install -qq --disable-pip-version-check build

@@ -53,7 +53,7 @@ def drawing() -> str:
     """Return the picture as an SVG document."""
     names = rooms()
     side = CELL * len(names)
-    width, height = LEFT + side + 20, TOP + side + 20
+    width, height = LEFT + side + 60, TOP + side + 20
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="the imports between the rooms of the package"><style>{STYLE}</style>',

@@ -22,8 +22,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
 
     def replaced(link: re.Match[str]) -> str:
         target = os.path.normpath(folder / link[2])
-        if target.startswith("docs/") or not config.repo_url:
+        if target.startswith("docs/") or not config.extra.get("repository"):
             return link[0]
-        return f"{link[1]}{config.repo_url}/blob/main/{target}{link[3]}"
+        return f"{link[1]}{config.extra['repository']}/blob/main/{target}{link[3]}"
 
     return LINK.sub(replaced, markdown)

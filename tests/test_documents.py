@@ -116,6 +116,12 @@ def test_the_index_lists_every_document():
     assert listed == {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")} - {"README.md"}
 
 
+def test_the_site_has_every_document():
+    site = (PROJECT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = set(re.findall(r": (\S+\.md)$", site, re.MULTILINE))
+    assert listed == {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
+
+
 def test_a_page_can_be_named_by_its_file_name():
     names = [path.name for path in DOCS.rglob("*.md")]
     assert len(names) == len(set(names))

@@ -35,6 +35,8 @@ def tracked() -> list[Path]:
 @pytest.mark.parametrize("room", ["grammar", "policies", "replica"])
 def test_a_room_named_at_the_top_is_a_relative_link_into_the_package(room: str) -> None:
     link = ROOT / room
+    if (ROOT / "PKG-INFO").exists():
+        pytest.skip("a source archive has no links")
     assert link.is_symlink()
     assert link.readlink() == Path("rsp_engine", room)
     assert link.is_dir()

@@ -72,15 +72,8 @@ def test_a_source_archive_has_tests_and_documents_and_they_can_be_used(archives,
     with tarfile.open(source) as archive:
         archive.extractall(tmp_path, filter="data")
     [project] = tmp_path.iterdir()
-    for name in (
-        "tests/test_examples.py",
-        "docs/README.md",
-        "mkdocs.yml",
-        "Makefile",
-        "CITATION.cff",
-    ):
+    for name in ("tests/test_examples.py", "docs/README.md", "mkdocs.yml", "Makefile"):
         assert (project / name).is_file(), name
-    assert (project / "grammar").resolve() == project / "rsp_engine" / "grammar"
     assert run(sys.executable, "-m", "venv", str(tmp_path / "venv"), cwd=tmp_path).returncode == 0
     programs = tmp_path / "venv" / "bin"
     needed = ("pytest", "hypothesis", str(wheel))
