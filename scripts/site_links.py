@@ -1,9 +1,14 @@
-"""A hook of mkdocs: links to files of the project that are no pages lead to the repository."""
+"""A hook of mkdocs, for what its Markdown reads in another way than that of the repository.
+
+Links to files of the project that are no pages lead to the repository, and an escaped bar in the
+code of a table is a bar.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from html import escape
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["on_page_markdown"]
 
+BARRED = re.compile(r"`([^`]*\\\|[^`]*)`")
 LINK = re.compile(r"(\]\()(\.\.?/[^)\s]+)(\))")
 
 
@@ -26,4 +32,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
             return link[0]
         return f"{link[1]}{config.extra['repository']}/blob/main/{target}{link[3]}"
 
-    return LINK.sub(replaced, markdown)
+    return "\n".join(
+        BARRED.sub(_as_html, line) if line.startswith("|") else line
+        for line in LINK.sub(replaced, markdown).split("\n")
+    )
+
+
+def _as_html(code: re.Match[str]) -> str:
+    """Return code with escaped bars as HTML, in which a bar divides no cells."""
+    return f"<code>{escape(code[1].replace(chr(92) + '|', '|')).replace('|', '&#124;')}</code>"
