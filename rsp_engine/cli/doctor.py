@@ -86,8 +86,8 @@ def examine(urls: list[str], sinks: list[str]) -> Iterator[Check]:
     yield Check("Spark", True, f"pyspark {version('pyspark')}")
     yield _memory()
     yield _temporary()
-    for name, package in EXTRAS.items():
-        yield _extra(name, package)
+    for name, packages in EXTRAS.items():
+        yield _extra(name, packages.split())
     for url in urls:
         yield _endpoint(url)
     for url in sinks:
@@ -131,12 +131,12 @@ def _temporary() -> Check:
     return Check("disk", True, f"{free / (1 << 30):.1f} GB free in {folder}")
 
 
-def _extra(name: str, package: str) -> Check:
+def _extra(name: str, packages: list[str]) -> Check:
     try:
-        text = f"{package} {version(package)}"
-    except PackageNotFoundError:
+        text = ", ".join(f"{package} {version(package)}" for package in packages)
+    except PackageNotFoundError as error:
         hint = f"install it where you need it: {install_command(name)}"
-        return Check(f"[{name}]", False, f"{package} is not installed", hint, needed=False)
+        return Check(f"[{name}]", False, f"{error.name} is not installed", hint, needed=False)
     return Check(f"[{name}]", True, text, needed=False)
 
 

@@ -19,12 +19,13 @@ EXTRAS = {
     "metrics": "prometheus-client",
     "plots": "matplotlib",
     "pandas": "pandas",
+    "serve": "sse-starlette starlette uvicorn",
 }
-"""The package of each extra, as pyproject.toml has them."""
+"""The packages of each extra, as pyproject.toml has them."""
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs the package of an extra for the Python that runs.
+    """Return the command that installs the packages of an extra for the Python that runs.
 
     It names the package itself: this works in a checkout and after an installation from a wheel,
     whether or not an index knows this project. It starts with `pip` only if the `pip` of the shell
@@ -33,14 +34,14 @@ def install_command(extra: str) -> str:
     >>> install_command("mqtt").endswith("pip install paho-mqtt")
     True
     """
-    package = EXTRAS[extra]
+    packages = EXTRAS[extra]
     pip = shutil.which("pip")
     if pip is not None and Path(pip).parent == Path(sys.executable).parent:
-        return f"pip install {package}"
+        return f"pip install {packages}"
     python = shlex.quote(_short(Path(sys.executable)))
     if find_spec("pip") is None:  # as in an environment made by uv
-        return f"uv pip install --python {python} {package}"
-    return f"{python} -m pip install {package}"
+        return f"uv pip install --python {python} {packages}"
+    return f"{python} -m pip install {packages}"
 
 
 def _short(path: Path) -> str:

@@ -24,7 +24,7 @@ def test_the_table_is_that_of_the_project():
         for extra, needed in declared.items()
         if extra not in ("dev", "docs")  # tools of the project itself
     }
-    assert packages == {extra: [package] for extra, package in EXTRAS.items()}
+    assert packages == {extra: package.split() for extra, package in EXTRAS.items()}
     tried = {each for extra in EXTRAS if extra != "pandas" for each in declared[extra]}
     assert tried <= {*declared["dev"]}, "all tests run, but for those that need pandas"
 
