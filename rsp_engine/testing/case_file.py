@@ -7,7 +7,7 @@ with `--- `:
     --- file NAME            a file beside the queries
     --- run                  flags of `rsp run`
     --- stream IRI           elements; a stream that comes several times is in several files
-    --- windows              a drawing for the reader
+    --- windows              a drawing of the windows, see `window_drawing`
     --- table                the answers as a table, see `answer_table`
     --- answers              or what goes to standard output, line by line
     --- dead letters         the reason why each element was set aside, such as `late`; or lines of
@@ -39,6 +39,7 @@ from rsp_engine.grammar import parse
 from rsp_engine.testing.answer_table import AnswerTable
 from rsp_engine.testing.difference import difference
 from rsp_engine.testing.elements import USUAL_PREFIXES, element_lines, with_declarations
+from rsp_engine.testing.window_drawing import WindowDrawing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -99,6 +100,7 @@ class Case:
     table: str | None = None
     """The expected answers as a table; then `expected` has none."""
     prefixes: Mapping[str, str] = field(default_factory=dict)
+    drawing: WindowDrawing | None = None
 
 
 def case_files(paths: Sequence[str]) -> list[Path]:
@@ -143,7 +145,16 @@ def _case(path: Path, text: str) -> Case:
     expected = _expected(sections)
     names = tuple(queries)
     return Case(
-        path.stem, title, names, queries | files, tuple(flags), streams, expected, table, prefixes
+        path.stem,
+        title,
+        names,
+        queries | files,
+        tuple(flags),
+        streams,
+        expected,
+        table,
+        prefixes,
+        next((WindowDrawing(body) for _, body in named(sections, "windows")), None),
     )
 
 
@@ -170,7 +181,7 @@ def _check(sections: Sections) -> None:
             hint = f"did you mean `--- {near[0]}`?" if near else f"there are {', '.join(KINDS)}"
             raise CaseError(f"there is no section `--- {head}`", hint)
     heads = [head for head, _ in sections]
-    for kind in ("run", "table", "answers", "dead letters"):
+    for kind in ("run", "windows", "table", "answers", "dead letters"):
         if heads.count(kind) > 1:
             raise CaseError(f"it has several sections `--- {kind}`", "join them")
     if not any(named(sections, "query")):
@@ -254,6 +265,7 @@ def differences(case: Case, found: CaseOutcome) -> str:
         if minds_errors
         else "",
         _answers(case, found),
+        _drawing(case, found),
         difference("dead letters", *_dead_letters(expected, found)),
     ]
     return "\n".join(filter(None, texts))
@@ -277,6 +289,16 @@ def _answers(case: Case, found: CaseOutcome) -> str:
     except ValueError:
         raise CaseError("a table needs answers in jsonl", "leave out --format") from None
     return AnswerTable(case.table, case.prefixes).compare(records)
+
+
+def _drawing(case: Case, found: CaseOutcome) -> str:
+    """Return the windows that the case does not draw; answers in another format do not tell."""
+    if case.drawing is None:
+        return ""
+    try:
+        return case.drawing.compare([json.loads(line) for line in found.answers])
+    except (ValueError, LookupError, TypeError):
+        return ""
 
 
 def split(case: Case, parts: int) -> Case:
