@@ -160,6 +160,8 @@ class QueryStatistics:
     faults: Counter[str] = field(default_factory=Counter)
     evaluation: Histogram = field(default_factory=lambda: Histogram(SECONDS))
     """Durations of evaluations in seconds, fetching included."""
+    last_seconds: float | None = None
+    """That of the last evaluation."""
     ages: Histogram = field(default_factory=lambda: Histogram(AGES))
     """Ages of remote values in answers, in seconds of event time."""
     belief: Mapping[str, Any] | None = None
@@ -179,6 +181,7 @@ class QueryStatistics:
         self.faults.update(stats.get("faults", {}))
         self.belief = stats.get("belief", self.belief)
         self.evaluation.add(seconds)
+        self.last_seconds = seconds
         if isinstance(answer.content, Solutions):
             self.rows += len(answer.content.rows)
             for row in answer.content.rows:

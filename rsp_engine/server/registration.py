@@ -84,7 +84,7 @@ def fields_of(body: object, known: Sequence[str], needed: Sequence[str]) -> dict
             hint = nearest(name, known) or f"its members: {', '.join(known)}"
             raise MalformedError(f"the body has a member {name[:80]!r}", hint)
     for name in needed:
-        if name not in body:
+        if body.get(name) is None:
             raise MalformedError(f"the body has no member {name!r}")
     return {name: value for name, value in body.items() if value is not None}
 

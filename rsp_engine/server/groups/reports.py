@@ -35,6 +35,7 @@ def query_report(
         "stale": seen.stale,
         "refreshed": {s: dict(count) for (query, s), count in refreshed.items() if query == name},
         "faults": dict(seen.faults.copy()),
+        "last_seconds": seen.last_seconds,
         "evaluation": {
             "count": seen.evaluation.count,
             "total": seen.evaluation.total,

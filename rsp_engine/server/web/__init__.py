@@ -7,6 +7,7 @@ requests        parameters and bodies of requests
 answer_feed     the answers of a query as they come, for any number of clients
 texts           queries that are only checked or explained, and the words of the language
 exposition      the metrics of the service, as Prometheus reads them
-openapi         the description of all this
+openapi         the description of all this, with the statuses of each operation
+schemas         the schemas of what is taken and returned
 listener        the server, with its sockets and signals
 """

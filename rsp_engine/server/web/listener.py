@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import resource
 import signal
 import socket
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -27,6 +29,7 @@ __all__ = ["TOKEN", "serve"]
 
 TOKEN = "RSP_SERVE_TOKEN"  # noqa: S105 - the name of a variable
 _SHORTEST_TOKEN = 16
+_TOKEN_FORM = re.compile(rf"[A-Za-z0-9._~+/=-]{{{_SHORTEST_TOKEN},}}")
 _GRACE_S = 3
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -41,6 +44,7 @@ def serve(
     if (options.certificate is None) != (options.key is None):
         raise BindingError("--certificate and --key belong together", "name both files")
     access = Access(options)
+    _allow_open_files()
     bound = _bound(options)
     service = StreamService(options, access)
     try:
@@ -105,9 +109,17 @@ def _token(options: ServeOptions, environment: Mapping[str, str]) -> str | None:
             f"others can reach {options.host}, so a token is needed",
             f"set the variable {TOKEN}, and send it: Authorization: Bearer TOKEN",
         )
-    if token is not None and (len(token) < _SHORTEST_TOKEN or not token.isprintable()):
-        raise BindingError(f"{TOKEN} is too short to be secret", "take 16 characters or more")
+    if token is not None and not _TOKEN_FORM.fullmatch(token):
+        hint = f"take {_SHORTEST_TOKEN} letters, digits and . _ ~ + / = - or more"
+        raise BindingError(f"{TOKEN} is too short to be secret, or has other characters", hint)
     return token
+
+
+def _allow_open_files() -> None:
+    """Take as many open files as the system allows: each stream has some, and each client one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _bound(options: ServeOptions) -> socket.socket:

@@ -22,6 +22,7 @@ __all__ = ["problem", "problem_of"]
 
 _LOG = logging.getLogger("rsp")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_TOO_MANY = (errno.EMFILE, errno.ENFILE)
 
 
 def problem(status: int, detail: str, hint: str | None = None, **more: Any) -> Response:  # noqa: ANN401 - plain data
@@ -55,6 +56,8 @@ async def problem_of(_request: Request, error: Exception) -> Response:
             return _of_route(error)
         case OSError() if error.errno in _FULL:
             return problem(507, "there is no room on the disk", "make room, and send it again")
+        case OSError() if error.errno in _TOO_MANY:
+            return problem(503, "the server has too many open files", "let it have more: ulimit -n")
         case _:
             _LOG.error("a request failed", exc_info=error)
             return problem(500, "the server has failed: see its messages")

@@ -118,7 +118,7 @@ def explained(body: object, access: Access) -> tuple[Any, str]:
     """Return the plan of a query in the format that a request asks for, and its media type."""
     data = fields_of(body, ("text", "format", *BINDINGS), ("text",))
     name, text = data.get("format", "json"), data["text"]
-    if name not in _FORMATS:
+    if not isinstance(name, str) or name not in _FORMATS:
         raise MalformedError("there is no such format", f"the formats are {', '.join(_FORMATS)}")
     if not isinstance(text, str):
         raise MalformedError("text must be the text of a query")
