@@ -67,7 +67,7 @@ def default(known: Option) -> str:
     """Return the default of an option."""
     if known.default in (None, ()):
         return known.unset or "none"
-    return "off" if known.default is False else f"`{known.default}`"
+    return "off" if known.default is False else f"`{known.default_text}`"
 
 
 def meaning(known: Option) -> str:

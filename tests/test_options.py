@@ -50,7 +50,7 @@ def test_each_option_has_the_same_flag_in_run_and_explain():
     assert {opt for p in run for opt in p.opts} <= {opt for p in explain for opt in p.opts}
     for param, known in zip(run[2:], DECLARED, strict=True):
         text = (
-            str(known.default) if known.is_text and known.default is not None else known.default
+            known.default_text if known.is_text and known.default is not None else known.default
         )  # durations and budgets are texts
         assert param.default == (None if known.default == () else text)
         assert param.help.startswith(known.help)
@@ -84,6 +84,13 @@ def test_durations_are_texts_or_milliseconds():
         ({"change_interval": 0}, "change_interval=0: it must be at least 1"),
         ({"report": "evry"}, "report='evry': it must be one of nonempty, every"),
         ({"split_bytes": 0}, "split_bytes=0: it must be at least 1"),
+        ({"max_delay": 5.5}, "max_delay=5.5: it must be a whole number"),
+        ({"deadline": True}, "deadline=True: it must be a whole number"),
+        ({"budget": 2.5}, "budget=2.5: it must be a whole number"),
+        ({"n": "ten"}, "n='ten': it must be a whole number"),
+        ({"speed": "fast"}, "speed='fast': it must be a number"),
+        ({"speed": float("nan")}, "speed=nan: it must be a number"),
+        ({"oracle": "no"}, "oracle='no': it must be true or false"),
         ({"budget": -1}, "the budget must not be negative"),
         ({"n": -1}, "n must not be negative"),
         ({"max_requests": -1}, "max_requests must not be negative"),

@@ -121,7 +121,7 @@ def _default(known: Option) -> Any:  # noqa: ANN401 - whatever an option can be
     if get_origin(known.type) is Sequence:
         return None
     is_set = known.is_text and known.default is not None
-    return str(known.default) if is_set else known.default
+    return known.default_text if is_set else known.default
 
 
 def _options(kind: type[_Made], values: dict[str, Any], own: dict[str, Parameter]) -> _Made:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Query"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Query(QueryPlan):
     """A registered query: its syntax tree, its plans and its warnings.
 
@@ -32,13 +32,16 @@ class Query(QueryPlan):
     >>> from rsp_engine import Engine
     >>> text = '''PREFIX : <http://example.org/> REGISTER RSTREAM :all AS SELECT ?s
     ...     FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 10s] WHERE { WINDOW :w { ?s :p ?o } }'''
-    >>> Engine().register(text).physical.name
-    'http://example.org/all'
+    >>> Engine().register(text)
+    <Query http://example.org/all>
     """
 
     _snapshot: Callable[[str, int | None, int | None], Solutions | Graph] = field(
         repr=False, compare=False
     )
+
+    def __repr__(self) -> str:
+        return f"<Query {self.physical.name}>"
 
     def explain(self) -> str:
         """Return the logical and the physical plan as text, with the reasons for each choice."""

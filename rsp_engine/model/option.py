@@ -17,6 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from inspect import Parameter, signature
+from math import isnan
+from numbers import Integral, Real
 from textwrap import fill
 from typing import (
     TYPE_CHECKING,
@@ -112,6 +114,13 @@ class Option:
         return self.is_text and not self.counts
 
     @property
+    def default_text(self) -> str:
+        """The default as a flag has it."""
+        if self.is_duration and isinstance(self.default, int) and self.default:
+            return format_duration(self.default)
+        return str(self.default)
+
+    @property
     def choices(self) -> tuple[str, ...]:
         """The values that a `Literal` allows; none if any value is possible."""
         return next((get_args(t) for t in _alternatives(self.type) if _is_literal(t)), ())
@@ -129,6 +138,7 @@ class Option:
             value = milliseconds(value)
         if self.counts and isinstance(value, str):
             return _count_or_duration(value)
+        value = _of_type(value, _alternatives(self.type))
         if self.choices and value not in self.choices:
             raise ValueError(f"it must be one of {', '.join(self.choices)}")
         if self.minimum is not None and value < self.minimum:
@@ -271,6 +281,22 @@ def _default(known: Option) -> str:
     if known.default is None:
         return f"By default {known.unset}."
     return f"Default {known.default!r}."
+
+
+def _of_type(value: Any, kinds: tuple[object, ...]) -> Any:  # noqa: ANN401 - of any type
+    """Return a value, a number as the type that an option has; raise `ValueError` for another."""
+    if bool in kinds:
+        if not isinstance(value, bool):
+            raise ValueError("it must be true or false")
+    elif int in kinds:
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise ValueError("it must be a whole number")
+        return int(value)
+    elif float in kinds:
+        if isinstance(value, bool) or not isinstance(value, Real) or isnan(value):
+            raise ValueError("it must be a number")
+        return float(value)
+    return value
 
 
 def _alternatives(kind: object) -> tuple[object, ...]:

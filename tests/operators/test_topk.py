@@ -184,6 +184,31 @@ def test_arrivals_that_wait_for_their_window_are_saved(operator):
     assert again.close(0).keys.tolist() == [1]
 
 
+@pytest.mark.parametrize("operator", [Oracle, *FAMILY])
+def test_a_restored_operator_knows_which_windows_have_closed(operator):
+    config = TopkOperatorConfig(1)
+    made = operator(config)
+    made.arrive(Pane(0, 3), [1], [5], [3.0])
+    made.close(2)
+    again = operator.restored(config, json.loads(json.dumps(made.state())))
+    with pytest.raises(ValueError, match="window 2 has closed"):
+        again.arrive(Pane(2, 3), [2], [6], [4.0])
+    with pytest.raises(ValueError, match="window 2 has closed already"):
+        again.close(2)
+    assert again.close(3).keys.tolist() == [1]
+
+
+@pytest.mark.parametrize(("key", "best"), [(9, 9), (2, 3)])
+def test_sma_ranks_a_late_arrival_that_ties_with_its_floor_by_key(key, best):
+    made = Sma(SmaConfig(1, 1))
+    made.arrive(Pane(0, 3), [3], [5], [5.0])
+    made.arrive(Pane(0, 4), [1], [6], [4.0])  # is cut from the list, so that there is a floor
+    assert made.close(0).keys.tolist() == [3]
+    made.arrive(Pane(1, 3), [key], [5], [5.0])  # is as good and as old as the floor
+    assert made.close(1).keys.tolist() == [best]
+    made._check()
+
+
 def test_a_state_that_lacks_a_pane_is_refused():
     made = MinTopk(TopkOperatorConfig(1))
     made.arrive(Pane(0, 0), [1], [5], [3.0])
