@@ -11,7 +11,7 @@ FAST := $(addprefix tests/,grammar model policies plan operators evaluators moni
 	$(addprefix tests/drivers/test_,local.py late.py batches.py output_order.py reading.py) \
 	$(addprefix --ignore=tests/evaluators/test_,approximate.py by_element.py counted.py forgetting.py pairs.py voi.py) \
 	--ignore=tests/grammar/test_tables.py --ignore=tests/operators/test_sap.py
-PARTS := differential kills damage floods service steady wheel properties
+PARTS := differential kills damage floods service console steady wheel properties
 BENCHMARKS := $(sort $(wildcard benchmarks/bench_*.py))
 
 # The first Python that is recent enough; `make setup PYTHON=...` takes another one.
@@ -69,7 +69,8 @@ soak: $(STAMP) java ## run the long tests, part by part, each with its time (PAR
 		kills) paths="tests/soak/test_kills.py tests/io/delivery/test_kills.py tests/drivers/spark" ;; \
 		damage) paths=tests/drivers/test_damage.py ;; \
 		floods) paths=tests/io/live ;; \
-		service) paths=tests/server ;; \
+		service) paths="tests/server --ignore=tests/server/console" ;; \
+		console) paths=tests/server/console ;; \
 		steady) paths=tests/soak/test_steady.py ;; \
 		wheel) paths=tests/soak/test_wheel.py ;; \
 		properties) paths="tests --ignore=tests/differential --ignore=tests/soak --ignore=tests/drivers/spark --ignore=tests/io/live --ignore=tests/server --ignore=tests/io/delivery/test_kills.py" ;; \

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["application"]
 
-CONSOLE = Path(__file__).parent.parent / "console"
-_SERVED = (".html", ".js", ".css", ".svg", ".png", ".json", ".woff2", ".map", ".txt", ".ico")
+CONSOLE = Path(__file__).parent.parent / "console" / "bundle"
 _EVENTS, _LINES = "text/event-stream", "application/x-ndjson"
 _MOST = 10_000
 """The most answers, elements or dead letters of one request."""
@@ -307,7 +306,7 @@ def _file_route(path: str, file: Path) -> Route:
     """Return the route of a file of the console."""
 
     async def handle(_request: Request) -> Response:
-        return FileResponse(file)
+        return FileResponse(file, headers={"Cache-Control": "no-cache"})
 
     return Route(path, handle, methods=["GET"])
 
@@ -359,13 +358,8 @@ def _selected(request: Request, query: RegisteredQuery, job: Job) -> list[FeedIt
 def application(service: StreamService, token: str | None, hosts: frozenset[str]) -> ASGIApp:
     """Return the application that serves the API and the console."""
     api = Api(service, token)
-    files = {
-        f"/{path.relative_to(CONSOLE).as_posix()}": path
-        for path in sorted(CONSOLE.rglob("*"))
-        if path.suffix in _SERVED
-    }
-    if "/index.html" in files:
-        files["/"] = files["/index.html"]
+    files = {f"/{path.name}": path for path in CONSOLE.iterdir()}
+    files["/"] = CONSOLE / "index.html"
     routes = [*api.routes(), *(_file_route(path, file) for path, file in files.items())]
     handlers: dict[Any, Any] = dict.fromkeys(
         (HTTPException, RspError, OSError, Exception), problem_of
