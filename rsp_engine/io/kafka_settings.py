@@ -17,17 +17,12 @@ from rsp_engine.errors import SourceError
 if TYPE_CHECKING:
     from rsp_engine.io.sources.live.address import Address
 
-__all__ = ["LARGEST_FETCH", "client_settings", "is_kafka", "topic_of"]
+__all__ = ["LARGEST_FETCH", "client_settings", "topic_of"]
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 LARGEST_FETCH = 100_000_000
 """The most bytes of a broker's response unless a larger message is allowed: librdkafka's own."""
 _FILES = {"CA": "ssl.ca.location", "CERT": "ssl.certificate.location", "KEY": "ssl.key.location"}
-
-
-def is_kafka(address: Address) -> bool:
-    """Return whether an address is that of a topic of Kafka."""
-    return address.scheme in ("kafka", "kafkas")
 
 
 def topic_of(address: Address) -> str:

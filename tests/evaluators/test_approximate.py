@@ -8,14 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from pyoxigraph import Literal, NamedNode, Triple
 
+from benchmarks.bench_incomplete import FEW, SLIDES, of_the_paper, stored_counts
 from rsp_engine.evaluators.step import Step
-from rsp_engine.experiments.datasets.incomplete import (
-    FEW,
-    SLIDES,
-    observed,
-    of_the_paper,
-    stored_counts,
-)
+from rsp_engine.experiments.datasets.incomplete import observed
 from rsp_engine.grammar import check
 from rsp_engine.model.answers import Solutions
 from rsp_engine.options import RankingOptions

@@ -8,16 +8,14 @@ from collections import deque
 import numpy as np
 import pytest
 
-from benchmarks.bench_incomplete import dominance_set_size
-from rsp_engine.experiments.datasets.incomplete import (
+from benchmarks.bench_incomplete import (
     PAPER_COUNTS,
-    main,
-    observed,
+    answers,
+    dominance_set_size,
     of_the_paper,
-    slides,
     stored_counts,
-    write_streams,
 )
+from rsp_engine.experiments.datasets.incomplete import main, observed, write_streams
 from rsp_engine.operators.incomplete.observations import IncompleteOperatorConfig
 from rsp_engine.operators.incomplete.sla import SLA
 
@@ -63,7 +61,7 @@ def test_the_approximate_operator_keeps_as_few_as_in_the_paper_and_is_as_precise
 
 def test_sla_keeps_the_whole_window():
     operator = SLA(IncompleteOperatorConfig(10, (1.0, 1.0)))
-    for _ in slides(500, 50, observed(1500, 2, 0.5), [operator]):
+    for _ in answers(500, 50, observed(1500, 2, 0.5), [operator]):
         pass
     assert len(operator) == 500
 

@@ -327,10 +327,6 @@ class Refresh:
         """Fetch keys without limits, and without a change of the replica: for the oracle."""
         return self._shared.endpoint.fetch(keys, UNLIMITED, now)
 
-    def budget_stats(self) -> dict[str, Any]:
-        """Return what the budget of the service gave to the last evaluation, if there is one."""
-        return {} if self.budget is None else self.budget.stats(self._query)
-
     def state(self) -> StateData:
         """Return the replica and the state of its refresh, as plain data.
 

@@ -179,12 +179,6 @@ class StreamLog(Spool):
     def _is_old(self, extent: LogExtent, now: int) -> bool:
         return extent.arrival < now - self._keep.milliseconds
 
-    def begin_after(self, time: int) -> None:
-        """Say of an empty log that earlier elements are missing."""
-        with self.guard:
-            self._index.removed += LogExtent(greatest=time)
-            self._index.write(self.folder)
-
     def figures(self) -> LogFigures:
         """Return the figures of the log."""
         with self.guard:
