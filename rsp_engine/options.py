@@ -177,6 +177,11 @@ class ServiceOptions(Options):
     capacity: int | None = option(
         None, "How many remote keys the replica keeps.", unit="keys", unset="all"
     )
+    elected: bool = option(
+        False,
+        "Whether statistics of answers list the keys that the policy has elected, each with the"
+        " policy's value and what its fetch gave.",
+    )
     change_interval: DurationLike | None = option(
         None,
         "How often each remote key changes, such as 1m.",

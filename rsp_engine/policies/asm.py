@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy
+from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy, score
 
 if TYPE_CHECKING:
     from rsp_engine.model.candidates import Candidates, Entries
@@ -25,8 +25,20 @@ def everything(candidates: Candidates, _entries: Entries, _now: int, _seed: int)
 
 
 AT_ASM = RankedPolicy(
-    "AT-ASM", "the whole list", "AcquaTop 5.2.3", "list", everything, is_bounded=False
+    "AT-ASM",
+    "the whole list",
+    "AcquaTop 5.2.3",
+    "list",
+    everything,
+    is_bounded=False,
+    worth=score,
 )
 EXACT = RankedPolicy(
-    "EXACT", "the whole window", "AcquaTop 6.2", "window", everything, is_bounded=False
+    "EXACT",
+    "the whole window",
+    "AcquaTop 6.2",
+    "window",
+    everything,
+    is_bounded=False,
+    worth=score,
 )

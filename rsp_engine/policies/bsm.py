@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy
+from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy, score
 
 if TYPE_CHECKING:
     from rsp_engine.model.candidates import Candidates, Entries
@@ -28,4 +28,6 @@ def bsm(candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> Can
     return np.argsort(np.where(beyond >= 0, 2 * beyond, -2 * beyond - 1))
 
 
-AT_BSM = RankedPolicy("AT-BSM", "around the k-th place of the list", "AcquaTop 5.2.2", "list", bsm)
+AT_BSM = RankedPolicy(
+    "AT-BSM", "around the k-th place of the list", "AcquaTop 5.2.2", "list", bsm, worth=score
+)

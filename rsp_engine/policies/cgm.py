@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats
     from rsp_engine.model.candidates import Candidates, Entries
 
-__all__ = ["AT_CGM", "WSJ_CGM", "added_freshness", "ages_and_rates", "cgm"]
+__all__ = ["AT_CGM", "WSJ_CGM", "added_freshness", "ages_and_rates", "cgm", "gain"]
 
 _SMALL = 1e-4  # below it, the difference of nearly equal numbers would lose its digits
 
@@ -52,15 +52,30 @@ def added_freshness(ages: Floats, rates: Floats) -> Floats:
     return added
 
 
+def gain(_candidates: Candidates, entries: Entries, now: int) -> Floats:
+    """Return the freshness that a refresh of each value adds."""
+    return added_freshness(*ages_and_rates(entries, now))
+
+
 def cgm(candidates: Candidates, entries: Entries, now: int, _seed: int) -> CandidatePlaces:
     """Order candidates by the freshness that a refresh adds, largest first."""
-    return in_order(candidates, -added_freshness(*ages_and_rates(entries, now)))
+    return in_order(candidates, -gain(candidates, entries, now))
 
 
 _SOURCE = "Cho and Garcia-Molina 2003, 5"
 WSJ_CGM = RankedPolicy(
-    "WSJ-CGM", "keys of the window whose refresh adds most freshness", _SOURCE, "window", cgm
+    "WSJ-CGM",
+    "keys of the window whose refresh adds most freshness",
+    _SOURCE,
+    "window",
+    cgm,
+    worth=gain,
 )
 AT_CGM = RankedPolicy(
-    "AT-CGM", "keys of the list whose refresh adds most freshness", _SOURCE, "list", cgm
+    "AT-CGM",
+    "keys of the list whose refresh adds most freshness",
+    _SOURCE,
+    "list",
+    cgm,
+    worth=gain,
 )

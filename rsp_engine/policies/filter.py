@@ -21,26 +21,42 @@ import numpy as np
 from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy, in_order
 
 if TYPE_CHECKING:
+    from rsp_engine.model.arrays import Floats
     from rsp_engine.model.candidates import Candidates, Entries
 
-__all__ = ["AT_FILTER", "WSJ_FILTER", "closest"]
+__all__ = ["AT_FILTER", "WSJ_FILTER", "closeness", "closest"]
 
 
-def closest(candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> CandidatePlaces:
-    """Order candidates by the distance of their scores from the K-th score, closest first."""
+def closeness(candidates: Candidates, _entries: Entries, _now: int) -> Floats:
+    """Return the distance of each score from the K-th score, as a negative number."""
     scores = candidates.scores
     threshold = (
         scores[candidates.k - 1 : candidates.k] if len(scores) >= candidates.k else scores[-1:]
     )
     with np.errstate(invalid="ignore"):  # two infinite scores
-        distances = np.where(scores == threshold, 0.0, np.abs(scores - threshold))
-    return in_order(candidates, distances)
+        distances: Floats = np.where(scores == threshold, 0.0, np.abs(scores - threshold))
+    return -distances
+
+
+def closest(candidates: Candidates, entries: Entries, now: int, _seed: int) -> CandidatePlaces:
+    """Order candidates by the distance of their scores from the K-th score, closest first."""
+    return in_order(candidates, -closeness(candidates, entries, now))
 
 
 _SOURCE = "ACQUA FILTER: Zahmatkesh et al. 2016"
 WSJ_FILTER = RankedPolicy(
-    "WSJ-FILTER", "keys of the window, closest to the k-th score first", _SOURCE, "window", closest
+    "WSJ-FILTER",
+    "keys of the window, closest to the k-th score first",
+    _SOURCE,
+    "window",
+    closest,
+    worth=closeness,
 )
 AT_FILTER = RankedPolicy(
-    "AT-FILTER", "keys of the list, closest to the k-th score first", _SOURCE, "list", closest
+    "AT-FILTER",
+    "keys of the list, closest to the k-th score first",
+    _SOURCE,
+    "list",
+    closest,
+    worth=closeness,
 )

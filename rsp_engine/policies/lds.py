@@ -25,22 +25,39 @@ from rsp_engine.policies.cgm import ages_and_rates
 from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy, in_order
 
 if TYPE_CHECKING:
+    from rsp_engine.model.arrays import Floats
     from rsp_engine.model.candidates import Candidates, Entries
 
-__all__ = ["AT_LDS", "WSJ_LDS", "lds"]
+__all__ = ["AT_LDS", "WSJ_LDS", "lds", "weighed_gain"]
+
+
+def weighed_gain(candidates: Candidates, entries: Entries, now: int) -> Floats:
+    """Return the weighed freshness that a refresh of each value adds."""
+    ages, rates = ages_and_rates(entries, now)
+    importance = 1 / np.log2(np.arange(len(candidates)) + 2)
+    gains: Floats = importance * rates * (ages / (1 + rates * ages)) ** 2
+    return gains
 
 
 def lds(candidates: Candidates, entries: Entries, now: int, _seed: int) -> CandidatePlaces:
     """Order candidates by the weighed freshness that a refresh adds, largest first."""
-    ages, rates = ages_and_rates(entries, now)
-    importance = 1 / np.log2(np.arange(len(candidates)) + 2)
-    return in_order(candidates, -importance * rates * (ages / (1 + rates * ages)) ** 2)
+    return in_order(candidates, -weighed_gain(candidates, entries, now))
 
 
 _SOURCE = "Azar et al. 2018"
 WSJ_LDS = RankedPolicy(
-    "WSJ-LDS", "as WSJ-CGM, but freshness at the top counts more", _SOURCE, "window", lds
+    "WSJ-LDS",
+    "as WSJ-CGM, but freshness at the top counts more",
+    _SOURCE,
+    "window",
+    lds,
+    worth=weighed_gain,
 )
 AT_LDS = RankedPolicy(
-    "AT-LDS", "as AT-CGM, but freshness at the top counts more", _SOURCE, "list", lds
+    "AT-LDS",
+    "as AT-CGM, but freshness at the top counts more",
+    _SOURCE,
+    "list",
+    lds,
+    worth=weighed_gain,
 )

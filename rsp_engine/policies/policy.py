@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rsp_engine.errors import RspError
+from rsp_engine.model.arrays import Floats
 from rsp_engine.model.candidates import Candidates, Entries
 
 if TYPE_CHECKING:
@@ -31,9 +32,12 @@ __all__ = [
     "Proposer",
     "RankedPolicy",
     "Ranker",
+    "ValuingPolicy",
+    "Worth",
     "elected_set",
     "in_order",
     "refuse",
+    "score",
 ]
 
 Proposer = Literal["window", "list"]
@@ -41,6 +45,9 @@ Proposer = Literal["window", "list"]
 
 CandidatePlaces = NDArray[np.intp]
 """Indices into the candidates."""
+
+Worth = Callable[[Candidates, Entries, int], Floats]
+"""Maps candidates, entries and now to what electing each candidate is worth to the policy."""
 
 Ranker = Callable[[Candidates, Entries, int, int], CandidatePlaces]
 """Maps candidates, entries, now and seed to indices of candidates, most preferred first."""
@@ -85,6 +92,8 @@ class RankedPolicy:
     proposer: Proposer | None
     ranker: Ranker
     is_bounded: bool = True
+    worth: Worth | None = None
+    """What its order follows from, for reports; None if that is no number."""
 
     def elect(
         self, candidates: Candidates, entries: Entries, budget: int, now: int, seed: int
@@ -92,6 +101,18 @@ class RankedPolicy:
         refuse(candidates, entries, budget)
         places = self.ranker(candidates, entries, now, seed)
         return candidates.keys[places[:budget] if self.is_bounded else places]
+
+    def values(self, candidates: Candidates, entries: Entries, now: int) -> Floats | None:
+        """Return what electing each candidate is worth; None if the policy has no such number."""
+        return None if self.worth is None else self.worth(candidates, entries, now)
+
+
+@runtime_checkable
+class ValuingPolicy(Protocol):
+    """A policy that says what electing a candidate is worth. A policy of a user need not."""
+
+    def values(self, candidates: Candidates, entries: Entries, now: int) -> Floats | None:
+        """Return what electing each candidate is worth; None if there is no such number."""
 
 
 def elected_set(  # noqa: PLR0913, PLR0917 - the policy and its arguments
@@ -134,6 +155,11 @@ def in_order(candidates: Candidates, first: NDArray[Any]) -> CandidatePlaces:
     Ties are broken by the larger score, then by the larger key.
     """
     return np.lexsort((~candidates.keys, -candidates.scores, first))
+
+
+def score(candidates: Candidates, _entries: Entries, _now: int) -> Floats:
+    """Return the scores of the candidates, which the order of a list follows from."""
+    return candidates.scores
 
 
 def refuse(candidates: Candidates, entries: Entries, budget: int) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy
+from rsp_engine.policies.policy import CandidatePlaces, RankedPolicy, score
 
 if TYPE_CHECKING:
     from rsp_engine.model.candidates import Candidates, Entries
@@ -22,4 +22,4 @@ def tsm(candidates: Candidates, _entries: Entries, _now: int, _seed: int) -> Can
     return np.arange(len(candidates))
 
 
-AT_TSM = RankedPolicy("AT-TSM", "the top of the list", "AcquaTop 5.2.1", "list", tsm)
+AT_TSM = RankedPolicy("AT-TSM", "the top of the list", "AcquaTop 5.2.1", "list", tsm, worth=score)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rsp_engine.model.arrays import Floats
     from rsp_engine.model.candidates import Candidates, Entries
 
-__all__ = ["AT_WBM", "WSJ_WBM", "renewed_life", "wbm"]
+__all__ = ["AT_WBM", "WSJ_WBM", "renewed_life", "useful_life", "wbm"]
 
 
 def renewed_life(entries: Entries, now: int, step: int) -> Floats:
@@ -33,16 +33,31 @@ def renewed_life(entries: Entries, now: int, step: int) -> Floats:
     return np.ceil((interval - overdue % interval) / step)
 
 
+def useful_life(candidates: Candidates, entries: Entries, now: int) -> Floats:
+    """Return min(L, V): for how many evaluations a refresh now is useful."""
+    renewed: Floats = renewed_life(entries, now, candidates.step)
+    return np.minimum(candidates.lives, renewed)
+
+
 def wbm(candidates: Candidates, entries: Entries, now: int, _seed: int) -> CandidatePlaces:
     """Order the stale candidates by min(L, V), largest first."""
-    score = np.minimum(candidates.lives, renewed_life(entries, now, candidates.step))
-    order = in_order(candidates, -score)
+    order = in_order(candidates, -useful_life(candidates, entries, now))
     return order[entries.is_stale(now)[order]]
 
 
 WSJ_WBM = RankedPolicy(
-    "WSJ-WBM", "stale keys of the window, longest useful first", "AcquaTop 3.2", "window", wbm
+    "WSJ-WBM",
+    "stale keys of the window, longest useful first",
+    "AcquaTop 3.2",
+    "window",
+    wbm,
+    worth=useful_life,
 )
 AT_WBM = RankedPolicy(
-    "AT-WBM", "stale keys of the list, longest useful first", "AcquaTop 5.2.4", "list", wbm
+    "AT-WBM",
+    "stale keys of the list, longest useful first",
+    "AcquaTop 5.2.4",
+    "list",
+    wbm,
+    worth=useful_life,
 )

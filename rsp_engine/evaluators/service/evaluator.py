@@ -166,6 +166,7 @@ class _RemoteStats:
     stale: int = 0
     oldest: int = 0
     faults: Counter[str] = field(default_factory=Counter)
+    elected: list[Any] | None = None
     exact: bool = True
 
     def plain(self) -> dict[str, Any]:
@@ -176,6 +177,7 @@ class _RemoteStats:
             "stale": self.stale,
             "oldest_ms": self.oldest,
             "exact": self.exact,
+            **({} if self.elected is None else {"elected": self.elected}),
         }
         return {**stats, **failure_stats(self.unanswered, self.faults)}
 
@@ -263,6 +265,8 @@ class _Clause:
         stats.requests += refreshed.requests
         stats.cold_misses += refreshed.cold_misses + required.unaskable
         stats.faults.update(refreshed.faults)
+        if refreshed.elected is not None:
+            stats.elected = [*(stats.elected or ()), *refreshed.elected]
         is_all_known = len(known) == len(required.numbers) and not required.unaskable
         if is_pushed:
             is_exact = (is_all_known or refresh.is_whole) and not refresh.has_missed_a_change

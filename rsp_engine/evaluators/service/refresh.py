@@ -20,18 +20,19 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rsp_engine.evaluators.service.shared_replica import News, SharedReplica
-from rsp_engine.policies.policy import elected_set
+from rsp_engine.policies.policy import ValuingPolicy, elected_set
 from rsp_engine.replica.budget_shares import AbsentKeys, shares
 from rsp_engine.replica.endpoints.endpoint import UNLIMITED, FetchResult, Limits
 from rsp_engine.replica.store.freshness_table import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyoxigraph import Triple
 
@@ -59,6 +60,8 @@ class RefreshReport:
     cold_misses: int
     """How many keys of the window are still cold."""
     faults: Mapping[str, int]
+    elected: Sequence[Mapping[str, Any]] | None = None
+    """The keys that the policy has elected, if that is to be reported."""
 
     def stats(self) -> dict[str, Any]:
         """Return the statistics of the refresh for its answer."""
@@ -67,6 +70,8 @@ class RefreshReport:
             "requests": self.requests,
             "cold_misses": self.cold_misses,
         }
+        if self.elected is not None:
+            stats["elected"] = self.elected
         return {**stats, **failure_stats(self.unanswered, self.faults)}
 
 
@@ -205,21 +210,23 @@ class Refresh:
             candidates = self._outlook(outlook)
         if outlook is not None and call.allows(2):
             half = -(-rest // 2)
-            elected = self._elected(candidates, half, now, fresh)
+            elected = self._elected(candidates, half, fresh, call)
             self._fetch_keys(np.concatenate((first, elected)), call, outlook)
             first, rest, spare = first[:0], rest - half, spare - len(elected)
             candidates = self._outlook(outlook)
             fresh = self.replica.entries(candidates.keys).last_refresh == now
             fresh |= self._shared.are_asked(candidates.keys, now)
-        elected = self._elected(candidates, rest, now, fresh)
+        elected = self._elected(candidates, rest, fresh, call)
         # The budget that the policy does not use goes to the absent keys left over.
         extra = share.missed[: spare - len(elected)]
         self._fetch_keys(np.concatenate((first, elected, extra)), call, outlook)
         missed = missing[~self.replica.is_known(missing)]
         self._tried = {key: self._tried[key] for key in missed.tolist() if key in self._tried}
         changed = np.unique(np.concatenate(call.changed))
+        reported = [*self._told(call)] if plan.options.elected else None
         return RefreshReport(
-            changed, call.fetched, call.unanswered, call.requests, len(missed), call.faults
+            *(changed, call.fetched, call.unanswered, call.requests, len(missed), call.faults),
+            reported,
         )
 
     def _in_time(self, call: _Call, *, learns: bool) -> int | None:
@@ -248,10 +255,23 @@ class Refresh:
         ranks = self.replica.keys.precedence(keys, scores)
         return AbsentKeys(keys, scores, tried, entries.is_stale(now), ranks)
 
+    def _told(self, call: _Call) -> Iterator[dict[str, Any]]:
+        """Yield the elected keys in order, with their values and the outcomes of their fetches."""
+        pattern, changed = self.plan.pattern, set(np.concatenate(call.changed).tolist())
+        keys = self.replica.keys.of(number for number, _ in call.elected)
+        for (number, value), key in zip(call.elected, keys, strict=True):
+            outcome = "changed" if number in changed else "unchanged"
+            yield {
+                "service": pattern.service,
+                "key": dict(zip(pattern.keys, map(str, key), strict=True)),
+                "value": value if isfinite(value) else None,
+                "outcome": "unanswered" if number in call.failed else outcome,
+            }
+
     def _elected(
-        self, candidates: Candidates, budget: int, now: int, fresh: Booleans | None
+        self, candidates: Candidates, budget: int, fresh: Booleans | None, call: _Call
     ) -> Integers:
-        policy, seed = self.plan.policy, self.plan.options.seed
+        policy, seed, now = self.plan.policy, self.plan.options.seed, call.now
         if not len(candidates):
             return candidates.keys
         entries = self.replica.entries(candidates.keys)
@@ -260,7 +280,15 @@ class Refresh:
         ranks = self.replica.keys.precedence(candidates.keys, candidates.scores)
         ranked = replace(candidates, keys=ranks)
         elected = elected_set(policy, ranked, entries, budget, now, seed, skipped=fresh)
-        return candidates.keys[np.argsort(ranks)[elected]][:budget]
+        places = np.argsort(ranks)[elected][:budget]
+        if self.plan.options.elected:
+            known = (
+                policy.values(ranked, entries, now) if isinstance(policy, ValuingPolicy) else None
+            )
+            values = np.full(len(ranked), np.nan) if known is None else known
+            numbers = candidates.keys[places].tolist()
+            call.elected += zip(numbers, values[places].tolist(), strict=True)
+        return candidates.keys[places]
 
     def _signalled_fresh(
         self, keys: Integers, cold: Integers, call: _Call, outlook: VoiOutlook | None
@@ -302,6 +330,7 @@ class Refresh:
         if self._shared.in_time is not None and call.most_ms is not None:
             self._shared.in_time.observe(len(wanted), elapsed, call.most_ms, is_answered=not failed)
         call.unanswered += len(failed)
+        call.failed.update(failed)
         self._tried.update(dict.fromkeys(failed, call.now))
         self._count(is_answered, np.isin(wanted, changed))
         self._shared.tell(News(call.now, answered, changed), self._reader)
@@ -377,6 +406,9 @@ class _Call:
     changed: list[Integers] = field(default_factory=lambda: [np.empty(0, dtype=np.int64)])
     fetched: int = 0
     unanswered: int = 0
+    failed: set[int] = field(default_factory=set)
+    elected: list[tuple[int, float]] = field(default_factory=list)
+    """The elected keys with their values, if they are to be reported."""
     requests: int = 0
     most_ms: float | None = None
     """How long a fetch may take, if the budget is a time."""

@@ -72,13 +72,22 @@ class Voi:
         self, candidates: Candidates, entries: Entries, budget: int, now: int, seed: int
     ) -> Integers:
         refuse(candidates, entries, budget)
-        value = self.worth(candidates)
+        value = self._total(candidates)
         if value is None:
             return self.otherwise.elect(candidates, entries, budget, now, seed)
-        if candidates.elsewhere is not None:
-            value = value + candidates.elsewhere
         order = np.lexsort((~candidates.keys, -candidates.scores, -value))
         return candidates.keys[order[:budget]]
+
+    def values(self, candidates: Candidates, entries: Entries, now: int) -> Floats | None:
+        """Return V of each candidate, other queries included; without an outlook, another value."""
+        value = self._total(candidates)
+        return self.otherwise.values(candidates, entries, now) if value is None else value
+
+    def _total(self, candidates: Candidates) -> Floats | None:
+        value = self.worth(candidates)
+        if value is None or candidates.elsewhere is None:
+            return value
+        return value + candidates.elsewhere
 
     def worth(self, candidates: Candidates) -> Floats | None:
         """Return V of each candidate; None without an outlook."""
