@@ -47,7 +47,7 @@ def test_a_value_that_is_the_same_again_weighs_as_much_as_it_is_likely_to_have_c
     """F(10) is 1/2, p 1/2 and the age 1: r = (1/2 1/2) / (1/2 + 1/2 1/2) = 1/3."""
     learner = Learner()
     learner.begin(numbers([1, 2]), floats(10, 20))
-    assert learner.rates.unchanged(numbers([1]), numbers([1])) == pytest.approx(0.5)
+    assert learner.rates.expect(numbers([1]), numbers([1])).unchanged == pytest.approx(0.5)
     learner.fetched(numbers([1]), floats(10))
     assert learner.marginal.state()["weights"] == pytest.approx([0.25 + 1 / 3, 0.25])
 
@@ -80,7 +80,7 @@ def test_the_outlook_is_the_replica_with_the_chance_q_and_a_draw_otherwise():
     learner.begin(numbers([1, 2]), floats(10, 20))
     learner.fetched(numbers([2]), floats(20))
     found = learner.outlook(numbers([1, 2]), floats(10, 20), numbers([1, 2]), itself)
-    [p, _] = learner.rates.mean(numbers([1, 2]))
+    [p, _] = learner.rates.expect(numbers([1, 2]), numbers([1, 1])).mean
     assert found.scores.tolist() == [[10, 10, 20], [20, 10, 20]]
     assert found.chances[:, 0].tolist() == pytest.approx([1 - p, 1])
     assert found.chances[0, 1:].tolist() == pytest.approx(

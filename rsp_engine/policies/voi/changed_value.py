@@ -32,6 +32,7 @@ __all__ = ["MODELS", "ChangedValue", "Predicted"]
 
 MODELS = ("redrawn", "innovation", "own mean")
 _GROUPS = 16
+_SHARES: Floats = (np.arange(_GROUPS) + 0.5) / _GROUPS
 _REMEMBERED = 300
 _FEWEST = 5
 """With fewer changes, values are taken to be redrawn."""
@@ -54,6 +55,14 @@ class Predicted(NamedTuple):
     chances: Floats
 
 
+class _Shape(NamedTuple):
+    """What the last changes tell: the drift mu, and the groups of z and of r."""
+
+    drift: float
+    z: Floats
+    r: Floats
+
+
 class ChangedValue:
     """Learns how values change. Memory: 300 changes, and two numbers per key."""
 
@@ -61,6 +70,7 @@ class ChangedValue:
         self._logs: Floats = _START.copy()
         self._steps: Floats = np.empty((0, 3))  # new - old, N, new - mean of the last values
         self._jumps: Floats = np.zeros((0, 2))  # of each key: how many, and the sum of their sizes
+        self._shape: _Shape | None = None  # cached until a change occurs
 
     @property
     def weights(self) -> Floats:
@@ -110,11 +120,14 @@ class ChangedValue:
         """Return the predictions of the innovation and of the own mean."""
         if len(self._steps) < _FEWEST:
             return []
-        drift = self.drift
-        steps = _groups(self._z(drift), drift)
+        if self._shape is None:
+            drift = self.drift
+            groups = (_groups(values, drift) for values in (self._z(drift), self._steps[:, 2]))
+            self._shape = _Shape(drift, *groups)
+        drift, z, r = self._shape
         spread = (self._scale(keys) * np.sqrt(n))[:, None]
-        innovation = (old + n * drift)[:, None] + spread * steps
-        own = means[:, None] + _groups(self._steps[:, 2], drift)
+        innovation = (old + n * drift)[:, None] + spread * z
+        own = means[:, None] + r
         chances = np.full((len(keys), _GROUPS), 1 / _GROUPS)
         return [Predicted(innovation, chances), Predicted(own, chances)]
 
@@ -150,7 +163,7 @@ class ChangedValue:
             self._logs += np.log((near + _FLOOR) @ _GRID.T).sum(axis=0)
             self._logs -= self._logs.max()
         steps = np.stack((new - old, n, new - means), axis=1)
-        self._steps = np.concatenate((self._steps, steps))[-_REMEMBERED:]
+        self._steps, self._shape = np.concatenate((self._steps, steps))[-_REMEMBERED:], None
         self._grow(keys)
         sizes = np.abs(self._z(self.drift))
         typical = max(float(np.median(sizes)), 1e-300)
@@ -180,7 +193,7 @@ class ChangedValue:
         if len(state["logs"]) != len(_GRID):
             raise ValueError(f"there are {len(_GRID)} mixtures of models")
         self._logs = np.array(state["logs"])
-        self._steps = np.array(state["steps"]).reshape(-1, 3)
+        self._steps, self._shape = np.array(state["steps"]).reshape(-1, 3), None
         keys = np.array(state["keys"], dtype=np.int64)
         self._grow(keys)
         if len(keys):
@@ -195,8 +208,8 @@ def _groups(values: Floats, drift: float) -> Floats:
     """
     if not drift:
         values = np.concatenate((values, -values))
-    shares = (np.arange(_GROUPS) + 0.5) / _GROUPS
-    groups: Floats = np.quantile(values, shares)
+    places = _SHARES * (len(values) - 1)
+    groups: Floats = np.interp(places, np.arange(len(values)), np.sort(values))
     return groups
 
 

@@ -130,14 +130,16 @@ class Learner:
         """Learn from refreshes of known values: the rates, F, c and how values change."""
         changed, is_signalled = before != values, self._is_other[keys]
         coincidence = self.changed_value.weights[0] * self.marginal.chance(before)
-        unchanged = self._unchanged(keys, ages)
+        expected = self.rates.expect(keys, ages)
+        unchanged = self._unchanged(keys, expected.unchanged)
         back = (1 - unchanged) * coincidence
         weights = np.where(changed, 1.0, back / np.maximum(unchanged + back, 1e-300))
         false = np.where(changed, 0.0, 1 - weights)[is_signalled]
         self._alarms = (self._alarms[0] + float(false.sum()), self._alarms[1] + len(false))
         with np.errstate(over="ignore", invalid="ignore"):
             drawn = changed & np.isfinite(values - before)  # other steps teach nothing
-        self._learn_changes(keys[drawn], before[drawn], values[drawn], ages[drawn])
+        if drawn.any():
+            self._learn_changes(keys[drawn], before[drawn], values[drawn], expected.changes[drawn])
         # The signal has been learned from already, see `observe_signal`.
         news = ~is_signalled
         self.rates.observe(keys[news], ages[news], changed[news], coincidence[news])
@@ -146,13 +148,12 @@ class Learner:
         self._remember(keys[changed], values[changed])
 
     def _learn_changes(
-        self, keys: Integers, before: Floats, values: Floats, ages: Integers
+        self, keys: Integers, before: Floats, values: Floats, changes: Floats
     ) -> None:
         """Learn from changed values: how much the past of a key tells, and which model predicts."""
-        expected = self.rates.changes(keys, ages)
         redrawn = self._redrawn(keys)
         self.changed_value.observe(
-            keys, values, before, self._means(keys), expected, redrawn, self.marginal.span
+            keys, values, before, self._means(keys), changes, redrawn, self.marginal.span
         )
         self.past.observe(self.marginal.ranks(values), self._past_ranks(keys))
 
@@ -200,14 +201,15 @@ class Learner:
         """
         self._grow(keys)
         ages = self.ages(keys)
-        unchanged = self._unchanged(keys, ages)
-        serves = self._horizon(keys, ages)
+        expected = self.rates.expect(keys, ages)
+        unchanged = self._unchanged(keys, expected.unchanged)
+        serves = self._horizon(keys, expected.mean, ages)
         if not len(self.marginal):
             return Outlook(scores[:, None], np.ones((len(keys), 1)), precedence, serves)
-        old, expected = self._values[keys, 0], self.rates.changes(keys, ages)
-        means = self._means(keys)
+        old, means = self._values[keys, 0], self._means(keys)
         old = np.where(np.isfinite(old), old, means)
-        found = self.changed_value.predict(keys, old, means, expected, self._redrawn(keys))
+        redrawn = self._redrawn(keys)
+        found = self.changed_value.predict(keys, old, means, expected.changes, redrawn)
         return Outlook(
             np.concatenate((scores[:, None], scored(found.values)), axis=1),
             np.concatenate((unchanged[:, None], found.chances * (1 - unchanged)[:, None]), axis=1),
@@ -221,14 +223,13 @@ class Learner:
         false, every = self._alarms
         return (false + _FALSE_ALARMS[0]) / (every + _FALSE_ALARMS[1])
 
-    def _unchanged(self, keys: Integers, ages: Integers) -> Floats:
-        """Return q of each key: by its age, or by the signal."""
-        q = self.rates.unchanged(keys, ages)
+    def _unchanged(self, keys: Integers, q: Floats) -> Floats:
+        """Return q of each key: by its age, as given, or by the signal."""
         return np.where(self._is_other[keys], self.false_alarms, q)
 
-    def _horizon(self, keys: Integers, ages: Integers) -> Floats:
+    def _horizon(self, keys: Integers, rates: Floats, ages: Integers) -> Floats:
         """Return H of each key, by its age, or by its rate alone where a signal tells changes."""
-        rates, beta = self.rates.mean(keys), self.presence(keys)
+        beta = self.presence(keys)
         is_signalled = self._is_signalled[keys]
         if not is_signalled.any():
             return horizon(rates, ages, beta)

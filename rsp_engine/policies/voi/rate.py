@@ -19,7 +19,7 @@ The weight of a family f is proportional to exp(start + sum over u of log sum_p 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rsp_engine.model.arrays import Booleans, Floats, Integers
 
-__all__ = ["ChangeRates"]
+__all__ = ["ChangeRates", "RateOutlook"]
 
 _POINTS: Floats = 1 / (1 + np.exp(-np.linspace(-5, 5, 25)))
 _LOG_UNCHANGED: Floats = np.log1p(-_POINTS)
@@ -51,30 +51,44 @@ _FAMILIES = _families()
 _START: Floats = np.where(np.arange(len(_FAMILIES)) < len(_POINTS), 1.0, 0.0)
 
 
+class RateOutlook(NamedTuple):
+    """What is expected of keys: the mean rate, q, and N.
+
+    q is the probability that the value has not changed within its age, and N the number of changes
+    within it, if there is at least one.
+    """
+
+    mean: Floats
+    unchanged: Floats
+    changes: Floats
+
+
 class ChangeRates:
     """The posterior distribution of the rate of each key. Keys are dense numbers.
 
     >>> rates = ChangeRates()
     >>> keys, never = np.array([0, 1, 2]), np.zeros(3)
-    >>> rates.mean(keys).round(2).tolist()
+    >>> rates.expect(keys, np.ones(3)).mean.round(2).tolist()
     [0.5, 0.5, 0.5]
     >>> for _ in range(9):
     ...     rates.observe(keys, np.array([1, 1, 1]), np.array([True, False, False]), never)
-    >>> rates.mean(keys).round(2).tolist()
+    >>> rates.expect(keys, np.ones(3)).mean.round(2).tolist()
     [0.91, 0.05, 0.05]
     """
 
     def __init__(self) -> None:
         self._logs: Floats = np.zeros((0, len(_POINTS)))
         self._evidence: Floats = np.zeros(len(_FAMILIES))
+        self._crowd: Floats | None = None  # cached until a refresh
 
     @property
     def crowd(self) -> Floats:
         """The distribution of the rates of all keys over the points."""
-        logs = _START + self._evidence
-        weights = np.exp(logs - logs.max())
-        crowd: Floats = weights @ _FAMILIES / weights.sum()
-        return crowd
+        if self._crowd is None:
+            logs = _START + self._evidence
+            weights = np.exp(logs - logs.max())
+            self._crowd = weights @ _FAMILIES / weights.sum()
+        return self._crowd
 
     def quantile(self, share: float) -> float:
         """Return the rate that a share of all keys does not exceed."""
@@ -101,6 +115,7 @@ class ChangeRates:
         self._logs[keys] = after
         self._evidence += (_evidence(after) - _evidence(before)).sum(axis=0)
         self._evidence -= self._evidence.max()
+        self._crowd = None
 
     def posterior(self, keys: Integers) -> Floats:
         """Return the distribution of the rate of each key over the points."""
@@ -109,22 +124,13 @@ class ChangeRates:
         posterior: Floats = weights / np.maximum(weights.sum(axis=1, keepdims=True), _LEAST)
         return posterior
 
-    def mean(self, keys: Integers) -> Floats:
-        """Return the mean rate of each key."""
-        means: Floats = self.posterior(keys) @ _POINTS
-        return means
-
-    def unchanged(self, keys: Integers, ages: Integers) -> Floats:
-        """Return q: the probability that the value of each key has not changed within its age."""
-        q = (self.posterior(keys) * _unchanged(ages)).sum(axis=1)
-        return np.where(ages > 0, q, 1.0)  # exactly
-
-    def changes(self, keys: Integers, ages: Integers) -> Floats:
-        """Return how many changes are expected within each age, if there is at least one."""
+    def expect(self, keys: Integers, ages: Integers) -> RateOutlook:
+        """Return what is expected of keys with values of some ages."""
         posterior = self.posterior(keys)
-        changed = 1 - (posterior * _unchanged(ages)).sum(axis=1)
-        expected: Floats = np.maximum(ages * (posterior @ _POINTS) / np.maximum(changed, 1e-12), 1)
-        return expected
+        mean = posterior @ _POINTS
+        q = (posterior * _unchanged(ages)).sum(axis=1)
+        changes = np.maximum(ages * mean / np.maximum(1 - q, 1e-12), 1)
+        return RateOutlook(mean, np.where(ages > 0, q, 1.0), changes)  # exactly 1
 
     def forget(self, keys: Integers) -> None:
         """Forget what keys have shown; the crowd remembers."""
@@ -151,7 +157,7 @@ class ChangeRates:
         self._grow(keys)
         if len(keys):
             self._logs[keys] = state["logs"]
-        self._evidence = np.array(state["evidence"])
+        self._evidence, self._crowd = np.array(state["evidence"]), None
 
 
 def _unchanged(ages: Integers) -> Floats:

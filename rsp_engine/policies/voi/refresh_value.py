@@ -84,7 +84,7 @@ def horizon(rates: Floats, ages: Integers, beta: Floats) -> Floats:
     [1.0, 1.25]
     """
     ages = np.clip(ages, 1, FARTHEST)
-    steps = np.arange(1, FARTHEST)
+    steps = np.arange(1, ages.max(initial=1))
     c_s = 1 - (1 - rates[:, None]) ** steps
     c_a = (1 - (1 - rates) ** ages)[:, None]
     terms = beta[:, None] ** steps * (c_a - c_s) / c_a

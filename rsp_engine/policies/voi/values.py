@@ -21,7 +21,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rsp_engine.model.arrays import Floats
+    from rsp_engine.model.arrays import Floats, Integers
 
 __all__ = ["Levels", "Marginal", "ValueHistory", "group_levels"]
 
@@ -67,16 +67,19 @@ class Marginal:
     def __init__(self) -> None:
         self._values: Floats = np.empty(0)
         self._weights: Floats = np.empty(0)
+        self._levels: Levels | None = None  # cached until a value is added
 
     def __len__(self) -> int:
         return len(self._values)
 
     def add(self, values: Floats, weights: Floats) -> None:
         """Add observed values with their weights."""
+        if not len(values):
+            return
         distinct, places = np.unique(np.concatenate((self._values, values)), return_inverse=True)
         addends = np.concatenate((self._weights, weights))
         sums: Floats = np.bincount(places, addends, len(distinct)).astype(np.float64)
-        self._values, self._weights = distinct, sums
+        self._values, self._weights, self._levels = distinct, sums, None
         if len(distinct) > _MOST_VALUES:
             self._values, self._weights = group_levels(distinct, sums, _MOST_VALUES // 2)
 
@@ -111,8 +114,10 @@ class Marginal:
 
     def levels(self) -> Levels:
         """Return F approximated by at most 40 values."""
-        values, weights = group_levels(self._values, self._weights, MOST_LEVELS)
-        return Levels(values, weights / weights.sum() if len(weights) else weights)
+        if self._levels is None:
+            values, weights = group_levels(self._values, self._weights, MOST_LEVELS)
+            self._levels = Levels(values, weights / weights.sum() if len(weights) else weights)
+        return self._levels
 
     def state(self) -> dict[str, Any]:
         """Return the values and their weights as plain data."""
@@ -121,6 +126,7 @@ class Marginal:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore a saved state."""
         self._values, self._weights = np.array(state["values"]), np.array(state["weights"])
+        self._levels = None
         if self._values.shape != self._weights.shape:
             raise ValueError("each value has a weight")
 
@@ -140,13 +146,17 @@ class ValueHistory:
 
     def observe(self, ranks: Floats, past: Floats) -> None:
         """Learn from changed values: their ranks, and a row of past ranks for each (NaN: none)."""
+        near, known = _near(ranks[:, None], past)
         for place, c in enumerate(self.CHOICES[:-1]):
-            self._logs[place] += np.log(_likelihood_ratio(ranks[:, None], past, c)).sum()
+            self._logs[place] += np.log((c + near[:, 0]) / (c + known)).sum()
         self._logs -= self._logs.max()
 
     def chances(self, levels: Levels, past: Floats) -> Floats:
         """Return F_u over the levels, a row for each key, given a row of past ranks for each."""
-        weights = levels.chances * _likelihood_ratio(levels.ranks[None, :], past, self.c)
+        if np.isinf(self.c):
+            return np.broadcast_to(levels.chances, (len(past), len(levels.chances)))
+        near, _ = _near(levels.ranks[None, :], past)
+        weights = levels.chances * (self.c + near)
         chances: Floats = weights / weights.sum(axis=1, keepdims=True)
         return chances
 
@@ -162,20 +172,16 @@ class ValueHistory:
         self._logs = np.array(state)
 
 
-def _likelihood_ratio(ranks: Floats, past: Floats, c: float) -> Floats:
-    """Return (c + sum_h k(rank, h)) / (c + m) of each rank, given the past ranks in the same row.
+def _near(ranks: Floats, past: Floats) -> tuple[Floats, Integers]:
+    """Return sum_h k(rank, h) at each rank, given the past ranks in the same row, and their number.
 
-    >>> _likelihood_ratio(np.array([[0.5, 0.9]]), np.array([[0.5, np.nan]]), 1.0)
-    array([[2.16666667, 0.5       ]])
+    >>> _near(np.array([[0.5, 0.9]]), np.array([[0.5, np.nan]]))
+    (array([[3.33333333, 0.        ]]), array([1]))
     """
-    if not past.shape[1] or np.isinf(c):
-        return np.ones((len(past), ranks.shape[1]))
     known = ~np.isnan(past)
-    centres = np.where(known, past, 0.0)
-    weight = known / (np.minimum(centres + _REACH, 1) - np.maximum(centres - _REACH, 0))
-    sums = np.full((len(past), ranks.shape[1]), c)
-    for h in range(past.shape[1]):
-        is_near = np.abs(ranks - centres[:, h : h + 1]) <= _REACH
-        sums += is_near * weight[:, h : h + 1]
-    ratios: Floats = sums / (c + known.sum(axis=1))[:, None]
-    return ratios
+    used = int(np.flatnonzero(known.any(axis=0)).max(initial=-1)) + 1  # the latest come first
+    centres = np.where(known, past, 0.0)[:, :used]
+    weight = known[:, :used] / (np.minimum(centres + _REACH, 1) - np.maximum(centres - _REACH, 0))
+    is_near = np.abs(ranks[:, :, None] - centres[:, None, :]) <= _REACH
+    near: Floats = np.einsum("nlh,nh->nl", is_near.astype(np.float64), weight)
+    return near, known.sum(axis=1)
