@@ -105,8 +105,8 @@ def _refusal(name: str, form: ContentForm) -> SinkError:
 FORMATS: Mapping[str, SinkFormat] = LazyRegistry(
     {
         "jsonl": importer("rsp_engine.io.sinks.jsonl", "JSONL"),
-        "csv": importer("rsp_engine.io.sinks.sparql_csv", "SPARQL_CSV"),
-        "tsv": importer("rsp_engine.io.sinks.sparql_tsv", "SPARQL_TSV"),
+        "csv": importer("rsp_engine.io.sinks.sparql_tables", "SPARQL_CSV"),
+        "tsv": importer("rsp_engine.io.sinks.sparql_tables", "SPARQL_TSV"),
         "sparql-json": importer("rsp_engine.io.sinks.sparql_json", "SPARQL_JSON"),
         "sparql-xml": importer("rsp_engine.io.sinks.sparql_xml", "SPARQL_XML"),
         "nquads": importer("rsp_engine.io.sinks.nquads", "NQUADS"),
