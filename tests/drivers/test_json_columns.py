@@ -29,6 +29,8 @@ from tests.drivers.test_plain_lines import (
 from tests.thoroughness import examples
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rsp_engine.io.sources.times import TimeUnit
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -181,9 +183,13 @@ def test_columns_of_elements_with_several_triples(found, syntax):
 
 def _compare(data: bytes, unit: TimeUnit) -> bool:
     """Check that columns are equal to parsed elements; return whether there are columns."""
-    known, parsed = ElementNames("s"), ElementNames("s")
-    items = list(JsonLinesSource(_Input(data), unit))
     source = JsonLinesSource(_Input(data), unit)
+    return columns_are_elements(source, list(source))
+
+
+def columns_are_elements(source: JsonLinesSource, items: Sequence[Element | DeadLetter]) -> bool:
+    """Check that columns are equal to elements; return whether there are columns."""
+    known, parsed = ElementNames("s"), ElementNames("s")
     if any(isinstance(t.object, ox.Triple) for i in items for t in getattr(i, "triples", ())):
         with suppress(TripleTermError):
             assert source.read_columns(known.rename) is None

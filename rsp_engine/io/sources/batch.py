@@ -43,6 +43,19 @@ class ElementBatch:
         timestamp, position = self.timestamps[index], self.positions[index]
         return Element(timestamp, triples, self.source, position, self.raws[index])
 
+    def between(self, first: int, behind: int) -> ElementBatch:
+        """Return the elements from an index on, up to another."""
+        part = slice(first, behind)
+        start, end = self.starts[first], self.starts[behind]
+        return ElementBatch(
+            self.source,
+            self.timestamps[part],
+            self.triples[start:end],
+            [each - start for each in self.starts[first : behind + 1]],
+            self.positions[part],
+            self.raws[part],
+        )
+
     def __iter__(self) -> Iterator[Element]:
         return map(self.__getitem__, range(len(self)))
 

@@ -1,7 +1,8 @@
 """The deliverer: the thread that takes answers from an outbox to the other side, in their order.
 
-A failure is logged once, and so is the recovery. Whatever the failure, the same answers are
-delivered again after a pause, with the same ids: nothing is left out.
+A failure is logged once, and so is the recovery. Whatever the failure, also one that the library of
+a protocol raises unexpectedly, the same answers are delivered again after a pause, with the same
+ids: nothing is left out. Only a failure of the outbox itself ends the thread.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rsp_engine.io.sinks.delivery.courier import NotDelivered
@@ -16,7 +18,9 @@ from rsp_engine.io.sources.live.receiver import POLL_S
 from rsp_engine.monitor.redaction import without_secrets
 
 if TYPE_CHECKING:
-    from rsp_engine.io.sinks.delivery.courier import Courier
+    from collections.abc import Sequence
+
+    from rsp_engine.io.sinks.delivery.courier import Courier, Delivery
     from rsp_engine.io.sinks.delivery.outbox import Outbox
 
 __all__ = ["Deliverer"]
@@ -45,7 +49,7 @@ class Deliverer(threading.Thread):
         self.progress = time.monotonic()
         """When something was acknowledged last, on the monotonic clock."""
         self.defect: Exception | None = None
-        """The unexpected exception that ended the thread, if any."""
+        """The failure of the outbox that ended the thread, if any."""
 
     def run(self) -> None:
         """Deliver, and retry after a failure, with exponential backoff."""
@@ -62,16 +66,15 @@ class Deliverer(threading.Thread):
         except Exception as error:
             self.defect = error
         finally:
-            self._courier.close()
+            self._disconnect()
 
     def _deliver(self) -> float | None:
         """Deliver once; return how many seconds the other side asks to wait."""
         deliveries = self._outbox.take(self._courier.most, POLL_S)
         if not deliveries:
             return None
-        try:
-            self._courier.deliver(deliveries)
-        except NotDelivered as fault:
+        fault = self._attempt(deliveries)
+        if fault is not None:
             self._acknowledge(fault.delivered)
             self.failures += 1
             self._report(without_secrets(str(fault)))
@@ -81,6 +84,23 @@ class Deliverer(threading.Thread):
             _LOG.warning("%s: answers are delivered again", self._address)
             self.trouble = None
         return None
+
+    def _attempt(self, deliveries: Sequence[Delivery]) -> NotDelivered | None:
+        """Try to deliver; return why that failed, if it did."""
+        try:
+            self._courier.deliver(deliveries)
+        except NotDelivered as fault:
+            return fault
+        except Exception as error:
+            # What the client of a protocol raises beside its own errors, in a state that is not
+            # known: the next attempt begins with a new connection.
+            self._disconnect()
+            return NotDelivered(f"delivering failed: {error!r}")
+        return None
+
+    def _disconnect(self) -> None:
+        with suppress(Exception):
+            self._courier.close()
 
     def _acknowledge(self, count: int) -> None:
         if count:

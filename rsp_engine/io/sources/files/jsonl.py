@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from rsp_engine.io.sources.batch import ElementBatch
 from rsp_engine.io.sources.columns.jsonl_reader import read_json_lines
+from rsp_engine.io.sources.columns.template_lines import batches_of_lines, read_templated_lines
 from rsp_engine.io.sources.files.blocks import Gap, lines, text_blocks
 from rsp_engine.io.sources.files.json_element import UnfitError, element_in, object_in
 from rsp_engine.io.sources.files.message_template import Envelope, MessageTemplate
@@ -85,13 +87,13 @@ class JsonLinesSource:
 
     def read_columns(self, rename: Rename) -> ReadQuads | None:
         """Read the whole input at once, as columns; None if it must be read as elements."""
-        if self._template is not None:
-            return None
         try:
             data = b"".join(self._input.chunks())
         except InputBroken:
             return None
-        return read_json_lines(data, self._unit, self._read, rename)
+        if self._template is None:
+            return read_json_lines(data, self._unit, self._read, rename)
+        return read_templated_lines(data, self._template, self._unit, self._read, rename)
 
     def extent(self) -> Extent | None:
         """Return how many bytes were read; `None` if the input is not a file."""
@@ -99,9 +101,22 @@ class JsonLinesSource:
 
     def __iter__(self) -> Iterator[Element | DeadLetter]:
         """Read the stream from its start."""
+        for item in self.batches():
+            if isinstance(item, ElementBatch):
+                yield from item
+            else:
+                yield item
+
+    def batches(self) -> Iterator[ElementBatch | Element | DeadLetter]:
+        """Read the stream from its start, with a template a block at a time."""
         for block in text_blocks(self._input):
             if isinstance(block, Gap):
                 yield block.letter
+                continue
+            if self._template is not None:
+                yield from batches_of_lines(
+                    self.name, block, self._template, self._unit, self._read
+                )
                 continue
             for number, line in lines(block):
                 if line.strip():

@@ -25,16 +25,17 @@ from rsp_engine.io.sources.files.template import Template
 from rsp_engine.io.sources.times import from_json, from_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyoxigraph import Triple
 
+    from rsp_engine.io.sources.files.template import WrittenTriple
     from rsp_engine.io.sources.times import TimeUnit
 
-__all__ = ["Envelope", "MessageTemplate"]
+__all__ = ["FORMS", "Envelope", "MessageTemplate", "time_of_value"]
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
-_FORMS = {
+FORMS = {
     f"{_XSD}{name}": re.compile(form)
     for name, form in {
         "boolean": r"true|false|0|1",
@@ -70,6 +71,12 @@ class _Field:
     steps: tuple[str | int, ...]
     """The path in the body; none for a field of the envelope."""
 
+    @property
+    def flat_steps(self) -> tuple[str, ...]:
+        """The path, if it names no item of an array; else nothing."""
+        names = tuple(step for step in self.steps if isinstance(step, str))
+        return names if len(names) == len(self.steps) else ()
+
     def text(self, value: object, datatype: str | None) -> str:
         """Return a value as text; raise `UnfitError` if its type does not fit."""
         match value:
@@ -88,7 +95,7 @@ class _Field:
     def _check(self, text: str, datatype: str | None) -> None:
         if not text or datatype is None:
             return
-        form = _FORMS.get(datatype)
+        form = FORMS.get(datatype)
         if form is not None and not form.fullmatch(text):
             local = datatype.removeprefix(_XSD)
             raise UnfitError(f"the field {self.name} is no xsd:{local}: {text[:40]!r}")
@@ -184,13 +191,34 @@ class MessageTemplate:
         except ValueError as error:
             raise UnfitError(f"it does not fit into the template: {error}") from None
 
+    @property
+    def written(self) -> list[WrittenTriple] | None:
+        """How to write the triples of a message; None if that takes a closer look."""
+        forms = [pattern.written for pattern in self._template.patterns]
+        known = [form for form in forms if form is not None]
+        return known if len(known) == len(forms) and any(form.slots for form in known) else None
+
+    @property
+    def field_steps(self) -> list[tuple[str, ...]]:
+        """The path of each field; empty if it is not in the body, or names an item of an array."""
+        return [field.flat_steps for field in self._fields]
+
+    @property
+    def time_steps(self) -> tuple[str, ...]:
+        """The path of the time; empty if it names an item of an array."""
+        return self._time.flat_steps
+
+    @property
+    def datatypes(self) -> Mapping[int, str]:
+        """The datatypes of fields that are whole literals, by the number of the field."""
+        return self._template.datatypes
+
     def _time_in(self, body: object, unit: TimeUnit) -> int:
         values = list(self._time.of_body(body))
         if len(values) != 1 or values[0][0]:
             raise UnfitError(f"the field {self._time.name} is an array: it has no single time")
-        value = values[0][1]
         try:
-            return from_text(value, unit) if isinstance(value, str) else from_json(value, unit)
+            return time_of_value(values[0][1], unit)
         except ValueError as error:
             raise UnfitError(f"the time in the field {self._time.name} {error}") from None
 
@@ -243,6 +271,11 @@ class MessageTemplate:
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return _remade, self._made_of
+
+
+def time_of_value(value: object, unit: TimeUnit) -> int:
+    """Return the time that a value of JSON states; raise `ValueError` if it states none."""
+    return from_text(value, unit) if isinstance(value, str) else from_json(value, unit)
 
 
 def _remade(text: str, name: str, time: str, has_envelope: bool) -> MessageTemplate:

@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 import pyoxigraph as ox
@@ -31,7 +31,16 @@ if TYPE_CHECKING:
 
     from rsp_engine.io.sources.spec import Spec
 
-__all__ = ["FieldValues", "FilledTriple", "Template", "table_template", "template_of"]
+__all__ = [
+    "FieldValues",
+    "FilledTriple",
+    "Template",
+    "WrittenTriple",
+    "encode_for_iri",
+    "escape_literal",
+    "table_template",
+    "template_of",
+]
 
 FieldValues: TypeAlias = "Sequence[str] | Mapping[int, str]"
 Term: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
@@ -43,8 +52,24 @@ _PREFIXES = (
     "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "
     "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> . "
 )
+_ESCAPES = {ord(c): f"\\{e}" for c, e in zip('"\\\n\r\t\b\f', '"\\nrtbf', strict=True)}
+_ESCAPES = {c: f"\\u{c:04X}" for c in (*range(32), 127)} | _ESCAPES
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_NUMBERS = {ox.NamedNode(_XSD + name) for name in ("decimal", "double", "float")}
 _WHERE = "use a field in an IRI, after its start, or in a literal, between its quotes"
 _LARGEST_TEMPLATE = 2 << 20
+
+
+SlotKind: TypeAlias = Literal["iri", "number", "text"]
+"""Where the text of a field goes: into an IRI, or a literal, perhaps as the whole of a number."""
+
+
+class WrittenTriple(NamedTuple):
+    """One triple of a template as a line of N-Triples, with `%s` where the text of a field goes."""
+
+    form: str
+    slots: tuple[tuple[int, SlotKind], ...]
+    """Each field, and where its text goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +80,8 @@ class FilledTriple:
     subject: Fill
     predicate: Fill
     object: Fill
+    written: WrittenTriple | None = None
+    """How to write it; None if it has other terms than IRIs and literals."""
 
     def triple(self, row: FieldValues) -> ox.Triple:
         """Return the triple of a row; raise `ValueError` if a value makes an IRI invalid."""
@@ -111,7 +138,27 @@ class Template:
     def _pattern(self, triple: ox.Triple) -> FilledTriple:
         fields = {int(index) for index in self._token.findall(str(triple))}
         terms = (triple.subject, triple.predicate, triple.object)
-        return FilledTriple(tuple(sorted(fields)), *map(self._fill, terms))
+        subject, predicate, value = map(self._fill, terms)
+        written = self._write(terms)
+        return FilledTriple(tuple(sorted(fields)), subject, predicate, value, written)
+
+    def _write(self, terms: tuple[Term, ...]) -> WrittenTriple | None:
+        """Return how to write a triple; None if that depends on more than the texts of fields."""
+        texts: list[str] = []
+        slots: list[tuple[int, SlotKind]] = []
+        for term in terms:
+            start, *rest = self._token.split(str(term))
+            match term:
+                case ox.NamedNode() if not rest or ":" in start:  # not every text makes a scheme
+                    kind: SlotKind = "iri"
+                case ox.Literal():
+                    is_whole = self._token.fullmatch(term.value) is not None
+                    kind = "number" if is_whole and term.datatype in _NUMBERS else "text"
+                case _:
+                    return None
+            slots += [(int(field), kind) for field in rest[::2]]
+            texts.append("%s".join(text.replace("%", "%%") for text in (start, *rest[1::2])))
+        return WrittenTriple(f"{' '.join(texts)} .\n", tuple(slots))
 
     def _fill(self, term: Term) -> Fill:
         """Return a function from a row to the term that a template term becomes."""
@@ -142,7 +189,7 @@ def _fill_iri(parts: tuple[list[str], list[int]]) -> Fill:
     pairs = list(zip(columns, rest, strict=True))
 
     def fill(row: FieldValues) -> Term:
-        return ox.NamedNode(start + "".join([_encoded(row[c]) + text for c, text in pairs]))
+        return ox.NamedNode(start + "".join([encode_for_iri(row[c]) + text for c, text in pairs]))
 
     return fill
 
@@ -158,8 +205,18 @@ def _fill_literal(parts: tuple[list[str], list[int]], term: ox.Literal) -> Fill:
     return fill
 
 
-def _encoded(value: str) -> str:
+def encode_for_iri(value: str) -> str:
+    """Return a text as a part of an IRI."""
     return value if value.isascii() and value.isalnum() else quote(value, safe="")
+
+
+def escape_literal(value: str) -> str:
+    r"""Return a text as it is written between the quotes of a literal.
+
+    >>> print(escape_literal('a "b"\n'))
+    a \"b\"\n
+    """
+    return value.translate(_ESCAPES)
 
 
 def _unused_word(text: str) -> str:

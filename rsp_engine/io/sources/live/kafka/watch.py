@@ -24,6 +24,8 @@ _POLL_S = 0.1
 _PARTITIONS_S = 5.0
 """How often new partitions are looked for, in seconds."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
+_LAST_COMMIT_S = 8.0
+"""How long to try to commit the last offsets, in seconds, while the broker answers."""
 
 
 class PartitionExtent(NamedTuple):
@@ -60,6 +62,7 @@ class TopicWatch(threading.Thread):
         self._address = address
         self._start = start
         self._trouble = TroubleLog(address.name)
+        self._group_trouble = TroubleLog(f"{address.name}, group {address.group}")
         self._changed = threading.Condition()
         self._closing = threading.Event()
         self._partitions: list[int] = []
@@ -108,7 +111,6 @@ class TopicWatch(threading.Thread):
             while not self._closing.is_set():
                 try:
                     self._ask(client)
-                    self._commit(client)
                 except SenderUnreachable as away:
                     self.is_away = True
                     self._trouble.report(f"{away}; trying again")
@@ -121,11 +123,12 @@ class TopicWatch(threading.Thread):
                     self.is_away = False
                     self._trouble.is_over()
                     pause = _FIRST_PAUSE
+                    self._commit(client)
                     self._closing.wait(_POLL_S)
-            try:
-                self._commit(client)
-            except SenderUnreachable as away:
-                self._trouble.report(f"{away}; the last offsets of the group are not committed")
+            # A broker that has just started may not take them at once.
+            until = time.monotonic() + (0.0 if self.is_away else _LAST_COMMIT_S)
+            while not self._commit(client) and time.monotonic() < until:
+                time.sleep(_FIRST_PAUSE)
         finally:
             client.close()
 
@@ -152,14 +155,21 @@ class TopicWatch(threading.Thread):
             self._chosen[partition] = chosen
         return PartitionExtent(first, end, self._chosen[partition])
 
-    def _commit(self, client: TopicClient) -> None:
+    def _commit(self, client: TopicClient) -> bool:
+        """Commit offsets to the group, for monitors; return False if that failed.
+
+        What is read does not depend on it.
+        """
         with self._changed:
             offsets, self._uncommitted = self._uncommitted, {}
         if not offsets:
-            return
+            return True
         try:
             client.commit(offsets)
-        except SenderUnreachable:
+        except SenderUnreachable as away:
+            self._group_trouble.report(f"{away}; its offsets are not committed")
             with self._changed:
                 self._uncommitted = {**offsets, **self._uncommitted}
-            raise
+            return False
+        self._group_trouble.is_over()
+        return True
