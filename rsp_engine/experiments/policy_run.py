@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import Literal as OneOf
 
 import numpy as np
 from pyoxigraph import Literal
@@ -39,14 +40,17 @@ if TYPE_CHECKING:
     from rsp_engine.policies import Policy
 
 __all__ = [
+    "Division",
     "RankedUsers",
     "RunOutcome",
     "RunSetting",
     "Variant",
     "answers",
     "fastest_answers",
+    "measure",
     "oracle",
     "plan_of",
+    "ranked_users",
     "run_policy",
     "split_ways",
     "variant",
@@ -61,6 +65,9 @@ _NEED_NO_INTERVALS = frozenset(POLICIES) - {
 _WAYS = ("signal", "pushed", "list")
 """The ways in which a run may differ from the usual one, as suites write them after a policy."""
 
+Division = OneOf["equal", "apart"]
+"""How the queries of a set divide a budget, if not by marginal value: see `query_sets`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:
@@ -68,13 +75,14 @@ class Variant:
 
     With `has_signal`, the remote side tells which keys have changed; with `is_pushed`, it pushes
     every change, and the policy fetches nothing. With `keeps_list`, only the Super-MTK+N list is
-    kept.
+    kept. `division` says how the queries of a set divide their budget.
     """
 
     policy: Policy
     has_signal: bool = False
     is_pushed: bool = False
     keeps_list: bool = False
+    division: Division | None = None
 
 
 def variant(text: str) -> Variant:
@@ -86,12 +94,15 @@ def variant(text: str) -> Variant:
     True
     """
     name, ways = split_ways(text)
-    policy = policy_named(name)
-    if len(set(ways)) < len(ways):
+    name, words = split_parameters(name)
+    divisions = [division for division in get_args(Division) if division in words]
+    policy = policy_named("+".join([name, *(word for word in words if word not in divisions)]))
+    if len(set(ways)) < len(ways) or len(divisions) > 1:
         raise ValueError(f"{text} says something twice")
     if "list" in ways and policy.proposer != "list":
         raise ValueError(f"{policy.name} considers all objects, so +list does not fit it")
-    return Variant(policy, "signal" in ways, "pushed" in ways, "list" in ways)
+    division = divisions[0] if divisions else None
+    return Variant(policy, "signal" in ways, "pushed" in ways, "list" in ways, division)
 
 
 def split_ways(text: str) -> tuple[str, tuple[str, ...]]:
@@ -107,13 +118,17 @@ def split_ways(text: str) -> tuple[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class RunSetting:
-    """The parameters of a run, named as in Table 4 of AcquaTop; for the policy see `variant`."""
+    """The parameters of a run, named as in Table 4 of AcquaTop; for the policy see `variant`.
+
+    Of a set of `queries`, the budget is that of all together; 0 queries: one over all users.
+    """
 
     policy: str
     budget: int
     k: int
     n: int
     seed: int = 0
+    queries: int = 0
 
 
 class RankedUsers(NamedTuple):
@@ -138,12 +153,15 @@ def run_policy(workload: Workload, setting: RunSetting) -> Iterator[RunOutcome]:
     """Yield the outcome of every window, under a policy or by `CLAIRVOYANT`."""
     k = setting.k
     given = clairvoyant_answers if setting.policy == CLAIRVOYANT else fastest_answers
-    for (users, _, fetched), (ranking, _, _) in zip(
-        given(workload, setting), oracle(workload), strict=True
-    ):
-        best = ranking[: 2 * k]  # no measure looks deeper
-        measures = ndcg(users, best, k), ndcg_by_place(users, best, k), precision(users, best, k)
-        yield RunOutcome(users, fetched, *measures)
+    for answer, exact in zip(given(workload, setting), oracle(workload), strict=True):
+        yield measure(answer, exact.users[: 2 * k], k)  # no measure looks deeper
+
+
+def measure(answer: RankedUsers, best: tuple[int, ...], k: int) -> RunOutcome:
+    """Return the outcome of a window, given the exact ranking down to 2k."""
+    users = answer.users
+    measures = ndcg(users, best, k), ndcg_by_place(users, best, k), precision(users, best, k)
+    return RunOutcome(users, answer.fetched, *measures)
 
 
 @lru_cache(maxsize=8)
@@ -189,7 +207,7 @@ def answers(workload: Workload, setting: RunSetting) -> Iterator[RankedUsers]:
             step.take(changes_stream(SERVICE), *change, close)
             change = next(changes, None)
         # A window closes once the watermark exceeds its last instant.
-        ranked = [_ranked_users(answer, numbers) for answer in step.due(close + 1)]
+        ranked = [ranked_users(answer, numbers) for answer in step.due(close + 1)]
         yield ranked[0] if ranked else RankedUsers()
 
 
@@ -218,7 +236,8 @@ def plan_of(workload: Workload, setting: RunSetting) -> PhysicalPlan:
     return replace(plan, operator=operator, services=(service,))
 
 
-def _ranked_users(answer: Answer, numbers: Mapping[Term, int]) -> RankedUsers:
+def ranked_users(answer: Answer, numbers: Mapping[Term, int]) -> RankedUsers:
+    """Return the users of an answer by their numbers, with their dfc."""
     assert isinstance(answer.content, Solutions), "the query is a SELECT"  # noqa: S101
     rows = [row.bindings for row in answer.content.rows]
     users = tuple(numbers[row["user"]] for row in rows)

@@ -42,7 +42,7 @@ __all__ = [
     "run_suite",
 ]
 
-FORMAT = 1
+FORMAT = 2
 _MANIFEST = "manifest.json"
 _ROWS = "rows"
 _AGAIN = "delete the folder, or choose another one with --results"
@@ -197,8 +197,9 @@ def _is_there(path: Path, task: Task) -> bool:
     if not file.exists():
         return False
     lines = file.read_text(encoding="utf-8").splitlines()
-    most = len(task.settings) * task.data.windows + 1
-    rows, left = divmod(len(lines) - 1, len(task.settings))
+    queries = sum(setting.queries or 1 for setting in task.settings)
+    most = queries * task.data.windows + 1
+    rows, left = divmod(len(lines) - 1, queries)
     if not lines or lines[0] != ",".join(RESULT_COLUMNS) or left or not rows or len(lines) > most:
         raise StateError(f"{file} is half-written", "delete this file, and run the suite again")
     return True

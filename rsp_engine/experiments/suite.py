@@ -10,6 +10,7 @@
     windows = 150
     counting = "slides"             # or "mentions", "streamed"
     mentions = "shared"             # or "separate": each dataset has a seed of its own
+    crowd = 1                       # how many times as many users and mentions as in the paper
 
     [[grid]]                        # one run for each combination of the values
     name = "Table 5"
@@ -19,6 +20,7 @@
     budget = [1, 7, 15]
     k = [5]
     n = [10]
+    queries = [20]                  # optional: sets of queries that share the budget
     quick = { budget = [7] }        # with --quick, these values instead
 
     [[comparison]]                  # optional: which policies `rsp experiment trials` compares
@@ -42,6 +44,7 @@ import re
 import tomllib
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from math import prod
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rsp_engine.errors import BindingError, SuiteError
@@ -50,6 +53,7 @@ from rsp_engine.experiments.datasets.dataset import EVALUATIONS
 from rsp_engine.experiments.datasets.families import FAMILIES, Family
 from rsp_engine.experiments.datasets.profile import CHS, DATASETS
 from rsp_engine.experiments.policy_run import split_ways, variant
+from rsp_engine.experiments.query_sets import MOST_QUERIES
 from rsp_engine.policies import POLICIES, is_policy_file, split_parameters
 
 if TYPE_CHECKING:
@@ -77,7 +81,7 @@ DataSource = Literal["generated", "recorded", "replay", "own"]
 MentionCounting = Literal["slides", "mentions", "streamed"]
 MentionSharing = Literal["shared", "separate"]
 """Whether the datasets of a suite have the same mentions, as those of the paper."""
-Parameter = Literal["ch", "budget", "k", "n"]
+Parameter = Literal["ch", "budget", "k", "n", "queries"]
 PARAMETERS: tuple[Parameter, ...] = get_args(Parameter)
 
 NINE = tuple(
@@ -88,7 +92,13 @@ NINE = tuple(
 """The policies that the paper compares."""
 
 _MOST = 2**31 - 1
-_RANGES = {"ch": (1, max(CHS)), "budget": (0, _MOST), "k": (1, _MOST), "n": (0, _MOST)}
+_RANGES = {
+    "ch": (1, max(CHS)),
+    "budget": (0, _MOST),
+    "k": (1, _MOST),
+    "n": (0, _MOST),
+    "queries": (1, MOST_QUERIES),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +116,7 @@ class Data:
     windows: int = EVALUATIONS
     counting: MentionCounting = "slides"
     mentions: MentionSharing = "shared"
+    crowd: int = 1
     replay: str | None = None
     own: OwnTables | None = None
 
@@ -121,6 +132,8 @@ class ParameterGrid:
     k: tuple[int, ...]
     n: tuple[int, ...]
     family: Family = "paper"
+    queries: tuple[int, ...] = (0,)
+    """The sizes of sets of queries; 0: one query over all users, with a budget of its own."""
 
     @property
     def slug(self) -> str:
@@ -162,7 +175,7 @@ class Suite:
     def runs(self) -> int:
         """The number of runs."""
         sizes = (
-            len(g.policies) * len(g.ch) * len(g.budget) * len(g.k) * len(g.n) for g in self.grids
+            len(g.policies) * prod(len(getattr(g, name)) for name in PARAMETERS) for g in self.grids
         )
         return self.data.datasets * sum(sizes)
 
@@ -232,7 +245,10 @@ def _data(table: _Table, default: Data) -> Data:
         windows=table.number("windows", 1, EVALUATIONS, default.windows),
         counting=table.one_of("counting", get_args(MentionCounting), default.counting),
         mentions=table.one_of("mentions", get_args(MentionSharing), default.mentions),
+        crowd=table.number("crowd", 1, 100, default.crowd),
     )
+    if data.crowd > 1 and data.source != "generated":
+        raise table.wrong("crowd", "recorded data have the users they have")
     if data.mentions == "separate" and data.source != "generated":
         raise table.wrong("mentions", "recorded mentions are shared by all datasets")
     if (data.source == "recorded") != (data.folder is not None):
@@ -252,13 +268,32 @@ def _grids(table: _Table, *, quick: bool) -> list[ParameterGrid]:
     def table_of(key: str) -> _Table:
         return quick_table if quick and key in quick_table.content else table
 
-    ch, budget, k, n = (table_of(name).numbers(name, *_RANGES[name]) for name in PARAMETERS)
+    ch, budget, k, n, queries = (
+        table_of(name).numbers(name, *_RANGES[name])
+        if name != "queries" or name in table_of(name).content
+        else (0,)
+        for name in PARAMETERS
+    )
     policies = _policies(table_of("policies"))
-    grid = ParameterGrid(table.text("name"), policies, ch, budget, k, n)
+    _check_set(table, policies, is_set=queries != (0,))
+    grid = ParameterGrid(table.text("name"), policies, ch, budget, k, n, queries=queries)
     if "families" not in table_of("families").content:
         return [grid]
     families = table_of("families").names("families", FAMILIES)
     return [replace(grid, name=f"{grid.name}, {family}", family=family) for family in families]
+
+
+def _check_set(table: _Table, policies: Iterable[str], *, is_set: bool) -> None:
+    """Raise if a policy does not fit a set of queries, or is for sets alone."""
+    for name in policies:
+        if name == CLAIRVOYANT:
+            unfit = is_set
+        else:
+            chosen = variant(name)
+            unfit = chosen.is_pushed if is_set else chosen.division is not None
+        if unfit:
+            problem = "is not for sets of queries" if is_set else "is for sets of queries"
+            raise table.wrong("policies", f"{name} {problem}", "sets have the key `queries`")
 
 
 def _policies(table: _Table) -> tuple[str, ...]:

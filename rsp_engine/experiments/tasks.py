@@ -17,17 +17,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rsp_engine.experiments.clairvoyant import CLAIRVOYANT
-from rsp_engine.experiments.datasets.generator import generate
+from rsp_engine.experiments.datasets.generator import PAPER_SCALE, generate
 from rsp_engine.experiments.datasets.own import read_own, stretch_of
 from rsp_engine.experiments.datasets.recording import read_recording
 from rsp_engine.experiments.datasets.traces import derive, read_trace
 from rsp_engine.experiments.policy_run import RunSetting, run_policy, variant
+from rsp_engine.experiments.query_sets import run_set
 from rsp_engine.experiments.replay import recorded_workload
 from rsp_engine.experiments.workload import workload_of
 
 if TYPE_CHECKING:
     from rsp_engine.experiments.datasets.dataset import Dataset
     from rsp_engine.experiments.datasets.families import Family
+    from rsp_engine.experiments.datasets.generator import Scale
     from rsp_engine.experiments.datasets.own import OwnTables
     from rsp_engine.experiments.datasets.traces import Trace
     from rsp_engine.experiments.suite import Data, Suite
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["RESULT_COLUMNS", "Task", "canonical_setting", "dataset_of", "tasks_of", "work"]
 
 RESULT_COLUMNS = (
-    *("ch", "dataset", "policy", "budget", "k", "n"),
-    *("window", "close", "fetched", "ndcg", "ndcg_by_place", "precision"),
+    *("ch", "dataset", "policy", "budget", "k", "n", "queries"),
+    *("window", "close", "query", "fetched", "ndcg", "ndcg_by_place", "precision"),
 )
 
 
@@ -61,14 +63,17 @@ def tasks_of(suite: Suite) -> list[Task]:
         for ch, number, policy in product(grid.ch, numbers, grid.policies):
             # Each dataset has its own seed: else RND would elect much the same in all of them.
             seed = 1000 * suite.data.seed + number
-            settings = (RunSetting(policy, *s, seed) for s in product(grid.budget, grid.k, grid.n))
+            settings = (
+                RunSetting(policy, budget, k, n, seed, queries)
+                for budget, k, n, queries in product(grid.budget, grid.k, grid.n, grid.queries)
+            )
             part = f"{grid.slug}.ch{ch}.{number}.{policy}.csv"
             tasks.append(Task(part, suite.data, grid.family, ch, number, tuple(settings)))
     return tasks
 
 
 def work(task: Task) -> str:
-    """Return the rows of a task as CSV, one for each setting and window."""
+    """Return the rows of a task as CSV, one for each setting, window and query."""
     workload = _workload(task.data, task.family, task.ch, task.number)
     known: dict[RunSetting, list[str]] = {}
     lines = [",".join(RESULT_COLUMNS)]
@@ -77,7 +82,7 @@ def work(task: Task) -> str:
         if canonical not in known:
             known[canonical] = _measured(workload, canonical)
         columns = (task.ch, task.number, setting.policy, setting.budget, setting.k, setting.n)
-        start = ",".join(map(str, columns))
+        start = ",".join(map(str, (*columns, setting.queries)))
         lines += [f"{start},{rest}" for rest in known[canonical]]
     return "\n".join(lines) + "\n"
 
@@ -86,9 +91,9 @@ def canonical_setting(setting: RunSetting) -> RunSetting:
     """Return an equivalent setting, with 0 for parameters that the policy does not use.
 
     >>> canonical_setting(RunSetting("AT-ASM", 7, 5, 10))
-    RunSetting(policy='AT-ASM', budget=0, k=5, n=10, seed=0)
+    RunSetting(policy='AT-ASM', budget=0, k=5, n=10, seed=0, queries=0)
     >>> canonical_setting(RunSetting("WST", 7, 5, 10))
-    RunSetting(policy='WST', budget=0, k=5, n=0, seed=0)
+    RunSetting(policy='WST', budget=0, k=5, n=0, seed=0, queries=0)
     """
     if setting.policy == CLAIRVOYANT:
         return replace(setting, n=0)
@@ -102,10 +107,15 @@ def canonical_setting(setting: RunSetting) -> RunSetting:
 
 
 def _measured(workload: Workload, setting: RunSetting) -> list[str]:
-    outcomes = zip(workload.closes, run_policy(workload, setting), strict=True)
+    outcomes = (
+        run_set(workload, setting)
+        if setting.queries
+        else ([outcome] for outcome in run_policy(workload, setting))
+    )
     return [
-        f"{index},{close},{o.fetched},{o.ndcg:.6f},{o.ndcg_by_place:.6f},{o.precision:.6f}"
-        for index, (close, o) in enumerate(outcomes)
+        f"{index},{close},{query},{o.fetched},{o.ndcg:.6f},{o.ndcg_by_place:.6f},{o.precision:.6f}"
+        for index, (close, several) in enumerate(zip(workload.closes, outcomes, strict=True))
+        for query, o in enumerate(several)
     ]
 
 
@@ -114,12 +124,17 @@ def dataset_of(data: Data, family: Family, ch: int, number: int) -> Dataset:
     if data.own is not None:
         dataset = stretch_of(_own(data.own), number, data.windows)
     elif data.folder is None and data.mentions == "separate":
-        dataset = generate(data.seed + number - 1, ch, 1, family=family)
+        dataset = generate(data.seed + number - 1, ch, 1, _scale(data), family)
     elif data.folder is None:
-        dataset = generate(data.seed, ch, number, family=family)
+        dataset = generate(data.seed, ch, number, _scale(data), family)
     else:
         dataset = derive(_trace(data.folder), data.seed, ch, number, family)
     return dataset.once_a_slide() if data.counting == "slides" else dataset
+
+
+def _scale(data: Data) -> Scale:
+    scale = PAPER_SCALE
+    return replace(scale, users=scale.users * data.crowd, mentions=scale.mentions * data.crowd)
 
 
 @lru_cache(maxsize=4)

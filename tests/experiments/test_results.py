@@ -112,7 +112,7 @@ def test_a_folder_that_is_something_else_is_refused_and_not_touched(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("{", r"manifest\.json is damaged"), ("{}", "format: must be 1")]
+    ("text", "message"), [("{", r"manifest\.json is damaged"), ("{}", "format: must be 2")]
 )
 def test_a_damaged_manifest_is_refused(tmp_path, text, message):
     path = run_suite(SUITE, tmp_path, in_turn)

@@ -37,6 +37,7 @@ PARAMETER_LABELS: Mapping[Parameter, str] = {
     "budget": "refresh budget, B",
     "k": "size of the answer, K",
     "n": "objects in reserve, N",
+    "queries": "queries that share the budget, Q",
 }
 MEASURE_LABELS: Mapping[Measure, str] = {
     "ndcg": "nDCG@k",
@@ -147,7 +148,7 @@ def _fixed(grid: Measured) -> str:
     return ", ".join(
         f"{SYMBOLS[name]} {' and '.join(map(str, several))}"
         for name, several in values.items()
-        if name != grid.varied or len(several) == 1
+        if (name != grid.varied or len(several) == 1) and several != [0]
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -35,8 +35,8 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 BOTH: tuple[Measure, Measure] = ("ndcg", "precision")
 """The measures of the figures: relevancy and accuracy."""
 
-SYMBOLS: Mapping[str, str] = {"ch": "CH", "budget": "B", "k": "K", "n": "N"}
-"""The symbols of the parameters in AcquaTop, Table 4."""
+SYMBOLS: Mapping[str, str] = {"ch": "CH", "budget": "B", "k": "K", "n": "N", "queries": "Q"}
+"""The symbols of the parameters in AcquaTop, Table 4; Q is the size of a set of queries."""
 
 _READ = (*MEASURES, "fetched")
 
@@ -48,6 +48,7 @@ class Point(NamedTuple):
     budget: int
     k: int
     n: int
+    queries: int = 0
 
 
 class Median(NamedTuple):
@@ -73,13 +74,16 @@ class Measured:
     """The measures of a grid.
 
     `rows` has an array per policy and point, of shape (measures and keys fetched, datasets,
-    windows).
+    windows). Of a set of queries, measures are means over the queries, and keys are all that these
+    have fetched; `by_query` has the means over the windows, of shape (measures and keys fetched,
+    datasets, queries).
     """
 
     results: Results
     grid: ParameterGrid
     varied: Parameter
     rows: dict[tuple[str, Point], Floats]
+    by_query: dict[tuple[str, Point], Floats] = field(default_factory=dict)
 
     @property
     def source(self) -> DataSource:
@@ -125,10 +129,14 @@ class Measured:
 def measured(results: Results) -> list[Measured]:
     """Read the measures of each grid of a result folder."""
     varied = results.manifest["varied"]
-    return [Measured(results, grid, varied, _rows(results, grid)) for grid in results.grids]
+    return [Measured(results, grid, varied, *_rows(results, grid)) for grid in results.grids]
 
 
-def _rows(results: Results, grid: ParameterGrid) -> dict[tuple[str, Point], Floats]:
+_Arrays = dict[tuple[str, Point], "Floats"]
+
+
+def _rows(results: Results, grid: ParameterGrid) -> tuple[_Arrays, _Arrays]:
+    """Return the measures of each policy and point by window, and those by query."""
     datasets: dict[tuple[str, Point], dict[int, list[list[float]]]] = {}
     places = [RESULT_COLUMNS.index(name) for name in _READ]
     for part in results.parts(grid):
@@ -137,13 +145,20 @@ def _rows(results: Results, grid: ParameterGrid) -> dict[tuple[str, Point], Floa
             next(rows)
             try:
                 for row in rows:
-                    ch, number, policy, budget, k, n = row[:6]
-                    point = Point(int(ch), int(budget), int(k), int(n))
+                    ch, number, policy, *parameters = row[: len(Point._fields) + 2]
+                    point = Point(int(ch), *map(int, parameters))
                     windows = datasets.setdefault((policy, point), {}).setdefault(int(number), [])
                     windows.append([float(row[place]) for place in places])
             except (ValueError, IndexError) as error:
                 raise StateError(f"{part}, line {rows.line_num}: {error}") from None
-    return {
-        key: np.array([windows for _, windows in sorted(of_key.items())]).transpose(2, 0, 1)
-        for key, of_key in datasets.items()
-    }
+    by_window, by_query = {}, {}
+    for key, of_key in datasets.items():
+        values = np.array([windows for _, windows in sorted(of_key.items())])
+        # Rows are in the order of windows, and within one in that of queries.
+        shape = len(values), -1, key[1].queries or 1, len(_READ)
+        values = values.reshape(shape).transpose(3, 0, 1, 2)
+        by_window[key] = values.mean(axis=3)
+        by_window[key][-1] = values[-1].sum(axis=2)
+        if key[1].queries:
+            by_query[key] = values.mean(axis=2)
+    return by_window, by_query

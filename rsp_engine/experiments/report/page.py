@@ -17,6 +17,7 @@ from rsp_engine.experiments.report.figures import (
 )
 from rsp_engine.experiments.report.improvement import EXPERIMENTS
 from rsp_engine.experiments.report.plots import can_draw, legend_svg, panel_svg
+from rsp_engine.experiments.report.query_sets import query_sets_table
 from rsp_engine.experiments.report.tables import (
     changes_table,
     displayed_verdicts,
@@ -59,7 +60,7 @@ def _is_papers(grid: Measured) -> bool:
     """Return whether a grid belongs to an experiment of the paper."""
     return grid.results.manifest["suite"] in (
         "preliminary",
-        f"experiment-{EXPERIMENTS[grid.varied]}",
+        f"experiment-{EXPERIMENTS.get(grid.varied)}",
     )
 
 
@@ -195,6 +196,7 @@ def _experiments(content: PageContent) -> Iterator[str]:
             section = f", section {escape(manifest['section'])}" if manifest["section"] else ""
             data = f"{grid.source.capitalize()} data, grid “{escape(grid.grid.name)}”{section}"
             yield f"<h3>{data}</h3>{_figure(figure_of(grid))}{leaders_table(grid)}"
+            yield query_sets_table(grid)
             if not _is_papers(grid) and (own := verdicts([grid])):
                 yield verdicts_table(own) + reasons_list([v for v in own if v.against])
 

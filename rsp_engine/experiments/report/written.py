@@ -75,6 +75,7 @@ def _datasets(
             manifest["datasets"],
             manifest["windows"],
             "mentions",
+            crowd=manifest.get("crowd", 1),
         )
         numbers = range(1, data.datasets + 1)
         datasets[grid.source] = {

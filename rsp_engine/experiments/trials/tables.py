@@ -227,7 +227,19 @@ def _headroom(ndcg: Sequence[TrialCell], both: Sequence[TrialCell]) -> str:
 
 
 _CELL_HEAD = (
-    *("data", "dataset", "ch", "budget", "k", "n", "ways", "challenger", "measure", "value"),
+    *(
+        "data",
+        "dataset",
+        "ch",
+        "budget",
+        "k",
+        "n",
+        "queries",
+        "ways",
+        "challenger",
+        "measure",
+        "value",
+    ),
     *("rival", "difference", "low", "high", "outcome"),
     *("best", "best_difference", "best_low", "best_high", "clairvoyant"),
 )
