@@ -117,7 +117,11 @@ def test_policies_that_are_left_out_are_the_nine_of_the_paper(written):
         ("n = [10]", "n = [1.5]", r"grid 1: n: must be a whole number from 0 on, not 1.5"),
         ("{ budget = [7] }", "{ budgte = [7] }", r"grid 1: quick: budgte: there is no such key"),
         ('name = "one"', 'name = ""', r"grid 1: name: must be a text"),
-        ('varied = "budget"', 'varied = "b"', r"varied: must be one of ch, budget, k, n, queries, not 'b'"),
+        (
+            'varied = "budget"',
+            'varied = "b"',
+            r"varied: must be one of ch, budget, k, n, queries, not 'b'",
+        ),
         ('title = "Mine"', "", r"title: is missing"),
         ("windows = 30", "window = 30", r"quick: window: there is no such key"),
         ('title = "Mine"', "title =", r"is no TOML file"),
