@@ -38,8 +38,10 @@ def made_grid(
                 found[2, dataset] = (right + shift) / WINDOWS
             found[3] = fetched
             rows[policy, point] = found
-    parts = {f: tuple(sorted({getattr(p, f) for p in points})) for f in Point._fields}
-    grid = ParameterGrid("made up", tuple(values), **parts)
+    ch, budget, k, n, queries = (
+        tuple(sorted({getattr(p, f) for p in points})) for f in Point._fields
+    )
+    grid = ParameterGrid("made up", tuple(values), ch, budget, k, n, queries=queries)
     manifest = {
         "suite": suite,
         "title": "Made <up>",
