@@ -47,7 +47,7 @@ __all__ = [
     "Variant",
     "answers",
     "fastest_answers",
-    "measure",
+    "measured_outcome",
     "oracle",
     "plan_of",
     "ranked_users",
@@ -154,10 +154,10 @@ def run_policy(workload: Workload, setting: RunSetting) -> Iterator[RunOutcome]:
     k = setting.k
     given = clairvoyant_answers if setting.policy == CLAIRVOYANT else fastest_answers
     for answer, exact in zip(given(workload, setting), oracle(workload), strict=True):
-        yield measure(answer, exact.users[: 2 * k], k)  # no measure looks deeper
+        yield measured_outcome(answer, exact.users[: 2 * k], k)  # no measure looks deeper
 
 
-def measure(answer: RankedUsers, best: tuple[int, ...], k: int) -> RunOutcome:
+def measured_outcome(answer: RankedUsers, best: tuple[int, ...], k: int) -> RunOutcome:
     """Return the outcome of a window, given the exact ranking down to 2k."""
     users = answer.users
     measures = ndcg(users, best, k), ndcg_by_place(users, best, k), precision(users, best, k)

@@ -29,7 +29,7 @@ from rsp_engine.experiments.datasets.dfc import Dice
 from rsp_engine.experiments.policy_run import (
     RankedUsers,
     RunOutcome,
-    measure,
+    measured_outcome,
     oracle,
     plan_of,
     ranked_users,
@@ -121,7 +121,7 @@ def run_set(workload: Workload, setting: RunSetting) -> Iterator[list[RunOutcome
     best = [_best(member, setting.k) for member in members]
     for window, answers in enumerate(set_answers(members, setting)):
         yield [
-            measure(answer, best[number][window], setting.k)
+            measured_outcome(answer, best[number][window], setting.k)
             for number, answer in enumerate(answers)
         ]
 
