@@ -14,6 +14,7 @@ from rsp_engine.server.refusals import ForbiddenError, MalformedError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rsp_engine.server.groups.bindings import Bindings
     from rsp_engine.server.options import ServeOptions
 
 __all__ = ["Access"]
@@ -54,6 +55,13 @@ class Access:
             hint = "a stream is pushed, or read from a broker, a server or a file"
             raise ForbiddenError(f"streams cannot be read from {scheme}://", hint)
         return str(self.file(source))
+
+    def check_bindings(self, bindings: Bindings) -> None:
+        """Refuse bindings that name a server or a file that is not allowed any more."""
+        for url in bindings.services.values():
+            self.check_url(url)
+        for path in bindings.graphs.values():
+            self.file(path)
 
     def file(self, text: str) -> Path:
         """Return the path of an allowed file; refuse any other."""

@@ -33,11 +33,15 @@ if TYPE_CHECKING:
     from rsp_engine.io.sources.live.spooled import MessageFormat
     from rsp_engine.server.pushes import Push, Taken
 
-__all__ = ["DeclaredStream", "source_text"]
+__all__ = ["KEEP_ANSWERS_MS", "MOST_SEARCHED", "MOST_SHOWN", "DeclaredStream", "source_text"]
 
 _LOG = logging.getLogger("rsp")
-_MOST_SHOWN = 64 << 10
+MOST_SHOWN = 64 << 10
 """How much of a payload is shown, in bytes."""
+MOST_SEARCHED = 10_000
+"""Among how many of the last messages dead letters are looked for."""
+KEEP_ANSWERS_MS = 3650 * 24 * 3600 * 1000
+"""How long answers are kept; what limits them is their size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +203,7 @@ class DeclaredStream:
         if payloads is None or self._log is None or not self._log.figures().kept.unreadable:
             return []
         found = []
-        for record in self.reader.last(10_000):
+        for record in self.reader.last(MOST_SEARCHED):
             letters = [i for i in payloads.elements(record) if isinstance(i, DeadLetter)]
             found += [_letter(record, letter) for letter in letters]
         return found[-count:]
@@ -236,7 +240,7 @@ def _shown(record: SpoolRecord, payloads: MessageFormat) -> dict[str, Any]:
         "id": message.id,
         "topic": message.topic,
         "bytes": len(message.payload),
-        "payload": message.payload[:_MOST_SHOWN].decode(errors="replace"),
+        "payload": message.payload[:MOST_SHOWN].decode(errors="replace"),
         "timestamps": [element.timestamp for element in elements],
         "triples": sum(len(element.triples) for element in elements),
         "reason": reasons[0] if reasons else None,
@@ -250,6 +254,6 @@ def _letter(record: SpoolRecord, letter: DeadLetter) -> dict[str, Any]:
         "kind": letter.kind,
         "reason": letter.reason,
         "bytes": len(letter.raw),
-        "payload": letter.raw[:_MOST_SHOWN].decode(errors="replace"),
+        "payload": letter.raw[:MOST_SHOWN].decode(errors="replace"),
         "query": None,
     }

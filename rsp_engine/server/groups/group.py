@@ -33,7 +33,7 @@ _STEADY_S = 120.0
 """A process that has run for so long has passed the place where the one before it failed."""
 _START_S = 60.0
 """How long a process may take to start."""
-_STOP_S = 25.0
+_STOP_S = 10.0
 """How long a process may take to finish its micro-batch."""
 _LASTING = ("DriverError", "SinkError")
 """Kinds of failures that may be over after a while: a full disk, a locked folder."""
@@ -118,6 +118,11 @@ class WorkerGroup:
             if thread.is_alive() and run is not None:
                 self._kill(run, "it did not stop")
                 thread.join()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is kept running."""
+        return self._thread is not None and self._thread.is_alive()
 
     def fail(self, reason: str) -> None:
         """Declare that the group cannot go on."""

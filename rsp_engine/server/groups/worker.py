@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Worker"]
 
 _REPORT_S = 0.5
-_GRACE_S = 20.0
+_GRACE_S = 8.0
 """How long the current micro-batch may take after a stop."""
 _LETTERS = Keep(bytes=16 << 20)
 _OF_STREAM = ("malformed", "future", "large")

@@ -8,6 +8,7 @@ from collections import deque
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.applications import Starlette
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
-    from rsp_engine.server.service import Job, RegisteredQuery, StreamService
+    from rsp_engine.server.catalog import Job, RegisteredQuery
+    from rsp_engine.server.service import StreamService
 
     _Handler = Callable[[Request], Awaitable[Response]]
 
@@ -54,7 +56,7 @@ class Api:
     def __init__(self, service: StreamService, token: str | None) -> None:
         self._service = service
         self._token = token
-        self._feeds: dict[str, AnswerFeed] = {}
+        self._feeds: WeakKeyDictionary[Job, AnswerFeed] = WeakKeyDictionary()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def routes(self) -> list[Route]:
@@ -133,7 +135,7 @@ class Api:
     async def elements(self, request: Request) -> Response:
         """Show the last elements of a stream."""
         count = whole_number(request, "last", 20, most=1000)
-        stream = self._service.pushed_to(request.path_params["name"])
+        stream = self._service.log_of(request.path_params["name"])
         return JSONResponse({"elements": await run_in_threadpool(stream.last, count)})
 
     async def letters(self, request: Request) -> Response:
@@ -180,42 +182,40 @@ class Api:
 
     async def answers(self, request: Request) -> Response:
         """Send answers: some of those that are kept, or all as they come."""
-        query, job = self._service.answers_of(request.path_params["name"])
+        query = self._service.catalog.query(request.path_params["name"])
         accepted = request.headers.get("accept", "")
         if _EVENTS in accepted:
-            return await self._events(request, query, job)
-        found = await run_in_threadpool(_selected, request, query, job)
+            return await self._events(request, query)
+        found = await run_in_threadpool(_selected, request, query)
         if _LINES in accepted:
-            body = b"".join(_renamed(item, query, job) + b"\n" for item in found)
+            body = b"".join(_renamed(item, query) + b"\n" for item in found)
             # The ids of the others follow: answers are selected in one piece.
             first = {"First-Id": str(found[0].number)} if found else None
             return Response(body, headers=first, media_type=_LINES)
-        pairs = (b'{"id":%d,"answer":%s}' % (i.number, _renamed(i, query, job)) for i in found)
+        pairs = (b'{"id":%d,"answer":%s}' % (i.number, _renamed(i, query)) for i in found)
         body = b'{"answers":[' + b",".join(pairs) + b"]}"
         return Response(body, media_type="application/json")
 
-    async def _events(self, request: Request, query: RegisteredQuery, job: Job) -> Response:
+    async def _events(self, request: Request, query: RegisteredQuery) -> Response:
         after = request.headers.get("last-event-id") or request.query_params.get("after")
         last = whole_number(request, "last", 0, most=_MOST)
-        end = await asyncio.to_thread(job.stream.reader.end)
+        end = await asyncio.to_thread(query.job.stream.reader.end)
         start = max(end.number - last, 0)
         if after is not None:
             if not after.isascii() or not after.isdecimal() or len(after) > 18:
                 raise MalformedError("the id of the last answer must be a number")
             start = int(after)
-        events = self._followed(query, job, start)
+        events = self._followed(query, start)
         return EventSourceResponse(events, ping=_PING_S, send_timeout=_SEND_S, sep="\n")
 
-    async def _followed(
-        self, query: RegisteredQuery, job: Job, after: int
-    ) -> AsyncIterator[ServerSentEvent]:
-        name = query.name
-        feed = self._feeds.setdefault(job.id, AnswerFeed(job.stream.reader))
-        known = self._service.state(name)
+    async def _followed(self, query: RegisteredQuery, after: int) -> AsyncIterator[ServerSentEvent]:
+        job = query.job
+        feed = self._feeds.setdefault(job, AnswerFeed(job.stream.reader))
+        known = self._service.state(query)
         yield _state_event(known)
 
         def is_over() -> bool:
-            return self._service.is_stopping or self._service.state(name) != known
+            return self._service.is_stopping or self._service.state(query) != known
 
         while not self._service.is_stopping:
             async for item in feed.follow(after, is_over):
@@ -226,16 +226,15 @@ class Api:
                         yield ServerSentEvent(data, event="gap", sep="\n")
                     case FeedItem() if query.after is None or item.close > query.after:
                         after = item.number
-                        line = _renamed(item, query, job).decode()
+                        line = _renamed(item, query).decode()
                         yield ServerSentEvent(line, event="answer", id=str(item.number), sep="\n")
                     case _:
                         continue
-            state = self._service.state(name)
+            state = self._service.state(query)
             if state != known:
                 known = state
                 yield _state_event(known)
             if known[0] == "deleted":
-                self._feeds.pop(job.id, None)
                 return
 
     # Texts
@@ -243,7 +242,7 @@ class Api:
     async def validate(self, request: Request) -> Response:
         """Check a query."""
         body = await json_body(request, self._service.options.largest_query)
-        known = self._service.stream_iris()
+        known = self._service.catalog.readable()
         result = await run_in_threadpool(validated, body, self._service.access, known)
         return JSONResponse(result)
 
@@ -321,19 +320,22 @@ def _state_event(state: tuple[str, str | None]) -> ServerSentEvent:
     return ServerSentEvent(json.dumps(data), event="state", sep="\n")
 
 
-def _renamed(item: FeedItem, query: RegisteredQuery, job: Job) -> bytes:
-    """Return the line of an answer, with the name of an equal query in place of its own."""
-    name = query.plan.physical.name
-    if name == job.name:
+_QUERY_AT = len('{"query":')
+
+
+def _renamed(item: FeedItem, query: RegisteredQuery) -> bytes:
+    """Return the line of an answer, with the name of the query in place of that of an equal one."""
+    own = json.dumps(query.plan.physical.name, ensure_ascii=False).encode()
+    if item.line.startswith(own, _QUERY_AT):
         return item.line
-    own, other = (json.dumps(n, ensure_ascii=False).encode() for n in (job.name, name))
-    return b'{"query":' + other + item.line.removeprefix(b'{"query":' + own)
+    window = item.line.index(b',"window":')  # no name has a quote in it
+    return b'{"query":' + own + item.line[window:]
 
 
-def _selected(request: Request, query: RegisteredQuery, job: Job) -> list[FeedItem]:
+def _selected(request: Request, query: RegisteredQuery) -> list[FeedItem]:
     """Return the answers that a request selects: the last, those of a time, or after an id."""
     limit = whole_number(request, "limit", 1000, most=_MOST)
-    reader = job.stream.reader
+    reader = query.job.stream.reader
     if "from" in request.query_params or "to" in request.query_params:
         low = whole_number(request, "from", -(1 << 60), least=-(1 << 60))
         high = whole_number(request, "to", 1 << 60, least=-(1 << 60))
